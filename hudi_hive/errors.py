@@ -1,0 +1,251 @@
+"""The one hierarchy of errors that this package raises.
+
+::
+
+    HudiHiveError
+    ├── TableError
+    │   ├── TableNotFoundError          no Hudi table at the path
+    │   ├── InvalidPropertiesError      hoodie.properties missing a key, unreadable, contradictory
+    │   └── UnsupportedTableError       table version, layout, merge mode, key generator … that we refuse
+    ├── TimelineError
+    │   ├── InstantNotFoundError        no such instant on the active or archived timeline
+    │   ├── CorruptInstantError         an instant's file cannot be decoded
+    │   ├── HollowCommitError           a pending commit lies inside the asked range (table version 6)
+    │   ├── TimeTravelError             as-of time lies behind the cleaner or ahead of a pending commit
+    │   └── IncrementalRangeError       the range reaches into cleaned or archived history
+    ├── StorageError
+    │   ├── PathNotFoundError           a folder or file that must exist does not
+    │   ├── FileVanishedError           a planned file was removed before it was read
+    │   ├── PathExistsError             create-if-absent lost the race
+    │   └── UnsafePathError             a path from metadata leaves its table
+    ├── FormatError
+    │   ├── CorruptFileError            bytes that do not follow their format
+    │   └── UnsupportedFormatError      a format, codec, block type or version that we refuse
+    ├── QueryError
+    │   ├── InvalidOptionError          unknown option, or a value that it does not take
+    │   ├── PredicateError              a row filter that cannot be parsed or typed
+    │   └── UnknownColumnError          a column that the schema does not have
+    ├── SchemaError                     a schema that cannot be converted or reconciled
+    ├── MetastoreError
+    │   ├── MetastoreTransportError
+    │   │   ├── MetastoreConnectError   refused, unknown host, connect time-out
+    │   │   ├── MetastoreTimeoutError   no answer within the read time-out
+    │   │   └── MetastoreLostError      the connection broke in the middle of a call
+    │   └── MetastoreServerError
+    │       ├── NoSuchObjectError
+    │       ├── AlreadyExistsError
+    │       ├── InvalidOperationError
+    │       └── MethodNotSupportedError the server does not have the Thrift call
+    ├── SyncError
+    │   ├── PartitionValueError         a partition path does not fit the extractor or the fields
+    │   └── SchemaSyncError             the metastore cannot take the table's schema
+    ├── SparkError                      the Spark session cannot be used, or a statement is not supported
+    └── EnvironmentError_
+        ├── JavaNotFoundError           no Java, or one that is too old
+        └── MissingDependencyError      an optional Python package is not installed
+
+Every error can carry the ``path`` and the ``instant`` it is about and a ``remedy``: what the user can do. ``str(error)``
+is one line with all of them; the command line prints exactly that line.
+"""
+
+from __future__ import annotations
+
+
+class HudiHiveError(Exception):
+    """Base of all errors raised on purpose by this package.
+
+    Args:
+        message: what is wrong, without a full stop.
+        path: the table, folder or file it is about.
+        instant: the requested time of the instant it is about.
+        remedy: what the user can do about it.
+    """
+
+    def __init__(
+        self, message: str, *, path: str | None = None, instant: str | None = None, remedy: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+        self.instant = instant
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        text = self.message
+        if self.path is not None:
+            text += f" [path {self.path}]"
+        if self.instant is not None:
+            text += f" [instant {self.instant}]"
+        if self.remedy is not None:
+            text += f"; {self.remedy}"
+        return " ".join(text.split())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exceptions with keyword-only arguments do not survive the default pickling, and ours cross to Spark workers.
+        return (_rebuild, (type(self), self.message, self.path, self.instant, self.remedy))
+
+
+def _rebuild(
+    kind: type[HudiHiveError], message: str, path: str | None, instant: str | None, remedy: str | None
+) -> HudiHiveError:
+    return kind(message, path=path, instant=instant, remedy=remedy)
+
+
+class TableError(HudiHiveError):
+    """Something about a table as a whole."""
+
+
+class TableNotFoundError(TableError):
+    """There is no Hudi table at the path."""
+
+
+class InvalidPropertiesError(TableError):
+    """``hoodie.properties`` is unreadable, lacks a required key or contradicts itself."""
+
+
+class UnsupportedTableError(TableError):
+    """A table version, timeline layout, merge mode or other property that we refuse rather than guess."""
+
+
+class TimelineError(HudiHiveError):
+    """Something about the timeline."""
+
+
+class InstantNotFoundError(TimelineError):
+    """No such instant on the active or archived timeline."""
+
+
+class CorruptInstantError(TimelineError):
+    """An instant's file cannot be decoded."""
+
+
+class HollowCommitError(TimelineError):
+    """A pending commit lies inside the asked range of a table of version 6."""
+
+
+class TimeTravelError(TimelineError):
+    """The as-of time cannot be answered in full."""
+
+
+class IncrementalRangeError(TimelineError):
+    """The incremental range reaches into history whose files are gone."""
+
+
+class StorageError(HudiHiveError):
+    """A file system call failed."""
+
+
+class PathNotFoundError(StorageError):
+    """A folder or file that must exist does not."""
+
+
+class FileVanishedError(StorageError):
+    """A planned file was removed (cleaned, most often) before it was read."""
+
+
+class PathExistsError(StorageError):
+    """Create-if-absent found the file already there."""
+
+
+class UnsafePathError(StorageError):
+    """A path found in metadata points outside its table."""
+
+
+class FormatError(HudiHiveError):
+    """Bytes of a file."""
+
+
+class CorruptFileError(FormatError):
+    """Bytes that do not follow their format."""
+
+
+class UnsupportedFormatError(FormatError):
+    """A file format, codec, block type or block version that we refuse by name."""
+
+
+class QueryError(HudiHiveError):
+    """The request itself is wrong."""
+
+
+class InvalidOptionError(QueryError):
+    """An option that we do not know, or a value that it does not take."""
+
+
+class PredicateError(QueryError):
+    """A row filter that cannot be parsed or does not fit the types of its columns."""
+
+
+class UnknownColumnError(QueryError):
+    """A column that the schema does not have."""
+
+
+class SchemaError(HudiHiveError):
+    """A schema that cannot be converted or reconciled."""
+
+
+class MetastoreError(HudiHiveError):
+    """Something about the Hive metastore."""
+
+
+class MetastoreTransportError(MetastoreError):
+    """The metastore could not be reached or the connection broke."""
+
+
+class MetastoreConnectError(MetastoreTransportError):
+    """Connection refused, host unknown, or no connection within the time-out."""
+
+
+class MetastoreTimeoutError(MetastoreTransportError):
+    """No answer within the read time-out."""
+
+
+class MetastoreLostError(MetastoreTransportError):
+    """The connection broke in the middle of a call."""
+
+
+class MetastoreServerError(MetastoreError):
+    """The metastore answered with an error."""
+
+
+class NoSuchObjectError(MetastoreServerError):
+    """The database, table or partition does not exist."""
+
+
+class AlreadyExistsError(MetastoreServerError):
+    """The database, table or partition exists already."""
+
+
+class InvalidOperationError(MetastoreServerError):
+    """The metastore refuses the operation (an incompatible column change, for one)."""
+
+
+class MethodNotSupportedError(MetastoreServerError):
+    """The server does not have the Thrift call."""
+
+
+class SyncError(HudiHiveError):
+    """A sync could not do what it says."""
+
+
+class PartitionValueError(SyncError):
+    """A partition path does not fit the partition value extractor or the partition fields."""
+
+
+class SchemaSyncError(SyncError):
+    """The metastore cannot take the table's schema."""
+
+
+class SparkError(HudiHiveError):
+    """The Spark session cannot be used, or a statement is not supported on a synced table."""
+
+
+class EnvironmentError_(HudiHiveError):
+    """Something that must be installed is missing or too old."""
+
+
+class JavaNotFoundError(EnvironmentError_):
+    """No Java, or one older than 17."""
+
+
+class MissingDependencyError(EnvironmentError_):
+    """An optional Python package is not installed."""
