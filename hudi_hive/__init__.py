@@ -1,7 +1,7 @@
 """hudi_hive: plan, read, sync and query Apache Hudi tables next to a Hive metastore, without Hudi's JVM bundles.
 
-In come table paths, metastore URIs and Hudi's own option names; out come Arrow tables, synced metastore tables and plain
-SQL on Spark. Public names load on first use, so that importing the package costs next to nothing.
+In come table paths, metastore URIs and Hudi's own option names; out come Arrow tables, synced metastore tables and
+plain SQL on Spark. Public names load on first use, so that importing the package costs next to nothing.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@
         ├── JavaNotFoundError           no Java, or one that is too old
         └── MissingDependencyError      an optional Python package is not installed
 
-Every error can carry the ``path`` and the ``instant`` it is about and a ``remedy``: what the user can do. ``str(error)``
-is one line with all of them; the command line prints exactly that line.
+Every error can carry the ``path`` and the ``instant`` it is about and a ``remedy``: what the user can do.
+``str(error)`` is one line with all of them; the command line prints exactly that line.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 class IoCounters:
     """Thread-safe counts of storage calls of one table or one job.
 
-    ``lists`` counts directory listings, ``opens`` files opened, ``reads`` read calls made by us, ``bytes_read`` the bytes
-    they gave, ``exists`` existence checks, ``writes`` files written, ``deletes`` files deleted. ``listed`` and ``opened``
-    hold how often each path was listed or opened.
+    ``lists`` counts directory listings, ``opens`` files opened, ``reads`` read calls made by us, ``bytes_read`` the
+    bytes they gave, ``exists`` existence checks, ``writes`` files written, ``deletes`` files deleted. ``listed`` and
+    ``opened`` hold how often each path was listed or opened.
     """
 
     def __init__(self) -> None:

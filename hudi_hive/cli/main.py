@@ -1,0 +1,85 @@
+"""The command ``hudi-hive``: loads only the module of the command that is run, and turns errors into one line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from importlib import import_module
+
+import click
+
+from hudi_hive._version import __version__
+from hudi_hive.errors import HudiHiveError
+
+_COMMANDS = {
+    "demo": ("hudi_hive.cli.demo", "The main job, end to end, on an embedded metastore."),
+    "show": ("hudi_hive.cli.inspect", "What a table is: version, type, keys, partitions, last commit."),
+    "timeline": ("hudi_hive.cli.inspect", "The instants of a table."),
+    "schema": ("hudi_hive.cli.inspect", "The columns of a table."),
+    "files": ("hudi_hive.cli.inspect", "The latest file slices of a table."),
+    "read": ("hudi_hive.cli.query", "Rows of a table, printed or written to Parquet."),
+    "plan": ("hudi_hive.cli.query", "What a read would open, and what was pruned by what."),
+    "input-format": ("hudi_hive.cli.input_format", "The three path groups of a job and its file statuses."),
+    "sync": ("hudi_hive.cli.sync", "Sync a table to a Hive metastore."),
+    "metastore": ("hudi_hive.cli.metastore", "Start, stop and look at the embedded metastore."),
+}
+
+
+class LazyGroup(click.Group):
+    """Imports a command's module when it is called, so that ``--help`` and small commands start fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(_COMMANDS[name][0]), name.replace("-", "_"))
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="hudi-hive")
+def cli() -> None:
+    """Plan, read and sync Apache Hudi tables next to a Hive metastore, without Hudi's JVM bundles."""
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Entry point of the console script: run a command and exit 0, 1 (error) or 2 (usage).
+
+    Set ``HUDI_HIVE_DEBUG=1`` to see the traceback of an error.
+    """
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        code = cli.main(args=argv, prog_name="hudi-hive", standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stdout = None  # type: ignore[assignment]  # the reader has gone: nothing more to flush
+        sys.exit(0)
+    except HudiHiveError as error:
+        if os.environ.get("HUDI_HIVE_DEBUG"):
+            raise
+        click.echo(f"error: {error}", err=True)
+        sys.exit(1)
+    except Exception as error:
+        if os.environ.get("HUDI_HIVE_DEBUG"):
+            raise
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        click.echo(f"error: unexpected {text}; set HUDI_HIVE_DEBUG=1 for the traceback and report it", err=True)
+        sys.exit(1)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _terminate(signum: int, frame: object) -> None:
+    # As Ctrl-C: the with-blocks that own a metastore or a Spark session get to stop them.
+    raise KeyboardInterrupt

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Check Python and Java, then make the virtual environment with the pinned dependencies and this package.
+# Usage: tools/bootstrap.sh VENV_DIRECTORY
+set -euo pipefail
+venv=${1:?usage: tools/bootstrap.sh VENV_DIRECTORY}
+fail() { echo "error: $*" >&2; exit 1; }
+
+python=""
+for candidate in ${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11; do
+  if command -v "$candidate" >/dev/null 2>&1 &&
+     "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    python=$candidate
+    break
+  fi
+done
+[ -n "$python" ] || fail "Python 3.11 or newer is needed and was not found; install it or set PYTHON=/path/to/python3"
+
+java=java
+[ -z "${JAVA_HOME:-}" ] || java="$JAVA_HOME/bin/java"
+command -v "$java" >/dev/null 2>&1 || fail "Java 17 is needed and was not found; install it or set JAVA_HOME"
+version=$("$java" -version 2>&1 | sed -n 's/.*version "\([0-9][0-9]*\).*/\1/p' | head -n 1)
+[ "${version:-0}" -ge 17 ] || fail "Java 17 or newer is needed, '$java' is version ${version:-unknown}; set JAVA_HOME"
+
+"$python" -m venv "$venv" || fail "cannot make a virtual environment with $python; install its venv module"
+echo "installing the pinned dependencies into $venv (once) ..."
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r requirements.lock
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
