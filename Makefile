@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test lint unit integration bench support-matrix clean
+.PHONY: help demo test lint unit integration bench clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -19,11 +19,13 @@ demo: $(STAMP)  ## The main job, end to end: metastore, sync, Spark SQL on three
 test: lint  ## Lint, types, layers, then all tests (those with a JVM too)
 	@$(BIN)/pytest -q -n 2 --dist loadfile
 
-lint: $(STAMP)  ## ruff, mypy --strict, import-linter
+lint: $(STAMP)  ## ruff, mypy --strict, import-linter, the docker files
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/hadolint docker/*.Dockerfile
+	@$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker/compose.yaml
 
 unit: $(STAMP)  ## Only the tests that need no JVM
 	@$(BIN)/pytest -q -n 2 tests
