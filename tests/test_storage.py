@@ -1,0 +1,109 @@
+"""Storage: listings, reads, atomic creation, path safety and counts, on the local disk and through fsspec."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from hudi_hive.errors import InvalidOptionError, PathExistsError, PathNotFoundError, StorageError, UnsafePathError
+from hudi_hive.storage import LISTING_SCHEMA, Storage
+
+
+@pytest.fixture(params=["local", "memory"])
+def storage(request, tmp_path):
+    if request.param == "local":
+        return Storage(tmp_path)
+    return Storage(f"memory://{tmp_path.name}")
+
+
+def test_write_read_and_list(storage):
+    storage.write_bytes("a/b/c.txt", b"0123456789")
+    storage.write_bytes("a/d.txt", b"xy")
+    assert storage.read_bytes("a/b/c.txt") == b"0123456789"
+    assert storage.read_bytes("a/b/c.txt", 4, 3) == b"456"
+    assert storage.read_bytes("a/b/c.txt", 8, 30) == b"89"
+    flat = storage.list("a")
+    assert flat.schema == LISTING_SCHEMA
+    rows = sorted(zip(flat["path"].to_pylist(), flat["size"].to_pylist(), flat["is_dir"].to_pylist(), strict=True))
+    assert rows == [("a/b", 0, True), ("a/d.txt", 2, False)]
+    files = storage.list(recursive=True)
+    assert sorted(files.filter(~files["is_dir"].to_numpy())["path"].to_pylist()) == ["a/b/c.txt", "a/d.txt"]
+    assert storage.size("a/d.txt") == 2
+    assert storage.exists("a") and storage.is_dir("a") and not storage.exists("z")
+
+
+def test_every_call_is_counted(tmp_path):
+    storage = Storage(tmp_path)
+    for name in ("x/1", "x/2", "y/1"):
+        storage.write_bytes(name, b"abc")
+    with storage.counters.measure() as cost:
+        storage.list("x")
+        storage.list(recursive=True)
+        storage.read_bytes("x/1")
+    assert cost == {"lists": 4, "opens": 1, "reads": 1, "bytes_read": 3}
+    assert storage.counters.listed[storage.uri("x")] == 2
+    assert storage.counters.opened == {storage.uri("x/1"): 1}
+
+
+def test_children_share_counters(tmp_path):
+    storage = Storage(tmp_path)
+    child = storage.child("p")
+    child.write_bytes("f", b"1")
+    assert storage.read_bytes("p/f") == b"1"
+    assert storage.counters["writes"] == 1
+
+
+def test_create_if_absent_has_one_winner_and_leaves_nothing_behind(storage):
+    storage.create_if_absent("t/commit", b"first")
+    with pytest.raises(PathExistsError):
+        storage.create_if_absent("t/commit", b"second")
+    assert storage.read_bytes("t/commit") == b"first"
+    assert storage.list("t").num_rows == 1
+
+
+def test_missing_things(storage):
+    with pytest.raises(PathNotFoundError) as caught:
+        storage.read_bytes("nope")
+    assert "nope" in str(caught.value)
+    with pytest.raises(PathNotFoundError):
+        storage.size("nope")
+    storage.delete("nope")
+    with pytest.raises(PathNotFoundError):
+        Storage(storage.uri()).delete("nope", missing_ok=False)
+
+
+def test_listing_a_missing_folder(tmp_path):
+    storage = Storage(tmp_path)
+    with pytest.raises(PathNotFoundError):
+        storage.list("nope")
+    assert storage.list("nope", missing_ok=True).num_rows == 0
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../x", "a/.."])
+def test_paths_may_not_leave_the_root(tmp_path, path):
+    with pytest.raises(UnsafePathError):
+        Storage(tmp_path).read_bytes(path)
+
+
+def test_uris_of_local_paths(tmp_path):
+    folder = tmp_path / "ünï 100%"
+    folder.mkdir()
+    assert Storage(folder).uri("f") == f"file:{folder}/f"
+    assert Storage(f"file:{folder}").root == str(folder)
+    assert Storage(folder.as_uri()).root == str(folder)
+    assert Storage(f"{folder}/").root == str(folder)
+
+
+def test_unknown_scheme_and_empty_path():
+    with pytest.raises(StorageError):
+        Storage("nosuchscheme://bucket/x")
+    with pytest.raises(InvalidOptionError):
+        Storage("")
+
+
+def test_storage_travels_to_workers(tmp_path):
+    storage = Storage(tmp_path)
+    storage.write_bytes("f", b"1")
+    copy = pickle.loads(pickle.dumps(storage.child("")))
+    assert copy.read_bytes("f") == b"1"
