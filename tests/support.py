@@ -1,4 +1,4 @@
-"""What every test needs of the fixture tables: their names, their files, real Hudi's answers and how to compare with them.
+"""What every test needs of the fixture tables: names, files, real Hudi's answers, how to compare with them.
 
 The fixtures lie in ``$HUDI_HIVE_SHARED/fixtures`` (by default ``../shared`` beside the project); their README says what
 each file holds. ``unzip_fixture(name)`` gives a copy for reading only, shared by the whole test process;

@@ -1,0 +1,317 @@
+"""A table's own ``.hoodie/hoodie.properties`` as one typed, immutable value (format rules, section 1.1)."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hudi_hive.errors import InvalidPropertiesError, PathNotFoundError, TableNotFoundError, UnsupportedTableError
+from hudi_hive.formats.properties import parse_properties
+from hudi_hive.storage import Storage
+
+PROPERTIES_PATH = ".hoodie/hoodie.properties"
+BACKUP_PATH = ".hoodie/hoodie.properties.backup"
+
+COPY_ON_WRITE = "COPY_ON_WRITE"
+MERGE_ON_READ = "MERGE_ON_READ"
+
+SUPPORTED_VERSIONS = (6, 8, 9)
+"""Table versions that are read; every other one is refused by name."""
+
+_LAYOUT_OF_VERSION = {6: 1, 8: 2, 9: 2}
+
+_BASE_FILE_FORMATS = {"PARQUET": "parquet", "ORC": "orc"}
+
+_KEY_GENERATORS = {
+    "SimpleKeyGenerator": "SIMPLE",
+    "SimpleAvroKeyGenerator": "SIMPLE_AVRO",
+    "ComplexKeyGenerator": "COMPLEX",
+    "ComplexAvroKeyGenerator": "COMPLEX_AVRO",
+    "TimestampBasedKeyGenerator": "TIMESTAMP",
+    "TimestampBasedAvroKeyGenerator": "TIMESTAMP_AVRO",
+    "CustomKeyGenerator": "CUSTOM",
+    "CustomAvroKeyGenerator": "CUSTOM_AVRO",
+    "NonpartitionedKeyGenerator": "NON_PARTITION",
+    "NonpartitionedAvroKeyGenerator": "NON_PARTITION_AVRO",
+    "GlobalDeleteKeyGenerator": "GLOBAL_DELETE",
+    "GlobalAvroDeleteKeyGenerator": "GLOBAL_DELETE_AVRO",
+    "AutoRecordGenWrapperKeyGenerator": "AUTO_RECORD",
+    "AutoRecordGenWrapperAvroKeyGenerator": "AUTO_RECORD_AVRO",
+    "HoodieTableMetadataKeyGenerator": "HOODIE_TABLE_METADATA",
+    "SqlKeyGenerator": "SPARK_SQL",
+    "UuidKeyGenerator": "SPARK_SQL_UUID",
+    "MergeIntoKeyGenerator": "SPARK_SQL_MERGE_INTO",
+}
+"""Last part of a key generator's class name -> its name in ``hoodie.table.keygenerator.type`` (section 5.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableConfig:
+    """What ``hoodie.properties`` says about a table; absent keys have Hudi's defaults.
+
+    Attributes:
+        properties: every key as it stands in the file, unescaped.
+        name, database: ``hoodie.table.name``; database is None when absent or empty.
+        table_type: ``COPY_ON_WRITE`` or ``MERGE_ON_READ``.
+        version, layout: table version (6, 8, 9) and timeline layout (1, 2).
+        timeline_path, history_path: folders of layout 2, relative to ``.hoodie`` and to the timeline folder.
+        archive_folder: folder of layout 1's archive, relative to ``.hoodie``.
+        timezone: ``LOCAL`` or ``UTC``: the zone that instants are drawn in.
+        record_keys: key fields; empty for automatic keys.
+        partition_fields: partition columns without the type suffix; empty for a table that is not partitioned.
+        partition_field_types: ``SIMPLE`` or ``TIMESTAMP`` for each partition field: how its path value is made.
+        ordering_fields: ordering (pre-combine) fields.
+        key_generator: name as in ``hoodie.table.keygenerator.type``, ``USER_PROVIDED`` for a class that is not Hudi's,
+            None when the file says nothing.
+        hive_style_partitioning, url_encode_partitioning: how partition paths are written.
+        drop_partition_columns: the partition columns are not in the data files.
+        populate_meta_fields: the five meta columns are in the data files.
+        base_file_format: ``parquet`` or ``orc``: also the extension of base files.
+        create_schema: Avro schema JSON at creation, or None.
+        metadata_partitions: partitions of the metadata table that are complete.
+        merge_mode, merge_strategy_id, payload_class: how records merge, as written; None when absent.
+        cdc_enabled, cdc_logging_mode: change data capture; the mode upper-cased.
+        bootstrap_base_path: source of a bootstrapped table, or None.
+    """
+
+    properties: Mapping[str, str] = field(repr=False)
+    name: str
+    database: str | None
+    table_type: str
+    version: int
+    layout: int
+    timeline_path: str
+    history_path: str
+    archive_folder: str
+    timezone: str
+    record_keys: tuple[str, ...]
+    partition_fields: tuple[str, ...]
+    partition_field_types: tuple[str, ...]
+    ordering_fields: tuple[str, ...]
+    key_generator: str | None
+    hive_style_partitioning: bool
+    url_encode_partitioning: bool
+    drop_partition_columns: bool
+    populate_meta_fields: bool
+    base_file_format: str
+    create_schema: str | None = field(repr=False)
+    metadata_partitions: tuple[str, ...]
+    merge_mode: str | None
+    merge_strategy_id: str | None
+    payload_class: str | None
+    cdc_enabled: bool
+    cdc_logging_mode: str
+    bootstrap_base_path: str | None
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether the table has partition columns."""
+        return bool(self.partition_fields)
+
+    @property
+    def is_merge_on_read(self) -> bool:
+        """Whether the table's type is MERGE_ON_READ."""
+        return self.table_type == MERGE_ON_READ
+
+    @classmethod
+    def load(cls, storage: Storage) -> TableConfig:
+        """Read the properties of the table at the root of ``storage``; while they are being rewritten, their backup.
+
+        Raises:
+            TableNotFoundError: there are no properties and no backup.
+            InvalidPropertiesError: unreadable, a required key is missing or invalid, or the checksum does not fit.
+            UnsupportedTableError: a table version or base file format that is not read.
+        """
+        path = storage.uri(PROPERTIES_PATH)
+        try:
+            data = storage.read_bytes(PROPERTIES_PATH)
+        except PathNotFoundError:
+            return cls._load_backup(storage)
+        try:
+            return cls.from_properties(parse_properties(data), path=path)
+        except InvalidPropertiesError:
+            # A writer rewrites the file in place, with the old content in the backup until it is done.
+            if storage.exists(BACKUP_PATH):
+                return cls._load_backup(storage)
+            raise
+
+    @classmethod
+    def _load_backup(cls, storage: Storage) -> TableConfig:
+        try:
+            data = storage.read_bytes(BACKUP_PATH)
+        except PathNotFoundError:
+            raise TableNotFoundError(
+                "not a Hudi table: no .hoodie/hoodie.properties",
+                path=storage.uri(),
+                remedy="give the table's base path, the folder that holds .hoodie",
+            ) from None
+        return cls.from_properties(parse_properties(data), path=storage.uri(BACKUP_PATH))
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str], path: str | None = None) -> TableConfig:
+        """The typed value of parsed properties; ``path`` is for error messages.
+
+        Raises:
+            InvalidPropertiesError: a required key is missing, a value is invalid, or the checksum does not fit.
+            UnsupportedTableError: a table version or base file format that is not read.
+        """
+        get = _Getter(properties, path)
+        version = _check_version(get)
+        name, database = get.required("hoodie.table.name"), get.text("hoodie.database.name")
+        _check_checksum(get, name, database)
+        fields, types = _partition_fields(get)
+        return cls(
+            properties=dict(properties),
+            name=name,
+            database=database,
+            table_type=get.one_of("hoodie.table.type", COPY_ON_WRITE, (COPY_ON_WRITE, MERGE_ON_READ)),
+            version=version,
+            layout=_check_layout(get, version),
+            timeline_path=get.folder("hoodie.timeline.path", "timeline"),
+            history_path=get.folder("hoodie.timeline.history.path", "history"),
+            archive_folder=get.folder("hoodie.archivelog.folder", "archived"),
+            timezone=get.one_of("hoodie.table.timeline.timezone", "LOCAL", ("LOCAL", "UTC")),
+            record_keys=get.items("hoodie.table.recordkey.fields"),
+            partition_fields=fields,
+            partition_field_types=types,
+            ordering_fields=get.items("hoodie.table.ordering.fields") or get.items("hoodie.table.precombine.field"),
+            key_generator=_key_generator(get),
+            hive_style_partitioning=get.flag("hoodie.datasource.write.hive_style_partitioning", False),
+            url_encode_partitioning=get.flag("hoodie.datasource.write.partitionpath.urlencode", False),
+            drop_partition_columns=get.flag("hoodie.datasource.write.drop.partition.columns", False),
+            populate_meta_fields=get.flag("hoodie.populate.meta.fields", True),
+            base_file_format=_base_file_format(get),
+            create_schema=get.text("hoodie.table.create.schema"),
+            metadata_partitions=get.items("hoodie.table.metadata.partitions"),
+            merge_mode=get.text("hoodie.record.merge.mode"),
+            merge_strategy_id=get.text("hoodie.record.merge.strategy.id")
+            or get.text("hoodie.compaction.record.merger.strategy"),
+            payload_class=get.text("hoodie.compaction.payload.class"),
+            cdc_enabled=get.flag("hoodie.table.cdc.enabled", False),
+            cdc_logging_mode=(get.text("hoodie.table.cdc.supplemental.logging.mode") or "DATA_BEFORE_AFTER").upper(),
+            bootstrap_base_path=get.text("hoodie.bootstrap.base.path"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Getter:
+    """Typed look-ups that name the file and the key when a value is wrong."""
+
+    properties: Mapping[str, str]
+    path: str | None
+
+    def text(self, key: str) -> str | None:
+        return self.properties.get(key, "").strip() or None
+
+    def required(self, key: str) -> str:
+        value = self.text(key)
+        if value is None:
+            raise InvalidPropertiesError(f"required key {key} is missing", path=self.path)
+        return value
+
+    def items(self, key: str) -> tuple[str, ...]:
+        return tuple(item.strip() for item in self.properties.get(key, "").split(",") if item.strip())
+
+    def flag(self, key: str, default: bool) -> bool:
+        value = (self.text(key) or str(default)).lower()
+        if value not in ("true", "false"):
+            raise self.invalid(key, "true or false")
+        return value == "true"
+
+    def number(self, key: str) -> int | None:
+        value = self.text(key)
+        if value is None:
+            return None
+        if not (value.isascii() and value.isdigit()) or len(value) > 9:
+            raise self.invalid(key, "a whole number")
+        return int(value)
+
+    def one_of(self, key: str, default: str, allowed: tuple[str, ...]) -> str:
+        value = (self.text(key) or default).upper()
+        if value not in allowed:
+            raise self.invalid(key, " or ".join(allowed))
+        return value
+
+    def folder(self, key: str, default: str) -> str:
+        value = (self.text(key) or default).strip("/")
+        if not value or ".." in value.split("/"):
+            raise self.invalid(key, "a folder inside the table")
+        return value
+
+    def invalid(self, key: str, wanted: str) -> InvalidPropertiesError:
+        return InvalidPropertiesError(f"{key}={self.properties.get(key)!r} is not {wanted}", path=self.path)
+
+
+def _check_version(get: _Getter) -> int:
+    version = get.number("hoodie.table.version")
+    if version is None:
+        raise InvalidPropertiesError("required key hoodie.table.version is missing", path=get.path)
+    if version not in SUPPORTED_VERSIONS:
+        raise UnsupportedTableError(
+            f"table version {version} is not supported",
+            path=get.path,
+            remedy="versions 6, 8 and 9 are; upgrade the table with Hudi's CLI",
+        )
+    return version
+
+
+def _check_layout(get: _Getter, version: int) -> int:
+    layout = get.number("hoodie.timeline.layout.version")
+    if layout is None:
+        layout = _LAYOUT_OF_VERSION[version]
+    if layout != _LAYOUT_OF_VERSION[version]:
+        raise InvalidPropertiesError(
+            f"timeline layout {layout} does not go with table version {version}", path=get.path
+        )
+    return layout
+
+
+def _check_checksum(get: _Getter, name: str, database: str | None) -> None:
+    """The checksum is the CRC-32 of ``database.table``: it guards the names alone (section 1.1)."""
+    written = get.text("hoodie.table.checksum")
+    if written is None:
+        return
+    expected = zlib.crc32(f"{database or ''}.{name}".encode())
+    if written != str(expected):
+        raise InvalidPropertiesError(
+            f"hoodie.table.checksum={written} does not fit the names, which give {expected}",
+            path=get.path,
+            remedy="the file is damaged or was edited by hand; restore hoodie.table.name and hoodie.database.name",
+        )
+
+
+def _key_generator(get: _Getter) -> str | None:
+    kind = get.text("hoodie.table.keygenerator.type")
+    if kind is not None:
+        return kind.upper()
+    class_name = get.text("hoodie.table.keygenerator.class")
+    if class_name is None:
+        return None
+    return _KEY_GENERATORS.get(class_name.rpartition(".")[2], "USER_PROVIDED")
+
+
+def _partition_fields(get: _Getter) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Partition columns and how each path value is made: the custom generator writes ``field:TIMESTAMP``."""
+    generator = _key_generator(get) or ""
+    # Version 6 keeps no suffix for the custom generator: any of its fields may be a formatted timestamp then.
+    default = "TIMESTAMP" if generator.startswith(("TIMESTAMP", "CUSTOM")) else "SIMPLE"
+    names: list[str] = []
+    types: list[str] = []
+    for entry in get.items("hoodie.table.partition.fields"):
+        name, _, suffix = entry.partition(":")
+        names.append(name)
+        types.append(suffix.upper() or default)
+    for kind in types:
+        if kind not in ("SIMPLE", "TIMESTAMP"):
+            raise get.invalid("hoodie.table.partition.fields", "a list of field, field:SIMPLE or field:TIMESTAMP")
+    return tuple(names), tuple(types)
+
+
+def _base_file_format(get: _Getter) -> str:
+    value = (get.text("hoodie.table.base.file.format") or "PARQUET").upper()
+    if value not in _BASE_FILE_FORMATS:
+        raise UnsupportedTableError(
+            f"base file format {value} is not supported", path=get.path, remedy="Parquet and ORC are"
+        )
+    return _BASE_FILE_FORMATS[value]

@@ -1,0 +1,310 @@
+"""One table's storage, properties, timeline, partitions, files and schema: where every planner starts."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import InvalidPropertiesError, SchemaError, TableNotFoundError
+from hudi_hive.metrics import IoCounters
+from hudi_hive.schema import add_partition_columns, avro_to_arrow, with_meta_fields
+from hudi_hive.storage import Storage
+from hudi_hive.table.config import BACKUP_PATH, PROPERTIES_PATH, TableConfig
+from hudi_hive.table.file_system_view import FILES_SCHEMA, FileSystemView
+from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline
+
+PARTITION_METAFILE = ".hoodie_partition_metadata"
+
+_METAFILES = (PARTITION_METAFILE, PARTITION_METAFILE + ".parquet", PARTITION_METAFILE + ".orc")
+
+_NO_TABLE_SCHEMA = frozenset({"CLUSTER", "COMPACT", "INDEX", "LOG_COMPACT"})
+"""Operations whose commits do not say what the table's schema is (section 8)."""
+
+_WRITES = frozenset({"commit", "deltacommit", "replacecommit"})
+
+# Listing is waiting: many at once for a store behind a network, few for a local disk.
+_LOCAL_LISTERS, _REMOTE_LISTERS = 4, 16
+
+
+def is_hudi_table(
+    path: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None, *, storage: Storage | None = None
+) -> bool:
+    """Whether a folder is the base path of a Hudi table: it holds ``.hoodie/hoodie.properties``, or its backup."""
+    storage = storage if storage is not None else Storage(path, storage_options)
+    return storage.exists(PROPERTIES_PATH) or storage.exists(BACKUP_PATH)
+
+
+class MetaClient:
+    """What is known of one table; nothing is read or listed before it is asked for, but the properties.
+
+    The timeline is read once and kept: all answers of one client are of one moment; :meth:`reload` gives a newer one.
+
+    Attributes:
+        storage: the table's storage, rooted at its base path; its counters count all I/O.
+        config: the table's properties.
+    """
+
+    def __init__(self, storage: Storage, config: TableConfig) -> None:
+        self.storage = storage
+        self.config = config
+        self._timeline: Timeline | None = None
+        self._walked: pa.Table | None = None
+        self._partitions: list[str] | None = None
+        self._schemas: dict[str | None, dict[str, Any] | None] = {}
+
+    @classmethod
+    def load(
+        cls,
+        base_path: str | os.PathLike[str],
+        storage_options: Mapping[str, Any] | None = None,
+        *,
+        counters: IoCounters | None = None,
+        storage: Storage | None = None,
+    ) -> MetaClient:
+        """The client of the table at ``base_path``; reads ``hoodie.properties`` and nothing else.
+
+        Args:
+            base_path: folder that holds ``.hoodie``: a local path or URI.
+            storage_options: as for :class:`~hudi_hive.storage.Storage`.
+            counters: where I/O is counted.
+            storage: use this storage, rooted at the base path, in place of a new one.
+
+        Raises:
+            TableNotFoundError: there is no Hudi table.
+            InvalidPropertiesError: its properties are broken.
+            UnsupportedTableError: a table version, layout or file format that is not read.
+        """
+        if storage is None:
+            storage = Storage(base_path, storage_options, counters=counters)
+        try:
+            return cls(storage, TableConfig.load(storage))
+        except TableNotFoundError:
+            if not storage.exists():
+                raise TableNotFoundError(
+                    "no such folder",
+                    path=storage.uri(),
+                    remedy="give the table's base path, the folder that holds .hoodie",
+                ) from None
+            raise
+
+    def reload(self) -> MetaClient:
+        """A client of the same table that reads properties and timeline anew, on the same storage and counters."""
+        return type(self)(self.storage, TableConfig.load(self.storage))
+
+    def __repr__(self) -> str:
+        config = self.config
+        return f"MetaClient({self.base_path!r}, {config.name!r}, {config.table_type}, version {config.version})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"storage": self.storage, "config": self.config}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["storage"], state["config"])  # type: ignore[misc]
+
+    @property
+    def base_path(self) -> str:
+        """The table's base path as a URI."""
+        return self.storage.uri()
+
+    @property
+    def counters(self) -> IoCounters:
+        """Counts of all I/O on the table."""
+        return self.storage.counters
+
+    @property
+    def timeline(self) -> Timeline:
+        """The active timeline, read on first use with one listing.
+
+        Raises:
+            TimelineError: it cannot be read.
+        """
+        if self._timeline is None:
+            config = self.config
+            self._timeline = Timeline.load(
+                self.storage,
+                layout=config.layout,
+                timeline_path=config.timeline_path,
+                history_path=config.history_path,
+                archive_folder=config.archive_folder,
+                timezone=config.timezone,
+            )
+        return self._timeline
+
+    # -- partitions and files --------------------------------------------------------------------------------------
+
+    def partition_paths(self) -> list[str]:
+        """Paths of all partitions, relative to the base path, sorted; ``[""]`` for a table without partition columns.
+
+        A folder is a partition when it holds a partition metafile (section 1.2). One listing per folder; what the walk
+        saw of the files is kept for :meth:`list_files`.
+        """
+        if self._partitions is None:
+            if self.config.is_partitioned:
+                self._walk()
+            else:
+                self._partitions = [""]
+        assert self._partitions is not None
+        return list(self._partitions)
+
+    def list_files(self, partitions: Sequence[str] | None = None) -> pa.Table:
+        """Files of partitions as a table of ``FILES_SCHEMA``, one listing per partition, concurrent.
+
+        Partitions that :meth:`partition_paths` walked already are not listed again. A partition that does not exist
+        gives no rows: metadata may name partitions that were dropped and cleaned since.
+
+        Args:
+            partitions: paths relative to the base path; all partitions without it.
+        """
+        if partitions is None:
+            partitions = self.partition_paths()
+        wanted = list(dict.fromkeys(partitions))
+        if self._walked is not None:
+            known = set(self.partition_paths())
+            mask = pc.is_in(self._walked.column("partition"), value_set=pa.array(wanted, pa.string()))
+            tables = [self._walked.filter(mask)]
+            wanted = [path for path in wanted if path not in known]
+        else:
+            tables = []
+        listings = self._run(lambda path: self.storage.list(path, missing_ok=True), wanted)
+        tables += [_files(path, listing) for path, listing in zip(wanted, listings, strict=True)]
+        return pa.concat_tables(tables) if tables else FILES_SCHEMA.empty_table()
+
+    def _walk(self) -> None:
+        """Walk the table level by level until each branch ends in a partition; fills what is known of both."""
+        partitions: list[str] = []
+        tables: list[pa.Table] = []
+        level = [""]
+        while level:
+            listings = self._run(lambda path: self.storage.list(path, missing_ok=True), level)
+            following: list[str] = []
+            for path, listing in zip(level, listings, strict=True):
+                files = _files(path, listing)
+                is_partition = pc.any(pc.is_in(files.column("name"), value_set=pa.array(_METAFILES))).as_py()
+                if is_partition and path:
+                    partitions.append(path)
+                    tables.append(files)
+                    continue
+                folders = listing.filter(listing.column("is_dir")).column("path").to_pylist()
+                if path and f"{path}/.hoodie" in folders:
+                    continue  # another table nested in this one's folder
+                following += [folder for folder in folders if not folder.rpartition("/")[2].startswith(".hoodie")]
+            level = following
+        self._partitions = sorted(partitions)
+        self._walked = pa.concat_tables(tables) if tables else FILES_SCHEMA.empty_table()
+
+    def _run(self, function: Callable[[str], pa.Table], paths: Sequence[str]) -> list[pa.Table]:
+        workers = min(len(paths), _LOCAL_LISTERS if self.storage.is_local else _REMOTE_LISTERS)
+        if workers <= 1:
+            return [function(path) for path in paths]
+        with ThreadPoolExecutor(workers, thread_name_prefix="hudi-list") as pool:
+            return list(pool.map(function, paths))
+
+    def file_system_view(
+        self, partitions: Sequence[str] | None = None, files: pa.Table | None = None
+    ) -> FileSystemView:
+        """The file-system view over ``files`` (``FILES_SCHEMA``), or over what a listing of ``partitions`` gives."""
+        return FileSystemView(files if files is not None else self.list_files(partitions), self.timeline)
+
+    # -- schema ----------------------------------------------------------------------------------------------------
+
+    def avro_schema(self, as_of: str | None = None) -> dict[str, Any] | None:
+        """The table's Avro schema without meta fields, as the newest commit says that may say so (section 8).
+
+        Args:
+            as_of: requested time: the schema that the table had then.
+
+        Returns:
+            The parsed schema, or None when neither commits nor properties hold one.
+
+        Raises:
+            CorruptInstantError: a commit cannot be decoded.
+            InvalidPropertiesError: ``hoodie.table.create.schema`` is not JSON.
+        """
+        if as_of not in self._schemas:
+            self._schemas[as_of] = self._find_avro_schema(as_of)
+        return self._schemas[as_of]
+
+    def _find_avro_schema(self, as_of: str | None) -> dict[str, Any] | None:
+        metadata = self.schema_commit(as_of)
+        if metadata is not None:
+            return metadata.schema
+        text = self.config.create_schema
+        if text is None:
+            return None
+        try:
+            schema = json.loads(text)
+        except ValueError as error:
+            raise InvalidPropertiesError(
+                f"hoodie.table.create.schema is not JSON: {error}", path=self.storage.uri(PROPERTIES_PATH)
+            ) from error
+        return dict(schema)
+
+    def schema_commit(self, as_of: str | None = None) -> CommitMetadata | None:
+        """Metadata of the newest completed commit that says what the table's schema is, or None."""
+        timeline = self.timeline
+        active = timeline.write_instants()
+        found = self._newest_with_schema(active, as_of, timeline.commit_metadata)
+        # The archive is asked only for a time before the active timeline: the newest schema is always active.
+        if found is None and as_of is not None and not any(instant.requested <= as_of for instant in active):
+            archived = timeline.archived()
+            found = self._newest_with_schema(archived.instants, as_of, archived.commit_metadata)
+        return found
+
+    @staticmethod
+    def _newest_with_schema(
+        instants: Iterable[Instant], as_of: str | None, read: Callable[[Instant], CommitMetadata]
+    ) -> CommitMetadata | None:
+        wanted = [
+            i
+            for i in instants
+            if i.state == State.COMPLETED and i.action in _WRITES and (as_of is None or i.requested <= as_of)
+        ]
+        for instant in sorted(wanted, key=lambda i: i.requested, reverse=True):
+            metadata = read(instant)
+            if metadata.operation not in _NO_TABLE_SCHEMA and metadata.schema is not None:
+                return metadata
+        return None
+
+    def schema(self, as_of: str | None = None) -> pa.Schema:
+        """The table's Arrow schema: the meta columns (when the table has them), then the data columns.
+
+        Args:
+            as_of: requested time: the schema that the table had then.
+
+        Raises:
+            SchemaError: no commit, property or data file holds a schema, or it cannot be converted.
+        """
+        avro = self.avro_schema(as_of)
+        if avro is None:
+            raise SchemaError(
+                "the table's schema is not known: no commit holds one",
+                path=self.base_path,
+                remedy="write a commit, or set hoodie.table.create.schema",
+            )
+        schema = avro_to_arrow(avro)
+        if self.config.drop_partition_columns:
+            schema = add_partition_columns(schema, self.config.partition_fields)
+        return with_meta_fields(schema) if self.config.populate_meta_fields else schema
+
+    def partition_schema(self) -> pa.Schema:
+        """The partition columns, in the order of the partition path, with their types in the table's schema."""
+        schema = self.schema()
+        names = self.config.partition_fields
+        missing = [name for name in names if name not in schema.names]
+        return pa.schema([schema.field(name) if name not in missing else pa.field(name, pa.string()) for name in names])
+
+
+def _files(partition: str, listing: pa.Table) -> pa.Table:
+    """The files of one folder's listing, as ``FILES_SCHEMA``."""
+    files = listing.filter(pc.invert(listing.column("is_dir")))
+    names = files.column("path")
+    if partition:
+        names = pc.utf8_slice_codeunits(names, len(partition) + 1)
+    partitions = pa.repeat(pa.scalar(partition, pa.string()), files.num_rows)
+    return pa.table([partitions, names, files.column("size")], schema=FILES_SCHEMA)
