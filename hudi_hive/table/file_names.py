@@ -1,0 +1,183 @@
+"""Names of data files, taken apart column by column.
+
+A base file is ``<file id>_<write token>_<instant>.<extension>``, a log file
+``.<file id>_<instant>.log.<version>[_<write token>[.cdc]]``. Everything else (checksums, partition metafiles, marker
+and temporary files) is of kind ``OTHER``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+BASE_FILE_EXTENSIONS = ("parquet", "orc", "hfile", "lance")
+"""Extensions of base files. ``lance`` is recognised so that reading it can be refused by name."""
+
+_LOG_PATTERN = (
+    r"^\.(?P<file_id>[^._]+)_(?P<instant>\d+)\.log\.(?P<version>\d{1,9})(?:_(?P<token>\d+-\d+-\d+)(?P<suffix>\.cdc)?)?$"
+)
+_INSTANT_AND_EXTENSION = r"^(?P<instant>\d+)\.(?P<extension>" + "|".join(BASE_FILE_EXTENSIONS) + r")$"
+
+_TEXT_CODES = pa.dictionary(pa.int32(), pa.string())
+
+FILE_NAMES_SCHEMA = pa.schema(
+    [
+        ("kind", pa.int8()),
+        ("file_id", pa.string()),
+        ("instant", _TEXT_CODES),
+        ("write_token", pa.string()),
+        ("log_version", pa.int32()),
+        ("extension", _TEXT_CODES),
+    ]
+)
+"""Columns of :func:`parse_file_names`; all but ``kind`` are null where the kind of file does not have them."""
+
+IntArray = npt.NDArray[np.int64]
+
+
+class FileKind(IntEnum):
+    """What a name in a partition folder stands for."""
+
+    BASE = 0
+    LOG = 1
+    CDC = 2
+    OTHER = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SplitNames:
+    """Names of one listing, sorted into base and log files; ``rows`` are positions in the listing.
+
+    ``logs`` holds CDC files as well, told apart by its ``cdc`` column.
+    """
+
+    base_rows: IntArray
+    base: pa.Table  # file_id, write_token, instant (dictionary), extension (dictionary)
+    log_rows: IntArray
+    logs: pa.Table  # file_id, instant (dictionary), log_version, write_token, cdc
+
+
+def split_file_names(names: pa.Array | pa.ChunkedArray) -> SplitNames:
+    """Take names apart without putting base and log files back into one table.
+
+    Args:
+        names: file names without folders; nulls are of no kind.
+    """
+    array = _one_array(names)
+    hidden = pc.starts_with(array, ".")
+    base_rows, base = _split_base_names(array, hidden)
+    log_rows, logs = _split_log_names(array, hidden)
+    return SplitNames(base_rows, base, log_rows, logs)
+
+
+def parse_file_names(names: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """Kind and parts of each name, as a table of :data:`FILE_NAMES_SCHEMA` with a row per name in the order given.
+
+    File id of a base file is the text before the first ``_``, its instant the text between the second ``_`` and the
+    ``.`` after it. ``extension`` of a log file is ``log``, of a change-data file ``cdc``.
+
+    Args:
+        names: file names without folders.
+    """
+    split = split_file_names(names)
+    base, logs = split.base, split.logs
+    cdc = logs["cdc"].to_numpy()
+    parts = pa.table(
+        [
+            pa.array(np.concatenate([np.zeros(len(base), np.int8), np.where(cdc, 2, 1).astype(np.int8)]), pa.int8()),
+            _concat(base["file_id"], logs["file_id"]),
+            _concat(base["instant"], logs["instant"]),
+            _concat(base["write_token"], logs["write_token"]),
+            _concat(pa.nulls(len(base), pa.int32()), logs["log_version"]),
+            _concat(base["extension"], pc.if_else(logs["cdc"], "cdc", "log").dictionary_encode()),
+        ],
+        schema=FILE_NAMES_SCHEMA,
+    )
+    rows = np.concatenate([split.base_rows, split.log_rows])
+    if len(rows) == len(names) and (len(rows) < 2 or bool((np.diff(rows) > 0).all())):
+        return parts
+    where = np.full(len(names), -1, np.int64)
+    where[rows] = np.arange(len(rows))
+    table = parts.take(pa.array(where, pa.int64(), mask=where < 0))
+    return table.set_column(0, "kind", pc.fill_null(table["kind"], pa.scalar(FileKind.OTHER.value, pa.int8())))
+
+
+def _split_base_names(names: pa.Array, hidden: pa.Array) -> tuple[IntArray, pa.Table]:
+    parts = pc.split_pattern(names, "_")
+    fits = pc.and_(pc.invert(hidden), pc.equal(pc.list_value_length(parts), 3))
+    rows = _true_rows(fits)
+    if len(rows) < len(names):
+        parts = parts.filter(fits)
+    # Tokens and file ids are nearly all different, but the last parts are as few as the commits: work on a dictionary.
+    tails = pc.list_element(parts, 2).dictionary_encode() if len(rows) else _empty_codes()
+    matched = pc.extract_regex(tails.dictionary, _INSTANT_AND_EXTENSION)
+    values = parts.flatten()
+    firsts = np.arange(len(rows), dtype=np.int64) * 3
+    file_ids = values.take(pa.array(firsts))
+    keep = pc.and_(pc.is_valid(matched).take(tails.indices), pc.not_equal(file_ids, ""))
+    if not pc.all(keep, min_count=0).as_py():
+        chosen = _true_rows(keep)
+        rows, firsts = rows[chosen], firsts[chosen]
+        file_ids, tails = file_ids.filter(keep), tails.filter(keep)
+    table = pa.table(
+        {
+            "file_id": file_ids,
+            "write_token": values.take(pa.array(firsts + 1)),
+            "instant": _through(matched.field("instant"), tails.indices),
+            "extension": _through(matched.field("extension"), tails.indices),
+        }
+    )
+    return rows, table
+
+
+def _split_log_names(names: pa.Array, hidden: pa.Array) -> tuple[IntArray, pa.Table]:
+    rows = _true_rows(hidden)
+    matched = pc.extract_regex(names.take(pa.array(rows)), _LOG_PATTERN)
+    keep = pc.is_valid(matched)
+    rows, matched = rows[_true_rows(keep)], matched.filter(keep)
+    tokens = matched.field("token")
+    table = pa.table(
+        {
+            "file_id": matched.field("file_id"),
+            "instant": matched.field("instant").dictionary_encode(),
+            "log_version": matched.field("version").cast(pa.int32()),
+            "write_token": pc.if_else(pc.equal(tokens, ""), pa.scalar(None, pa.string()), tokens),
+            "cdc": pc.equal(matched.field("suffix"), ".cdc"),
+        }
+    )
+    return rows, table
+
+
+def _through(values: pa.Array, codes: pa.Array) -> pa.DictionaryArray:
+    """Dictionary array of ``values[codes]`` whose dictionary has no value twice."""
+    encoded = values.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(encoded.indices.take(codes), encoded.dictionary)
+
+
+def _empty_codes() -> pa.DictionaryArray:
+    return pa.array([], pa.string()).dictionary_encode()
+
+
+def _one_array(names: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if isinstance(names, pa.ChunkedArray):
+        names = names.chunk(0) if names.num_chunks == 1 else names.combine_chunks()
+    if pa.types.is_dictionary(names.type):
+        names = names.dictionary_decode()
+    return pc.fill_null(names, "") if names.null_count else names
+
+
+def _concat(*columns: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
+    chunks: list[Any] = []
+    for column in columns:
+        chunks.extend(column.chunks if isinstance(column, pa.ChunkedArray) else [column])
+    return pa.chunked_array(chunks).unify_dictionaries()
+
+
+def _true_rows(mask: pa.Array) -> IntArray:
+    return np.flatnonzero(mask.to_numpy(zero_copy_only=False)).astype(np.int64)

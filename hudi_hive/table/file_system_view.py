@@ -1,0 +1,567 @@
+"""Which files of a table make up its file slices at an instant: listings and timeline in, slice tables out.
+
+A file group is a file id in a partition; a file slice of it is a base instant, at most one base file and the log files
+on top. Everything here works on columns: names are split by string kernels, groups and instants become integers whose
+order is that of their text, and "newest slice" is a comparison of neighbours in one sorted array.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.table.file_names import BASE_FILE_EXTENSIONS, IntArray, SplitNames, split_file_names
+
+FILES_SCHEMA = pa.schema([("partition", pa.string()), ("name", pa.string()), ("size", pa.int64())])
+"""A listing: partition path, file name without folders, bytes."""
+
+SLICE_SCHEMA = pa.schema(
+    [
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("base_instant", pa.string()),
+        ("base_file", pa.string()),
+        ("base_size", pa.int64()),
+        ("log_files", pa.list_(pa.string())),
+        ("log_sizes", pa.list_(pa.int64())),
+    ]
+)
+"""A row per file slice: ``base_file`` is a name, null for a slice of logs only; logs are in the order of reading."""
+
+BASE_FILE_SCHEMA = pa.schema(
+    [
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("instant", pa.string()),
+        ("name", pa.string()),
+        ("size", pa.int64()),
+    ]
+)
+"""A row per base file."""
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+class ViewTimeline(Protocol):
+    """What the view asks of a timeline (:class:`hudi_hive.timeline.Timeline` is one)."""
+
+    @property
+    def layout(self) -> int:
+        """Timeline layout version: 1 for tables of version 6, 2 from version 8 on."""
+
+    def committed_mask(self, instants: pa.Array) -> pa.BooleanArray:
+        """Whether files written by each instant are visible."""
+
+    def completion_times(self, instants: pa.Array) -> pa.Array:
+        """Completion time per requested time; null when pending or unknown."""
+
+    def replaced_file_groups(self) -> pa.Table:
+        """Columns ``partition``, ``file_id``, ``instant``: groups replaced by completed instants."""
+
+    def pending_compactions(self) -> pa.Table:
+        """Columns ``partition``, ``file_id``, ``compaction_instant`` of compactions that have not completed."""
+
+
+class FileSystemView:
+    """The file groups and slices of listed partitions as a timeline sees them.
+
+    A file counts only if its instant does: what a crashed or running write left behind is not seen, nor is the output
+    of a pending compaction or clustering. Built once, the view does not change; make a new one after a new listing.
+    All tables come out sorted by partition and file id.
+
+    Args:
+        files: listing of :data:`FILES_SCHEMA` (other columns are ignored) of the partitions to look at. Names that are
+            not data files are ignored.
+        timeline: the timeline, loaded **before** the listing was made: each completed instant must have its files in it.
+        layout: 1 to place log files by the base instant in their names (tables up to version 6), 2 to place them by
+            completion time (from version 8 on); the timeline's own by default.
+
+    Raises:
+        UnsupportedTableError: a file that looks like a base file does not follow Hudi's naming.
+    """
+
+    def __init__(self, files: pa.Table, timeline: ViewTimeline, *, layout: int | None = None) -> None:
+        self._timeline = timeline
+        self._layout = timeline.layout if layout is None else layout
+        self._names = _one_chunk(files["name"])
+        self._sizes = _one_chunk(files["size"])
+        partitions = _one_chunk(files["partition"])
+        split = split_file_names(self._names)
+        _refuse_foreign_names(partitions, self._names, split)
+        data_logs = pc.invert(split.logs["cdc"])
+        logs = split.logs.filter(data_logs)
+        log_rows = split.log_rows[data_logs.to_numpy()]
+        self._groups = _Groups.of(partitions, split.base_rows, split.base["file_id"], log_rows, logs["file_id"])
+        self._instants = self._rank_instants(split.base["instant"], logs["instant"])
+        self._bases = self._committed_bases(split)
+        self._logs = self._ordered_logs(log_rows, logs)
+
+    # -- queries -------------------------------------------------------------------------------------------------
+
+    def latest_base_files(self, as_of: str | None = None) -> pa.Table:
+        """Newest visible base file of each file group: what a copy-on-write or read-optimised query reads.
+
+        Args:
+            as_of: consider only files whose instant is at or before this requested time, and only groups not replaced
+                by then; everything completed if not given.
+
+        Returns:
+            A table of :data:`BASE_FILE_SCHEMA`.
+        """
+        alive = ~self._replaced(as_of)[self._bases.group]
+        return self._base_table(np.flatnonzero(alive & (self._bases.rank < self._instants.bound(as_of))))
+
+    def base_files_in_commits(self, instants: pa.Array) -> pa.Table:
+        """Newest base file of each group among those that the given instants wrote: an incremental query's files.
+
+        Groups replaced at or before the last of the instants are left out.
+
+        Args:
+            instants: requested times.
+
+        Returns:
+            A table of :data:`BASE_FILE_SCHEMA`.
+        """
+        wanted = pc.is_in(self._instants.values, value_set=instants).to_numpy(zero_copy_only=False)
+        last = pc.max(instants).as_py()
+        if last is None:
+            return self._base_table(np.empty(0, np.int64))
+        alive = ~self._replaced(last)[self._bases.group]
+        return self._base_table(np.flatnonzero(alive & wanted[self._bases.rank]))
+
+    def latest_file_slices(self, as_of: str | None = None) -> pa.Table:
+        """Newest slice of each group, a pending compaction's not yet filled slice included as it is.
+
+        Such a slice has no base file and holds only the logs written since the compaction was planned: this is where a
+        writer appends. For reading use :meth:`latest_merged_file_slices`.
+
+        Args:
+            as_of: consider only slices whose base instant is at or before this requested time.
+
+        Returns:
+            A table of :data:`SLICE_SCHEMA`.
+        """
+        slices = self._slices
+        latest = self._latest(as_of)
+        owner = np.full(len(slices.group), -1, np.int64)
+        owner[latest] = np.arange(len(latest))
+        return self._slice_table(latest, owner, as_of)
+
+    def latest_merged_file_slices(self, as_of: str | None = None) -> pa.Table:
+        """Newest slice of each group as a snapshot query reads it.
+
+        Where the newest slice is that of a pending compaction, it is joined with the slice before: the base file and
+        logs of the older one and the logs of the newer one, under the older one's instant. Slices that hold no file at
+        all are left out.
+
+        Args:
+            as_of: consider only slices whose base instant is at or before this requested time.
+
+        Returns:
+            A table of :data:`SLICE_SCHEMA`.
+        """
+        slices = self._slices
+        latest = self._latest(as_of)
+        owner = np.full(len(slices.group), -1, np.int64)
+        owner[latest] = np.arange(len(latest))
+        before = latest - 1
+        joined = slices.pending[latest] & (before >= 0) & (slices.group[before] == slices.group[latest])
+        owner[before[joined]] = np.flatnonzero(joined)
+        table = self._slice_table(np.where(joined, before, latest), owner, as_of)
+        return table.filter(
+            pc.or_(pc.is_valid(table["base_file"]), pc.greater(pc.list_value_length(table["log_files"]), 0))
+        )
+
+    def file_slices(self, *, include_replaced: bool = True) -> pa.Table:
+        """All visible slices of all groups, oldest first within a group.
+
+        Args:
+            include_replaced: also those of groups replaced by a completed instant whose files are still there.
+
+        Returns:
+            A table of :data:`SLICE_SCHEMA`.
+        """
+        slices = self._slices
+        chosen = np.arange(len(slices.group))
+        if not include_replaced:
+            chosen = np.flatnonzero(~self._replaced(None)[slices.group])
+        owner = np.full(len(slices.group), -1, np.int64)
+        owner[chosen] = np.arange(len(chosen))
+        return self._slice_table(chosen, owner, None)
+
+    # -- building ------------------------------------------------------------------------------------------------
+
+    def _rank_instants(self, bases: pa.ChunkedArray, logs: pa.ChunkedArray) -> _Instants:
+        written = pa.concat_arrays([_dictionary_of(bases), _dictionary_of(logs)]).unique()
+        committed = self._timeline.committed_mask(written) if len(written) else pa.array([], pa.bool_())
+        pending = self._timeline.pending_compactions()["compaction_instant"].combine_chunks().cast(pa.string())
+        completed = pa.nulls(len(written), pa.string())
+        if self._layout >= 2 and len(logs):
+            # Asked for log files only: times of long archived instants cost a look into the archive.
+            asked = pc.unique(_dictionary_of(logs))
+            times = self._timeline.completion_times(asked).cast(pa.string())
+            completed = times.take(pc.index_in(written, value_set=asked))
+        return _Instants.of(written, committed, completed, pending)
+
+    def _committed_bases(self, split: SplitNames) -> _Bases:
+        group = self._groups.of_bases
+        rank = self._instants.rank_of(split.base["instant"])
+        seen = self._instants.committed[rank]
+        group, rank, row = group[seen], rank[seen], split.base_rows[seen]
+        order = np.argsort(self._key(group, rank), kind="stable")
+        group, rank, row = group[order], rank[order], row[order]
+        same = (group[1:] == group[:-1]) & (rank[1:] == rank[:-1])
+        if same.any():
+            group, rank, row = self._one_attempt(group, rank, row, same)
+        return _Bases(group, rank, row)
+
+    def _one_attempt(
+        self, group: IntArray, rank: IntArray, row: IntArray, same: BoolArray
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        # Two attempts of one task wrote the same file: they hold the same rows. Taking the greatest name makes the
+        # choice independent of the order of the listing.
+        starts = np.flatnonzero(np.concatenate([[True], ~same]))
+        ends = np.append(starts[1:], len(row))
+        for start, end in zip(starts[ends - starts > 1], ends[ends - starts > 1], strict=True):
+            row[start] = max(row[start:end].tolist(), key=lambda r: str(self._names[r]))
+        return group[starts], rank[starts], row[starts]
+
+    def _ordered_logs(self, rows: IntArray, logs: pa.Table) -> _Logs:
+        """Logs that can count, in the order of reading: instant, version, write token (none first)."""
+        rank = self._instants.rank_of(logs["instant"])
+        version = logs["log_version"].to_numpy().astype(np.int64)
+        tokens = logs["write_token"].combine_chunks().dictionary_encode()
+        token_order = np.append(_order_of(tokens.dictionary), -1)
+        token = token_order[pc.fill_null(tokens.indices, len(tokens.dictionary)).to_numpy(zero_copy_only=False)]
+        # Version 6 names carry the slice's base instant, which says nothing about who wrote the log: its blocks are
+        # filtered when they are read. From version 8 on the name tells the writer, and unfinished writers drop out.
+        seen = self._instants.committed[rank] if self._layout >= 2 else self._instants.in_timeline[rank]
+        order = np.lexsort((token, version, rank))
+        order = order[seen[order]]
+        return _Logs(self._groups.of_logs[order], rank[order], rows[order])
+
+    @cached_property
+    def _slices(self) -> _Slices:
+        bases, logs, pending = self._bases, self._logs, self._pending_keys
+        base_keys = self._key(bases.group, bases.rank)
+        keys = np.union1d(base_keys, pending)
+        log_keys = self._keys_by_completion(keys) if self._layout >= 2 else self._key(logs.group, logs.rank)
+        keys = np.union1d(keys, log_keys)
+        base_row = np.full(len(keys), -1, np.int64)
+        base_row[np.searchsorted(keys, base_keys)] = bases.row
+        return _Slices(
+            group=keys // self._instants.count,
+            rank=keys % self._instants.count,
+            base_row=base_row,
+            pending=np.isin(keys, pending),
+            of_log=np.searchsorted(keys, log_keys).astype(np.int64),
+        )
+
+    @cached_property
+    def _pending_keys(self) -> IntArray:
+        """Sorted slice keys that pending compactions open in the groups we have files of."""
+        plan = self._timeline.pending_compactions()
+        group = self._groups.find(plan["partition"], plan["file_id"])
+        rank = self._instants.rank_of(plan["compaction_instant"])
+        return np.unique(self._key(group, rank)[group >= 0])
+
+    def _keys_by_completion(self, keys: IntArray) -> IntArray:
+        """Slice key of each log: the newest slice that its delta commit completed after (format section 3, version 8).
+
+        Logs older than every slice of their group share one slice of their own, named after the first of them.
+        Uncommitted base files and logs were dropped before, so that no log can hide in a slice nobody sees.
+        """
+        logs, instants = self._logs, self._instants
+        time = instants.completion_rank[logs.rank]
+        found = np.searchsorted(keys, self._key(logs.group, time), side="right") - 1
+        fits = found >= 0
+        fits[fits] = keys[found[fits]] // instants.count == logs.group[fits]
+        result = np.where(fits, keys[found], -1) if len(keys) else np.full(len(logs.group), -1, np.int64)
+        uneven = np.flatnonzero(self._uneven_groups(keys)[logs.group])
+        for log in uneven.tolist():
+            result[log] = self._key_by_uneven_time(keys, log)
+        # Logs are sorted by instant, so the first orphan of a group has the least one.
+        orphans = np.flatnonzero(result < 0)
+        groups, first, which = np.unique(logs.group[orphans], return_index=True, return_inverse=True)
+        result[orphans] = self._key(groups, logs.rank[orphans][first])[which]
+        return result
+
+    def _uneven_groups(self, keys: IntArray) -> BoolArray:
+        """Groups where instants of different lengths meet (14 and 17 digits, or a metadata table's suffixes)."""
+        logs, instants, count = self._logs, self._instants, self._instants.count
+        uneven = np.zeros(len(self._groups), np.bool_)
+        used = np.concatenate([instants.length[keys % count], instants.length[instants.completion_rank[logs.rank]]])
+        if len(used) == 0 or used.min() == used.max():
+            return uneven
+        group = np.concatenate([keys // count, logs.group])
+        least = np.full(len(self._groups), np.iinfo(np.int64).max)
+        most = np.zeros(len(self._groups), np.int64)
+        np.minimum.at(least, group, used)
+        np.maximum.at(most, group, used)
+        return least < most
+
+    def _key_by_uneven_time(self, keys: IntArray, log: int) -> int:
+        # Times of different lengths cannot be compared as text: there the requested time stands in.
+        logs, instants = self._logs, self._instants
+        group, requested = int(logs.group[log]), int(logs.rank[log])
+        completed = int(instants.completion_rank[requested])
+        first, last = np.searchsorted(keys, [group * instants.count, (group + 1) * instants.count])
+        for key in reversed(keys[first:last].tolist()):
+            rank = key % instants.count
+            even = instants.length[completed] == instants.length[rank]
+            if rank <= (completed if even else requested):
+                return int(key)
+        return -1
+
+    # -- choosing ------------------------------------------------------------------------------------------------
+
+    def _key(self, group: IntArray, rank: IntArray) -> IntArray:
+        return group * self._instants.count + rank
+
+    def _replaced(self, as_of: str | None) -> BoolArray:
+        """Per group: whether an instant at or before ``as_of`` replaced it."""
+        dead = np.zeros(len(self._groups), np.bool_)
+        replaced = self._timeline.replaced_file_groups()
+        if as_of is not None:
+            replaced = replaced.filter(pc.less_equal(replaced["instant"], as_of))
+        group = self._groups.find(replaced["partition"], replaced["file_id"])
+        dead[group[group >= 0]] = True
+        return dead
+
+    def _latest(self, as_of: str | None) -> IntArray:
+        """Index of the newest slice of each living group."""
+        slices = self._slices
+        fits = np.flatnonzero((slices.rank < self._instants.bound(as_of)) & ~self._replaced(as_of)[slices.group])
+        return fits[_last_of_run(slices.group[fits])]
+
+    def _base_table(self, fits: IntArray) -> pa.Table:
+        chosen = fits[_last_of_run(self._bases.group[fits])]
+        group = self._bases.group[chosen]
+        rows = pa.array(self._bases.row[chosen])
+        columns = [
+            *self._groups.names(group),
+            self._instants.values.take(pa.array(self._bases.rank[chosen])),
+            self._names.take(rows),
+            self._sizes.take(rows),
+        ]
+        return pa.table(columns, schema=BASE_FILE_SCHEMA)
+
+    def _slice_table(self, chosen: IntArray, owner: IntArray, as_of: str | None) -> pa.Table:
+        """Table of the chosen slices; ``owner`` maps each slice to the row that takes its logs, -1 for none."""
+        slices, logs = self._slices, self._logs
+        target = owner[slices.of_log]
+        keep = target >= 0
+        if self._layout >= 2:
+            # The name tells who wrote a log, so what was written after the asked time need not be opened.
+            keep &= logs.rank < self._instants.bound(as_of)
+        order = np.flatnonzero(keep)
+        order = order[np.argsort(target[order], kind="stable")]
+        offsets = np.zeros(len(chosen) + 1, np.int32)
+        np.cumsum(np.bincount(target[order], minlength=len(chosen)), out=offsets[1:])
+        log_rows = pa.array(logs.row[order])
+        base_row = slices.base_row[chosen]
+        base_rows = pa.array(base_row, mask=base_row < 0)
+        columns = [
+            *self._groups.names(slices.group[chosen]),
+            self._instants.values.take(pa.array(slices.rank[chosen])),
+            self._names.take(base_rows),
+            self._sizes.take(base_rows),
+            pa.ListArray.from_arrays(pa.array(offsets), self._names.take(log_rows)),
+            pa.ListArray.from_arrays(pa.array(offsets), self._sizes.take(log_rows)),
+        ]
+        return pa.table(columns, schema=SLICE_SCHEMA)
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """File groups numbered in the order of (partition, file id)."""
+
+    partitions: pa.Array  # sorted
+    file_ids: pa.Array  # sorted
+    pairs: IntArray  # sorted: partition index * number of file ids + file id index
+    of_bases: IntArray
+    of_logs: IntArray
+
+    @classmethod
+    def of(
+        cls,
+        partitions: pa.Array,
+        base_rows: IntArray,
+        base_ids: pa.ChunkedArray,
+        log_rows: IntArray,
+        log_ids: pa.ChunkedArray,
+    ) -> _Groups:
+        partition_values, partition_codes = _sorted_codes(partitions)
+        ids = pa.chunked_array([*base_ids.chunks, *log_ids.chunks], pa.string())
+        id_values, id_codes = _sorted_codes(_one_chunk(ids))
+        pairs = partition_codes[np.concatenate([base_rows, log_rows])] * len(id_values) + id_codes
+        unique, group = np.unique(pairs, return_inverse=True)
+        return cls(partition_values, id_values, unique, group[: len(base_rows)], group[len(base_rows) :])
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def find(self, partitions: pa.ChunkedArray, file_ids: pa.ChunkedArray) -> IntArray:
+        """Number of each named group, -1 where no file of it was listed."""
+        if not len(partitions) or not len(self):
+            return np.full(len(partitions), -1, np.int64)
+        partition = _index_in(partitions, self.partitions)
+        file_id = _index_in(file_ids, self.file_ids)
+        pair = partition * len(self.file_ids) + file_id
+        where = np.minimum(np.searchsorted(self.pairs, pair), len(self) - 1)
+        found = (partition >= 0) & (file_id >= 0) & (self.pairs[where] == pair)
+        return np.where(found, where, -1)
+
+    def names(self, group: IntArray) -> tuple[pa.Array, pa.Array]:
+        """Partition and file id of each group number."""
+        if not len(group):
+            return pa.array([], pa.string()), pa.array([], pa.string())
+        pair = self.pairs[group]
+        count = len(self.file_ids)
+        return self.partitions.take(pa.array(pair // count)), self.file_ids.take(pa.array(pair % count))
+
+
+@dataclass(frozen=True, slots=True)
+class _Instants:
+    """All instants that matter, sorted as text; arrays are by rank."""
+
+    values: pa.Array
+    committed: BoolArray  # files of it are visible
+    in_timeline: BoolArray  # committed, or a pending compaction: a slice may be named after it
+    completion_rank: IntArray  # rank of the completion time; of the instant itself where that is not known
+    length: IntArray  # digits
+
+    @classmethod
+    def of(cls, written: pa.Array, committed: pa.Array, completed: pa.Array, pending: pa.Array) -> _Instants:
+        values = pa.concat_arrays([written, completed.drop_null(), pending]).unique()
+        values = values.take(pc.sort_indices(values))
+        where = _index_in(written, values)
+        visible = np.zeros(len(values), np.bool_)
+        visible[where] = pc.fill_null(committed, False).to_numpy(zero_copy_only=False)
+        in_timeline = visible.copy()
+        in_timeline[_index_in(pending, values)] = True
+        times = np.arange(len(values))
+        at = _index_in(completed, values)
+        times[where] = np.where(at < 0, where, at)
+        length = pc.utf8_length(values).to_numpy(zero_copy_only=False).astype(np.int64)
+        return cls(values, visible, in_timeline, times, length)
+
+    @property
+    def count(self) -> int:
+        """Number of ranks, at least 1 so that keys can be divided by it."""
+        return max(len(self.values), 1)
+
+    def rank_of(self, instants: pa.ChunkedArray) -> IntArray:
+        """Rank of each instant; all must be known."""
+        if not pa.types.is_dictionary(instants.type):
+            return _index_in(instants, self.values)
+        parts = [
+            _index_in(chunk.dictionary, self.values)[chunk.indices.to_numpy(zero_copy_only=False)]
+            for chunk in instants.chunks
+        ]
+        return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+    def bound(self, as_of: str | None) -> int:
+        """Ranks below this are of instants at or before ``as_of``."""
+        if as_of is None:
+            return len(self.values)
+        return int(pc.sum(pc.less_equal(self.values, as_of), min_count=0).as_py())
+
+
+@dataclass(frozen=True, slots=True)
+class _Bases:
+    """Visible base files, sorted by group and instant."""
+
+    group: IntArray
+    rank: IntArray
+    row: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Logs:
+    """Log files that may count, in the order of reading."""
+
+    group: IntArray
+    rank: IntArray
+    row: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Slices:
+    """Slices, sorted by group and base instant."""
+
+    group: IntArray
+    rank: IntArray
+    base_row: IntArray  # -1 for none
+    pending: BoolArray  # opened by a pending compaction of its group
+    of_log: IntArray  # slice of each of the _Logs
+
+
+def _refuse_foreign_names(partitions: pa.Array, names: pa.Array, split: SplitNames) -> None:
+    """Refuse base files that we cannot tell the group and instant of: leaving them out would lose rows."""
+    unknown = np.ones(len(names), np.bool_)
+    unknown[split.base_rows] = False
+    unknown[split.log_rows] = False
+    rows = np.flatnonzero(unknown)
+    if not len(rows):
+        return
+    rest = names.take(pa.array(rows))
+    extensions = "|".join(BASE_FILE_EXTENSIONS)
+    foreign = pc.match_substring_regex(rest, rf"^[^._].*\.({extensions})$")
+    for row in rows[np.flatnonzero(foreign.to_numpy(zero_copy_only=False))].tolist():
+        partition, name = str(partitions[row]), str(names[row])
+        raise UnsupportedTableError(
+            "a base file's name does not follow Hudi's naming",
+            path=f"{partition}/{name}" if partition else name,
+            remedy="move the file out of the table's folders if it is not part of the table",
+        )
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return array
+
+
+def _dictionary_of(column: pa.ChunkedArray) -> pa.Array:
+    """Distinct values of a dictionary column."""
+    return column.unique().dictionary_decode() if len(column) else pa.array([], pa.string())
+
+
+def _order_of(values: pa.Array) -> IntArray:
+    """Place of each value when sorted."""
+    order = pc.sort_indices(values).to_numpy()
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place
+
+
+def _sorted_codes(values: pa.Array) -> tuple[pa.Array, IntArray]:
+    """Sorted distinct values, and the index of each value among them."""
+    encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    order = _order_of(encoded.dictionary)
+    ordered = encoded.dictionary.take(pc.sort_indices(encoded.dictionary)).cast(pa.string())
+    return ordered, order[encoded.indices.to_numpy(zero_copy_only=False)]
+
+
+def _index_in(values: pa.Array | pa.ChunkedArray, value_set: pa.Array) -> IntArray:
+    found = pc.fill_null(pc.index_in(values, value_set=value_set, skip_nulls=True), -1)
+    return found.to_numpy(zero_copy_only=False).astype(np.int64) if isinstance(found, pa.Array) else _to_int(found)
+
+
+def _to_int(column: pa.ChunkedArray) -> IntArray:
+    result: IntArray = column.to_numpy().astype(np.int64)
+    return result
+
+
+def _last_of_run(values: IntArray) -> BoolArray:
+    """Marks the last of each run of equal neighbours."""
+    last = np.ones(len(values), np.bool_)
+    last[:-1] = values[1:] != values[:-1]
+    return last
