@@ -17,7 +17,7 @@ from hudi_hive.schema import add_partition_columns, avro_to_arrow, with_meta_fie
 from hudi_hive.storage import Storage
 from hudi_hive.table.config import BACKUP_PATH, PROPERTIES_PATH, TableConfig
 from hudi_hive.table.file_system_view import FILES_SCHEMA, FileSystemView
-from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline
+from hudi_hive.timeline import CommitMetadata, Instant, Timeline
 
 PARTITION_METAFILE = ".hoodie_partition_metadata"
 
@@ -25,8 +25,6 @@ _METAFILES = (PARTITION_METAFILE, PARTITION_METAFILE + ".parquet", PARTITION_MET
 
 _NO_TABLE_SCHEMA = frozenset({"CLUSTER", "COMPACT", "INDEX", "LOG_COMPACT"})
 """Operations whose commits do not say what the table's schema is (section 8)."""
-
-_WRITES = frozenset({"commit", "deltacommit", "replacecommit"})
 
 # Listing is waiting: many at once for a store behind a network, few for a local disk.
 _LOCAL_LISTERS, _REMOTE_LISTERS = 4, 16
@@ -209,7 +207,8 @@ class MetaClient:
         self, partitions: Sequence[str] | None = None, files: pa.Table | None = None
     ) -> FileSystemView:
         """The file-system view over ``files`` (``FILES_SCHEMA``), or over what a listing of ``partitions`` gives."""
-        return FileSystemView(files if files is not None else self.list_files(partitions), self.timeline)
+        timeline = self.timeline  # first: files that a later commit writes must not be missing from the listing
+        return FileSystemView(files if files is not None else self.list_files(partitions), timeline)
 
     # -- schema ----------------------------------------------------------------------------------------------------
 
@@ -260,11 +259,7 @@ class MetaClient:
     def _newest_with_schema(
         instants: Iterable[Instant], as_of: str | None, read: Callable[[Instant], CommitMetadata]
     ) -> CommitMetadata | None:
-        wanted = [
-            i
-            for i in instants
-            if i.state == State.COMPLETED and i.action in _WRITES and (as_of is None or i.requested <= as_of)
-        ]
+        wanted = [i for i in instants if i.is_completed and i.is_write and (as_of is None or i.requested <= as_of)]
         for instant in sorted(wanted, key=lambda i: i.requested, reverse=True):
             metadata = read(instant)
             if metadata.operation not in _NO_TABLE_SCHEMA and metadata.schema is not None:
@@ -289,7 +284,9 @@ class MetaClient:
             )
         schema = avro_to_arrow(avro)
         if self.config.drop_partition_columns:
-            schema = add_partition_columns(schema, self.config.partition_fields)
+            # They are in no file: what the commit's schema does not name is text from the path.
+            columns = [pa.field(name, pa.string()) for name in self.config.partition_fields]
+            schema = add_partition_columns(schema, pa.schema([c for c in columns if c.name not in schema.names]))
         return with_meta_fields(schema) if self.config.populate_meta_fields else schema
 
     def partition_schema(self) -> pa.Schema:

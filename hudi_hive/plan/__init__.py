@@ -1,0 +1,23 @@
+"""Planning: in come a table's meta client, a query and a row filter, out comes a :class:`ScanPlan`: the files to read.
+
+Every face of the package (input format, Spark, the Python API, the command line) plans here; nothing here reads rows.
+"""
+
+from __future__ import annotations
+
+from hudi_hive.plan.options import HollowCommitPolicy, QueryType, ReadOptions
+from hudi_hive.plan.planner import plan_scan
+from hudi_hive.plan.query import EARLIEST, Query
+from hudi_hive.plan.scan_plan import PLAN_SCHEMA, PlanStep, ScanPlan
+
+__all__ = [
+    "EARLIEST",
+    "PLAN_SCHEMA",
+    "HollowCommitPolicy",
+    "PlanStep",
+    "Query",
+    "QueryType",
+    "ReadOptions",
+    "ScanPlan",
+    "plan_scan",
+]

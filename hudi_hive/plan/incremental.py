@@ -1,0 +1,300 @@
+"""Incremental planning from commit metadata alone: which commits, which files, which rows; no folder is listed.
+
+A range is ``begin`` exclusive to ``end`` inclusive: of requested times in table version 6, of completion times above.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import HollowCommitError, IncrementalRangeError, UnsupportedTableError
+from hudi_hive.plan.options import HollowCommitPolicy
+from hudi_hive.storage import Storage
+from hudi_hive.table import MetaClient
+from hudi_hive.timeline import CommitMetadata, Instant, Timeline, millis_to_instant
+
+WRITTEN_SCHEMA = pa.schema(
+    [
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("instant", pa.string()),
+        ("name", pa.string()),
+        ("size", pa.int64()),
+    ]
+)
+"""A row per base file that a commit wrote; ``instant`` is the commit's requested time."""
+
+_LOOK_BACK = timedelta(days=3)
+"""A commit may complete long after later ones: the archive is asked for those requested this long before ``begin``."""
+
+_CHECKERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRange:
+    """The completed writes of a range.
+
+    Attributes:
+        instants: them, by requested time.
+        others: completed writes known that are not in the range, by requested time.
+        archived: requested times that come from the archived timeline.
+        checkpoint: greatest time of the range, to begin the next query with; None when the range is empty.
+        considered: how many completed writes were looked at.
+    """
+
+    instants: tuple[Instant, ...]
+    others: tuple[Instant, ...]
+    archived: frozenset[str]
+    checkpoint: str | None
+
+    @property
+    def considered(self) -> int:
+        """How many completed writes were looked at."""
+        return len(self.instants) + len(self.others)
+
+    def requested_times(self) -> pa.Array:
+        """Requested times of the range's commits, which are the commit times of the rows they wrote."""
+        return pa.array([instant.requested for instant in self.instants], pa.string())
+
+    def metadata(self, timeline: Timeline, instant: Instant) -> CommitMetadata:
+        """Commit metadata from wherever the instant is."""
+        if instant.requested in self.archived:
+            return timeline.archived().commit_metadata(instant)
+        return timeline.commit_metadata(instant)
+
+
+def select_commits(
+    client: MetaClient,
+    begin: str,
+    end: str | None = None,
+    policy: HollowCommitPolicy = HollowCommitPolicy.FAIL,
+) -> CommitRange:
+    """Completed writes with ``begin`` < time <= ``end``, the archived timeline's included.
+
+    The time is the requested one in table version 6 (with the policy USE_TRANSITION_TIME: when the commit's file was
+    written) and the completion time above. Compactions of a merge-on-read table are left out: they write no new row.
+
+    Raises:
+        HollowCommitError: version 6: a pending write is older than a completed one and the policy is FAIL.
+    """
+    timeline = client.timeline
+    active = _changing(client, timeline.write_instants())
+    if timeline.layout == 1:
+        active = _without_hollow(client, active, policy)
+    archived: list[Instant] = []
+    if _reaches_archive(timeline, begin):
+        known = {instant.requested for instant in timeline.instants}
+        found = [i for i in timeline.archived().instants if i.is_completed and i.is_write and i.requested not in known]
+        archived = _changing(client, found)
+    by_transition = timeline.layout == 1 and policy is HollowCommitPolicy.USE_TRANSITION_TIME
+    chosen: list[Instant] = []
+    others: list[Instant] = []
+    last: str | None = None
+    for instant in sorted([*archived, *active], key=lambda i: i.requested):
+        time = _range_time(client, instant, by_transition)
+        if begin < time and (end is None or time <= end):
+            chosen.append(instant)
+            last = time if last is None else max(last, time)
+        else:
+            others.append(instant)
+    return CommitRange(tuple(chosen), tuple(others), frozenset(i.requested for i in archived), last)
+
+
+def _changing(client: MetaClient, instants: Iterable[Instant]) -> list[Instant]:
+    if not client.config.is_merge_on_read:
+        return list(instants)
+    return [instant for instant in instants if instant.action != "commit"]
+
+
+def _range_time(client: MetaClient, instant: Instant, by_transition: bool) -> str:
+    timeline = client.timeline
+    if by_transition:
+        millis = timeline.mtime_ms(instant)
+        return millis_to_instant(millis, client.config.timezone) if millis is not None else instant.requested
+    if timeline.layout == 1:
+        return instant.requested
+    # A commit that an upgrade took over from layout 1 has no completion time in its name.
+    known = timeline.completion_times(pa.array([instant.requested], pa.string()))[0].as_py()
+    return str(instant.completed or known or instant.requested)
+
+
+def _reaches_archive(timeline: Timeline, begin: str) -> bool:
+    first = min((i.requested for i in timeline.instants if i.is_completed), default=None)
+    if first is None:
+        return True
+    if timeline.layout == 1:
+        return begin < first
+    return _earlier(begin) < first
+
+
+def _earlier(begin: str) -> str:
+    """``begin`` less the look-back; what is no date stays as it is."""
+    try:
+        moment = datetime.strptime(begin[:14].ljust(14, "0"), "%Y%m%d%H%M%S")
+        return f"{moment - _LOOK_BACK:%Y%m%d%H%M%S}"
+    except (ValueError, OverflowError):
+        return begin
+
+
+def _without_hollow(client: MetaClient, active: list[Instant], policy: HollowCommitPolicy) -> list[Instant]:
+    """The active writes under the policy for hollow commits: version 6 counts by requested time, so that a commit that
+    completes late would fall behind a consumer's checkpoint and be lost."""
+    if policy is HollowCommitPolicy.USE_TRANSITION_TIME:
+        return active
+    timeline = client.timeline
+    clustering = set(timeline.pending_clustering().column("instant").to_pylist())
+    pending = [
+        i.requested
+        for i in timeline.pending({"commit", "deltacommit", "replacecommit"})
+        if i.requested not in clustering
+    ]
+    first = min(pending, default=None)
+    if first is None or not any(instant.requested > first for instant in active):
+        return active
+    if policy is HollowCommitPolicy.BLOCK:
+        return [instant for instant in active if instant.requested < first]
+    raise HollowCommitError(
+        f"the pending commit {first} is older than completed ones",
+        path=client.base_path,
+        instant=first,
+        remedy="set hoodie.read.timeline.holes.resolution.policy to BLOCK or USE_TRANSITION_TIME, or roll it back",
+    )
+
+
+# -- files ---------------------------------------------------------------------------------------------------------
+
+
+def files_of_range(client: MetaClient, commits: CommitRange) -> pa.Table:
+    """Newest base file that the range's commits wrote of each file group: a table of :data:`WRITTEN_SCHEMA`.
+
+    Groups that a commit of the range replaced are left out: what took their place is in the range too.
+
+    Raises:
+        CorruptInstantError: a commit cannot be decoded.
+        UnsupportedTableError: a commit of the range wrote log files.
+    """
+    written, replaced = _written(client, commits, commits.instants)
+    if not written.num_rows:
+        return written
+    # Rows are in the order of the commits: the greatest row number of a group is its newest file.
+    rows = pa.table({"group": _group_keys(written), "row": pa.array(np.arange(written.num_rows))})
+    newest = rows.group_by("group").aggregate([("row", "max")])
+    if replaced.num_rows:
+        newest = newest.filter(pc.invert(pc.is_in(newest.column("group"), value_set=_group_keys(replaced))))
+    files = written.take(newest.column("row_max"))
+    return files.sort_by([("partition", "ascending"), ("file_id", "ascending")])
+
+
+def _written(client: MetaClient, commits: CommitRange, instants: Iterable[Instant]) -> tuple[pa.Table, pa.Table]:
+    """Base files that instants wrote (in their order) and file groups that they replaced."""
+    timeline = client.timeline
+    files: list[pa.Table] = [WRITTEN_SCHEMA.empty_table()]
+    replaced: list[pa.Table] = [pa.schema([("partition", pa.string()), ("file_id", pa.string())]).empty_table()]
+    for instant in instants:
+        metadata = commits.metadata(timeline, instant)
+        stats = metadata.write_stats
+        paths = stats.column("path").cast(pa.string())
+        stats = stats.filter(pc.fill_null(pc.greater(pc.utf8_length(paths), 0), False))
+        names = pc.replace_substring_regex(stats.column("path").cast(pa.string()), r"^.*/", "")
+        if pc.any(pc.starts_with(names, ".")).as_py():
+            raise UnsupportedTableError(
+                "incremental queries over log files of a merge-on-read table are not supported yet",
+                path=client.base_path,
+                instant=instant.requested,
+            )
+        times = pa.repeat(pa.scalar(instant.requested, pa.string()), stats.num_rows)
+        columns = [stats.column("partition"), stats.column("file_id"), times, names, stats.column("file_size")]
+        files.append(pa.table(columns, names=WRITTEN_SCHEMA.names).cast(WRITTEN_SCHEMA))
+        replaced.append(metadata.replaced.select(["partition", "file_id"]).cast(replaced[0].schema))
+    return pa.concat_tables(files), pa.concat_tables(replaced)
+
+
+def _group_keys(table: pa.Table) -> pa.Array:
+    """One text per row that two rows share when they are of one file group."""
+    keys = pc.binary_join_element_wise(table.column("file_id"), table.column("partition"), "/")
+    return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+
+
+def missing_files(client: MetaClient, commits: CommitRange, files: pa.Table) -> pa.Table:
+    """Those of ``files`` that the cleaner has taken away.
+
+    Only a file that was rewritten or replaced after the range can have been cleaned; these alone are looked for.
+    """
+    if not files.num_rows:
+        return files
+    first = pc.min(files.column("instant")).as_py()
+    later = [instant for instant in commits.others if instant.requested > first]
+    if not later:
+        return files.slice(0, 0)
+    groups = [_group_keys(part) for part in _touched(client, commits, later)]
+    superseded = pc.is_in(_group_keys(files), value_set=pa.concat_arrays(groups))
+    suspects = files.filter(superseded)
+    there = _exist(client.storage, suspects)
+    return suspects.filter(pa.array([not found for found in there], pa.bool_()))
+
+
+def _touched(client: MetaClient, commits: CommitRange, instants: Iterable[Instant]) -> list[pa.Table]:
+    tables = [pa.schema([("partition", pa.string()), ("file_id", pa.string())]).empty_table()]
+    for instant in instants:
+        metadata = commits.metadata(client.timeline, instant)
+        for table in (metadata.write_stats, metadata.replaced):
+            tables.append(table.select(["partition", "file_id"]).cast(tables[0].schema))
+    return tables
+
+
+def _exist(storage: Storage, files: pa.Table) -> list[bool]:
+    partitions, names = files.column("partition").to_pylist(), files.column("name").to_pylist()
+    paths = [f"{partition}/{name}" if partition else name for partition, name in zip(partitions, names, strict=True)]
+    if not paths:
+        return []
+    with ThreadPoolExecutor(min(_CHECKERS, len(paths)), thread_name_prefix="hudi-exists") as pool:
+        return list(pool.map(storage.exists, paths))
+
+
+def cleaned_error(client: MetaClient, missing: pa.Table) -> IncrementalRangeError:
+    """The error for a range whose files were cleaned."""
+    partition, name, instant = (missing.column(key)[0].as_py() for key in ("partition", "name", "instant"))
+    return IncrementalRangeError(
+        f"{missing.num_rows} file(s) of the range were cleaned, {name} for one",
+        path=client.storage.uri(f"{partition}/{name}" if partition else name),
+        instant=instant,
+        remedy="begin later, or set hoodie.datasource.read.incr.fallback.fulltablescan.enable to scan the whole table",
+    )
+
+
+# -- path glob -----------------------------------------------------------------------------------------------------
+
+
+def matching_glob(files: pa.Table, glob: str) -> pa.Table:
+    """Files whose path relative to the table matches ``hoodie.datasource.read.incr.path.glob``.
+
+    As Hudi does, the glob is matched from anywhere to the path's end, and ``*`` also matches ``/``.
+    """
+    paths = pc.binary_join_element_wise(files.column("partition"), files.column("name"), "/")
+    pattern = re.compile(".*" + _glob_regex(glob), re.DOTALL)
+    return files.filter(pa.array([pattern.fullmatch("/" + path) is not None for path in paths.to_pylist()], pa.bool_()))
+
+
+def _glob_regex(glob: str) -> str:
+    parts: list[str] = []
+    depth = 0
+    for char in glob:
+        if char == "{":
+            depth += 1
+            parts.append("(?:")
+        elif char == "}" and depth:
+            depth -= 1
+            parts.append(")")
+        elif char == "," and depth:
+            parts.append("|")
+        else:
+            parts.append({"*": ".*", "?": "."}.get(char) or re.escape(char))
+    return "".join(parts) + ")" * depth

@@ -1,0 +1,72 @@
+"""Partition pruning: which partitions can hold a row that passes the filter, told from their paths alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import PartitionValueError
+from hudi_hive.predicate import RowFilter
+from hudi_hive.table import MetaClient
+from hudi_hive.table.partition_path import partition_value_columns
+
+_EXACT = (
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_integer,
+    pa.types.is_boolean,
+    pa.types.is_date32,
+)
+"""Types whose value is told by its text in the path; others (timestamps, decimals …) have several spellings."""
+
+
+def prunable_fields(client: MetaClient) -> tuple[str, ...]:
+    """Partition fields whose path value is the column's own value: not those that a key generator formats."""
+    config = client.config
+    schema = client.partition_schema()
+    pairs = zip(config.partition_fields, config.partition_field_types, strict=True)
+    return tuple(
+        name for name, kind in pairs if kind == "SIMPLE" and any(test(schema.field(name).type) for test in _EXACT)
+    )
+
+
+def prune_partitions(client: MetaClient, paths: Sequence[str], row_filter: RowFilter | None) -> list[str]:
+    """The partitions of ``paths`` that may hold rows passing the filter, in their order.
+
+    A path that does not tell its values is kept.
+    """
+    if row_filter is None or not client.config.is_partitioned or not paths:
+        return list(paths)
+    fields = [name for name in prunable_fields(client) if name in row_filter.columns]
+    if not fields:
+        return list(paths)
+    values = partition_value_table(client, paths, fields)
+    if values is None:
+        return list(paths)
+    keep = pc.fill_null(row_filter.evaluate_partitions(values), False)
+    for name in fields:
+        column = values.column(name)
+        if column.null_count and pa.types.is_string(column.type):
+            # The default partition holds empty strings beside nulls.
+            empty = values.set_column(values.column_names.index(name), name, pc.fill_null(column, ""))
+            keep = pc.or_(keep, pc.fill_null(row_filter.evaluate_partitions(empty), False))
+    return [path for path, kept in zip(paths, keep.to_pylist(), strict=True) if kept]
+
+
+def partition_value_table(client: MetaClient, paths: Sequence[str], fields: Sequence[str]) -> pa.Table | None:
+    """Typed values of partition fields, a row per path; None when a path or a value in it does not fit."""
+    config = client.config
+    schema = client.partition_schema()
+    try:
+        texts = partition_value_columns(
+            pa.array(paths, pa.string()),
+            config.partition_fields,
+            hive_style=config.hive_style_partitioning,
+            url_encoded=config.url_encode_partitioning,
+        )
+        columns = [texts.column(name).cast(schema.field(name).type) for name in fields]
+    except (PartitionValueError, pa.ArrowInvalid):
+        return None
+    return pa.table(columns, names=list(fields))

@@ -1,0 +1,167 @@
+"""The one planner: a table, a query and a row filter in, a :class:`ScanPlan` out."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import UnknownColumnError, UnsupportedTableError
+from hudi_hive.plan.incremental import (
+    CommitRange,
+    cleaned_error,
+    files_of_range,
+    matching_glob,
+    missing_files,
+    select_commits,
+)
+from hudi_hive.plan.options import QueryType
+from hudi_hive.plan.partitions import prune_partitions
+from hudi_hive.plan.query import Query
+from hudi_hive.plan.scan_plan import PLAN_SCHEMA, PlanStep, ScanPlan, base_files_as_slices
+from hudi_hive.plan.snapshot import check_time_travel, snapshot_slices
+from hudi_hive.predicate import RowFilter
+from hudi_hive.table import MetaClient
+
+
+def plan_scan(client: MetaClient, query: Query, row_filter: RowFilter | None = None) -> ScanPlan:
+    """Plan a query: choose the slices to read and say which of their rows count.
+
+    An incremental query is planned from commit metadata alone, without listing a folder.
+
+    Args:
+        client: the table, as of the moment its timeline was read.
+        query: the question.
+        row_filter: used to leave partitions out; reading applies it to rows.
+
+    Raises:
+        UnsupportedTableError: bootstrapped tables; incremental queries of tables without meta fields; merge-on-read
+            snapshots and ranges with log files.
+        TimeTravelError: the as-of time cannot be shown in full.
+        IncrementalRangeError: files of the range were cleaned and no full scan is allowed.
+        HollowCommitError: version 6: a pending commit is older than a completed one.
+        UnknownColumnError: the filter names a column that the schema does not have.
+    """
+    with client.counters.measure() as cost:
+        _refuse_bootstrap(client)
+        builder = _Builder(client, query, row_filter)
+        builder.incremental() if query.query_type is QueryType.INCREMENTAL else builder.snapshot()
+    return builder.finish(cost)
+
+
+def _refuse_bootstrap(client: MetaClient) -> None:
+    if client.config.bootstrap_base_path is not None:
+        raise UnsupportedTableError(
+            "bootstrapped tables are not supported", path=client.base_path, remedy="rewrite the table with Hudi"
+        )
+
+
+class _Builder:
+    """What a plan is made of while it is being made."""
+
+    def __init__(self, client: MetaClient, query: Query, row_filter: RowFilter | None) -> None:
+        self.client = client
+        self.query = query
+        self.row_filter = row_filter
+        self.steps: list[PlanStep] = []
+        self.slices: pa.Table | None = None
+        self.schema: pa.Schema | None = None
+        self.commit_times: pa.Array | None = None
+        self.checkpoint: str | None = None
+        self.partitions_total = 0
+
+    def snapshot(self) -> None:
+        """Slices as of a moment."""
+        client, as_of = self.client, self.query.as_of
+        timeline = client.timeline  # read before any listing: see FileSystemView
+        if as_of is not None:
+            check_time_travel(client, as_of)
+        self._take_schema(as_of)
+        if not timeline.write_instants():
+            self.slices = PLAN_SCHEMA.empty_table()
+            return
+        partitions = self._prune(client.partition_paths())
+        self.slices, steps = snapshot_slices(client, partitions, self.query.query_type, as_of)
+        self.steps += steps
+
+    def incremental(self) -> None:
+        """Slices and commit times of a range of commits."""
+        client, query = self.client, self.query
+        if not client.config.populate_meta_fields:
+            raise UnsupportedTableError(
+                "incremental queries need the meta columns, and the table has none (hoodie.populate.meta.fields=false)",
+                path=client.base_path,
+                remedy="query a snapshot",
+            )
+        assert query.begin is not None
+        commits = select_commits(client, query.begin, query.end, query.options.hollow_policy)
+        self.steps.append(PlanStep("commits of the range", "commits", commits.considered, len(commits.instants)))
+        last = commits.instants[-1].requested if commits.instants else None
+        self._take_schema(last if query.options.end_instant_schema else None)
+        self.commit_times = commits.requested_times()
+        self.checkpoint = commits.checkpoint or query.begin
+        self.slices = self._range_slices(commits)
+
+    def _range_slices(self, commits: CommitRange) -> pa.Table:
+        client, options = self.client, self.query.options
+        files = files_of_range(client, commits)
+        written = files.num_rows
+        missing = missing_files(client, commits, files)
+        if missing.num_rows:
+            if not options.full_scan_fallback:
+                raise cleaned_error(client, missing)
+            self.steps.append(PlanStep("full scan: files of the range were cleaned", "files", written, 0))
+            partitions = self._prune(client.partition_paths())
+            slices, steps = snapshot_slices(client, partitions, QueryType.SNAPSHOT, None)
+            self.steps += steps
+            return self._match_glob(slices)
+        kept = self._prune(sorted(set(files.column("partition").to_pylist())))
+        files = files.filter(pc.is_in(files.column("partition"), value_set=pa.array(kept, pa.string())))
+        self.steps.append(PlanStep("newest base file of each file group written", "files", written, files.num_rows))
+        return self._match_glob(base_files_as_slices(files))
+
+    def _match_glob(self, slices: pa.Table) -> pa.Table:
+        glob = self.query.options.path_glob
+        if glob is None:
+            return slices
+        matching = matching_glob(slices, glob)
+        self.steps.append(PlanStep(f"paths matching {glob}", "files", slices.num_rows, matching.num_rows))
+        return matching
+
+    def _take_schema(self, as_of: str | None) -> None:
+        self.schema = self.client.schema(as_of)
+        if self.row_filter is None:
+            return
+        unknown = [name for name in self.row_filter.columns if name not in self.schema.names]
+        if unknown:
+            raise UnknownColumnError(f"the table has no column {unknown[0]!r}", path=self.client.base_path)
+
+    def _prune(self, partitions: list[str]) -> list[str]:
+        self.partitions_total = len(partitions)
+        kept = prune_partitions(self.client, partitions, self.row_filter)
+        self.steps.append(PlanStep("partitions that the filter leaves", "partitions", len(partitions), len(kept)))
+        return kept
+
+    def finish(self, cost: dict[str, int]) -> ScanPlan:
+        """The plan."""
+        client, config, query = self.client, self.client.config, self.query
+        assert self.slices is not None and self.schema is not None
+        from_path = query.options.partition_values_from_path or config.drop_partition_columns
+        last = client.timeline.last_completed_write()
+        return ScanPlan(
+            base_path=client.base_path,
+            query=query,
+            slices=self.slices,
+            schema=self.schema,
+            base_file_format=config.base_file_format,
+            partition_fields=config.partition_fields,
+            hive_style=config.hive_style_partitioning,
+            url_encoded=config.url_encode_partitioning,
+            path_columns=config.partition_fields if from_path else (),
+            commit_times=self.commit_times,
+            instant=last.requested if last is not None else None,
+            checkpoint=self.checkpoint,
+            partitions_total=self.partitions_total,
+            partitions_planned=pc.count_distinct(self.slices.column("partition")).as_py(),
+            steps=tuple(self.steps),
+            counters=dict(cost),
+        )

@@ -1,0 +1,103 @@
+"""What a query will read: the slices, the schema, which rows of the files count, and how the plan came about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.plan.query import Query
+from hudi_hive.table.file_system_view import SLICE_SCHEMA
+
+PLAN_SCHEMA = SLICE_SCHEMA.append(pa.field("path", pa.string()))
+"""Columns of a plan's slices: a file slice's and the base file's path relative to the table (null: logs only)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """One step of planning: ``before`` things went in, ``after`` came out.
+
+    Attributes:
+        name: what was done.
+        unit: what is counted: ``partitions``, ``commits`` or ``files``.
+    """
+
+    name: str
+    unit: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True)
+class ScanPlan:
+    """The outcome of planning; it can be pickled and read elsewhere, and does not change when the table does.
+
+    Attributes:
+        base_path: the table's base path, a URI.
+        query: the question.
+        slices: a table of :data:`PLAN_SCHEMA`, a row per file slice, sorted by partition and file id.
+        schema: the table's schema that the query shows, meta columns first, before any projection.
+        base_file_format: ``parquet`` or ``orc``.
+        partition_fields: partition columns in the order of the path.
+        hive_style, url_encoded: how values stand in partition paths.
+        path_columns: partition columns whose values must come from the partition path.
+        commit_times: keep only rows whose ``_hoodie_commit_time`` is one of these; None keeps all.
+        instant: requested time of the newest completed write that the plan has seen, or None for an empty table.
+        checkpoint: incremental: the ``begin`` for the next query so that nothing is missed or seen twice.
+        partitions_total: partitions that the table (or, for an incremental query, the range) has.
+        partitions_planned: partitions with at least one planned slice.
+        steps: how planning went.
+        counters: storage calls that planning cost, by name.
+    """
+
+    base_path: str
+    query: Query
+    slices: pa.Table = field(repr=False)
+    schema: pa.Schema = field(repr=False)
+    base_file_format: str
+    partition_fields: tuple[str, ...]
+    hive_style: bool
+    url_encoded: bool
+    path_columns: tuple[str, ...]
+    commit_times: pa.Array | None = field(repr=False)
+    instant: str | None
+    checkpoint: str | None
+    partitions_total: int
+    partitions_planned: int
+    steps: tuple[PlanStep, ...]
+    counters: Mapping[str, int]
+
+    @property
+    def files(self) -> pa.Table:
+        """The base files to read: columns partition, name, size, path."""
+        slices = self.slices.filter(pc.is_valid(self.slices.column("base_file")))
+        return slices.select(["partition", "base_file", "base_size", "path"]).rename_columns(
+            ["partition", "name", "size", "path"]
+        )
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of all planned base files."""
+        return int(pc.sum(self.slices.column("base_size")).as_py() or 0)
+
+
+def base_files_as_slices(files: pa.Table) -> pa.Table:
+    """Slices of :data:`PLAN_SCHEMA` from base files (columns partition, file_id, instant, name, size)."""
+    rows = files.num_rows
+    no_logs = pa.array([[]] * rows, pa.list_(pa.string()))
+    no_sizes = pa.array([[]] * rows, pa.list_(pa.int64()))
+    columns = [files.column(name) for name in ("partition", "file_id", "instant", "name", "size")]
+    return pa.table([*columns, no_logs, no_sizes, _paths(files.column("partition"), files.column("name"))], PLAN_SCHEMA)
+
+
+def with_paths(slices: pa.Table) -> pa.Table:
+    """Slices of ``SLICE_SCHEMA`` with the path column of :data:`PLAN_SCHEMA`."""
+    path = _paths(slices.column("partition"), slices.column("base_file"))
+    return slices.append_column(PLAN_SCHEMA.field("path"), path)
+
+
+def _paths(partitions: pa.ChunkedArray, names: pa.ChunkedArray) -> pa.ChunkedArray:
+    joined = pc.binary_join_element_wise(partitions, names, "/")
+    return pc.if_else(pc.equal(partitions, ""), names, joined)

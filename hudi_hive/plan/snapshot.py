@@ -1,0 +1,117 @@
+"""Snapshot, read-optimised and time-travel planning: the newest visible slices at a moment."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import TimeTravelError, UnsupportedTableError
+from hudi_hive.plan.options import QueryType
+from hudi_hive.plan.scan_plan import PlanStep, base_files_as_slices, with_paths
+from hudi_hive.table import MetaClient
+from hudi_hive.timeline import Instant, Timeline
+
+
+def snapshot_slices(
+    client: MetaClient, partitions: list[str], query_type: QueryType, as_of: str | None
+) -> tuple[pa.Table, list[PlanStep]]:
+    """Slices of partitions that a query of this type reads.
+
+    Args:
+        client: the table.
+        partitions: the partitions to look into.
+        query_type: SNAPSHOT or READ_OPTIMIZED.
+        as_of: newest requested time to see, or None.
+
+    Raises:
+        UnsupportedTableError: a merge-on-read snapshot whose slices have log files.
+    """
+    timeline = client.timeline  # read before the listing: see FileSystemView
+    files = client.list_files(partitions)
+    view = client.file_system_view(files=files)
+    if client.config.is_merge_on_read and query_type is QueryType.SNAPSHOT:
+        slices = view.latest_merged_file_slices(as_of if as_of is not None else _newest(timeline))
+        _refuse_logs(client, slices)
+        # A slice without a base file and without logs is what a pending compaction has laid out: it holds no rows.
+        slices = with_paths(slices.filter(pc.is_valid(slices.column("base_file"))))
+    else:
+        slices = base_files_as_slices(view.latest_base_files(as_of))
+    return slices, [PlanStep("newest visible base file of each file group", "files", files.num_rows, slices.num_rows)]
+
+
+def _newest(timeline: Timeline) -> str | None:
+    """Upper bound of a merged snapshot: the last write, a pending compaction's new slice included (section 3)."""
+    writes = [i.requested for i in timeline.instants if i.is_write and (i.is_completed or i.action == "compaction")]
+    return max(writes, default=None)
+
+
+def _refuse_logs(client: MetaClient, slices: pa.Table) -> None:
+    if pc.any(pc.greater(pc.list_value_length(slices.column("log_files")), 0)).as_py():
+        raise UnsupportedTableError(
+            "merge-on-read snapshots of slices with log files are not supported yet",
+            path=client.base_path,
+            remedy="query_type='read_optimized' reads the base files alone",
+        )
+
+
+def check_time_travel(client: MetaClient, as_of: str) -> None:
+    """Refuse a time that the table cannot show in full, as Hudi does.
+
+    Raises:
+        TimeTravelError: the time lies before the first commit, behind the cleaner's earliest retained commit, or at or
+            after a pending write.
+    """
+    timeline = client.timeline
+    first_active = min((i.requested for i in timeline.write_instants()), default=None)
+    _check_first_commit(client, as_of, first_active)
+    retained = _earliest_retained(timeline)
+    if retained is not None and as_of < retained:
+        raise TimeTravelError(
+            f"the files of {as_of} were cleaned: the earliest retained commit is {retained}",
+            path=client.base_path,
+            instant=as_of,
+            remedy=f"ask for {retained} or later, or keep more commits when cleaning",
+        )
+    pending = _first_pending_write(timeline)
+    if pending is not None and as_of >= pending.requested:
+        raise TimeTravelError(
+            f"the {pending.action} at {pending.requested} has not completed",
+            path=client.base_path,
+            instant=as_of,
+            remedy=f"ask for a time before {pending.requested}, or for now",
+        )
+
+
+def _check_first_commit(client: MetaClient, as_of: str, first_active: str | None) -> None:
+    if first_active is not None and as_of >= first_active:
+        return
+    archived = [i.requested for i in client.timeline.archived().instants if i.is_completed and i.is_write]
+    first = min(archived, default=first_active)
+    if first is None or as_of < first:
+        known = f"its first known commit is {first}" if first else "the table has no commit"
+        raise TimeTravelError(
+            f"the table cannot be shown as of {as_of}: {known}",
+            path=client.base_path,
+            instant=as_of,
+            remedy=f"ask for {first} or later" if first else "read it without as_of",
+        )
+
+
+def _earliest_retained(timeline: Timeline) -> str | None:
+    """The commit up to which the last completed clean has taken files away; None when nothing was cleaned."""
+    cleans = timeline.completed({"clean"})
+    if not cleans:
+        return None
+    retained = timeline.clean_metadata(cleans[-1]).earliest_retained
+    if retained:
+        return retained
+    return min((instant.requested for instant in timeline.write_instants()), default=None)
+
+
+def _first_pending_write(timeline: Timeline) -> Instant | None:
+    """The oldest pending commit, delta commit or replace commit; clustering does not count, it changes no row."""
+    clustering = set(timeline.pending_clustering().column("instant").to_pylist())
+    for instant in timeline.pending({"commit", "deltacommit", "replacecommit"}):
+        if instant.requested not in clustering:
+            return instant
+    return None
