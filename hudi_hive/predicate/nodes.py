@@ -1,0 +1,208 @@
+"""The typed tree of a row filter.
+
+Leaves are normalised when the filter is bound to a schema, so that whoever walks the tree has few cases: a literal has
+the type of its operand, lies in that type's range and is never null or NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">="]
+
+FLIPPED: dict[Operator, Operator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""The operator after both sides changed places."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef:
+    """A column, or a field nested in struct columns.
+
+    ``path`` holds the names from the top level down, as the schema spells them; ``cast`` is the type that the values
+    are compared as when it is not their own (a cast that keeps their order).
+    """
+
+    path: tuple[str, ...]
+    type: pa.DataType
+    cast: pa.DataType | None = None
+
+    @property
+    def operand_type(self) -> pa.DataType:
+        """The type that the comparison works in."""
+        return self.type if self.cast is None else self.cast
+
+    @property
+    def name(self) -> str:
+        """Dotted name, for messages."""
+        return ".".join(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """TRUE, FALSE or NULL for every row."""
+
+    value: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class WhenValid:
+    """``value`` for rows whose column is not null, NULL for the others: a comparison decided by the type alone."""
+
+    column: ColumnRef
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Column against a literal of the column's operand type."""
+
+    operator: Operator
+    column: ColumnRef
+    literal: pa.Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnComparison:
+    """Column against column, both of one operand type."""
+
+    operator: Operator
+    left: ColumnRef
+    right: ColumnRef
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class In:
+    """Column in a list of literals of its operand type; ``has_null``: the list also held NULL."""
+
+    column: ColumnRef
+    values: pa.Array
+    has_null: bool = False
+    has_nan: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """Whether the column is null; never NULL itself."""
+
+    column: ColumnRef
+
+
+@dataclass(frozen=True, slots=True)
+class IsNaN:
+    """Whether the floating-point column is NaN; NULL for null."""
+
+    column: ColumnRef
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """Text column against a LIKE pattern whose escape character is the backslash."""
+
+    column: ColumnRef
+    pattern: str
+    ignore_case: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IsTrue:
+    """Whether the operand is TRUE (``value``) or FALSE (not ``value``); never NULL itself."""
+
+    operand: Node
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Negation; NULL stays NULL."""
+
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Three-valued conjunction."""
+
+    operands: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Three-valued disjunction."""
+
+    operands: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opaque:
+    """An Arrow expression that is evaluated as it is; ``names`` are the top-level columns it reads."""
+
+    expression: pc.Expression
+    names: tuple[str, ...]
+
+
+Node: TypeAlias = (
+    Constant | WhenValid | Comparison | ColumnComparison | In | IsNull | IsNaN | Like | IsTrue | Not | And | Or | Opaque
+)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes directly below a node."""
+    if isinstance(node, (And, Or)):
+        return node.operands
+    if isinstance(node, (Not, IsTrue)):
+        return (node.operand,)
+    return ()
+
+
+def own_columns(node: Node) -> tuple[ColumnRef, ...]:
+    """The columns that a leaf itself reads (none for :class:`Opaque`, see :func:`top_level_names`)."""
+    if isinstance(node, ColumnComparison):
+        return (node.left, node.right)
+    if isinstance(node, (WhenValid, Comparison, In, IsNull, IsNaN, Like)):
+        return (node.column,)
+    return ()
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and all nodes below it, parents first."""
+    todo = [node]
+    while todo:
+        current = todo.pop()
+        yield current
+        todo.extend(reversed(children(current)))
+
+
+def top_level_names(node: Node) -> tuple[str, ...]:
+    """Top-level columns that the tree reads, each once, in order of appearance."""
+    names: dict[str, None] = {}
+    for current in walk(node):
+        if isinstance(current, Opaque):
+            names.update(dict.fromkeys(current.names))
+        for column in own_columns(current):
+            names[column.path[0]] = None
+    return tuple(names)
+
+
+def conjunction(nodes: list[Node] | tuple[Node, ...]) -> Node:
+    """AND of the nodes, flattened; TRUE of none."""
+    flat: list[Node] = []
+    for node in nodes:
+        flat.extend(node.operands if isinstance(node, And) else (node,))
+    if not flat:
+        return Constant(True)
+    return flat[0] if len(flat) == 1 else And(tuple(flat))
+
+
+def disjunction(nodes: list[Node] | tuple[Node, ...]) -> Node:
+    """OR of the nodes, flattened; FALSE of none."""
+    flat: list[Node] = []
+    for node in nodes:
+        flat.extend(node.operands if isinstance(node, Or) else (node,))
+    if not flat:
+        return Constant(False)
+    return flat[0] if len(flat) == 1 else Or(tuple(flat))

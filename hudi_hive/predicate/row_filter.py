@@ -1,0 +1,202 @@
+"""The one row filter that planners and readers use, whatever form it came in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import PredicateError
+from hudi_hive.predicate import nodes, syntax
+from hudi_hive.predicate.bind import bind
+from hudi_hive.predicate.evaluate import evaluate, to_expression
+from hudi_hive.predicate.nodes import Node
+from hudi_hive.predicate.outcomes import (
+    ColumnRange,
+    Mask,
+    Outcomes,
+    outcomes_of_ranges,
+    outcomes_of_values,
+    possible_outcomes,
+    unknown,
+)
+from hudi_hive.predicate.sql import parse_sql
+
+Dnf: TypeAlias = Sequence[tuple[str, str, Any]] | Sequence[Sequence[tuple[str, str, Any]]]
+"""``[(column, operator, value), …]`` all of which hold, or a list of such lists of which one holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """A filter bound to a schema. Rows for which it is TRUE pass; those for which it is FALSE or NULL do not.
+
+    ``root`` is the typed tree (:mod:`hudi_hive.predicate.nodes`), ``schema`` the schema it was bound to.
+    """
+
+    root: Node
+    schema: pa.Schema
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether it lets every row pass."""
+        return self.root == nodes.Constant(True)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Top-level columns it reads, each once, in order of appearance."""
+        return nodes.top_level_names(self.root)
+
+    @property
+    def conjuncts(self) -> tuple[RowFilter, ...]:
+        """The filters whose conjunction it is."""
+        operands = self.root.operands if isinstance(self.root, nodes.And) else (self.root,)
+        return tuple(RowFilter(operand, self.schema) for operand in operands)
+
+    def restrict(self, names: Iterable[str]) -> RowFilter:
+        """The conjunction of those conjuncts that read nothing but the named top-level columns."""
+        allowed = set(names)
+        kept = [part.root for part in self.conjuncts if allowed.issuperset(part.columns)]
+        return RowFilter(nodes.conjunction(kept), self.schema)
+
+    def to_arrow(self) -> pc.Expression:
+        """The filter as an Arrow expression over :attr:`schema`; three-valued, with NaN as the greatest number."""
+        return to_expression(self.root)
+
+    def evaluate(self, data: pa.Table | pa.RecordBatch) -> pa.BooleanArray:
+        """TRUE, FALSE or NULL for each row; ``data`` has the filter's columns with the types of :attr:`schema`."""
+        return evaluate(self.root, data)
+
+    def evaluate_partitions(self, values: pa.Table) -> pa.BooleanArray:
+        """The verdict over partitions, from a table of typed partition values, a row each, columns by field name.
+
+        TRUE: every row of the partition passes. FALSE: no row can pass, the partition may be left out (that holds where
+        SQL's result is NULL, too). Null: it depends on columns that ``values`` does not have, so it must be read. With
+        a filter on partition columns alone there are no nulls. Planners keep what :meth:`partitions_that_may_match`
+        says.
+        """
+        outcomes = self._outcomes_of_partitions(values)
+        always = outcomes.true & ~outcomes.false & ~outcomes.null
+        return pa.array(always, pa.bool_(), mask=outcomes.true & ~always)
+
+    def partitions_that_may_match(self, values: pa.Table) -> pa.BooleanArray:
+        """For each row of partition values: TRUE unless no row of the partition can pass; never null."""
+        return pa.array(self._outcomes_of_partitions(values).true, pa.bool_())
+
+    def _outcomes_of_partitions(self, values: pa.Table) -> Outcomes:
+        known = set(values.schema.names)
+
+        def leaf(node: Node) -> Outcomes:
+            if not known.issuperset(nodes.top_level_names(node)):
+                return unknown(values.num_rows)
+            return outcomes_of_values(evaluate(node, values))
+
+        return possible_outcomes(self.root, values.num_rows, leaf)
+
+    def groups_that_may_match(self, ranges: Mapping[tuple[str, ...], ColumnRange], count: int) -> Mask:
+        """For each of ``count`` files or row groups: False if their column ranges say that no row can pass.
+
+        Args:
+            ranges: what is known, by column path (``("fare",)``, ``("st", "x")``); missing columns are unknown.
+            count: number of groups, the length of every array in ``ranges``.
+        """
+        return outcomes_of_ranges(self.root, count, ranges).true
+
+
+def parse_filter(filter: str | Dnf | pc.Expression | RowFilter | None, schema: pa.Schema) -> RowFilter:
+    """Read a filter and bind it to a schema.
+
+    Args:
+        filter: SQL text (subset: :mod:`hudi_hive.predicate.sql`); DNF tuples with the operators ``= == != < <= > >=``,
+            ``in``, ``not in``, ``is``, ``is not``, ``like``, ``not like``; an Arrow expression, whose rows are chosen
+            exactly as Arrow does; None for no filter.
+        schema: the table's schema, meta and partition columns included.
+
+    Raises:
+        UnknownColumnError: it names a column that the schema does not have.
+        PredicateError: it cannot be read, or its types do not fit the columns.
+    """
+    if filter is None:
+        return RowFilter(nodes.Constant(True), schema)
+    if isinstance(filter, RowFilter):
+        return filter if filter.schema.equals(schema) else _rebound(filter, schema)
+    if isinstance(filter, str):
+        return RowFilter(bind(parse_sql(filter), schema), schema)
+    if isinstance(filter, pc.Expression):
+        from hudi_hive.predicate.arrow_expression import bind_expression
+
+        return RowFilter(bind_expression(filter, schema), schema)
+    return RowFilter(bind(_dnf(filter), schema), schema)
+
+
+def _rebound(row_filter: RowFilter, schema: pa.Schema) -> RowFilter:
+    """The same filter for another schema in which its columns have the same types."""
+    for name in row_filter.columns:
+        index = schema.get_field_index(name)
+        if index < 0 or schema.field(index).type != row_filter.schema.field(name).type:
+            raise PredicateError(f"row filter was made for another schema: column {name!r} differs")
+    return RowFilter(row_filter.root, schema)
+
+
+# -- DNF --------------------------------------------------------------------------------------------------------------
+
+_OPERATORS: Final = {"=": "=", "==": "=", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+
+
+def _dnf(filter: object) -> syntax.Syntax:
+    if not isinstance(filter, (list, tuple)) or not filter:
+        raise PredicateError(
+            f"row filter of type {type(filter).__name__} is not understood",
+            remedy="give SQL text, DNF tuples or a pyarrow expression",
+        )
+    if _is_test(filter):
+        return _test(filter)
+    if all(_is_test(item) for item in filter):
+        return syntax.AllOf(tuple(_test(item) for item in filter))
+    if all(isinstance(item, (list, tuple)) and item and all(_is_test(test) for test in item) for item in filter):
+        return syntax.AnyOf(tuple(syntax.AllOf(tuple(_test(test) for test in item)) for item in filter))
+    raise PredicateError("row filter: DNF is [(column, operator, value), …] or a list of such lists")
+
+
+def _is_test(item: object) -> bool:
+    return isinstance(item, (tuple, list)) and len(item) == 3 and isinstance(item[0], str) and isinstance(item[1], str)
+
+
+def _test(item: Any) -> syntax.Syntax:  # noqa: ANN401 - user's own values
+    text, operator, value = item
+    name = syntax.Name(tuple(text.split(".")), text)
+    operator = " ".join(operator.lower().split())
+    if operator in _OPERATORS:
+        return syntax.Compare(cast(syntax.ComparisonOperator, _OPERATORS[operator]), name, _value(value))
+    negated = operator.startswith("not ") or operator == "is not"
+    if operator in ("in", "not in"):
+        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+            raise PredicateError(f"row filter: {operator!r} on {text!r} needs a list of values")
+        items = tuple(_value(one) for one in value)
+        test: syntax.Syntax = syntax.InList(name, items) if items else _none_of(name)
+    elif operator in ("is", "is not") and value is None:
+        test = syntax.NullTest(name)
+    elif operator in ("like", "not like"):
+        test = syntax.LikeTest(name, _value(value), "\\", False)
+    else:
+        raise PredicateError(
+            f"row filter: operator {operator!r} is not understood",
+            remedy="use = != < <= > >= 'in' 'not in' 'is' 'is not' 'like' 'not like'",
+        )
+    return syntax.Negation(test) if negated else test
+
+
+def _none_of(name: syntax.Name) -> syntax.Syntax:
+    """IN of an empty list: FALSE, whatever the column; the name is still looked up."""
+    return syntax.AllOf((syntax.NullTest(name), syntax.Negation(syntax.NullTest(name))))
+
+
+def _value(value: Any) -> syntax.Value:  # noqa: ANN401 - user's own values
+    if isinstance(value, pa.Scalar):
+        value = value.as_py()
+    if isinstance(value, np.generic):
+        value = value.item()
+    return syntax.Value(value, repr(value))

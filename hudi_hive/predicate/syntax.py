@@ -1,0 +1,88 @@
+"""The untyped tree that SQL text and DNF tuples are read into, before names and types are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Literal, TypeAlias
+
+LiteralValue: TypeAlias = bool | int | float | Decimal | str | bytes | date | datetime | time | None
+
+ComparisonOperator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">=", "<=>"]
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A column name in parts; ``text`` as it was written, for messages."""
+
+    parts: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """A point in time or on the wall clock: nanoseconds since the epoch; no zone given means UTC."""
+
+    nanos: int
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A literal; ``text`` as it was written."""
+
+    value: Timestamp | LiteralValue
+    text: str
+
+
+Operand: TypeAlias = Name | Value
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    operator: ComparisonOperator
+    left: Operand
+    right: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class InList:
+    operand: Operand
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NullTest:
+    operand: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class LikeTest:
+    operand: Operand
+    pattern: Value
+    escape: str
+    ignore_case: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TruthTest:
+    operand: Syntax
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    operand: Syntax
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    operands: tuple[Syntax, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    operands: tuple[Syntax, ...]
+
+
+Syntax: TypeAlias = Name | Value | Compare | InList | NullTest | LikeTest | TruthTest | Negation | AllOf | AnyOf
