@@ -76,30 +76,33 @@ def select_commits(
     begin: str,
     end: str | None = None,
     policy: HollowCommitPolicy = HollowCommitPolicy.FAIL,
+    *,
+    compactions: bool = False,
 ) -> CommitRange:
     """Completed writes with ``begin`` < time <= ``end``, the archived timeline's included.
 
     The time is the requested one in table version 6 (with the policy USE_TRANSITION_TIME: when the commit's file was
-    written) and the completion time above. Compactions of a merge-on-read table are left out: they write no new row.
+    written) and the completion time above. Compactions of a merge-on-read table are left out unless asked for: they
+    write no new row, only base files that a reader of base files alone has not seen.
 
     Raises:
         HollowCommitError: version 6: a pending write is older than a completed one and the policy is FAIL.
     """
     timeline = client.timeline
-    active = _changing(client, timeline.write_instants())
+    active = _changing(client, timeline.write_instants(), compactions)
     if timeline.layout == 1:
-        active = _without_hollow(client, active, policy)
+        active = without_hollow(client, active, policy)
     archived: list[Instant] = []
     if _reaches_archive(timeline, begin):
         known = {instant.requested for instant in timeline.instants}
         found = [i for i in timeline.archived().instants if i.is_completed and i.is_write and i.requested not in known]
-        archived = _changing(client, found)
+        archived = _changing(client, found, compactions)
     by_transition = timeline.layout == 1 and policy is HollowCommitPolicy.USE_TRANSITION_TIME
     chosen: list[Instant] = []
     others: list[Instant] = []
     last: str | None = None
     for instant in sorted([*archived, *active], key=lambda i: i.requested):
-        time = _range_time(client, instant, by_transition)
+        time = range_time(client, instant, by_transition)
         if begin < time and (end is None or time <= end):
             chosen.append(instant)
             last = time if last is None else max(last, time)
@@ -108,8 +111,8 @@ def select_commits(
     return CommitRange(tuple(chosen), tuple(others), frozenset(i.requested for i in archived), last)
 
 
-def _changing(client: MetaClient, instants: Iterable[Instant]) -> list[Instant]:
-    if not client.config.is_merge_on_read:
+def _changing(client: MetaClient, instants: Iterable[Instant], compactions: bool) -> list[Instant]:
+    if compactions or not client.config.is_merge_on_read:
         return list(instants)
     return [instant for instant in instants if instant.action != "commit"]
 
@@ -144,9 +147,13 @@ def _earlier(begin: str) -> str:
         return begin
 
 
-def _without_hollow(client: MetaClient, active: list[Instant], policy: HollowCommitPolicy) -> list[Instant]:
+def without_hollow(client: MetaClient, active: list[Instant], policy: HollowCommitPolicy) -> list[Instant]:
     """The active writes under the policy for hollow commits: version 6 counts by requested time, so that a commit that
-    completes late would fall behind a consumer's checkpoint and be lost."""
+    completes late would fall behind a consumer's checkpoint and be lost.
+
+    Raises:
+        HollowCommitError: a pending write is older than a completed one and the policy is FAIL.
+    """
     if policy is HollowCommitPolicy.USE_TRANSITION_TIME:
         return active
     timeline = client.timeline
@@ -172,16 +179,21 @@ def _without_hollow(client: MetaClient, active: list[Instant], policy: HollowCom
 # -- files ---------------------------------------------------------------------------------------------------------
 
 
-def files_of_range(client: MetaClient, commits: CommitRange) -> pa.Table:
+def files_of_range(client: MetaClient, commits: CommitRange, *, base_files_only: bool = False) -> pa.Table:
     """Newest base file that the range's commits wrote of each file group: a table of :data:`WRITTEN_SCHEMA`.
 
     Groups that a commit of the range replaced are left out: what took their place is in the range too.
+
+    Args:
+        client: the table.
+        commits: the range.
+        base_files_only: pass over log files, as a reader of base files alone does.
 
     Raises:
         CorruptInstantError: a commit cannot be decoded.
         UnsupportedTableError: a commit of the range wrote log files.
     """
-    written, replaced = _written(client, commits, commits.instants)
+    written, replaced = _written(client, commits, commits.instants, base_files_only)
     if not written.num_rows:
         return written
     # Rows are in the order of the commits: the greatest row number of a group is its newest file.
@@ -193,7 +205,9 @@ def files_of_range(client: MetaClient, commits: CommitRange) -> pa.Table:
     return files.sort_by([("partition", "ascending"), ("file_id", "ascending")])
 
 
-def _written(client: MetaClient, commits: CommitRange, instants: Iterable[Instant]) -> tuple[pa.Table, pa.Table]:
+def _written(
+    client: MetaClient, commits: CommitRange, instants: Iterable[Instant], base_files_only: bool
+) -> tuple[pa.Table, pa.Table]:
     """Base files that instants wrote (in their order) and file groups that they replaced."""
     timeline = client.timeline
     files: list[pa.Table] = [WRITTEN_SCHEMA.empty_table()]
@@ -204,7 +218,10 @@ def _written(client: MetaClient, commits: CommitRange, instants: Iterable[Instan
         paths = stats.column("path").cast(pa.string())
         stats = stats.filter(pc.fill_null(pc.greater(pc.utf8_length(paths), 0), False))
         names = pc.replace_substring_regex(stats.column("path").cast(pa.string()), r"^.*/", "")
-        if pc.any(pc.starts_with(names, ".")).as_py():
+        logs = pc.starts_with(names, ".")
+        if base_files_only:
+            stats, names = stats.filter(pc.invert(logs)), names.filter(pc.invert(logs))
+        elif pc.any(logs).as_py():
             raise UnsupportedTableError(
                 "incremental queries over log files of a merge-on-read table are not supported yet",
                 path=client.base_path,
