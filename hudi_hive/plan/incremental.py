@@ -117,7 +117,8 @@ def _changing(client: MetaClient, instants: Iterable[Instant], compactions: bool
     return [instant for instant in instants if instant.action != "commit"]
 
 
-def _range_time(client: MetaClient, instant: Instant, by_transition: bool) -> str:
+def range_time(client: MetaClient, instant: Instant, by_transition: bool = False) -> str:
+    """The time by which a completed write counts in a range; ``by_transition``: version 6 by when it was written."""
     timeline = client.timeline
     if by_transition:
         millis = timeline.mtime_ms(instant)
