@@ -1,0 +1,303 @@
+"""Framing of Hudi log files: bytes in, blocks out (table format, section 4).
+
+A log file is zero or more blocks back to back, each with its length in front and behind. A block whose two lengths do not
+agree, or that nothing legal follows, is corrupt (a writer died): it is given as such and reading goes on at the next magic.
+All integers are big-endian.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import lru_cache
+from typing import Any, Final
+
+import fastavro
+
+from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
+from hudi_hive.formats.avro_container import describe
+
+MAGIC: Final = b"#HUDI#"
+"""First bytes of every block."""
+
+FORMAT_VERSION: Final = 1
+_FIRST_FIELDS = struct.Struct(">6sqii")  # magic, block size, format version, type
+_SIZE = struct.Struct(">q")
+_COUNT = struct.Struct(">i")
+_ENTRY = struct.Struct(">ii")
+_MAGIC_PATTERN = re.compile(re.escape(MAGIC))
+# Block size counts neither the magic nor itself; a block holds at least version, type, two empty headers and two lengths.
+_SIZE_END = 14
+_MIN_BLOCK_SIZE = 4 + 4 + 4 + 8 + 4 + 8
+
+
+class BlockType(IntEnum):
+    """Type ordinal of a block."""
+
+    COMMAND = 0
+    DELETE = 1
+    CORRUPT = 2
+    AVRO_DATA = 3
+    HFILE_DATA = 4
+    PARQUET_DATA = 5
+    CDC_DATA = 6
+
+
+class HeaderKey(IntEnum):
+    """Key ordinal of a header entry."""
+
+    INSTANT_TIME = 0
+    TARGET_INSTANT_TIME = 1
+    SCHEMA = 2
+    COMMAND_BLOCK_TYPE = 3
+    COMPACTED_BLOCK_TIMES = 4
+    RECORD_POSITIONS = 5
+    BLOCK_IDENTIFIER = 6
+    IS_PARTIAL = 7
+    BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LogBlock:
+    """One block.
+
+    Args:
+        type: what the content is; ``CORRUPT`` for bytes that follow no block's form.
+        headers: header entries.
+        content: the content, a view of the file's bytes; of a corrupt block all its bytes.
+        offset: where the block begins in the file, at its magic.
+        size: bytes from there to the next block.
+        content_offset: where the content begins in the file.
+        path: the file, for errors.
+    """
+
+    type: BlockType
+    headers: Mapping[HeaderKey, str]
+    content: memoryview = field(repr=False)
+    offset: int
+    size: int
+    content_offset: int
+    path: str
+
+    @property
+    def instant(self) -> str | None:
+        """Requested time of the instant that wrote the block."""
+        return self.headers.get(HeaderKey.INSTANT_TIME)
+
+
+def iter_blocks(data: bytes | bytearray | memoryview, path: str) -> Iterator[LogBlock]:
+    """The blocks of a log file in file order, corrupt stretches included as blocks of type ``CORRUPT``.
+
+    Every length is checked against the bytes there are before it is used.
+
+    Args:
+        data: the whole file.
+        path: the file, for errors.
+
+    Raises:
+        CorruptFileError: the file does not begin with a block, or a block whose lengths are right has wrong headers.
+        UnsupportedFormatError: a format version, block type or header key that we do not know.
+    """
+    view = memoryview(data)
+    offset = 0
+    while offset < len(view):
+        if len(view) - offset < len(MAGIC):
+            yield _corrupt_block(view, offset, len(view), path)  # torn inside a magic
+            return
+        if view[offset : offset + len(MAGIC)] != MAGIC:
+            # Later blocks begin where a magic was found, so this is the file's first byte.
+            raise CorruptFileError("not a log file: wrong magic", path=path)
+        end = _block_end(view, offset)
+        if end is None:
+            following = _MAGIC_PATTERN.search(view, offset + 1)
+            end = following.start() if following else len(view)
+            yield _corrupt_block(view, offset, end, path)
+        else:
+            yield _parse_block(view, offset, end, path)
+        offset = end
+
+
+def _block_end(view: memoryview, offset: int) -> int | None:
+    """End of the block at an offset, or null if it is corrupt."""
+    if offset + _SIZE_END > len(view):
+        return None
+    block_size = _SIZE.unpack_from(view, offset + len(MAGIC))[0]
+    end = offset + _SIZE_END + int(block_size)
+    if block_size < _MIN_BLOCK_SIZE or end > len(view):
+        return None
+    if _SIZE.unpack_from(view, end - _SIZE.size)[0] != block_size + len(MAGIC):
+        return None
+    following = view[end : end + len(MAGIC)]
+    # The last bytes of a file may be a torn magic: then this block is whole and the rest is the corrupt one.
+    return end if following == MAGIC[: len(following)] else None
+
+
+def _corrupt_block(view: memoryview, offset: int, end: int, path: str) -> LogBlock:
+    return LogBlock(BlockType.CORRUPT, {}, view[offset:end], offset, end - offset, offset, path)
+
+
+def _parse_block(view: memoryview, offset: int, end: int, path: str) -> LogBlock:
+    _, _, version, ordinal = _FIRST_FIELDS.unpack_from(view, offset)
+    if version != FORMAT_VERSION:
+        raise UnsupportedFormatError(f"log format version {version} at offset {offset}", path=path)
+    try:
+        kind = BlockType(ordinal)
+    except ValueError as error:
+        raise UnsupportedFormatError(f"log block type {ordinal} at offset {offset}", path=path) from error
+    limit = end - _SIZE.size
+    headers, position = _parse_headers(view, offset + _FIRST_FIELDS.size, limit, path)
+    if position + _SIZE.size > limit:
+        raise _damaged(path, position)
+    length = _SIZE.unpack_from(view, position)[0]
+    start = position + _SIZE.size
+    if length < 0 or length > limit - start:
+        raise _damaged(path, position)
+    _, footer_end = _parse_headers(view, start + length, limit, path)
+    if footer_end != limit:
+        raise _damaged(path, footer_end)
+    return LogBlock(kind, headers, view[start : start + length], offset, end - offset, start, path)
+
+
+def _parse_headers(view: memoryview, position: int, limit: int, path: str) -> tuple[dict[HeaderKey, str], int]:
+    """Header entries from a position on, and the position behind them; nothing reaches beyond the limit."""
+    if position + _COUNT.size > limit:
+        raise _damaged(path, position)
+    count = _COUNT.unpack_from(view, position)[0]
+    position += _COUNT.size
+    if count < 0 or count * _ENTRY.size > limit - position:
+        raise _damaged(path, position)
+    entries: dict[HeaderKey, str] = {}
+    for _ in range(count):
+        if position + _ENTRY.size > limit:
+            raise _damaged(path, position)
+        key, length = _ENTRY.unpack_from(view, position)
+        start = position + _ENTRY.size
+        if length < 0 or length > limit - start:
+            raise _damaged(path, position)
+        position = start + length
+        try:
+            entries[HeaderKey(key)] = str(view[start:position], "utf-8")
+        except UnicodeDecodeError as error:
+            raise _damaged(path, start) from error
+        except ValueError as error:
+            raise UnsupportedFormatError(f"log block header {key} at offset {start}", path=path) from error
+    return entries, position
+
+
+def _damaged(path: str, offset: int) -> CorruptFileError:
+    return CorruptFileError(f"log block is damaged at offset {offset}: a length or text inside it is wrong", path=path)
+
+
+def encode_block(kind: BlockType, headers: Mapping[HeaderKey, str], content: bytes) -> bytes:
+    """Bytes of one block, as :func:`iter_blocks` reads it."""
+    parts = [_COUNT.pack(len(headers))]
+    for key, text in headers.items():
+        encoded = text.encode()
+        parts += [_ENTRY.pack(key, len(encoded)), encoded]
+    parts += [_SIZE.pack(len(content)), content, _COUNT.pack(0)]
+    body = b"".join(parts)
+    block_size = 4 + 4 + len(body) + _SIZE.size
+    return _FIRST_FIELDS.pack(MAGIC, block_size, FORMAT_VERSION, kind) + body + _SIZE.pack(block_size + len(MAGIC))
+
+
+# -- AVRO_DATA (section 4.1) -----------------------------------------------------------------------------------------
+
+_AVRO_VERSIONS = (1, 2, 3)
+
+
+def avro_spans(block: LogBlock) -> list[tuple[int, int]]:
+    """Begin and end, within the content of an AVRO_DATA block, of each record's bare Avro binary; lengths checked.
+
+    Raises:
+        UnsupportedFormatError: another type of block, or a block version that we do not know.
+        CorruptFileError: a length is wrong.
+    """
+    if block.type is not BlockType.AVRO_DATA:
+        raise UnsupportedFormatError(f"{block.type.name} block where AVRO_DATA is due", path=block.path)
+    content = block.content
+    if len(content) < _ENTRY.size:
+        raise _damaged(block.path, block.offset)
+    version, count = _ENTRY.unpack_from(content, 0)
+    if version not in _AVRO_VERSIONS:
+        raise UnsupportedFormatError(f"AVRO_DATA block version {version}", path=block.path)
+    position = _ENTRY.size
+    if count < 0 or count * _COUNT.size > len(content) - position:
+        raise _damaged(block.path, block.offset)
+    spans: list[tuple[int, int]] = []
+    for _ in range(count):
+        if position + _COUNT.size > len(content):
+            raise _damaged(block.path, block.offset)
+        length = _COUNT.unpack_from(content, position)[0]
+        start = position + _COUNT.size
+        if length < 0 or length > len(content) - start:
+            raise _damaged(block.path, block.offset)
+        position = start + length
+        spans.append((start, position))
+    if position != len(content):
+        raise _damaged(block.path, block.offset)
+    return spans
+
+
+def block_schema(block: LogBlock) -> Any:
+    """The block's Avro schema, parsed for fastavro.
+
+    Raises:
+        CorruptFileError: there is none, or it is no Avro schema.
+    """
+    text = block.headers.get(HeaderKey.SCHEMA)
+    if text is None:
+        raise CorruptFileError(f"log block at offset {block.offset} has no schema", path=block.path)
+    try:
+        return _parse_schema(text)
+    except Exception as error:  # fastavro raises its own errors, key, type and value errors
+        raise CorruptFileError(f"schema of a log block: {describe(error)}", path=block.path) from error
+
+
+@lru_cache(maxsize=64)
+def _parse_schema(text: str) -> Any:
+    return fastavro.parse_schema(json.loads(text))
+
+
+def decode_avro_record(data: bytes | memoryview, schema: Any, path: str, reader_schema: Any = None) -> dict[str, Any]:
+    """One record from its bare Avro binary, all of which must be used up.
+
+    Args:
+        data: the binary.
+        schema: writer's schema, parsed.
+        path: the file, for errors.
+        reader_schema: narrower schema to resolve to, parsed.
+
+    Raises:
+        CorruptFileError: the binary does not follow the schema.
+    """
+    stream = io.BytesIO(data)
+    try:
+        record = fastavro.schemaless_reader(stream, schema, reader_schema)
+    except Exception as error:  # damaged bytes make the decoder fail in any place
+        raise CorruptFileError(f"record of a log block: {describe(error)}", path=path) from error
+    if stream.tell() != len(data) or not isinstance(record, dict):
+        raise CorruptFileError("record of a log block does not fill its length", path=path)
+    return record
+
+
+def decode_avro_records(block: LogBlock, reader_schema: Any = None) -> list[dict[str, Any]]:
+    """Records of an AVRO_DATA block, decoded with the schema in its header.
+
+    Args:
+        block: the block.
+        reader_schema: narrower schema to resolve to, parsed.
+
+    Raises:
+        CorruptFileError: lengths, schema or records are damaged.
+        UnsupportedFormatError: another type of block or block version.
+    """
+    schema = block_schema(block)
+    return [
+        decode_avro_record(block.content[start:end], schema, block.path, reader_schema)
+        for start, end in avro_spans(block)
+    ]

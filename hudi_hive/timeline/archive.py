@@ -1,0 +1,117 @@
+"""The archived timeline of both layouts, read when asked for (table format, section 2.6).
+
+Loading reads times and actions only; payloads are fetched one by one.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Final
+
+import pyarrow as pa
+
+from hudi_hive.errors import InstantNotFoundError
+from hudi_hive.storage import Storage
+from hudi_hive.timeline.archive_history import HistoryArchive
+from hudi_hive.timeline.archive_log import LogArchive
+from hudi_hive.timeline.commit import CommitMetadata, decode_commit
+from hudi_hive.timeline.instant import COMPLETED_WRITE_ACTIONS, Instant
+
+COMPLETION_SCHEMA: Final = pa.schema([("requested", pa.string()), ("completed", pa.string())])
+"""Columns of :meth:`ArchivedTimeline.completion_times`."""
+
+
+class ArchivedTimeline:
+    """Instants that left the active timeline.
+
+    Args:
+        storage: rooted at the table's base path.
+        folder: folder of the archive relative to it.
+        layout: timeline layout version, 1 or 2.
+    """
+
+    def __init__(self, storage: Storage, folder: str, layout: int) -> None:
+        self._storage = storage
+        self._folder = folder
+        self._archive = LogArchive(storage, folder) if layout == 1 else HistoryArchive(storage, folder)
+
+    def __repr__(self) -> str:
+        return f"ArchivedTimeline({self._storage.uri(self._folder)})"
+
+    @cached_property
+    def entries(self) -> tuple[Instant, ...]:
+        """All archived states, sorted: layout 1 keeps requested, inflight and completed, layout 2 only completed ones.
+
+        Raises:
+            CorruptFileError: a file of the archive is damaged.
+            FileVanishedError: a file that the archive names is gone.
+        """
+        # Archive files are merged by writing the new file before the old ones go, so an entry may be there twice.
+        unique = {instant.sort_key: instant for instant in self._archive.entries()}
+        return tuple(unique[key] for key in sorted(unique))
+
+    @cached_property
+    def instants(self) -> tuple[Instant, ...]:
+        """Archived instants, of each the highest state, sorted by requested time; raises as :attr:`entries`."""
+        best: dict[tuple[str, str], Instant] = {}
+        for instant in self.entries:
+            best[(instant.requested, instant.comparable_action)] = instant  # sorted, so the highest state comes last
+        return tuple(best.values())
+
+    def range(self, begin: str, end: str) -> tuple[Instant, ...]:
+        """Archived instants whose requested time lies from ``begin`` to ``end``, both inclusive."""
+        return tuple(instant for instant in self.instants if begin <= instant.requested <= end)
+
+    def completion_times(self) -> pa.Table:
+        """Requested and completion time of the completed archived write instants, :data:`COMPLETION_SCHEMA`."""
+        writes = [i for i in self.instants if i.is_completed and i.action in COMPLETED_WRITE_ACTIONS]
+        return pa.table(
+            [
+                pa.array([i.requested for i in writes], pa.string()),
+                pa.array([i.completed for i in writes], pa.string()),
+            ],
+            schema=COMPLETION_SCHEMA,
+        )
+
+    def commit_metadata(self, instant: Instant) -> CommitMetadata:
+        """What an archived commit, deltacommit or replacecommit wrote.
+
+        Raises:
+            InstantNotFoundError: the archive does not have it, or it is no write instant.
+            CorruptInstantError: its payload cannot be decoded.
+        """
+        if instant.action not in COMPLETED_WRITE_ACTIONS:
+            raise self._not_found(instant, "has no commit metadata")
+        return decode_commit(self.payload(instant), instant, self._storage.uri(instant.path))
+
+    def payload(self, instant: Instant) -> dict[str, Any] | None:
+        """Record of an archived instant's own state; null where it is empty.
+
+        Raises:
+            InstantNotFoundError: the archive does not have it.
+            CorruptInstantError: it cannot be decoded.
+        """
+        return self._archive.payload(self._known(instant))
+
+    def plan(self, instant: Instant) -> dict[str, Any] | None:
+        """Record of what an archived instant requested; null where it requested nothing or the archive does not keep it.
+
+        Raises:
+            InstantNotFoundError: the archive does not have the instant.
+            CorruptInstantError: the plan cannot be decoded.
+        """
+        return self._archive.plan(self._known(instant))
+
+    def _known(self, instant: Instant) -> Instant:
+        found = self._by_key.get(instant.sort_key)
+        if found is None:
+            raise self._not_found(instant, "is neither active nor archived")
+        return found
+
+    @cached_property
+    def _by_key(self) -> dict[tuple[str, str, int], Instant]:
+        return {instant.sort_key: instant for instant in self.entries}
+
+    def _not_found(self, instant: Instant, what: str) -> InstantNotFoundError:
+        path = self._storage.uri(self._folder)
+        return InstantNotFoundError(f"{instant} {what}", path=path, instant=instant.requested)

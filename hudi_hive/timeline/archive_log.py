@@ -1,0 +1,180 @@
+"""The archive of timeline layout 1: log files with one Avro record per state of an instant (table format, section 2.6)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import fastavro
+import pyarrow.compute as pc
+
+from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundError
+from hudi_hive.formats.log_block import (
+    BlockType,
+    avro_spans,
+    block_schema,
+    decode_avro_record,
+    iter_blocks,
+)
+from hudi_hive.storage import Storage
+from hudi_hive.timeline.instant import ACTIONS, Instant, State
+from hudi_hive.timeline.payload import Fields, corrupt
+
+_FILE_NAME = re.compile(r"\.commits_\.archive\.([0-9]+)(?:_.*)?")
+# What loading needs of an entry; the payloads between these fields are skipped, not decoded.
+_NARROW: Final[dict[str, Any]] = {
+    "type": "record",
+    "name": "HoodieArchivedMetaEntry",
+    "namespace": "org.apache.hudi.avro.model",
+    "fields": [
+        {"name": name, "type": ["null", "string"], "default": None}
+        for name in ("commitTime", "actionType", "actionState")
+    ],
+}
+# Where an entry keeps the payload of a completed or inflight state, and that of a requested one.
+_OUTCOME_FIELDS: Final = {
+    "commit": ("hoodieCommitMetadata",),
+    "deltacommit": ("hoodieCommitMetadata",),
+    "replacecommit": ("hoodieReplaceCommitMetadata", "HoodieInflightReplaceMetadata"),
+    "clustering": ("HoodieInflightReplaceMetadata",),
+    "clean": ("hoodieCleanMetadata",),
+    "rollback": ("hoodieRollbackMetadata",),
+    "savepoint": ("hoodieSavePointMetadata",),
+    "indexing": ("hoodieIndexCommitMetadata",),
+}
+_PLAN_FIELDS: Final = {
+    "compaction": "hoodieCompactionPlan",
+    "logcompaction": "hoodieCompactionPlan",
+    "replacecommit": "hoodieRequestedReplaceMetadata",
+    "clustering": "hoodieRequestedReplaceMetadata",
+    "clean": "hoodieCleanerPlan",
+}
+_PENDING_ACTIONS: Final = {
+    "commit": ("compaction",),
+    "deltacommit": ("logcompaction",),
+    "replacecommit": ("replacecommit", "clustering"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the Avro binary of an entry lies (bytes), and its schema, parsed."""
+
+    path: str
+    offset: int
+    length: int
+    schema: Any
+
+
+class LogArchive:
+    """Archive files below one folder; places of the entries are remembered while :meth:`entries` is walked.
+
+    Args:
+        storage: rooted at the table's base path.
+        folder: the archive's folder relative to it.
+    """
+
+    def __init__(self, storage: Storage, folder: str) -> None:
+        self._storage = storage
+        self._folder = folder
+        self._places: dict[tuple[str, str, State], _Place] = {}
+
+    def entries(self) -> Iterator[Instant]:
+        """All states of all instants, in the order of the files.
+
+        Raises:
+            CorruptFileError: a file is damaged.
+        """
+        listing = self._storage.list(self._folder, missing_ok=True)
+        numbered: list[tuple[int, str]] = []
+        for path in listing.filter(pc.invert(listing["is_dir"]))["path"].to_pylist():
+            match = _FILE_NAME.fullmatch(path.rsplit("/", 1)[-1])
+            if match:
+                numbered.append((int(match[1]), path))
+        for _, path in sorted(numbered):
+            yield from self._entries_of(path)
+
+    def _entries_of(self, path: str) -> Iterator[Instant]:
+        uri = self._storage.uri(path)
+        narrow = fastavro.parse_schema(_NARROW)
+        data = self._read(path)
+        for block in iter_blocks(data, uri):
+            if block.type is BlockType.CORRUPT:
+                if block.offset + block.size == len(data):
+                    return  # an archival died while it wrote; it deletes active files only after closing this one
+                raise CorruptFileError(f"archive is damaged at offset {block.offset}", path=uri)
+            schema = block_schema(block)
+            for start, end in avro_spans(block):
+                entry = Fields(decode_avro_record(block.content[start:end], schema, uri, narrow), uri, "")
+                instant = _instant_of(entry, path)
+                if instant is not None:
+                    place = _Place(path, block.content_offset + start, end - start, schema)
+                    self._places[(instant.requested, instant.action, instant.state)] = place
+                    yield instant
+
+    def payload(self, instant: Instant) -> dict[str, Any] | None:
+        """Record of a known instant's own state; null where it is empty.
+
+        Raises:
+            CorruptInstantError: it cannot be decoded.
+        """
+        entry = self._entry(instant.requested, instant.action, instant.state)
+        if entry is None:
+            return None
+        if instant.state is State.REQUESTED:
+            return _plan_of(entry, instant.action)
+        return next(
+            (record for record in map(entry.record.get, _OUTCOME_FIELDS.get(instant.action, ())) if record), None
+        )
+
+    def plan(self, instant: Instant) -> dict[str, Any] | None:
+        """Record of what a known instant requested; null where it requested nothing.
+
+        Raises:
+            CorruptInstantError: it cannot be decoded.
+        """
+        for action in _PENDING_ACTIONS.get(instant.comparable_action, (instant.action,)):
+            for state in (State.REQUESTED, State.INFLIGHT):
+                entry = self._entry(instant.requested, action, state)
+                plan = _plan_of(entry, action) if entry is not None else None
+                if plan is not None:
+                    return plan
+        return None
+
+    def _entry(self, requested: str, action: str, state: State) -> Fields | None:
+        """The whole entry of one state."""
+        place = self._places.get((requested, action, state))
+        if place is None:
+            return None
+        uri = self._storage.uri(place.path)
+        data = self._read(place.path, place.offset, place.length)
+        try:
+            return Fields(decode_avro_record(data, place.schema, uri), uri, requested)
+        except CorruptFileError as error:
+            raise corrupt(error.message, uri, requested) from error
+
+    def _read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        try:
+            return self._storage.read_bytes(path, offset, length)
+        except PathNotFoundError as error:
+            uri = self._storage.uri(path)
+            raise FileVanishedError("archive file is gone", path=uri, remedy="load the table again") from error
+
+
+def _instant_of(entry: Fields, path: str) -> Instant | None:
+    requested, action = entry.text("commitTime"), entry.text("actionType")
+    # Archives of the first releases name no state; they hold completed instants only.
+    state_name = (entry.text("actionState") or "COMPLETED").upper()
+    if requested is None or action is None or state_name not in State.__members__:
+        raise CorruptFileError("archived instant without time, action or state", path=entry.path)
+    if action not in ACTIONS:
+        return None
+    state = State[state_name]
+    return Instant(requested, action, state, None, path.rsplit("/", 1)[-1], path)
+
+
+def _plan_of(entry: Fields, action: str) -> dict[str, Any] | None:
+    field = _PLAN_FIELDS.get(action)
+    return None if field is None else entry.mapping(field) or None

@@ -1,0 +1,384 @@
+"""Plans and metadata of table services, as small frozen objects (table format, section 2.5 and appendix A).
+
+Clustering, clean and rollback plans name files by the absolute path the writer saw. Tables get moved, so everything here
+gives partition and bare file name instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from hudi_hive.timeline.instant import Instant
+from hudi_hive.timeline.payload import Fields
+
+OPERATIONS_SCHEMA: Final = pa.schema(
+    [
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("base_instant", pa.string()),
+        ("base_file", pa.string()),
+        ("log_files", pa.list_(pa.string())),
+    ]
+)
+"""Columns of :attr:`CompactionPlan.operations`: one file slice each; files are bare names."""
+
+CLUSTERING_SCHEMA: Final = pa.schema(
+    [
+        ("group", pa.int32()),
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("base_file", pa.string()),
+        ("log_files", pa.list_(pa.string())),
+    ]
+)
+"""Columns of :attr:`ClusteringPlan.slices`; ``group`` numbers the input groups from 0, files are bare names."""
+
+CLEAN_FILES_SCHEMA: Final = pa.schema([("partition", pa.string()), ("name", pa.string())])
+"""Columns of :attr:`CleanerPlan.files`."""
+
+
+@dataclass(frozen=True)
+class CompactionPlan:
+    """Slices that a compaction or log compaction merges."""
+
+    instant: Instant
+    operations: pa.Table
+    extra: Mapping[str, str]
+    version: int
+
+
+@dataclass(frozen=True)
+class ClusteringPlan:
+    """Requested replace metadata: the operation, and for clustering the slices that it reads and replaces."""
+
+    instant: Instant
+    operation: str | None
+    slices: pa.Table
+    extra: Mapping[str, str]
+    strategy: str | None
+
+    @property
+    def is_clustering(self) -> bool:
+        """Whether a clustering is planned; an overwrite requests nothing."""
+        return self.operation == "CLUSTER" or self.slices.num_rows > 0
+
+
+@dataclass(frozen=True)
+class CleanerPlan:
+    """What a clean is to delete. ``earliest_retained`` is null when everything of a policy without commits is kept."""
+
+    instant: Instant
+    policy: str | None
+    earliest_retained: str | None
+    last_completed_commit: str | None
+    files: pa.Table
+    partitions_to_delete: tuple[str, ...]
+    extra: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class CleanPartition:
+    """What a clean deleted in one partition: bare file names."""
+
+    policy: str | None
+    planned: tuple[str, ...]
+    deleted: tuple[str, ...]
+    failed: tuple[str, ...]
+    partition_deleted: bool
+
+
+@dataclass(frozen=True)
+class CleanMetadata:
+    """What a clean did. ``earliest_retained`` is the commit from which on history is whole, null if not known."""
+
+    instant: Instant
+    earliest_retained: str | None
+    last_completed_commit: str | None
+    total_files_deleted: int
+    time_taken_ms: int
+    partitions: Mapping[str, CleanPartition]
+    extra: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class RollbackRequest:
+    """One file group's part of a rollback plan: bare file names, log file -> bytes."""
+
+    partition: str
+    file_id: str | None
+    base_instant: str | None
+    files: tuple[str, ...]
+    log_blocks: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class RollbackPlan:
+    """What a rollback is to undo: (requested time, action) and the files."""
+
+    instant: Instant
+    target: tuple[str, str] | None
+    requests: tuple[RollbackRequest, ...]
+
+
+@dataclass(frozen=True)
+class RollbackPartition:
+    """What a rollback did in one partition: bare file names; log files with their size in bytes."""
+
+    deleted: tuple[str, ...]
+    failed: tuple[str, ...]
+    command_logs: Mapping[str, int]
+    failed_commit_logs: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class RollbackMetadata:
+    """What a rollback undid: ``rolled_back`` holds requested times, ``targets`` (requested time, action)."""
+
+    instant: Instant
+    rolled_back: tuple[str, ...]
+    targets: tuple[tuple[str, str], ...]
+    total_files_deleted: int
+    partitions: Mapping[str, RollbackPartition]
+
+
+@dataclass(frozen=True)
+class RestorePlan:
+    """Instants to roll back, newest first, and the savepoint to go back to (null in old plans)."""
+
+    instant: Instant
+    targets: tuple[tuple[str, str], ...]
+    savepoint: str | None
+
+
+@dataclass(frozen=True)
+class RestoreMetadata:
+    """What a restore undid: requested time of each instant -> its rollbacks."""
+
+    instant: Instant
+    rolled_back: tuple[str, ...]
+    targets: tuple[tuple[str, str], ...]
+    rollbacks: Mapping[str, tuple[RollbackMetadata, ...]]
+
+
+@dataclass(frozen=True)
+class SavepointMetadata:
+    """A savepoint: partition -> names of the files that the cleaner keeps; ``at_ms`` since the epoch."""
+
+    instant: Instant
+    by: str
+    at_ms: int
+    comments: str
+    partitions: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class IndexPartition:
+    """A partition of the metadata table that an index build makes, and up to which instant."""
+
+    name: str
+    upto_instant: str | None
+
+
+@dataclass(frozen=True)
+class IndexMetadata:
+    """Plan (requested) or outcome (completed) of an index build."""
+
+    instant: Instant
+    operation: str | None
+    partitions: tuple[IndexPartition, ...]
+
+
+# -- from decoded payloads -----------------------------------------------------------------------------------------
+
+
+def bare_name(path: str) -> str:
+    """Last segment of a path."""
+    return path.rsplit("/", 1)[-1]
+
+
+def _names(paths: list[str]) -> tuple[str, ...]:
+    return tuple(bare_name(path) for path in paths)
+
+
+def _sizes(paths: Mapping[str, int]) -> dict[str, int]:
+    return {bare_name(path): size for path, size in paths.items()}
+
+
+def compaction_plan(fields: Fields, instant: Instant) -> CompactionPlan:
+    """``HoodieCompactionPlan``."""
+    rows = [
+        {
+            "partition": operation.text("partitionPath") or "",
+            "file_id": _required(operation, "fileId"),
+            "base_instant": operation.text("baseInstantTime"),
+            "base_file": bare_name(operation.text("dataFilePath") or "") or None,
+            "log_files": list(_names(operation.texts("deltaFilePaths"))),
+        }
+        for operation in fields.children("operations")
+    ]
+    table = pa.Table.from_pylist(rows, schema=OPERATIONS_SCHEMA)
+    return CompactionPlan(instant, table, fields.text_map("extraMetadata"), fields.integer("version") or 1)
+
+
+def clustering_plan(fields: Fields, instant: Instant) -> ClusteringPlan:
+    """``HoodieRequestedReplaceMetadata``."""
+    plan = fields.child("clusteringPlan")
+    strategy = plan.child("strategy") if plan is not None else None
+    rows = [
+        {
+            "group": number,
+            "partition": part.text("partitionPath") or "",
+            "file_id": _required(part, "fileId"),
+            "base_file": bare_name(part.text("dataFilePath") or "") or None,
+            "log_files": list(_names(part.texts("deltaFilePaths"))),
+        }
+        for number, group in enumerate(plan.children("inputGroups") if plan is not None else [])
+        for part in group.children("slices")
+    ]
+    return ClusteringPlan(
+        instant,
+        fields.text("operationType"),
+        pa.Table.from_pylist(rows, schema=CLUSTERING_SCHEMA),
+        fields.text_map("extraMetadata"),
+        strategy.text("strategyClassName") if strategy is not None else None,
+    )
+
+
+def cleaner_plan(fields: Fields, instant: Instant) -> CleanerPlan:
+    """``HoodieCleanerPlan``, of version 1 (names) and 2 (paths)."""
+    earliest = fields.child("earliestInstantToRetain")
+    partitions: list[str] = []
+    names: list[str] = []
+    infos = Fields(fields.mapping("filePathsToBeDeletedPerPartition"), fields.path, fields.instant)
+    for partition in infos.record:
+        for info in infos.children(partition):
+            partitions.append(partition)
+            names.append(bare_name(_required(info, "filePath")))
+    old = Fields(fields.mapping("filesToBeDeletedPerPartition"), fields.path, fields.instant)
+    for partition in old.record:
+        for name in old.texts(partition):
+            partitions.append(partition)
+            names.append(bare_name(name))
+    return CleanerPlan(
+        instant,
+        fields.text("policy"),
+        earliest.text("timestamp") or None if earliest is not None else None,
+        fields.text("lastCompletedCommitTimestamp") or None,
+        pa.table([pa.array(partitions, pa.string()), pa.array(names, pa.string())], schema=CLEAN_FILES_SCHEMA),
+        tuple(fields.texts("partitionsToBeDeleted")),
+        fields.text_map("extraMetadata"),
+    )
+
+
+def clean_metadata(fields: Fields, instant: Instant) -> CleanMetadata:
+    """``HoodieCleanMetadata``."""
+    partitions = {
+        partition: CleanPartition(
+            part.text("policy"),
+            _names(part.texts("deletePathPatterns")),
+            _names(part.texts("successDeleteFiles")),
+            _names(part.texts("failedDeleteFiles")),
+            part.flag("isPartitionDeleted"),
+        )
+        for partition, part in fields.child_map("partitionMetadata").items()
+    }
+    return CleanMetadata(
+        instant,
+        fields.text("earliestCommitToRetain") or None,
+        fields.text("lastCompletedCommitTimestamp") or None,
+        fields.integer("totalFilesDeleted") or 0,
+        fields.integer("timeTakenInMillis") or 0,
+        partitions,
+        fields.text_map("extraMetadata"),
+    )
+
+
+def rollback_plan(fields: Fields, instant: Instant) -> RollbackPlan:
+    """``HoodieRollbackPlan``."""
+    target = fields.child("instantToRollback")
+    requests = tuple(
+        RollbackRequest(
+            request.text("partitionPath") or "",
+            request.text("fileId") or None,
+            request.text("latestBaseInstant") or None,
+            _names(request.texts("filesToBeDeleted")),
+            _sizes(request.int_map("logBlocksToBeDeleted")),
+        )
+        for request in fields.children("RollbackRequests")
+    )
+    return RollbackPlan(instant, _target(target) if target is not None else None, requests)
+
+
+def rollback_metadata(fields: Fields, instant: Instant) -> RollbackMetadata:
+    """``HoodieRollbackMetadata``."""
+    partitions = {
+        partition: RollbackPartition(
+            _names(part.texts("successDeleteFiles")),
+            _names(part.texts("failedDeleteFiles")),
+            _sizes(part.int_map("rollbackLogFiles")),
+            _sizes(part.int_map("logFilesFromFailedCommit")),
+        )
+        for partition, part in fields.child_map("partitionMetadata").items()
+    }
+    return RollbackMetadata(
+        instant,
+        tuple(fields.texts("commitsRollback")),
+        tuple(_target(info) for info in fields.children("instantsRollback")),
+        fields.integer("totalFilesDeleted") or 0,
+        partitions,
+    )
+
+
+def restore_plan(fields: Fields, instant: Instant) -> RestorePlan:
+    """``HoodieRestorePlan``."""
+    targets = tuple(_target(info) for info in fields.children("instantsToRollback"))
+    return RestorePlan(instant, targets, fields.text("savepointToRestoreTimestamp"))
+
+
+def restore_metadata(fields: Fields, instant: Instant) -> RestoreMetadata:
+    """``HoodieRestoreMetadata``."""
+    parts = Fields(fields.mapping("hoodieRestoreMetadata"), fields.path, fields.instant)
+    rollbacks = {
+        time: tuple(rollback_metadata(part, instant) for part in parts.children(time)) for time in parts.record
+    }
+    targets = tuple(_target(info) for info in fields.children("restoreInstantInfo"))
+    return RestoreMetadata(instant, tuple(fields.texts("instantsToRollback")), targets, rollbacks)
+
+
+def savepoint_metadata(fields: Fields, instant: Instant) -> SavepointMetadata:
+    """``HoodieSavepointMetadata``."""
+    partitions = {
+        partition: _names(part.texts("savepointDataFile"))
+        for partition, part in fields.child_map("partitionMetadata").items()
+    }
+    return SavepointMetadata(
+        instant,
+        fields.text("savepointedBy") or "",
+        fields.integer("savepointedAt") or 0,
+        fields.text("comments") or "",
+        partitions,
+    )
+
+
+def index_metadata(fields: Fields, instant: Instant) -> IndexMetadata:
+    """``HoodieIndexPlan`` and ``HoodieIndexCommitMetadata``."""
+    partitions = tuple(
+        IndexPartition(_required(info, "metadataPartitionPath"), info.text("indexUptoInstant"))
+        for info in fields.children("indexPartitionInfos")
+    )
+    return IndexMetadata(instant, fields.text("operationType"), partitions)
+
+
+def _target(info: Fields) -> tuple[str, str]:
+    return _required(info, "commitTime"), _required(info, "action")
+
+
+def _required(fields: Fields, name: str) -> str:
+    value = fields.text(name)
+    if value is None:
+        raise fields.wrong(name)
+    return value

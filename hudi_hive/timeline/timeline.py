@@ -1,0 +1,544 @@
+"""The timeline of one table: instants from one listing of its folder, and what their files say, read when asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import InstantNotFoundError, PathNotFoundError, TableNotFoundError, UnsupportedTableError
+from hudi_hive.storage import Storage
+from hudi_hive.timeline import plans
+from hudi_hive.timeline.archive import ArchivedTimeline
+from hudi_hive.timeline.commit import UNKNOWN_OPERATION, CommitMetadata, decode_commit
+from hudi_hive.timeline.instant import (
+    CLEAN,
+    CLUSTERING,
+    COMPACTION,
+    COMPLETED_WRITE_ACTIONS,
+    INDEXING,
+    LOG_COMPACTION,
+    REPLACE_COMMIT,
+    RESTORE,
+    ROLLBACK,
+    SAVEPOINT,
+    WRITE_ACTIONS,
+    Instant,
+    State,
+    instant_file_name,
+    millis_to_instant,
+    parse_instant_name,
+)
+from hudi_hive.timeline.payload import Fields, corrupt, decode_payload
+
+REPLACED_GROUPS_SCHEMA: Final = pa.schema(
+    [("partition", pa.string()), ("file_id", pa.string()), ("instant", pa.string()), ("completed", pa.string())]
+)
+"""Columns of :meth:`Timeline.replaced_file_groups`."""
+
+PENDING_COMPACTION_SCHEMA: Final = pa.schema(
+    [
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("compaction_instant", pa.string()),
+        ("base_instant", pa.string()),
+    ]
+)
+"""Columns of :meth:`Timeline.pending_compactions`."""
+
+PENDING_CLUSTERING_SCHEMA: Final = pa.schema(
+    [("partition", pa.string()), ("file_id", pa.string()), ("instant", pa.string())]
+)
+"""Columns of :meth:`Timeline.pending_clustering`."""
+
+TIMELINE_SCHEMA: Final = pa.schema(
+    [
+        ("requested", pa.string()),
+        ("completed", pa.string()),
+        ("action", pa.string()),
+        ("state", pa.string()),
+        ("operation", pa.string()),
+    ]
+)
+"""Columns of :meth:`Timeline.to_arrow`; ``operation`` is null where no metadata has been read."""
+
+_CACHED_COMMITS = 256
+_T = TypeVar("_T")
+
+
+class Timeline:
+    """Instants of one table at the moment of loading; files of instants are read once, when asked for.
+
+    Make it with :meth:`load`. Reading may meet an instant that was archived since: it is then looked up there.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        instants: Iterable[Instant],
+        *,
+        layout: int,
+        folder: str,
+        archive_folder: str,
+        timezone: str = "LOCAL",
+        mtimes: Mapping[str, int] | None = None,
+    ) -> None:
+        self.layout = layout
+        self.timezone = timezone
+        self.instants: tuple[Instant, ...] = tuple(sorted(instants, key=lambda instant: instant.sort_key))
+        """Active instants, of each the highest state, sorted by requested time, comparable action, state."""
+        self._storage = storage
+        self._folder = folder
+        self._archive_folder = archive_folder
+        self._mtimes = dict(mtimes or {})
+        self._active = frozenset(self.instants)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._lock = threading.RLock()
+        self._commits: dict[Instant, CommitMetadata] = {}
+        self._derived: dict[str, Any] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        dropped = {"_lock", "_commits", "_derived"}
+        return {name: value for name, value in self.__dict__.items() if name not in dropped}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._reset()
+
+    @classmethod
+    def load(
+        cls,
+        storage: Storage,
+        *,
+        layout: int,
+        timeline_path: str = "timeline",
+        history_path: str = "history",
+        archive_folder: str = "archived",
+        timezone: str = "LOCAL",
+    ) -> Timeline:
+        """The timeline of a table, by one listing of its timeline folder.
+
+        Args:
+            storage: rooted at the table's base path.
+            layout: ``hoodie.timeline.layout.version``, 1 or 2.
+            timeline_path: ``hoodie.timeline.path``, below ``.hoodie`` (layout 2).
+            history_path: ``hoodie.timeline.history.path``, below the timeline folder (layout 2).
+            archive_folder: ``hoodie.archivelog.folder``, below ``.hoodie`` (layout 1).
+            timezone: ``hoodie.table.timeline.timezone``.
+
+        Raises:
+            UnsupportedTableError: another layout.
+            TableNotFoundError: there is no ``.hoodie`` folder.
+        """
+        if layout not in (1, 2):
+            raise UnsupportedTableError(f"timeline layout {layout} is not supported", path=storage.uri())
+        folder = ".hoodie" if layout == 1 else _join(".hoodie", timeline_path)
+        archive = _join(".hoodie", archive_folder) if layout == 1 else _join(folder, history_path)
+        try:
+            # Object stores have no empty folders: a table of layout 2 that was never written has no timeline folder.
+            listing = storage.list(folder, missing_ok=layout == 2)
+        except PathNotFoundError as error:
+            raise TableNotFoundError("no Hudi table: there is no .hoodie folder", path=storage.uri()) from error
+        files = listing.filter(pc.invert(listing["is_dir"]))
+        mtimes = dict(zip(files["path"].to_pylist(), files["mtime_ms"].to_pylist(), strict=True))
+        found = (parse_instant_name(path.rsplit("/", 1)[-1], layout, folder) for path in mtimes)
+        instants = _highest_states(instant for instant in found if instant is not None)
+        if layout == 2:
+            # Completed before an upgrade from layout 1: such a file has no completion time in its name.
+            instants = [
+                replace(instant, completed=millis_to_instant(mtimes[instant.path], timezone))
+                if instant.is_completed and instant.completed is None
+                else instant
+                for instant in instants
+            ]
+        kept = {instant.path: mtimes[instant.path] for instant in instants}
+        return cls(
+            storage,
+            instants,
+            layout=layout,
+            folder=folder,
+            archive_folder=archive,
+            timezone=timezone,
+            mtimes=kept,
+        )
+
+    def __repr__(self) -> str:
+        pending = len(self.pending())
+        return (
+            f"Timeline({len(self.instants)} instants, {pending} pending, layout {self.layout}, {self._storage.uri()})"
+        )
+
+    # -- instants --------------------------------------------------------------------------------------------------
+
+    def completed(self, actions: Container[str] | None = None) -> tuple[Instant, ...]:
+        """Completed active instants, of the given actions (as file names say them) or all."""
+        return tuple(i for i in self.instants if i.is_completed and (actions is None or i.action in actions))
+
+    def pending(self, actions: Container[str] | None = None) -> tuple[Instant, ...]:
+        """Requested and inflight instants, of the given actions or all."""
+        return tuple(i for i in self.instants if not i.is_completed and (actions is None or i.action in actions))
+
+    def write_instants(self) -> tuple[Instant, ...]:
+        """Completed active instants that make data visible: commit, deltacommit, replacecommit."""
+        return self.completed(COMPLETED_WRITE_ACTIONS)
+
+    def last_completed_write(self) -> Instant | None:
+        """The completed write instant of the greatest requested time."""
+        return max(self.write_instants(), key=lambda instant: instant.requested, default=None)
+
+    def get(self, requested: str) -> Instant:
+        """The instant of a requested time, from the active timeline or the archive; a write before its savepoint.
+
+        Raises:
+            InstantNotFoundError: neither has it.
+        """
+        found = [instant for instant in self.instants if instant.requested == requested]
+        if not found:
+            found = [instant for instant in self.archived().instants if instant.requested == requested]
+        if not found:
+            raise InstantNotFoundError("no such instant", path=self._storage.uri(), instant=requested)
+        return min(found, key=lambda instant: (not instant.is_write, -instant.state))
+
+    def first_active(self) -> str | None:
+        """Requested time of the first active write instant, complete or not, that is not also the time of a savepoint.
+
+        Every older instant was archived and hence complete (table format, section 2.2). Savepointed instants stay behind
+        when those after them are archived, so they mark no start; where nothing else is left the last of them does. Only
+        write instants count: a clean or rollback may stay active after the commits around it were archived. Null when
+        the timeline holds no write instant.
+        """
+        savepoints = {instant.requested for instant in self.instants if instant.action == SAVEPOINT}
+        writes = [instant.requested for instant in self.instants if instant.action in WRITE_ACTIONS]
+        return min((time for time in writes if time not in savepoints), default=max(writes, default=None))
+
+    def mtime_ms(self, instant: Instant) -> int | None:
+        """Modification time of an active instant's file in milliseconds since the epoch; null for archived ones."""
+        return self._mtimes.get(instant.path)
+
+    def latest_completion_time(self) -> str | None:
+        """Greatest completion time of the completed write instants.
+
+        Layout 1 keeps no completion times: the modification time of the instant's file stands for it, as an instant time
+        in the table's zone.
+        """
+        writes = self.write_instants()
+        if self.layout == 2:
+            return max((instant.completed for instant in writes if instant.completed), default=None)
+        latest = max((self._mtimes.get(instant.path, 0) for instant in writes), default=None)
+        return None if latest is None else millis_to_instant(latest, self.timezone)
+
+    # -- instants of files, vectorised -------------------------------------------------------------------------------
+
+    def committed_mask(self, instants: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
+        """For requested times taken from file names, whether each is committed (table format, section 2.2).
+
+        It is if it is a completed write instant or lies before :meth:`first_active`. Null is not committed.
+
+        Args:
+            instants: strings, or a dictionary of strings, which is judged once per distinct value.
+        """
+        return self._per_value(instants, self._committed)
+
+    def _committed(self, times: pa.Array) -> pa.Array:
+        completed = self._derive(
+            "completed_times", lambda: _strings(sorted({i.requested for i in self.write_instants()}))
+        )
+        mask = pc.is_in(times, value_set=completed)
+        first = self.first_active()
+        if first is not None:
+            mask = pc.or_(mask, pc.fill_null(pc.less(times, first), False))
+        return mask
+
+    def completion_times(self, instants: pa.Array | pa.ChunkedArray) -> pa.Array:
+        """Completion time of each requested time; null for pending and unknown ones.
+
+        Layout 1 keeps none, so a committed instant's own requested time stands for it. In layout 2 instants older than
+        the active timeline are looked up in the archive (only if there are any); one that the archive no longer has is
+        given its requested time, as all that is known of it is that it is complete.
+
+        Args:
+            instants: strings, or a dictionary of strings, which is looked up once per distinct value.
+
+        Raises:
+            CorruptFileError: the archive is needed and damaged.
+        """
+        return self._per_value(instants, self._completion_times)
+
+    def _completion_times(self, times: pa.Array) -> pa.Array:
+        committed = self._committed(times)
+        missing = pa.scalar(None, pa.string())
+        if self.layout == 1:
+            return pc.if_else(committed, times, missing)
+        known = {instant.requested: instant.completed for instant in self.write_instants()}
+        result = _strings(list(known.values())).take(pc.index_in(times, value_set=_strings(list(known))))
+        unknown = pc.and_(committed, pc.is_null(result))
+        if not pc.any(unknown).as_py():
+            return result
+        archive = self.archived().completion_times()
+        older = (
+            archive["completed"]
+            .combine_chunks()
+            .take(pc.index_in(times, value_set=archive["requested"].combine_chunks()))
+        )
+        return pc.if_else(unknown, pc.coalesce(older, times), result)
+
+    @staticmethod
+    def _per_value(instants: pa.Array | pa.ChunkedArray, judge: Callable[[pa.Array], pa.Array]) -> pa.Array:
+        array = instants.combine_chunks() if isinstance(instants, pa.ChunkedArray) else instants
+        if isinstance(array, pa.ChunkedArray):  # older Arrow: no chunk at all stays chunked
+            array = pa.concat_arrays(array.chunks) if array.chunks else pa.array([], array.type)
+        if pa.types.is_dictionary(array.type):
+            result = judge(array.dictionary.cast(pa.string())).take(array.indices)
+            return pc.fill_null(result, False) if pa.types.is_boolean(result.type) else result
+        return judge(array.cast(pa.string()))
+
+    # -- metadata of instants ----------------------------------------------------------------------------------------
+
+    def commit_metadata(self, instant: Instant) -> CommitMetadata:
+        """What a commit, deltacommit or replacecommit wrote; read once. Of an inflight one, the workload it announced.
+
+        Raises:
+            CorruptInstantError: the file cannot be decoded.
+            InstantNotFoundError: it vanished and the archive does not have it, or it is no write instant.
+        """
+        with self._lock:
+            cached = self._commits.get(instant)
+        if cached is not None:
+            return cached
+        if instant.action not in COMPLETED_WRITE_ACTIONS:
+            raise self._no_such(instant, "commit metadata")
+        metadata = decode_commit(self._payload(instant), instant, self._storage.uri(instant.path))
+        with self._lock:
+            while len(self._commits) >= _CACHED_COMMITS:
+                del self._commits[next(iter(self._commits))]
+            self._commits[instant] = metadata
+        return metadata
+
+    def compaction_plan(self, instant: Instant) -> plans.CompactionPlan:
+        """The plan of a compaction or log compaction, pending or complete; errors as in :meth:`commit_metadata`."""
+        actions = (COMPACTION, LOG_COMPACTION) if not instant.is_completed else ()
+        actions = actions or ((COMPACTION,) if instant.comparable_action == "commit" else (LOG_COMPACTION,))
+        return plans.compaction_plan(self._plan(instant, actions), instant)
+
+    def requested_replace_metadata(self, instant: Instant) -> plans.ClusteringPlan:
+        """What a replacecommit or clustering requested: the clustering plan, or nothing for overwrites."""
+        return plans.clustering_plan(self._plan(instant, (CLUSTERING, REPLACE_COMMIT), required=False), instant)
+
+    def cleaner_plan(self, instant: Instant) -> plans.CleanerPlan:
+        """What a clean, pending or complete, is to delete."""
+        return plans.cleaner_plan(self._plan(instant, (CLEAN,)), instant)
+
+    def clean_metadata(self, instant: Instant) -> plans.CleanMetadata:
+        """What a completed clean did."""
+        return plans.clean_metadata(self._outcome(instant, CLEAN), instant)
+
+    def rollback_plan(self, instant: Instant) -> plans.RollbackPlan:
+        """What a rollback, pending or complete, is to undo."""
+        return plans.rollback_plan(self._plan(instant, (ROLLBACK,)), instant)
+
+    def rollback_metadata(self, instant: Instant) -> plans.RollbackMetadata:
+        """What a completed rollback undid."""
+        return plans.rollback_metadata(self._outcome(instant, ROLLBACK), instant)
+
+    def restore_plan(self, instant: Instant) -> plans.RestorePlan:
+        """What a restore, pending or complete, is to undo."""
+        return plans.restore_plan(self._plan(instant, (RESTORE,)), instant)
+
+    def restore_metadata(self, instant: Instant) -> plans.RestoreMetadata:
+        """What a completed restore undid."""
+        return plans.restore_metadata(self._outcome(instant, RESTORE), instant)
+
+    def savepoint_metadata(self, instant: Instant) -> plans.SavepointMetadata:
+        """Which files a savepoint keeps."""
+        return plans.savepoint_metadata(self._outcome(instant, SAVEPOINT), instant)
+
+    def index_plan(self, instant: Instant) -> plans.IndexMetadata:
+        """Which partitions of the metadata table an index build is to make."""
+        return plans.index_metadata(self._plan(instant, (INDEXING,)), instant)
+
+    def index_metadata(self, instant: Instant) -> plans.IndexMetadata:
+        """Which partitions of the metadata table a completed index build made."""
+        return plans.index_metadata(self._outcome(instant, INDEXING), instant)
+
+    def _outcome(self, instant: Instant, action: str) -> Fields:
+        """Payload of a completed instant that must be of one action and must not be empty."""
+        if instant.action != action or not instant.is_completed:
+            raise self._no_such(instant, f"{action} metadata")
+        record = self._payload(instant)
+        path = self._storage.uri(instant.path)
+        if record is None:
+            raise corrupt(f"{action} metadata is empty", path, instant.requested)
+        return Fields(record, path, instant.requested)
+
+    def _payload(self, instant: Instant) -> dict[str, Any] | None:
+        """Record of the file that stands for an instant's state, wherever it is now."""
+        if instant not in self._active:
+            return self.archived().payload(instant)
+        try:
+            data = self._storage.read_bytes(instant.path)
+        except PathNotFoundError as error:
+            moved = self._since_archived(instant)
+            if moved is None:
+                raise self._vanished(instant) from error
+            return self.archived().payload(moved)
+        return decode_payload(data, self._storage.uri(instant.path), instant.requested)
+
+    def _plan(self, instant: Instant, actions: Iterable[str], *, required: bool = True) -> Fields:
+        """Record of the requested file of an instant, under the first of the actions that has one."""
+        if instant.comparable_action not in {_comparable(action) for action in actions}:
+            raise self._no_such(instant, "such a plan")
+        if instant not in self._active:
+            return self._archived_plan(instant, required)
+        for action in actions:
+            path = _join(self._folder, instant_file_name(instant.requested, action, State.REQUESTED))
+            try:
+                data = self._storage.read_bytes(path)
+            except PathNotFoundError:
+                continue
+            uri = self._storage.uri(path)
+            record = decode_payload(data, uri, instant.requested)
+            if record is None and required:
+                raise corrupt("the plan is empty", uri, instant.requested)
+            return Fields(record or {}, uri, instant.requested)
+        moved = self._since_archived(instant)
+        if moved is not None:
+            return self._archived_plan(moved, required)
+        raise self._vanished(instant)
+
+    def _archived_plan(self, instant: Instant, required: bool) -> Fields:
+        record = self.archived().plan(instant)
+        if record is None and required:
+            raise self._no_such(instant, "a plan in the archive")
+        return Fields(record or {}, self._storage.uri(instant.path), instant.requested)
+
+    def _since_archived(self, instant: Instant) -> Instant | None:
+        """The same instant in the archive as it is now."""
+        with self._lock:
+            self._derived.pop("archived", None)
+        for candidate in self.archived().instants:
+            if candidate.sort_key == instant.sort_key:
+                return candidate
+        return None
+
+    def _vanished(self, instant: Instant) -> InstantNotFoundError:
+        return InstantNotFoundError(
+            f"the file of {instant} is gone: the instant was rolled back or removed since the timeline was loaded",
+            path=self._storage.uri(instant.path),
+            instant=instant.requested,
+            remedy="load the table again",
+        )
+
+    def _no_such(self, instant: Instant, what: str) -> InstantNotFoundError:
+        return InstantNotFoundError(f"{instant} has no {what}", path=self._storage.uri(), instant=instant.requested)
+
+    # -- what instants say of file groups ----------------------------------------------------------------------------
+
+    def replaced_file_groups(self) -> pa.Table:
+        """File groups that completed active replacecommits replaced, :data:`REPLACED_GROUPS_SCHEMA`, oldest first."""
+        return self._derive("replaced", self._replaced_file_groups)
+
+    def _replaced_file_groups(self) -> pa.Table:
+        tables: list[pa.Table] = []
+        for instant in self.completed({REPLACE_COMMIT}):
+            replaced = self.commit_metadata(instant).replaced
+            tables.append(_with_constants(replaced, {"instant": instant.requested, "completed": instant.completed}))
+        return _concat(tables, REPLACED_GROUPS_SCHEMA)
+
+    def pending_compactions(self) -> pa.Table:
+        """File groups under a pending compaction (not log compaction), :data:`PENDING_COMPACTION_SCHEMA`."""
+        return self._derive("compactions", self._pending_compactions)
+
+    def _pending_compactions(self) -> pa.Table:
+        tables: list[pa.Table] = []
+        for instant in self.pending({COMPACTION}):
+            operations = self.compaction_plan(instant).operations
+            groups = _with_constants(operations, {"compaction_instant": instant.requested})
+            tables.append(groups.select(PENDING_COMPACTION_SCHEMA.names))
+        return _concat(tables, PENDING_COMPACTION_SCHEMA)
+
+    def pending_clustering(self) -> pa.Table:
+        """File groups that a pending clustering reads, :data:`PENDING_CLUSTERING_SCHEMA`."""
+        return self._derive("clustering", self._pending_clustering)
+
+    def _pending_clustering(self) -> pa.Table:
+        tables: list[pa.Table] = []
+        for instant in self.pending({CLUSTERING, REPLACE_COMMIT}):
+            slices = self.requested_replace_metadata(instant).slices
+            tables.append(_with_constants(slices.select(["partition", "file_id"]), {"instant": instant.requested}))
+        return _concat(tables, PENDING_CLUSTERING_SCHEMA)
+
+    # -- archive and overview ----------------------------------------------------------------------------------------
+
+    def archived(self) -> ArchivedTimeline:
+        """The archived timeline; its files are read when it is asked for something."""
+        return self._derive("archived", lambda: ArchivedTimeline(self._storage, self._archive_folder, self.layout))
+
+    def to_arrow(self, *, archived: bool = False) -> pa.Table:
+        """All instants as a table, :data:`TIMELINE_SCHEMA`; with ``archived`` those of the archive first."""
+        instants = [*(self.archived().instants if archived else ()), *self.instants]
+        with self._lock:
+            operations = {instant: metadata.operation for instant, metadata in self._commits.items()}
+        return pa.table(
+            [
+                _strings([instant.requested for instant in instants]),
+                _strings([instant.completed for instant in instants]),
+                _strings([instant.action for instant in instants]),
+                _strings([instant.state.name for instant in instants]),
+                _strings([operations.get(instant) for instant in instants]),
+            ],
+            schema=TIMELINE_SCHEMA,
+        )
+
+    def _derive(self, name: str, make: Callable[[], _T]) -> _T:
+        """A value worked out once."""
+        with self._lock:
+            if name not in self._derived:
+                self._derived[name] = make()
+            value: _T = self._derived[name]
+            return value
+
+
+def _highest_states(instants: Iterable[Instant]) -> list[Instant]:
+    """Of each (requested time, comparable action) the instant of the highest state."""
+    best: dict[tuple[str, str], Instant] = {}
+    for instant in instants:
+        key = (instant.requested, instant.comparable_action)
+        known = best.get(key)
+        if known is None or _rank(instant) > _rank(known):
+            best[key] = instant
+    return list(best.values())
+
+
+def _rank(instant: Instant) -> tuple[int, str]:
+    # Two completed files of one instant must not be; if they are, the later completion counts, whatever the listing order.
+    return int(instant.state), instant.completed or ""
+
+
+def _comparable(action: str) -> str:
+    return Instant("", action, State.REQUESTED, None, "", "").comparable_action
+
+
+def _join(*parts: str) -> str:
+    return "/".join(part.strip("/") for part in parts if part.strip("/"))
+
+
+def _strings(values: list[Any]) -> pa.Array:
+    return pa.array(values, pa.string())
+
+
+def _with_constants(table: pa.Table, values: Mapping[str, str | None]) -> pa.Table:
+    for name, value in values.items():
+        table = table.append_column(name, pa.repeat(pa.scalar(value, pa.string()), table.num_rows))
+    return table
+
+
+def _concat(tables: list[pa.Table], schema: pa.Schema) -> pa.Table:
+    if not tables:
+        return schema.empty_table()
+    return pa.concat_tables([table.cast(schema) for table in tables]).combine_chunks()
