@@ -45,13 +45,13 @@ def prune_partitions(client: MetaClient, paths: Sequence[str], row_filter: RowFi
     values = partition_value_table(client, paths, fields)
     if values is None:
         return list(paths)
-    keep = pc.fill_null(row_filter.evaluate_partitions(values), False)
+    keep = row_filter.partitions_that_may_match(values)
     for name in fields:
         column = values.column(name)
         if column.null_count and pa.types.is_string(column.type):
             # The default partition holds empty strings beside nulls.
             empty = values.set_column(values.column_names.index(name), name, pc.fill_null(column, ""))
-            keep = pc.or_(keep, pc.fill_null(row_filter.evaluate_partitions(empty), False))
+            keep = pc.or_(keep, row_filter.partitions_that_may_match(empty))
     return [path for path, kept in zip(paths, keep.to_pylist(), strict=True) if kept]
 
 

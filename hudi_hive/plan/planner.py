@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import UnknownColumnError, UnsupportedTableError
+from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.plan.incremental import (
     CommitRange,
     cleaned_error,
@@ -19,11 +21,15 @@ from hudi_hive.plan.partitions import prune_partitions
 from hudi_hive.plan.query import Query
 from hudi_hive.plan.scan_plan import PLAN_SCHEMA, PlanStep, ScanPlan, base_files_as_slices
 from hudi_hive.plan.snapshot import check_time_travel, snapshot_slices
-from hudi_hive.predicate import RowFilter
+from hudi_hive.predicate import RowFilter, parse_filter
+from hudi_hive.predicate.row_filter import Dnf
 from hudi_hive.table import MetaClient
 
+Filter: TypeAlias = str | Dnf | pc.Expression | RowFilter | None
+"""A row filter in any form that :func:`~hudi_hive.predicate.parse_filter` takes."""
 
-def plan_scan(client: MetaClient, query: Query, row_filter: RowFilter | None = None) -> ScanPlan:
+
+def plan_scan(client: MetaClient, query: Query, row_filter: Filter = None) -> ScanPlan:
     """Plan a query: choose the slices to read and say which of their rows count.
 
     An incremental query is planned from commit metadata alone, without listing a folder.
@@ -31,7 +37,8 @@ def plan_scan(client: MetaClient, query: Query, row_filter: RowFilter | None = N
     Args:
         client: the table, as of the moment its timeline was read.
         query: the question.
-        row_filter: used to leave partitions out; reading applies it to rows.
+        row_filter: SQL text, DNF tuples, an Arrow expression or a filter bound to the query's schema. Planning leaves
+            partitions out by it, reading applies it to rows.
 
     Raises:
         UnsupportedTableError: bootstrapped tables; incremental queries of tables without meta fields; merge-on-read
@@ -39,7 +46,7 @@ def plan_scan(client: MetaClient, query: Query, row_filter: RowFilter | None = N
         TimeTravelError: the as-of time cannot be shown in full.
         IncrementalRangeError: files of the range were cleaned and no full scan is allowed.
         HollowCommitError: version 6: a pending commit is older than a completed one.
-        UnknownColumnError: the filter names a column that the schema does not have.
+        PredicateError, UnknownColumnError: the filter cannot be read or does not fit the schema.
     """
     with client.counters.measure() as cost:
         _refuse_bootstrap(client)
@@ -58,10 +65,11 @@ def _refuse_bootstrap(client: MetaClient) -> None:
 class _Builder:
     """What a plan is made of while it is being made."""
 
-    def __init__(self, client: MetaClient, query: Query, row_filter: RowFilter | None) -> None:
+    def __init__(self, client: MetaClient, query: Query, row_filter: Filter) -> None:
         self.client = client
         self.query = query
-        self.row_filter = row_filter
+        self.given_filter = row_filter
+        self.row_filter: RowFilter | None = None
         self.steps: list[PlanStep] = []
         self.slices: pa.Table | None = None
         self.schema: pa.Schema | None = None
@@ -129,11 +137,8 @@ class _Builder:
 
     def _take_schema(self, as_of: str | None) -> None:
         self.schema = self.client.schema(as_of)
-        if self.row_filter is None:
-            return
-        unknown = [name for name in self.row_filter.columns if name not in self.schema.names]
-        if unknown:
-            raise UnknownColumnError(f"the table has no column {unknown[0]!r}", path=self.client.base_path)
+        row_filter = parse_filter(self.given_filter, self.schema)
+        self.row_filter = None if row_filter.is_trivial else row_filter
 
     def _prune(self, partitions: list[str]) -> list[str]:
         self.partitions_total = len(partitions)
@@ -157,6 +162,7 @@ class _Builder:
             hive_style=config.hive_style_partitioning,
             url_encoded=config.url_encode_partitioning,
             path_columns=config.partition_fields if from_path else (),
+            row_filter=self.row_filter,
             commit_times=self.commit_times,
             instant=last.requested if last is not None else None,
             checkpoint=self.checkpoint,

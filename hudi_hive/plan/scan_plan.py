@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.plan.query import Query
+from hudi_hive.predicate import RowFilter
 from hudi_hive.table.file_system_view import SLICE_SCHEMA
 
 PLAN_SCHEMA = SLICE_SCHEMA.append(pa.field("path", pa.string()))
@@ -43,6 +44,7 @@ class ScanPlan:
         partition_fields: partition columns in the order of the path.
         hive_style, url_encoded: how values stand in partition paths.
         path_columns: partition columns whose values must come from the partition path.
+        row_filter: rows to keep, bound to ``schema``, or None for all.
         commit_times: keep only rows whose ``_hoodie_commit_time`` is one of these; None keeps all.
         instant: requested time of the newest completed write that the plan has seen, or None for an empty table.
         checkpoint: incremental: the ``begin`` for the next query so that nothing is missed or seen twice.
@@ -61,6 +63,7 @@ class ScanPlan:
     hive_style: bool
     url_encoded: bool
     path_columns: tuple[str, ...]
+    row_filter: RowFilter | None
     commit_times: pa.Array | None = field(repr=False)
     instant: str | None
     checkpoint: str | None

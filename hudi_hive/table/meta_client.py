@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidPropertiesError, SchemaError, TableNotFoundError
 from hudi_hive.metrics import IoCounters
-from hudi_hive.schema import add_partition_columns, avro_to_arrow, with_meta_fields
+from hudi_hive.schema import META_FIELDS, add_partition_columns, avro_to_arrow, with_meta_fields
 from hudi_hive.storage import Storage
 from hudi_hive.table.config import BACKUP_PATH, PROPERTIES_PATH, TableConfig
 from hudi_hive.table.file_system_view import FILES_SCHEMA, FileSystemView
@@ -231,8 +231,8 @@ class MetaClient:
 
     def _find_avro_schema(self, as_of: str | None) -> dict[str, Any] | None:
         metadata = self.schema_commit(as_of)
-        if metadata is not None:
-            return metadata.schema
+        if metadata is not None and metadata.schema is not None:
+            return _without_meta_fields(metadata.schema)
         text = self.config.create_schema
         if text is None:
             return None
@@ -242,7 +242,7 @@ class MetaClient:
             raise InvalidPropertiesError(
                 f"hoodie.table.create.schema is not JSON: {error}", path=self.storage.uri(PROPERTIES_PATH)
             ) from error
-        return dict(schema)
+        return _without_meta_fields(schema)
 
     def schema_commit(self, as_of: str | None = None) -> CommitMetadata | None:
         """Metadata of the newest completed commit that says what the table's schema is, or None."""
@@ -295,6 +295,11 @@ class MetaClient:
         names = self.config.partition_fields
         missing = [name for name in names if name not in schema.names]
         return pa.schema([schema.field(name) if name not in missing else pa.field(name, pa.string()) for name in names])
+
+
+def _without_meta_fields(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema as commits should hold it: those of ALTER TABLE have the meta fields in it."""
+    return {**schema, "fields": [field for field in schema["fields"] if field["name"] not in META_FIELDS]}
 
 
 def _files(partition: str, listing: pa.Table) -> pa.Table:
