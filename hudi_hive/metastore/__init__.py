@@ -1,0 +1,39 @@
+"""Hive metastores: a Thrift client for versions 2.3 to 4.x, and a real embedded metastore for demos and tests.
+
+In come URIs, names and the metastore's own structs; out come the same structs, Arrow tables of partitions, call counts.
+Reading partitions is batched and pipelined; nothing here deletes table data; errors are ours, with the address in them.
+"""
+
+from __future__ import annotations
+
+from hudi_hive.metastore.calls import CallCounter
+from hudi_hive.metastore.client import HiveMetastore
+from hudi_hive.metastore.settings import BatchSizes, Retries, Timeouts
+from hudi_hive.metastore.types import (
+    Database,
+    FieldSchema,
+    Order,
+    Partition,
+    PrincipalType,
+    SerDeInfo,
+    StorageDescriptor,
+    Table,
+    partition_name,
+)
+
+__all__ = [
+    "BatchSizes",
+    "CallCounter",
+    "Database",
+    "FieldSchema",
+    "HiveMetastore",
+    "Order",
+    "Partition",
+    "PrincipalType",
+    "Retries",
+    "SerDeInfo",
+    "StorageDescriptor",
+    "Table",
+    "Timeouts",
+    "partition_name",
+]

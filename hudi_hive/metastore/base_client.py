@@ -1,0 +1,124 @@
+"""What all calls of the client share: the pool, the threads for batches, the counters."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from hudi_hive.errors import AlreadyExistsError, InvalidOptionError, NoSuchObjectError
+from hudi_hive.metastore.address import parse_addresses
+from hudi_hive.metastore.batches import BatchSize, run_batches
+from hudi_hive.metastore.calls import CallCounter
+from hudi_hive.metastore.pool import ConnectionPool
+from hudi_hive.metastore.settings import BatchSizes, Retries, Timeouts
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class BaseClient:
+    """A pool of connections and the ways to call through it; see ``HiveMetastore`` for the arguments."""
+
+    def __init__(
+        self,
+        uris: str | Iterable[str],
+        *,
+        timeouts: Timeouts | None = None,
+        retries: Retries | None = None,
+        batch: BatchSizes | None = None,
+        pool_size: int = 4,
+        ugi: str | None = None,
+    ) -> None:
+        if pool_size < 1:
+            raise InvalidOptionError(f"the pool needs at least one connection, not {pool_size}")
+        self.batch = batch or BatchSizes()
+        self._pool = ConnectionPool(parse_addresses(uris), timeouts or Timeouts(), retries or Retries(), pool_size, ugi)
+        self._pool_size = pool_size
+        self._lock = threading.Lock()
+        self._threads: ThreadPoolExecutor | None = None
+
+    # -- the client itself ------------------------------------------------------------------------------------------
+
+    @property
+    def uri(self) -> str:
+        """The address that answered last (before any call: the first one)."""
+        return str(self._pool.address)
+
+    @property
+    def calls(self) -> Counter[str]:
+        """Calls sent so far, by Thrift method, repeated tries included. A copy: compare two of them."""
+        return self._pool.calls.snapshot()
+
+    @property
+    def call_counter(self) -> CallCounter:
+        """The live counter: ``with client.call_counter.measure() as calls: ...``."""
+        return self._pool.calls
+
+    def close(self) -> None:
+        """Close all connections. Calls under way in other threads end with an error."""
+        self._pool.close()
+        with self._lock:
+            threads, self._threads = self._threads, None
+        if threads is not None:
+            threads.shutdown(wait=True, cancel_futures=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        uris = ",".join(str(address) for address in self._pool.addresses)
+        return f"HiveMetastore({uris!r}, calls={self._pool.calls.total()})"
+
+    def _call(self, method: str, *arguments: object, about: str, repeatable: bool = True) -> Any:  # noqa: ANN401
+        return self._pool.call(method, *arguments, about=about, repeatable=repeatable)
+
+    def _executor(self) -> Executor:
+        with self._lock:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(self._pool_size, thread_name_prefix="metastore")
+            return self._threads
+
+    def _create(self, method: str, what: object, *, about: str, quiet: bool) -> bool:
+        try:
+            self._call(method, what, about=about, repeatable=quiet)
+        except AlreadyExistsError:
+            if not quiet:
+                raise
+            return False
+        return True
+
+    def _drop(self, method: str, *arguments: object, about: str, quiet: bool) -> bool:
+        try:
+            self._call(method, *arguments, about=about, repeatable=quiet)
+        except NoSuchObjectError:
+            if not quiet:
+                raise
+            return False
+        return True
+
+    def _read_batches(
+        self, items: Sequence[Item], fetch: Callable[[Sequence[Item]], Result], sizes: BatchSizes | None = None
+    ) -> Iterator[Result]:
+        """Growing batches, several under way at once."""
+        sizes = sizes or self.batch
+        size = BatchSize(sizes.initial, sizes.maximum)
+        return run_batches(items, fetch, size, executor=self._executor, ahead=self._pool_size)
+
+    def _write_batches(
+        self, items: Sequence[Item], write: Callable[[Sequence[Item]], None], batch_size: int | None
+    ) -> None:
+        """Batches of one size, one after the other, so that a failure leaves a prefix done."""
+        if batch_size is not None and batch_size < 1:
+            raise InvalidOptionError(f"batch size must be at least 1, not {batch_size}")
+        size = BatchSize(batch_size or self.batch.write, batch_size or self.batch.write)
+        for _ in run_batches(items, write, size, executor=self._executor, ahead=1):
+            pass

@@ -1,0 +1,107 @@
+"""Cuts work into batches that grow, runs them ahead on several threads, and halves what the server cannot take.
+
+Knows nothing of Thrift: in come items and a function for one batch, out come the results in the order of the items.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from typing import TypeVar
+
+from hudi_hive.errors import (
+    AlreadyExistsError,
+    InvalidOperationError,
+    MetastoreError,
+    MetastoreLostError,
+    MetastoreServerError,
+    MetastoreTimeoutError,
+    MethodNotSupportedError,
+    NoSuchObjectError,
+)
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_NOT_ABOUT_SIZE = (NoSuchObjectError, AlreadyExistsError, InvalidOperationError, MethodNotSupportedError)
+
+
+def may_be_too_large(error: MetastoreError) -> bool:
+    """True if a smaller batch may succeed where this error came: refused, not answered in time, connection dropped."""
+    if isinstance(error, _NOT_ABOUT_SIZE):
+        return False
+    return isinstance(error, MetastoreServerError | MetastoreTimeoutError | MetastoreLostError)
+
+
+class BatchSize:
+    """The size of the next batch: ``initial``, doubled with each batch up to ``maximum``, less after a failure."""
+
+    def __init__(self, initial: int, maximum: int) -> None:
+        self._next = initial
+        self._maximum = maximum
+
+    @property
+    def maximum(self) -> int:
+        """The largest size still tried."""
+        return self._maximum
+
+    def take(self) -> int:
+        """The size of the next batch."""
+        size = min(self._next, self._maximum)
+        self._next = min(size * 2, self._maximum)
+        return size
+
+    def refused(self, size: int) -> int:
+        """A batch of ``size`` failed: never exceed half of it again. Gives that half, at least 1."""
+        half = max(1, size // 2)
+        self._maximum = min(self._maximum, half)
+        return half
+
+
+def run_batches(
+    items: Sequence[Item],
+    run: Callable[[Sequence[Item]], Result],
+    size: BatchSize,
+    *,
+    executor: Callable[[], Executor],
+    ahead: int,
+) -> Iterator[Result]:
+    """The result of ``run`` for each batch of ``items``, in their order.
+
+    Args:
+        items: what to cut.
+        run: does one batch; called from other threads when there is more than one batch.
+        size: gives the batch sizes; keeps what was learned for the caller's next use.
+        executor: asked for only when there is more than one batch and ``ahead`` is above 1.
+        ahead: batches under way at once; 1 runs them in the caller's thread, one when the last one's result was taken.
+
+    Raises:
+        MetastoreError: what ``run`` raised for a batch of one item, or for a reason that has nothing to do with size.
+    """
+    pending: deque[tuple[Sequence[Item], Future[Result] | None]] = deque()
+    position = 0
+    try:
+        while position < len(items) or pending:
+            while position < len(items) and len(pending) < ahead:
+                batch = items[position : position + size.take()]
+                position += len(batch)
+                alone = not pending and position == len(items)
+                pending.append((batch, None if ahead == 1 or alone else executor().submit(run, batch)))
+            batch, future = pending.popleft()
+            try:
+                result = run(batch) if future is None else future.result()
+            except MetastoreError as error:
+                if len(batch) == 1 or not may_be_too_large(error):
+                    raise
+                half = size.refused(len(batch))
+                parts = [batch[start : start + half] for start in range(0, len(batch), half)]
+                # Sent before waiting for any of them, in front of what is under way already.
+                again = [(part, None if ahead == 1 else executor().submit(run, part)) for part in parts]
+                pending.extendleft(reversed(again))
+                continue
+            yield result
+    finally:
+        for _, future in pending:
+            if future is not None:
+                future.cancel()

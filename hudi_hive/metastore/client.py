@@ -1,0 +1,187 @@
+"""The client of a Hive metastore of version 2.3 to 4.x."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from hudi_hive.errors import NoSuchObjectError
+from hudi_hive.metastore._thrift import ttypes
+from hudi_hive.metastore.partition_calls import PartitionCalls
+from hudi_hive.metastore.types import Database, FieldSchema, Table
+
+
+class HiveMetastore(PartitionCalls):
+    """A client of one Hive metastore, or of several that share one database.
+
+    Safe to use from several threads. Only calls that metastores 2.3, 3.1 and 4.x have in common are made, on the
+    default catalog. Nothing here ever deletes table data.
+
+    Args:
+        uris: ``thrift://host:port``; several, as a list or with commas between, are tried in order until one answers.
+        timeouts: seconds to connect and to wait for each answer.
+        retries: how often a call is tried again after the connection broke.
+        batch: sizes of partition batches.
+        pool_size: connections open at once; as many partition batches are under way at the same time.
+        ugi: user name to announce to the metastore; None announces nobody.
+
+    Raises:
+        InvalidOptionError: a URI or a setting that makes no sense. Nothing is connected before the first call.
+
+    Every method raises ``MetastoreTransportError`` (could not connect, no answer in time, connection broke) or
+    ``MetastoreServerError`` (no such object, exists already, refused) with the address in ``path``.
+
+    Example:
+        >>> with HiveMetastore("thrift://localhost:9083") as client:  # doctest: +SKIP
+        ...     client.tables("default")
+        ...     for partition in client.partitions("default", "trips"):
+        ...         print(partition.values, partition.sd.location)
+    """
+
+    # -- databases --------------------------------------------------------------------------------------------------
+
+    def databases(self, pattern: str | None = None) -> list[str]:
+        """Names of all databases, or of those that fit ``pattern`` (``*`` for any text, ``|`` for or)."""
+        if pattern is None:
+            return list(self._call("get_all_databases", about="the databases"))
+        return list(self._call("get_databases", pattern, about=f"databases {pattern}"))
+
+    def database(self, name: str) -> Database:
+        """One database.
+
+        Raises:
+            NoSuchObjectError: there is none of this name.
+        """
+        found: Database = self._call("get_database", name, about=f"database {name}")
+        return found
+
+    def create_database(
+        self,
+        database: Database | str,
+        *,
+        description: str | None = None,
+        location: str | None = None,
+        parameters: Mapping[str, str] | None = None,
+        if_not_exists: bool = False,
+    ) -> bool:
+        """Create a database; the metastore makes its folder.
+
+        Args:
+            database: its name, or a whole ``Database``; the other arguments belong to the name.
+            description: free text.
+            location: folder; None lets the metastore choose one in its warehouse.
+            parameters: free properties.
+            if_not_exists: an existing database is left as it is.
+
+        Returns:
+            False if it existed already.
+
+        Raises:
+            AlreadyExistsError: it exists and ``if_not_exists`` is not set.
+        """
+        if isinstance(database, str):
+            database = Database(
+                name=database, description=description, locationUri=location, parameters=dict(parameters or {})
+            )
+        return self._create("create_database", database, about=f"database {database.name}", quiet=if_not_exists)
+
+    def drop_database(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> bool:
+        """Forget a database and, with ``cascade``, its tables. Folders and data stay.
+
+        Returns:
+            False if there was none and ``if_exists`` is set.
+
+        Raises:
+            NoSuchObjectError: there is none and ``if_exists`` is not set.
+            InvalidOperationError: it has tables and ``cascade`` is not set.
+        """
+        return self._drop("drop_database", name, False, cascade, about=f"database {name}", quiet=if_exists)
+
+    # -- tables -----------------------------------------------------------------------------------------------------
+
+    def tables(self, database: str, pattern: str | None = None) -> list[str]:
+        """Names of the tables and views of a database, or of those that fit ``pattern`` (``*`` and ``|``).
+
+        Raises:
+            NoSuchObjectError: there is no such database (the metastore itself would answer with an empty list).
+        """
+        about = f"tables of {database}"
+        if pattern is None:
+            names = list(self._call("get_all_tables", database, about=about))
+        else:
+            names = list(self._call("get_tables", database, pattern, about=about))
+        if not names:
+            self.database(database)
+        return names
+
+    def find_table(self, database: str, name: str) -> Table | None:
+        """One table, or None if there is none (one call)."""
+        try:
+            return self.table(database, name)
+        except NoSuchObjectError:
+            return None
+
+    def table_objects(self, database: str, names: Sequence[str]) -> Iterator[Table]:
+        """Several tables, fetched in growing batches; names that do not exist are left out."""
+        about = f"tables of {database}"
+
+        def fetch(batch: Sequence[str]) -> list[Table]:
+            request = ttypes.GetTablesRequest(dbName=database, tblNames=list(batch))
+            return list(self._call("get_table_objects_by_name_req", request, about=about).tables)
+
+        for found in self._read_batches(names, fetch):
+            yield from found
+
+    def fields(self, database: str, table: str) -> list[FieldSchema]:
+        """Columns of a table without its partition keys, as its SerDe tells them."""
+        return list(self._call("get_fields", database, table, about=f"table {database}.{table}"))
+
+    def schema(self, database: str, table: str) -> list[FieldSchema]:
+        """Columns of a table with its partition keys last."""
+        return list(self._call("get_schema", database, table, about=f"table {database}.{table}"))
+
+    def create_table(self, table: Table, *, if_not_exists: bool = False) -> bool:
+        """Create a table.
+
+        Returns:
+            False if it existed already and ``if_not_exists`` is set; it is left as it is.
+
+        Raises:
+            AlreadyExistsError: it exists and ``if_not_exists`` is not set.
+            InvalidOperationError: the metastore refuses a name, type or missing database.
+        """
+        about = f"table {table.dbName}.{table.tableName}"
+        return self._create("create_table", table, about=about, quiet=if_not_exists)
+
+    def alter_table(self, database: str, name: str, table: Table, *, cascade: bool = False) -> None:
+        """Replace a table's definition; another ``tableName`` or ``dbName`` in it renames or moves it.
+
+        Args:
+            database: where it is now.
+            name: its name now.
+            table: the whole new definition.
+            cascade: change the columns of all partitions too (slow with many).
+
+        Raises:
+            InvalidOperationError: no such table, or a type change that the metastore refuses (it compares by position).
+        """
+        context = ttypes.EnvironmentContext(properties={"CASCADE": "true"} if cascade else {})
+        self._call(
+            "alter_table_with_environment_context",
+            database,
+            name,
+            table,
+            context,
+            about=f"table {database}.{name}",
+            repeatable=False,
+        )
+
+    def drop_table(self, database: str, name: str, *, if_exists: bool = False) -> bool:
+        """Forget a table. Its data stays, whatever kind of table it is.
+
+        Returns:
+            False if there was none and ``if_exists`` is set.
+
+        Raises:
+            NoSuchObjectError: there is none and ``if_exists`` is not set.
+        """
+        return self._drop("drop_table", database, name, False, about=f"table {database}.{name}", quiet=if_exists)

@@ -1,0 +1,270 @@
+"""The client's calls on partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from hudi_hive.errors import InvalidOptionError
+from hudi_hive.metastore._thrift import ttypes
+from hudi_hive.metastore.base_client import BaseClient
+from hudi_hive.metastore.partition_names import parse_partition_name
+from hudi_hive.metastore.settings import BatchSizes
+from hudi_hive.metastore.types import Partition, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_LARGEST_I16 = 32767
+_ALL = -1
+
+
+class PartitionCalls(BaseClient):
+    """Reading and writing partitions in batches."""
+
+    def table(self, database: str, name: str) -> Table:
+        """One table.
+
+        Raises:
+            NoSuchObjectError: there is none of this name.
+        """
+        request = ttypes.GetTableRequest(dbName=database, tblName=name)
+        found: Table = self._call("get_table_req", request, about=f"table {database}.{name}").table
+        return found
+
+    # -- partitions: reading ----------------------------------------------------------------------------------------
+
+    def partition_names(
+        self, database: str, table: str, maximum: int | None = None, *, values: Sequence[str] | None = None
+    ) -> list[str]:
+        """Names of partitions, ``k1=v1/k2=v2``, in the metastore's order.
+
+        Args:
+            database: database.
+            table: table.
+            maximum: at most so many; None for all.
+            values: values of the first keys, one each; an empty text stands for any value.
+
+        Raises:
+            NoSuchObjectError: no such table.
+            InvalidOptionError: a negative ``maximum``.
+        """
+        if maximum is not None and maximum < 0:
+            raise InvalidOptionError(f"maximum number of partition names must not be negative: {maximum}")
+        about = f"partitions of {database}.{table}"
+        # The wire has 16 bits for the number; more than that can only be asked for as "all".
+        limit = _ALL if maximum is None or maximum > _LARGEST_I16 else maximum
+        if values is None:
+            names = list(self._call("get_partition_names", database, table, limit, about=about))
+        else:
+            names = list(self._call("get_partition_names_ps", database, table, list(values), limit, about=about))
+        if not names and maximum != 0:
+            self.table(database, table)  # Metastore 2.3 answers with an empty list for a table that does not exist.
+        return names if maximum is None else names[:maximum]
+
+    def partition(self, database: str, table: str, values: Sequence[str]) -> Partition:
+        """One partition by its values.
+
+        Raises:
+            NoSuchObjectError: no such table or partition.
+        """
+        about = f"partition {list(values)} of {database}.{table}"
+        found: Partition = self._call("get_partition", database, table, list(values), about=about)
+        return found
+
+    def partitions(
+        self,
+        database: str,
+        table: str,
+        names: Sequence[str] | None = None,
+        *,
+        filter: str | None = None,
+        batch: BatchSizes | None = None,
+    ) -> Iterator[Partition]:
+        """Partitions one after the other; see ``partition_batches`` for the arguments."""
+        for found in self.partition_batches(database, table, names, filter=filter, batch=batch):
+            yield from found
+
+    def partition_batches(
+        self,
+        database: str,
+        table: str,
+        names: Sequence[str] | None = None,
+        *,
+        filter: str | None = None,
+        batch: BatchSizes | None = None,
+    ) -> Iterator[list[Partition]]:
+        """Partitions in the batches in which they are fetched: names first, then 10, 20, 40, 80, 100, 100 … by name.
+
+        Several batches are under way at once; they come in the order of the names. A batch that the server refuses,
+        drops or does not answer in time is asked for again in halves, and no larger one is tried after it.
+
+        Args:
+            database: database.
+            table: table.
+            names: the partitions wanted; None for all. Those that do not exist (any more) are left out.
+            filter: the metastore's filter text on partition keys (``dt >= "2024-01-01"``), in place of names: one call.
+            batch: other sizes than the client's.
+
+        Raises:
+            NoSuchObjectError: no such table.
+            InvalidOptionError: ``names`` together with ``filter``.
+            MetastoreServerError: a filter that the metastore does not take, or a refused batch of one partition.
+        """
+        if filter is not None:
+            if names is not None:
+                raise InvalidOptionError("give partition names or a filter, not both")
+            yield self._partitions_by_filter(database, table, filter)
+            return
+        if names is None:
+            names = self.partition_names(database, table)
+        about = f"partitions of {database}.{table}"
+
+        def fetch(part: Sequence[str]) -> list[Partition]:
+            found = self._call("get_partitions_by_names", database, table, list(part), about=about)
+            return _in_order(found, part)
+
+        yield from self._read_batches(names, fetch, batch)
+
+    def _partitions_by_filter(self, database: str, table: str, text: str) -> list[Partition]:
+        about = f"partitions of {database}.{table} where {text}"
+        return list(self._call("get_partitions_by_filter", database, table, text, _ALL, about=about))
+
+    def count_partitions(self, database: str, table: str, filter: str = "") -> int:
+        """Number of partitions, of all or of those that fit the metastore's ``filter`` text."""
+        about = f"partitions of {database}.{table} where {filter}" if filter else f"partitions of {database}.{table}"
+        return int(self._call("get_num_partitions_by_filter", database, table, filter, about=about))
+
+    def partitions_table(
+        self,
+        database: str,
+        table: str,
+        names: Sequence[str] | None = None,
+        *,
+        filter: str | None = None,
+        batch: BatchSizes | None = None,
+        keys: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Partitions as an Arrow table for planners: a text column per key, ``name``, ``location``, formats and more.
+
+        Args:
+            database: database.
+            table: table.
+            names: as for ``partition_batches``.
+            filter: as for ``partition_batches``.
+            batch: as for ``partition_batches``.
+            keys: the table's partition keys; None asks the metastore (one call more).
+
+        Returns:
+            Columns ``values`` (list<string>), ``name``, ``location``, ``input_format``, ``serde``, ``create_time``
+            (seconds), ``parameters`` (map), and ``key_<k>`` for each partition key.
+
+        Raises:
+            As ``partition_batches``.
+        """
+        from hudi_hive.metastore.partitions_table import to_arrow
+
+        if keys is None:
+            keys = [key.name for key in self.table(database, table).partitionKeys]
+        return to_arrow(keys, self.partition_batches(database, table, names, filter=filter, batch=batch))
+
+    # -- partitions: writing ----------------------------------------------------------------------------------------
+
+    def add_partitions(
+        self,
+        database: str,
+        table: str,
+        partitions: Sequence[Partition],
+        *,
+        if_not_exists: bool = True,
+        batch_size: int | None = None,
+    ) -> None:
+        """Add partitions in batches; the metastore makes missing folders. A batch is added whole or not at all.
+
+        Args:
+            database: database.
+            table: table.
+            partitions: with values and a storage descriptor each.
+            if_not_exists: partitions that exist are left as they are; such a call may be repeated without harm.
+            batch_size: partitions per call; None for the client's ``batch.write``.
+
+        Raises:
+            AlreadyExistsError: one exists and ``if_not_exists`` is not set. Earlier batches stay added.
+            InvalidOperationError: no such table, or values that do not fit its keys.
+        """
+        about = f"partitions of {database}.{table}"
+
+        def add(batch: Sequence[Partition]) -> None:
+            request = ttypes.AddPartitionsRequest(
+                dbName=database, tblName=table, parts=list(batch), ifNotExists=if_not_exists, needResult=False
+            )
+            self._call("add_partitions_req", request, about=about, repeatable=if_not_exists)
+
+        self._write_batches(partitions, add, batch_size)
+
+    def alter_partitions(
+        self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int | None = None
+    ) -> None:
+        """Replace the definitions of partitions, found by their values, in batches.
+
+        Raises:
+            InvalidOperationError: one does not exist. Earlier batches stay changed.
+        """
+        about = f"partitions of {database}.{table}"
+        context = ttypes.EnvironmentContext(properties={})
+
+        def alter(batch: Sequence[Partition]) -> None:
+            self._call(
+                "alter_partitions_with_environment_context",
+                database,
+                table,
+                list(batch),
+                context,
+                about=about,
+                repeatable=False,
+            )
+
+        self._write_batches(partitions, alter, batch_size)
+
+    def drop_partitions(
+        self,
+        database: str,
+        table: str,
+        names: Sequence[str],
+        *,
+        if_exists: bool = True,
+        batch_size: int | None = None,
+    ) -> None:
+        """Forget partitions, in batches. Their folders and data stay.
+
+        Args:
+            database: database.
+            table: table.
+            names: ``k1=v1/k2=v2`` as the metastore names them.
+            if_exists: names that do not exist are passed over; such a call may be repeated without harm.
+            batch_size: partitions per call; None for the client's ``batch.write``.
+
+        Raises:
+            NoSuchObjectError: no such table, or one does not exist and ``if_exists`` is not set.
+        """
+        about = f"partitions of {database}.{table}"
+
+        def drop(batch: Sequence[str]) -> None:
+            request = ttypes.DropPartitionsRequest(
+                dbName=database,
+                tblName=table,
+                parts=ttypes.RequestPartsSpec(names=list(batch)),
+                deleteData=False,
+                ifExists=if_exists,
+                needResult=False,
+            )
+            self._call("drop_partitions_req", request, about=about, repeatable=if_exists)
+
+        self._write_batches(names, drop, batch_size)
+
+
+def _in_order(found: Sequence[Partition], names: Sequence[str]) -> list[Partition]:
+    """``found`` in the order of ``names``: the metastore answers in any order."""
+    place = {parse_partition_name(name): index for index, name in enumerate(names)}
+    # Values that were not asked for by exactly this text (the metastore folds case in some set-ups) come last.
+    return sorted(found, key=lambda partition: place.get(tuple(partition.values), len(place)))
