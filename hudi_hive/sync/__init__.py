@@ -1,0 +1,5 @@
+"""Sync a Hudi table to a Hive metastore, as Hudi's own HiveSyncTool does, without the JVM.
+
+In come a table's base path and hive-sync's options; out go the database, table and partitions in the metastore, and a
+report of what was done.
+"""

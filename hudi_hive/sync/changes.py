@@ -1,0 +1,132 @@
+"""Which partitions were written and dropped since the last sync, from commit and clean metadata alone.
+
+Comes in: a timeline and what the last sync stamped. Goes out: partition paths; nothing is listed. The rules are those
+of section 10 of the hive-sync reference, so real Hudi's own answers (the fixtures' ``sync`` field) come out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hudi_hive.timeline import Instant, Timeline
+from hudi_hive.timeline.instant import millis_to_instant
+
+_DROPPING = frozenset({"DELETE_PARTITION", "INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE"})
+
+
+@dataclass(frozen=True, slots=True)
+class LastSync:
+    """What a sync stamped: requested time of the newest instant, greatest completion time (None in old stamps)."""
+
+    requested: str
+    completed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Partition paths, sorted, without the empty one; ``instants`` are those that the answer was made from."""
+
+    instants: tuple[Instant, ...]
+    written: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """Every partition that may need work."""
+        return tuple(sorted({*self.written, *self.dropped}))
+
+
+def completion_time(timeline: Timeline, instant: Instant) -> str:
+    """Completion time of a completed instant; layout 1 keeps none, so its file's modification time stands in."""
+    if instant.completed is not None:
+        return instant.completed
+    written = timeline.mtime_ms(instant)
+    return instant.requested if written is None else millis_to_instant(written, timeline.timezone)
+
+
+def newest_stamp(timeline: Timeline) -> LastSync | None:
+    """What a sync of this timeline stamps; None when nothing was ever committed.
+
+    The two times can belong to two instants: the newest requested time and the greatest completion time.
+    """
+    writes = timeline.write_instants()
+    if not writes:
+        return None
+    newest = max(instant.requested for instant in writes)
+    return LastSync(newest, max(completion_time(timeline, instant) for instant in writes))
+
+
+def is_archived(timeline: Timeline, last: LastSync) -> bool:
+    """Whether instants behind the last sync may have left the active timeline: only a full comparison helps then."""
+    first = timeline.first_active()
+    return first is None or last.requested < first
+
+
+def instants_since(timeline: Timeline, last: LastSync) -> tuple[Instant, ...]:
+    """Completed writes requested after the last sync, and those it missed since they completed only later."""
+
+    def is_new(instant: Instant) -> bool:
+        if instant.requested > last.requested:
+            return True
+        return (
+            last.completed is not None
+            and instant.requested < last.requested
+            and completion_time(timeline, instant) > last.completed
+        )
+
+    return tuple(instant for instant in timeline.write_instants() if is_new(instant))
+
+
+def changes_since(timeline: Timeline, last: LastSync) -> Changes:
+    """Partitions written and dropped since the last sync.
+
+    A partition counts as dropped when a replacing write that removes partitions or any clean of the active timeline
+    emptied it and no write of the range filled it again.
+
+    Raises:
+        CorruptInstantError: a commit or clean cannot be decoded.
+    """
+    instants = instants_since(timeline, last)
+    written: set[str] = set()
+    deleted: dict[str, str] = {}
+    filled: dict[str, str] = {}
+    for instant in sorted(instants, key=lambda item: item.requested):
+        metadata = timeline.commit_metadata(instant)
+        own = metadata.partitions_written()
+        touched = metadata.partitions_touched() if instant.action == "replacecommit" else own
+        written.update(touched)
+        filled.update(dict.fromkeys(own, instant.requested))
+        if instant.action == "replacecommit" and metadata.operation in _DROPPING:
+            replaced = metadata.replaced.column("partition").to_pylist()
+            deleted.update(dict.fromkeys(replaced, instant.requested))
+    deleted.update(_cleaned_away(timeline))
+    dropped = {path for path, when in deleted.items() if path not in filled or when > filled[path]}
+    return Changes(instants, _sorted(written), _sorted(dropped))
+
+
+def cleaned_after(timeline: Timeline, completed: str | None) -> bool:
+    """Whether a clean that removed whole partitions completed after the given completion time."""
+    cleans = [
+        instant
+        for instant in timeline.completed({"clean"})
+        if completed is None or completion_time(timeline, instant) > completed
+    ]
+    return bool(_deleted_partitions(timeline, cleans))
+
+
+def _cleaned_away(timeline: Timeline) -> dict[str, str]:
+    return _deleted_partitions(timeline, timeline.completed({"clean"}))
+
+
+def _deleted_partitions(timeline: Timeline, cleans: Iterable[Instant]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for instant in sorted(cleans, key=lambda item: item.requested):
+        for path, partition in timeline.clean_metadata(instant).partitions.items():
+            if partition.partition_deleted:
+                found[path] = instant.requested
+    return found
+
+
+def _sorted(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(path for path in paths if path))

@@ -1,0 +1,183 @@
+"""What to sync, how and where: typed fields, filled from Hudi's own option names and the table's properties."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hudi_hive.errors import InvalidOptionError
+from hudi_hive.sync.extractors import find_extractor, infer_extractor
+from hudi_hive.sync.options import BASE_FILE_FORMATS, HIVE_SYNC, OPTIONS, STRATEGIES, read_options
+from hudi_hive.table.config import TableConfig
+
+MODES = ("hms",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HiveSyncConfig:
+    """One sync. Fields that are None come from the table's ``hoodie.properties`` (the real tool does not read them).
+
+    Args:
+        base_path: the table's base path; the metastore gets it as written here.
+        metastore_uris: ``thrift://host:port``, several in order of preference.
+        database, table: names in the metastore; by default the table's own, ``default`` for the database.
+        mode: ``hms`` is the only one served.
+        partition_fields: partition columns; empty for a table registered without partitions.
+        partition_extractor: Java class name of the extractor, with or without package; inferred from the fields.
+        hive_style_partitioning: whether folders are named ``name=value``; for the inference of the extractor.
+        decode_partition: un-escape ``%XX`` in partition values, once, right behind the extractor.
+        base_file_format: ``PARQUET``, ``HFILE`` or ``ORC``: chooses the Hive classes.
+        use_pre_apache_input_format: write the class names of the time before Apache.
+        auto_create_database: create the database when it is missing.
+        support_timestamp: sync 64-bit timestamps as ``timestamp`` rather than ``bigint``.
+        table_properties, serde_properties: extra parameters, (name, value) pairs.
+        sync_as_datasource: add the parameters by which Spark knows the table.
+        schema_string_length: greatest length of a chunk of Spark's schema text, in characters.
+        create_managed_table: register a managed table; nothing here ever deletes its data.
+        omit_metadata_fields: leave out the five meta columns.
+        batch_size: partitions per call that adds, alters or drops them.
+        sync_comment: take column comments from the ``doc`` of Avro fields.
+        strategy, skip_ro_suffix, snapshot_with_table_name: which tables a merge-on-read table becomes.
+        filter_pushdown, filter_pushdown_max_size: ask the metastore for written partitions by a filter; beyond
+            the size (fields times partitions) by their range.
+        recreate_on_error: when the metastore refuses a change of the table, drop it (data stays) and make it anew.
+        conditional: move the last-synced stamp only when something else changed.
+        spark_version: value of ``spark.sql.create.version``.
+        incremental: look only at what was written since the last sync; False compares all partitions.
+        no_partition_metadata: register the partition keys but no partitions.
+        storage_options: keyword arguments of the table's file system.
+
+    Raises:
+        InvalidOptionError: a value that a field does not take.
+    """
+
+    base_path: str
+    metastore_uris: tuple[str, ...] | Sequence[str] | str = ()
+    database: str | None = None
+    table: str | None = None
+    mode: str = "hms"
+    partition_fields: tuple[str, ...] | None = None
+    partition_extractor: str | None = None
+    hive_style_partitioning: bool | None = None
+    decode_partition: bool | None = None
+    base_file_format: str | None = None
+    use_pre_apache_input_format: bool = False
+    auto_create_database: bool = True
+    support_timestamp: bool = False
+    table_properties: tuple[tuple[str, str], ...] = ()
+    serde_properties: tuple[tuple[str, str], ...] = ()
+    sync_as_datasource: bool = True
+    schema_string_length: int = 4000
+    create_managed_table: bool = False
+    omit_metadata_fields: bool = False
+    batch_size: int = 1000
+    sync_comment: bool = False
+    strategy: str = "ALL"
+    skip_ro_suffix: bool = False
+    snapshot_with_table_name: bool = True
+    filter_pushdown: bool = False
+    filter_pushdown_max_size: int = 1000
+    recreate_on_error: bool = False
+    conditional: bool = False
+    spark_version: str | None = None
+    incremental: bool = True
+    no_partition_metadata: bool = False
+    storage_options: Mapping[str, Any] | None = field(default=None, repr=False)
+    warnings: tuple[str, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        uris = self.metastore_uris
+        if isinstance(uris, str):
+            uris = tuple(item.strip() for item in uris.split(",") if item.strip())
+        self._set("metastore_uris", tuple(uris))
+        if self.partition_fields is not None:
+            self._set("partition_fields", tuple(self.partition_fields))
+        self._set("mode", self.mode.lower())
+        self._set("strategy", self.strategy.upper())
+        if not self.base_path.strip():
+            raise InvalidOptionError(f"{_key('base_path')} is missing", remedy="give the table's base path")
+        if self.mode not in MODES:
+            raise InvalidOptionError(f"{_key('mode')}={self.mode} is not supported", remedy="hms is")
+        if self.strategy not in STRATEGIES:
+            raise InvalidOptionError(f"{_key('strategy')}={self.strategy} is not one of {', '.join(STRATEGIES)}")
+        if self.base_file_format is not None:
+            self._set("base_file_format", self.base_file_format.upper())
+            if self.base_file_format not in BASE_FILE_FORMATS:
+                known = ", ".join(BASE_FILE_FORMATS)
+                raise InvalidOptionError(f"{_key('base_file_format')}={self.base_file_format} is not one of {known}")
+        for name in ("batch_size", "schema_string_length"):
+            if getattr(self, name) < 1:
+                raise InvalidOptionError(f"{_key(name)}={getattr(self, name)} is not positive")
+        if self.partition_extractor is not None:
+            find_extractor(self.partition_extractor)
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_options(
+        cls, options: Mapping[str, object], *, storage_options: Mapping[str, Any] | None = None
+    ) -> HiveSyncConfig:
+        """The configuration of options under Hudi's own names (``hoodie.datasource.hive_sync.*`` and its kin).
+
+        An option that real hive-sync ignores in the ``hms`` mode becomes a warning of the sync's report.
+
+        Raises:
+            InvalidOptionError: an option that is unknown or not supported, or a value that it does not take.
+        """
+        values, warnings = read_options(options)
+        if "base_path" not in values:
+            raise InvalidOptionError(f"{_key('base_path')} is missing", remedy="give the table's base path")
+        return cls(**values, warnings=warnings, storage_options=storage_options)
+
+    def resolve(self, table: TableConfig) -> SyncTarget:
+        """Fill what the options leave open from the table's properties.
+
+        Raises:
+            InvalidOptionError: an unknown extractor.
+        """
+        fields = table.partition_fields if self.partition_fields is None else self.partition_fields
+        warnings = list(self.warnings)
+        if tuple(fields) != table.partition_fields:
+            own = ", ".join(table.partition_fields) or "none"
+            asked = ", ".join(fields) or "none"
+            warnings.append(f"the options ask for the partition fields {asked}; those of the table are {own}")
+        hive_style = self.hive_style_partitioning
+        if hive_style is None:
+            hive_style = table.hive_style_partitioning
+        extractor = self.partition_extractor or infer_extractor(fields, hive_style_partitioning=hive_style)
+        file_format = self.base_file_format or table.base_file_format.upper()
+        if file_format != table.base_file_format.upper():
+            warnings.append(
+                f"the options ask for {file_format}; the table's files are {table.base_file_format.upper()}"
+            )
+        decode = self.decode_partition
+        if decode is None:
+            decode = table.url_encode_partitioning
+        return SyncTarget(
+            database=(self.database or table.database or "default"),
+            table=(self.table or table.name),
+            partition_fields=tuple(fields),
+            extractor=extractor,
+            decode_partition=decode,
+            base_file_format=file_format,
+            warnings=tuple(warnings),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SyncTarget:
+    """The parts of a configuration that depend on the table, all decided."""
+
+    database: str
+    table: str
+    partition_fields: tuple[str, ...]
+    extractor: str
+    decode_partition: bool
+    base_file_format: str
+    warnings: tuple[str, ...]
+
+
+def _key(name: str) -> str:
+    return next((key for key, option in OPTIONS.items() if option.field == name), HIVE_SYNC + name)

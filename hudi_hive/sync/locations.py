@@ -1,0 +1,61 @@
+"""Locations as a metastore stores them, compared and joined.
+
+A configured base path has often no scheme or authority (``/lake/t``) while the metastore stores one
+(``hdfs://nameservice/lake/t``, ``file:/lake/t``): such pairs are the same place.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from urllib.parse import urlsplit
+
+
+def _split(location: str) -> tuple[str, str]:
+    """Authority (empty when there is none) and normalised path of a location."""
+    if "://" not in location and not location.startswith("file:"):
+        return "", posixpath.normpath(location)
+    # Only the parts in front of the path are taken: ``?`` and ``#`` are ordinary characters of a path.
+    scheme, _, rest = location.partition(":")
+    if not rest.startswith("//"):
+        return "", posixpath.normpath(rest)
+    authority, slash, path = rest[2:].partition("/")
+    del scheme
+    return authority, posixpath.normpath(slash + path)
+
+
+def same_location(first: str, second: str) -> bool:
+    """Whether two locations are the same place; schemes do not count (``s3`` and ``s3a``), nor a missing authority."""
+    (authority, path), (other_authority, other_path) = _split(first), _split(second)
+    # normpath keeps a double slash at the front.
+    return path.lstrip("/") == other_path.lstrip("/") and (
+        authority == other_authority or not authority or not other_authority
+    )
+
+
+def path_of(location: str) -> str:
+    """The path of a location, without scheme and authority."""
+    return "/" + _split(location)[1].lstrip("/")
+
+
+def relative_to(base: str, location: str) -> str | None:
+    """Path of a location relative to the base path, or None when it lies elsewhere."""
+    (authority, path), (base_authority, base_path) = _split(location), _split(base)
+    prefix = base_path.lstrip("/") + "/"
+    if authority != base_authority and authority and base_authority:
+        return None
+    inner = path.lstrip("/")
+    return inner.removeprefix(prefix) if inner.startswith(prefix) else None
+
+
+def join(base: str, relative: str) -> str:
+    """Location of a path below the base path."""
+    return f"{base.rstrip('/')}/{relative}"
+
+
+def qualified_like(location: str, model: str) -> str:
+    """A location without a scheme, with the scheme and authority of another one that has them."""
+    if urlsplit(location).scheme or not urlsplit(model).scheme:
+        return location
+    scheme, _, rest = model.partition(":")
+    authority = f"//{rest[2:].partition('/')[0]}" if rest.startswith("//") else ""
+    return f"{scheme}:{authority}{location}"

@@ -1,0 +1,230 @@
+"""Hive-sync's options under Hudi's own names: which field each one sets, and which are refused and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_hive.errors import InvalidOptionError
+
+HIVE_SYNC = "hoodie.datasource.hive_sync."
+
+BASE_FILE_FORMATS = ("PARQUET", "HFILE", "ORC")
+STRATEGIES = ("ALL", "RO", "RT")
+
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,9}", re.ASCII)
+_SYNC_TOOLS = ("org.apache.hudi.hive.HiveSyncTool", "HiveSyncTool")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: the field of the configuration that it sets, and how its text is read."""
+
+    key: str
+    field: str
+    read: Callable[[str, str], Any]
+
+
+def _text(key: str, value: str) -> str:
+    return value.strip()
+
+
+def _flag(key: str, value: str) -> bool:
+    text = value.strip().lower()
+    if text not in ("true", "false"):
+        raise InvalidOptionError(f"{key}={value!r} is not true or false")
+    return text == "true"
+
+
+def _positive(key: str, value: str) -> int:
+    if not _WHOLE_NUMBER.fullmatch(value.strip()) or int(value) < 1:
+        raise InvalidOptionError(f"{key}={value!r} is not a positive whole number")
+    return int(value)
+
+
+def _not_negative(key: str, value: str) -> int:
+    if not _WHOLE_NUMBER.fullmatch(value.strip()) or int(value) < 0:
+        raise InvalidOptionError(f"{key}={value!r} is not a whole number")
+    return int(value)
+
+
+def _items(key: str, value: str) -> tuple[str, ...]:
+    # The custom key generator writes ``field:SIMPLE``: the suffix says how the value is made and is no part of the name.
+    return tuple(item.strip().partition(":")[0] for item in value.split(",") if item.strip())
+
+
+def _uris(key: str, value: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in value.split(",") if item.strip())
+
+
+def _properties(key: str, value: str) -> tuple[tuple[str, str], ...]:
+    return parse_property_lines(value, key)
+
+
+def parse_property_lines(text: str, key: str) -> tuple[tuple[str, str], ...]:
+    """Lines ``name=value`` of ``table_properties`` and ``serde_properties``: both sides trimmed, blank lines skipped.
+
+    A name without ``=`` has an empty value.
+
+    Raises:
+        InvalidOptionError: a line with more than one ``=``, or without a name.
+    """
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        parts = [part.strip() for part in line.split("=")]
+        if len(parts) > 2 or not parts[0]:
+            raise InvalidOptionError(f"{key}: line {line.strip()!r} is not of the form name=value")
+        found[parts[0]] = parts[1] if len(parts) == 2 else ""
+    return tuple(found.items())
+
+
+_K = HIVE_SYNC
+OPTIONS: dict[str, Option] = {
+    option.key: option
+    for option in (
+        Option("hoodie.datasource.meta.sync.base.path", "base_path", _text),
+        Option(_K + "metastore.uris", "metastore_uris", _uris),
+        Option(_K + "database", "database", _text),
+        Option(_K + "table", "table", _text),
+        Option(_K + "mode", "mode", _text),
+        Option(_K + "base_file_format", "base_file_format", _text),
+        Option(_K + "partition_fields", "partition_fields", _items),
+        Option(_K + "partition_extractor_class", "partition_extractor", _text),
+        Option("hoodie.datasource.write.hive_style_partitioning", "hive_style_partitioning", _flag),
+        Option("hoodie.meta.sync.decode_partition", "decode_partition", _flag),
+        Option(_K + "use_pre_apache_input_format", "use_pre_apache_input_format", _flag),
+        Option(_K + "auto_create_database", "auto_create_database", _flag),
+        Option(_K + "skip_ro_suffix", "skip_ro_suffix", _flag),
+        Option(_K + "support_timestamp", "support_timestamp", _flag),
+        Option(_K + "table_properties", "table_properties", _properties),
+        Option(_K + "serde_properties", "serde_properties", _properties),
+        Option(_K + "sync_as_datasource", "sync_as_datasource", _flag),
+        Option(_K + "schema_string_length_thresh", "schema_string_length", _positive),
+        Option(_K + "create_managed_table", "create_managed_table", _flag),
+        Option(_K + "omit_metadata_fields", "omit_metadata_fields", _flag),
+        Option(_K + "batch_num", "batch_size", _positive),
+        Option(_K + "sync_comment", "sync_comment", _flag),
+        Option(_K + "table.strategy", "strategy", _text),
+        Option(_K + "filter_pushdown_enabled", "filter_pushdown", _flag),
+        Option(_K + "filter_pushdown_max_size", "filter_pushdown_max_size", _not_negative),
+        Option(_K + "recreate_table_on_error", "recreate_on_error", _flag),
+        Option("hoodie.datasource.meta_sync.condition.sync", "conditional", _flag),
+        Option("hoodie.meta_sync.spark.version", "spark_version", _text),
+        Option("hoodie.meta.sync.sync_snapshot_with_table_name", "snapshot_with_table_name", _flag),
+        Option("hoodie.meta.sync.incremental", "incremental", _flag),
+        Option("hoodie.meta.sync.no_partition_metadata", "no_partition_metadata", _flag),
+    )
+}
+"""Option name -> what it sets."""
+
+FALLBACKS: dict[str, tuple[str, ...]] = {
+    "database": ("hoodie.database.name",),
+    "table": ("hoodie.table.name", "hoodie.datasource.write.table.name"),
+    "base_file_format": ("hoodie.table.base.file.format",),
+    "partition_fields": ("hoodie.table.partition.fields", "hoodie.datasource.write.partitionpath.field"),
+    "decode_partition": ("hoodie.datasource.write.partitionpath.urlencode",),
+}
+"""Field -> options of the table or its writer that stand in for the field's own, first one given first."""
+
+_FOR_THE_WRITER = frozenset(
+    {
+        _K + "enable",
+        "hoodie.datasource.meta.sync.enable",
+        # Partitions are listed from storage; the metadata table would give the same ones.
+        "hoodie.meta.sync.metadata_file_listing",
+        "hoodie.metadata.enable",
+    }
+)
+"""Options that change nothing here: they say whether a writer syncs, or how it lists; their values are checked."""
+
+_OTHER_MODES = {
+    _K + "username": "a JDBC user",
+    _K + "password": "a JDBC password",
+    _K + "jdbcurl": "a JDBC address",
+    _K + "bucket_sync": "a bucket specification",
+    _K + "bucket_sync_spec": "a bucket specification",
+}
+"""Options that real hive-sync ignores in ``hms`` mode too; a warning says so."""
+
+_REFUSED = {
+    "hoodie.meta_sync.global.replicate.timestamp": "syncing two clusters is not supported",
+    "hoodie.meta.sync.touch.partitions.enabled": "it is not supported: partitions are not touched",
+    _K + "batching.enabled": "it is not supported: partitions are always sent in batches",
+    "hoodie.meta.sync.force.recreate.table": "it is not supported: drop the table to have it made anew",
+    _K + "use_spark_catalog": "it is not supported: the metastore is called directly",
+    _K + "assume_date_partitioning": "Hudi removed it",
+}
+
+
+def read_options(options: Mapping[str, object]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Field values and warnings out of options under Hudi's names; later layers fill what is not given.
+
+    Raises:
+        InvalidOptionError: an option that is unknown or not supported, or a value that it does not take.
+    """
+    texts = {key: value if isinstance(value, str) else _as_text(key, value) for key, value in options.items()}
+    values: dict[str, Any] = {}
+    warnings: list[str] = []
+    standing_in = {key for keys in FALLBACKS.values() for key in keys}
+    for key, text in texts.items():
+        if key in OPTIONS:
+            option = OPTIONS[key]
+            if text.strip() or option.field == "partition_fields":
+                values[option.field] = option.read(key, text)
+        elif key in _FOR_THE_WRITER:
+            _flag(key, text)
+        elif key in _OTHER_MODES:
+            warnings.append(f"{key} is {_OTHER_MODES[key]}, which the hms mode does not use")
+        elif key not in standing_in:
+            _check_other(key, text)
+    for field, keys in FALLBACKS.items():
+        given = next((key for key in keys if key in texts), None)
+        if field not in values and given is not None:
+            read = next(option.read for option in OPTIONS.values() if option.field == field)
+            values[field] = read(given, texts[given])
+    _check_use_jdbc(texts)
+    return values, tuple(warnings)
+
+
+def _as_text(key: str, value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return ",".join(str(item) for item in value)
+    if value is None:
+        raise InvalidOptionError(f"{key} has no value")
+    return str(value)
+
+
+def _check_other(key: str, value: str) -> None:
+    if key == _K + "ignore_exceptions":
+        if _flag(key, value):
+            raise InvalidOptionError(
+                f"{key}=true is not supported: a sync that did not do what it says fails",
+                remedy="leave it out and catch hudi_hive.errors.HudiHiveError around the sync",
+            )
+    elif key == "hoodie.meta.sync.client.tool.class":
+        tools = [item.strip() for item in value.split(",") if item.strip()]
+        others = [tool for tool in tools if tool not in _SYNC_TOOLS]
+        if others:
+            raise InvalidOptionError(f"{key}: {', '.join(others)} is not supported", remedy="HiveSyncTool is")
+    elif key in _REFUSED or key.startswith("hivesyncglobal."):
+        raise InvalidOptionError(f"{key}: {_REFUSED.get(key, 'syncing two clusters is not supported')}")
+    elif key != _K + "use_jdbc":
+        raise InvalidOptionError(
+            f"unknown option {key}", remedy="give the sync only options of hive-sync; a typing error would be ignored"
+        )
+
+
+def _check_use_jdbc(options: Mapping[str, str]) -> None:
+    """``use_jdbc`` chooses the mode in Hudi when ``mode`` is not given: then it asks for a mode that we lack."""
+    key = _K + "use_jdbc"
+    if key in options and not options.get(_K + "mode", "").strip():
+        mode = "jdbc" if _flag(key, options[key]) else "hiveql"
+        raise InvalidOptionError(
+            f"{key}={options[key]} asks for the {mode} mode, which is not supported", remedy=f"set {_K}mode=hms"
+        )

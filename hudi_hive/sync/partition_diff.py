@@ -1,0 +1,137 @@
+"""Partitions of a table against those the metastore has, as Arrow tables.
+
+Comes in: partition paths, their values, the metastore's names and locations. Goes out: what to add, move and drop.
+Partitions are matched by the metastore's own name of them (``k1=v1/k2=v2``, escaped), which unlike the bare values is
+unambiguous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import PartitionValueError
+from hudi_hive.metastore.partition_names import format_partition_name
+from hudi_hive.sync.extractors import Extractor
+from hudi_hive.table.partition_path import unescape_value
+
+PARTITIONS = pa.schema([("name", pa.string()), ("values", pa.list_(pa.string())), ("path", pa.string())])
+"""A table's partitions: the metastore's name, the values, the path relative to the base path."""
+
+REGISTERED = pa.schema([("name", pa.string()), ("location", pa.string())])
+"""The metastore's partitions: name and location."""
+
+
+@dataclass(frozen=True)
+class PartitionDiff:
+    """What to do: ``add`` (``PARTITIONS``), ``move`` (``PARTITIONS`` with ``location``), ``drop`` (``REGISTERED``).
+
+    ``unchanged`` counts partitions that are as they should be; ``foreign`` names those that lie outside the base path
+    and are left alone.
+    """
+
+    add: pa.Table
+    move: pa.Table
+    drop: pa.Table
+    unchanged: int
+    foreign: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be done."""
+        return not (self.add.num_rows or self.move.num_rows or self.drop.num_rows)
+
+
+def partition_table(paths: Sequence[str], keys: Sequence[str], extractor: Extractor, *, decode: bool) -> pa.Table:
+    """Values and metastore names of partition paths, as ``PARTITIONS``.
+
+    Args:
+        paths: partition paths relative to the base path.
+        keys: the partition keys.
+        extractor: gives the values of a path.
+        decode: un-escape ``%XX`` in the values.
+
+    Raises:
+        PartitionValueError: a path that the extractor does not take, whose values do not fit the keys, or that has the
+            same values as another one; names the path.
+    """
+    values, names = [], []
+    for path in paths:
+        found = extractor(path)
+        if len(found) != len(keys):
+            raise PartitionValueError(
+                f"the extractor gives {len(found)} values for the {len(keys)} partition fields ({', '.join(keys)})",
+                path=path,
+                remedy="set hoodie.datasource.hive_sync.partition_fields and partition_extractor_class to fit the paths",
+            )
+        if decode:
+            found = [unescape_value(value) for value in found]
+        values.append(found)
+        names.append(format_partition_name(keys, found))
+    table = pa.table([pa.array(names, pa.string()), pa.array(values, PARTITIONS.field(1).type), pa.array(paths, pa.string())],
+                     schema=PARTITIONS)  # fmt: skip
+    _check_distinct(table)
+    return table
+
+
+def _check_distinct(table: pa.Table) -> None:
+    counts = table.group_by("name").aggregate([("path", "count"), ("path", "min"), ("path", "max")])
+    double = counts.filter(pc.greater(counts["path_count"], 1))
+    if double.num_rows:
+        row = double.slice(0, 1).to_pylist()[0]
+        raise PartitionValueError(
+            f"partitions {row['path_min']} and {row['path_max']} have the same values ({row['name']})",
+            path=row["path_max"],
+            remedy="use an extractor that tells them apart",
+        )
+
+
+def locations_below(base_path: str, paths: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Locations of partition paths below a base path."""
+    return pc.binary_join_element_wise(pa.scalar(base_path.rstrip("/")), paths, "/")
+
+
+def plain_paths(locations: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Locations without scheme and authority, slashes single: what tells whether two are the same place."""
+    bare = pc.replace_substring_regex(locations, "^([A-Za-z][A-Za-z0-9+.-]*:)(//[^/]*)?", "")
+    return pc.utf8_rtrim(pc.replace_substring_regex(bare, "/{2,}", "/"), "/")
+
+
+def diff_partitions(
+    wanted: pa.Table, registered: pa.Table, base_path: str, *, drop_others: bool, drop: Iterable[str] = ()
+) -> PartitionDiff:
+    """What to add, move and drop so that the metastore has the wanted partitions.
+
+    Args:
+        wanted: the table's partitions that were looked at, ``PARTITIONS``.
+        registered: the metastore's partitions of the same names, or all of them, ``REGISTERED``.
+        base_path: the table's base path.
+        drop_others: drop every registered partition below the base path that is not wanted (full comparison).
+        drop: names to drop where they are registered (incremental comparison).
+    """
+    rows = pc.index_in(wanted["name"], value_set=registered["name"].combine_chunks())
+    found = wanted.append_column("location", registered["location"].take(rows))
+    known = pc.is_valid(rows)
+    should = plain_paths(locations_below(base_path, found["path"]))
+    same = pc.fill_null(pc.equal(plain_paths(found["location"]), should), False)
+    add = found.filter(pc.invert(known)).select(PARTITIONS.names)
+    move = found.filter(pc.and_(known, pc.invert(same)))
+    others = registered.filter(pc.invert(pc.is_in(registered["name"], value_set=wanted["name"].combine_chunks())))
+    foreign: list[str] = []
+    if drop_others:
+        prefix = plain_paths(pa.chunked_array([[base_path]]))[0].as_py() + "/"
+        inside = pc.starts_with(plain_paths(others["location"]), prefix)
+        foreign = others.filter(pc.invert(inside))["name"].to_pylist()
+        gone = others.filter(inside)
+    else:
+        gone = others.filter(pc.is_in(others["name"], value_set=pa.array(list(drop), pa.string())))
+    return PartitionDiff(
+        add.sort_by("name"),
+        move.sort_by("name"),
+        gone.sort_by("name"),
+        found.num_rows - add.num_rows - move.num_rows,
+        tuple(sorted(foreign)),
+    )

@@ -1,0 +1,64 @@
+"""Columns of a metastore table against the ones it should have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hudi_hive.sync.table_spec import Column
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChange:
+    """One column that is added, dropped, or gets another type; ``before`` and ``after`` are types or None."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+    @property
+    def kind(self) -> str:
+        """``add``, ``drop`` or ``alter``."""
+        return "add" if self.before is None else "drop" if self.after is None else "alter"
+
+
+def normal_type(text: str) -> str:
+    """A type text without the differences that do not count: case, blanks, back-ticks."""
+    return text.lower().replace(" ", "").replace("`", "")
+
+
+def column_changes(existing: Iterable[Column], wanted: Sequence[Column]) -> tuple[ColumnChange, ...]:
+    """What differs, by name; the order of columns does not count, as in real hive-sync.
+
+    Args:
+        existing: the metastore's columns, partition keys left out.
+        wanted: the columns that the table should have.
+    """
+    before = {column.name.lower(): column.type for column in existing}
+    after = {column.name: column.type for column in wanted}
+    changes = [ColumnChange(name, kind, None) for name, kind in before.items() if name not in after]
+    for name, kind in after.items():
+        old = before.get(name)
+        if old is None or normal_type(old) != normal_type(kind):
+            changes.append(ColumnChange(name, old, kind))
+    return tuple(changes)
+
+
+def key_mismatch(existing: Sequence[Column], wanted: Sequence[Column]) -> str | None:
+    """How the partition keys differ by name or order, in words; None when they do not.
+
+    The keys of a metastore table cannot be altered, so a difference means that the table must be made anew.
+    """
+    old, new = [column.name.lower() for column in existing], [column.name for column in wanted]
+    if old == new:
+        return None
+    return f"the metastore's table is partitioned by ({', '.join(old)}), the sync asks for ({', '.join(new)})"
+
+
+def key_type_warnings(existing: Sequence[Column], wanted: Sequence[Column]) -> tuple[str, ...]:
+    """Partition keys whose type differs: the metastore keeps the old one."""
+    return tuple(
+        f"partition key {new.name} stays {old.type} in the metastore, though the table has {new.type}"
+        for old, new in zip(existing, wanted, strict=False)
+        if old.name.lower() == new.name and normal_type(old.type) != normal_type(new.type)
+    )

@@ -1,0 +1,116 @@
+"""Spark's schema text of a table and the table parameters that carry it, as hive-sync writes them.
+
+Comes in: Parquet fields and the partition fields. Goes out: the JSON text and the ``spark.sql.sources.*`` parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hudi_hive.errors import InvalidOptionError, SchemaSyncError
+from hudi_hive.sync.storage_schema import OPTIONAL, REPEATED, StorageField, list_element, map_entry
+
+PROVIDER = "spark.sql.sources.provider"
+NUM_PARTS = "spark.sql.sources.schema.numParts"
+PART = "spark.sql.sources.schema.part."
+NUM_PART_COLS = "spark.sql.sources.schema.numPartCols"
+PART_COL = "spark.sql.sources.schema.partCol."
+CREATE_VERSION = "spark.sql.create.version"
+
+_INTEGERS = {"INT_8": "byte", "INT_16": "short"}
+_PLAIN = {
+    "boolean": "boolean",
+    "int32": "integer",
+    "int64": "long",
+    "int96": "timestamp",
+    "float": "float",
+    "double": "double",
+    "fixed": "binary",
+    "binary": "binary",
+}
+
+
+def spark_schema_json(fields: Sequence[StorageField], partition_fields: Sequence[str] = ()) -> str:
+    """Spark's JSON text of a schema: data columns in table order, then partition columns in the order configured.
+
+    The text is the one hive-sync makes, byte for byte: no blanks but for one behind the first comma of arrays and
+    maps, nothing escaped, names in their own case. A partition field that the schema lacks (compared with case) is a
+    string that is never null.
+    """
+    by_name = {field.name: field for field in fields}
+    partition = set(partition_fields)
+    items = [_field(field) for field in fields if field.name not in partition]
+    for name in partition_fields:
+        known = by_name.get(name)
+        items.append(_field(known) if known is not None else _item(name, '"string"', nullable=False))
+    return f'{{"type":"struct","fields":[{",".join(items)}]}}'
+
+
+def spark_table_parameters(
+    schema_json: str, partition_fields: Sequence[str], *, chunk_length: int, spark_version: str | None = None
+) -> dict[str, str]:
+    """Table parameters by which Spark knows the table: provider, schema text in chunks, partition columns.
+
+    Args:
+        schema_json: text of ``spark_schema_json``.
+        partition_fields: partition columns in the order configured; empty for a table without partitions.
+        chunk_length: greatest length of a chunk, in characters.
+        spark_version: value of ``spark.sql.create.version``, left out when None or empty.
+
+    Raises:
+        InvalidOptionError: ``chunk_length`` is not positive.
+    """
+    if chunk_length < 1:
+        raise InvalidOptionError(
+            f"hoodie.datasource.hive_sync.schema_string_length_thresh must be positive, not {chunk_length}"
+        )
+    chunks = [schema_json[start : start + chunk_length] for start in range(0, len(schema_json), chunk_length)]
+    parameters = {PROVIDER: "hudi"}
+    if spark_version:
+        parameters[CREATE_VERSION] = spark_version
+    parameters[NUM_PARTS] = str(len(chunks))
+    parameters |= {f"{PART}{index}": chunk for index, chunk in enumerate(chunks)}
+    if partition_fields:
+        parameters[NUM_PART_COLS] = str(len(partition_fields))
+        parameters |= {f"{PART_COL}{index}": name for index, name in enumerate(partition_fields)}
+    return parameters
+
+
+def _field(field: StorageField) -> str:
+    if field.repetition == REPEATED:
+        array = f'{{"type":"array", "elementType":{_type(field)},"containsNull":false}}'
+        return _item(field.name, array, nullable=False)
+    return _item(field.name, _type(field), nullable=field.repetition == OPTIONAL)
+
+
+def _item(name: str, kind: str, *, nullable: bool) -> str:
+    return f'{{"name":"{name}","type":{kind},"nullable":{str(nullable).lower()},"metadata":{{}}}}'
+
+
+def _type(field: StorageField) -> str:
+    if field.physical is not None:
+        return f'"{_primitive(field)}"'
+    if field.annotation == "LIST":
+        return f'{{"type":"array", "elementType":{_type(list_element(field))},"containsNull":true}}'
+    if field.annotation in ("MAP", "MAP_KEY_VALUE"):
+        key, value = map_entry(field)
+        nullable = str(value.repetition == OPTIONAL).lower()
+        return f'{{"type":"map", "keyType":{_type(key)},"valueType":{_type(value)},"valueContainsNull":{nullable}}}'
+    return f'{{"type":"struct","fields":[{",".join(_field(child) for child in field.children)}]}}'
+
+
+def _primitive(field: StorageField) -> str:
+    annotation = field.annotation or ""
+    if annotation == "DECIMAL":
+        return f"decimal({field.precision},{field.scale})"
+    if annotation == "DATE":
+        return "date"
+    if annotation in ("TIMESTAMP_MILLIS", "TIMESTAMP_MICROS"):
+        return "timestamp"
+    if field.physical == "binary" and annotation in ("STRING", "ENUM", "JSON"):
+        return "string"
+    if field.physical == "int32" and annotation in _INTEGERS:
+        return _INTEGERS[annotation]
+    if field.physical not in _PLAIN:
+        raise SchemaSyncError(f"column {field.name} has the unknown Parquet type {field.physical!r}")
+    return _PLAIN[field.physical]

@@ -1,0 +1,209 @@
+"""What a synced table is to look like in the metastore, decided from the table and the configuration alone.
+
+Comes in: configuration, a Hudi table's meta client. Goes out: one ``TableSpec`` per metastore table; no call is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from hudi_hive.errors import SchemaSyncError
+from hudi_hive.sync.config import HiveSyncConfig, SyncTarget
+from hudi_hive.sync.spark_schema import spark_schema_json, spark_table_parameters
+from hudi_hive.sync.storage_schema import OPTIONAL, StorageField, storage_fields
+from hudi_hive.sync.types import metastore_type, type_warnings
+from hudi_hive.table.meta_client import MetaClient
+
+LAST_COMMIT = "last_commit_time_sync"
+LAST_COMPLETION = "last_commit_completion_time_sync"
+
+META_FIELDS = (
+    "_hoodie_commit_time",
+    "_hoodie_commit_seqno",
+    "_hoodie_record_key",
+    "_hoodie_partition_path",
+    "_hoodie_file_name",
+)
+
+_PARQUET_OUTPUT = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat"
+_PARQUET_SERDE = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
+_ORC = "org.apache.hadoop.hive.ql.io.orc."
+_HUDI = "org.apache.hudi.hadoop."
+_OLD = "com.uber.hoodie.hadoop."
+
+
+class View(Enum):
+    """What a metastore table shows of a Hudi table."""
+
+    COPY_ON_WRITE = "copy-on-write"
+    READ_OPTIMIZED = "read-optimized"
+    REALTIME = "realtime"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column as the metastore has it: lower-case name, Hive type, comment."""
+
+    name: str
+    type: str
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HiveClasses:
+    """Java class names by which Hive reads a table."""
+
+    input_format: str
+    output_format: str
+    serde: str
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """One metastore table as it is to be; the stamp of the last sync is not part of it.
+
+    ``commented`` holds the columns whose comment the sync decides, with their comment (empty: none).
+    """
+
+    database: str
+    name: str
+    view: View
+    base_path: str
+    managed: bool
+    columns: tuple[Column, ...]
+    partition_keys: tuple[Column, ...]
+    classes: HiveClasses
+    serde_parameters: Mapping[str, str]
+    table_parameters: Mapping[str, str]
+    commented: Mapping[str, str]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def full_name(self) -> str:
+        """``database.table``."""
+        return f"{self.database}.{self.name}"
+
+
+def hive_classes(base_file_format: str, view: View, *, pre_apache: bool = False) -> HiveClasses:
+    """Class names for ``PARQUET``, ``HFILE`` or ``ORC`` files and a view (section 6.1 of the hive-sync reference)."""
+    realtime = view is View.REALTIME
+    if base_file_format == "ORC":
+        return HiveClasses(_ORC + "OrcInputFormat", _ORC + "OrcOutputFormat", _ORC + "OrcSerde")
+    if base_file_format == "HFILE":
+        name = _HUDI + ("realtime.HoodieHFileRealtimeInputFormat" if realtime else "HoodieHFileInputFormat")
+    elif pre_apache:
+        name = _OLD + ("realtime.HoodieRealtimeInputFormat" if realtime else "HoodieInputFormat")
+    else:
+        name = _HUDI + ("realtime.HoodieParquetRealtimeInputFormat" if realtime else "HoodieParquetInputFormat")
+    return HiveClasses(name, _PARQUET_OUTPUT, _PARQUET_SERDE)
+
+
+def views(config: HiveSyncConfig, table: str, *, merge_on_read: bool) -> tuple[tuple[str, View], ...]:
+    """Metastore tables of a Hudi table, in the order of their syncing: (name, what it shows)."""
+    if not merge_on_read:
+        return ((table, View.COPY_ON_WRITE),)
+    if config.strategy == "RO":
+        return ((table, View.READ_OPTIMIZED),)
+    if config.strategy == "RT":
+        return ((table, View.REALTIME),)
+    found = [(table if config.skip_ro_suffix else f"{table}_ro", View.READ_OPTIMIZED), (f"{table}_rt", View.REALTIME)]
+    if config.snapshot_with_table_name:
+        found.append((table, View.REALTIME))
+    return tuple(found)
+
+
+def storage_schema(client: MetaClient, config: HiveSyncConfig) -> tuple[StorageField, ...]:
+    """The table's columns: meta columns unless left out, data columns, dropped partition columns as strings.
+
+    Raises:
+        SchemaSyncError: the schema is not known, or a column cannot be converted.
+    """
+    schema = client.avro_schema()
+    if schema is None:
+        raise SchemaSyncError(
+            "the table's schema is not known: no commit holds one",
+            path=client.base_path,
+            remedy="write a commit, or set hoodie.table.create.schema",
+        )
+    fields = list(storage_fields(schema))
+    names = {field.name for field in fields}
+    if not config.omit_metadata_fields:
+        fields = [_text_field(name) for name in META_FIELDS if name not in names] + fields
+    if client.config.drop_partition_columns:
+        fields += [_text_field(name) for name in client.config.partition_fields if name not in names]
+    return tuple(fields)
+
+
+def _text_field(name: str) -> StorageField:
+    return StorageField(name, OPTIONAL, "binary", "STRING")
+
+
+def build_spec(
+    client: MetaClient,
+    config: HiveSyncConfig,
+    target: SyncTarget,
+    name: str,
+    view: View,
+    fields: Sequence[StorageField],
+) -> TableSpec:
+    """The metastore table ``name`` that shows ``view`` of the table.
+
+    Raises:
+        SchemaSyncError: a column that Hive cannot hold, or two columns whose names differ in case alone.
+    """
+    base_path = config.base_path.rstrip("/") or "/"
+    by_name = {field.name: field for field in fields}
+    keys = tuple(
+        Column(key.lower(), _type(by_name[key], config) if key in by_name else "string")
+        for key in target.partition_fields
+    )
+    data = [field for field in fields if field.name not in set(target.partition_fields)]
+    columns = tuple(Column(field.name.lower(), _type(field, config)) for field in data)
+    _check_names(columns, client)
+    commented: dict[str, str] = {}
+    if config.sync_comment:
+        # Hive-sync takes a comment only when Avro spells the column as the metastore does, in lower case.
+        commented = {field.name: field.doc or "" for field in data if field.name == field.name.lower()}
+    serde = dict(config.serde_properties)
+    parameters = dict(config.table_properties)
+    if config.sync_as_datasource:
+        serde |= {
+            "path": base_path,
+            "hoodie.query.as.ro.table": str(view is View.READ_OPTIMIZED).lower(),
+        }
+        parameters |= spark_table_parameters(
+            spark_schema_json(fields, target.partition_fields),
+            target.partition_fields,
+            chunk_length=config.schema_string_length,
+            spark_version=config.spark_version,
+        )
+    return TableSpec(
+        database=target.database.lower(),
+        name=name.lower(),
+        view=view,
+        base_path=base_path,
+        managed=config.create_managed_table,
+        columns=columns,
+        partition_keys=keys,
+        classes=hive_classes(target.base_file_format, view, pre_apache=config.use_pre_apache_input_format),
+        serde_parameters=serde,
+        table_parameters=parameters,
+        commented=commented,
+        warnings=(*target.warnings, *type_warnings(tuple(fields))),
+    )
+
+
+def _type(field: StorageField, config: HiveSyncConfig) -> str:
+    return metastore_type(field, support_timestamp=config.support_timestamp)
+
+
+def _check_names(columns: Sequence[Column], client: MetaClient) -> None:
+    seen: set[str] = set()
+    for column in columns:
+        if column.name in seen:
+            raise SchemaSyncError(
+                f"two columns are called {column.name} when case does not count, as in Hive", path=client.base_path
+            )
+        seen.add(column.name)
