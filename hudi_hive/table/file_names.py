@@ -12,9 +12,10 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from hudi_hive.table.ranks import IntArray, one_chunk
 
 BASE_FILE_EXTENSIONS = ("parquet", "orc", "hfile", "lance")
 """Extensions of base files. ``lance`` is recognised so that reading it can be refused by name."""
@@ -37,8 +38,6 @@ FILE_NAMES_SCHEMA = pa.schema(
     ]
 )
 """Columns of :func:`parse_file_names`; all but ``kind`` are null where the kind of file does not have them."""
-
-IntArray = npt.NDArray[np.int64]
 
 
 class FileKind(IntEnum):
@@ -166,7 +165,7 @@ def _empty_codes() -> pa.DictionaryArray:
 
 def _one_array(names: pa.Array | pa.ChunkedArray) -> pa.Array:
     if isinstance(names, pa.ChunkedArray):
-        names = names.chunk(0) if names.num_chunks == 1 else names.combine_chunks()
+        names = one_chunk(names)
     if pa.types.is_dictionary(names.type):
         names = names.dictionary_decode()
     return pc.fill_null(names, "") if names.null_count else names

@@ -12,12 +12,20 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.table.file_names import BASE_FILE_EXTENSIONS, IntArray, SplitNames, split_file_names
+from hudi_hive.table.file_names import BASE_FILE_EXTENSIONS, SplitNames, split_file_names
+from hudi_hive.table.ranks import (
+    BoolArray,
+    FileGroups,
+    InstantRanks,
+    IntArray,
+    distinct_values,
+    one_chunk,
+    place_when_sorted,
+)
 
 FILES_SCHEMA = pa.schema([("partition", pa.string()), ("name", pa.string()), ("size", pa.int64())])
 """A listing: partition path, file name without folders, bytes."""
@@ -45,8 +53,6 @@ BASE_FILE_SCHEMA = pa.schema(
     ]
 )
 """A row per base file."""
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 class ViewTimeline(Protocol):
@@ -79,7 +85,7 @@ class FileSystemView:
     Args:
         files: listing of :data:`FILES_SCHEMA` (other columns are ignored) of the partitions to look at. Names that are
             not data files are ignored.
-        timeline: the timeline, loaded **before** the listing was made: each completed instant must have its files in it.
+        timeline: the timeline, loaded **before** the listing was made, so that completed instants' files are in it.
         layout: 1 to place log files by the base instant in their names (tables up to version 6), 2 to place them by
             completion time (from version 8 on); the timeline's own by default.
 
@@ -90,15 +96,15 @@ class FileSystemView:
     def __init__(self, files: pa.Table, timeline: ViewTimeline, *, layout: int | None = None) -> None:
         self._timeline = timeline
         self._layout = timeline.layout if layout is None else layout
-        self._names = _one_chunk(files["name"])
-        self._sizes = _one_chunk(files["size"])
-        partitions = _one_chunk(files["partition"])
+        self._names = one_chunk(files["name"])
+        self._sizes = one_chunk(files["size"])
+        partitions = one_chunk(files["partition"])
         split = split_file_names(self._names)
         _refuse_foreign_names(partitions, self._names, split)
         data_logs = pc.invert(split.logs["cdc"])
         logs = split.logs.filter(data_logs)
         log_rows = split.log_rows[data_logs.to_numpy()]
-        self._groups = _Groups.of(partitions, split.base_rows, split.base["file_id"], log_rows, logs["file_id"])
+        self._groups = FileGroups.of(partitions, split.base_rows, split.base["file_id"], log_rows, logs["file_id"])
         self._instants = self._rank_instants(split.base["instant"], logs["instant"])
         self._bases = self._committed_bases(split)
         self._logs = self._ordered_logs(log_rows, logs)
@@ -198,17 +204,17 @@ class FileSystemView:
 
     # -- building ------------------------------------------------------------------------------------------------
 
-    def _rank_instants(self, bases: pa.ChunkedArray, logs: pa.ChunkedArray) -> _Instants:
-        written = pa.concat_arrays([_dictionary_of(bases), _dictionary_of(logs)]).unique()
+    def _rank_instants(self, bases: pa.ChunkedArray, logs: pa.ChunkedArray) -> InstantRanks:
+        written = pa.concat_arrays([distinct_values(bases), distinct_values(logs)]).unique()
         committed = self._timeline.committed_mask(written) if len(written) else pa.array([], pa.bool_())
         pending = self._timeline.pending_compactions()["compaction_instant"].combine_chunks().cast(pa.string())
         completed = pa.nulls(len(written), pa.string())
         if self._layout >= 2 and len(logs):
             # Asked for log files only: times of long archived instants cost a look into the archive.
-            asked = pc.unique(_dictionary_of(logs))
+            asked = pc.unique(distinct_values(logs))
             times = self._timeline.completion_times(asked).cast(pa.string())
             completed = times.take(pc.index_in(written, value_set=asked))
-        return _Instants.of(written, committed, completed, pending)
+        return InstantRanks.of(written, committed, completed, pending)
 
     def _committed_bases(self, split: SplitNames) -> _Bases:
         group = self._groups.of_bases
@@ -238,7 +244,7 @@ class FileSystemView:
         rank = self._instants.rank_of(logs["instant"])
         version = logs["log_version"].to_numpy().astype(np.int64)
         tokens = logs["write_token"].combine_chunks().dictionary_encode()
-        token_order = np.append(_order_of(tokens.dictionary), -1)
+        token_order = np.append(place_when_sorted(tokens.dictionary), -1)
         token = token_order[pc.fill_null(tokens.indices, len(tokens.dictionary)).to_numpy(zero_copy_only=False)]
         # Version 6 names carry the slice's base instant, which says nothing about who wrote the log: its blocks are
         # filtered when they are read. From version 8 on the name tells the writer, and unfinished writers drop out.
@@ -380,102 +386,6 @@ class FileSystemView:
 
 
 @dataclass(frozen=True, slots=True)
-class _Groups:
-    """File groups numbered in the order of (partition, file id)."""
-
-    partitions: pa.Array  # sorted
-    file_ids: pa.Array  # sorted
-    pairs: IntArray  # sorted: partition index * number of file ids + file id index
-    of_bases: IntArray
-    of_logs: IntArray
-
-    @classmethod
-    def of(
-        cls,
-        partitions: pa.Array,
-        base_rows: IntArray,
-        base_ids: pa.ChunkedArray,
-        log_rows: IntArray,
-        log_ids: pa.ChunkedArray,
-    ) -> _Groups:
-        partition_values, partition_codes = _sorted_codes(partitions)
-        ids = pa.chunked_array([*base_ids.chunks, *log_ids.chunks], pa.string())
-        id_values, id_codes = _sorted_codes(_one_chunk(ids))
-        pairs = partition_codes[np.concatenate([base_rows, log_rows])] * len(id_values) + id_codes
-        unique, group = np.unique(pairs, return_inverse=True)
-        return cls(partition_values, id_values, unique, group[: len(base_rows)], group[len(base_rows) :])
-
-    def __len__(self) -> int:
-        return len(self.pairs)
-
-    def find(self, partitions: pa.ChunkedArray, file_ids: pa.ChunkedArray) -> IntArray:
-        """Number of each named group, -1 where no file of it was listed."""
-        if not len(partitions) or not len(self):
-            return np.full(len(partitions), -1, np.int64)
-        partition = _index_in(partitions, self.partitions)
-        file_id = _index_in(file_ids, self.file_ids)
-        pair = partition * len(self.file_ids) + file_id
-        where = np.minimum(np.searchsorted(self.pairs, pair), len(self) - 1)
-        found = (partition >= 0) & (file_id >= 0) & (self.pairs[where] == pair)
-        return np.where(found, where, -1)
-
-    def names(self, group: IntArray) -> tuple[pa.Array, pa.Array]:
-        """Partition and file id of each group number."""
-        if not len(group):
-            return pa.array([], pa.string()), pa.array([], pa.string())
-        pair = self.pairs[group]
-        count = len(self.file_ids)
-        return self.partitions.take(pa.array(pair // count)), self.file_ids.take(pa.array(pair % count))
-
-
-@dataclass(frozen=True, slots=True)
-class _Instants:
-    """All instants that matter, sorted as text; arrays are by rank."""
-
-    values: pa.Array
-    committed: BoolArray  # files of it are visible
-    in_timeline: BoolArray  # committed, or a pending compaction: a slice may be named after it
-    completion_rank: IntArray  # rank of the completion time; of the instant itself where that is not known
-    length: IntArray  # digits
-
-    @classmethod
-    def of(cls, written: pa.Array, committed: pa.Array, completed: pa.Array, pending: pa.Array) -> _Instants:
-        values = pa.concat_arrays([written, completed.drop_null(), pending]).unique()
-        values = values.take(pc.sort_indices(values))
-        where = _index_in(written, values)
-        visible = np.zeros(len(values), np.bool_)
-        visible[where] = pc.fill_null(committed, False).to_numpy(zero_copy_only=False)
-        in_timeline = visible.copy()
-        in_timeline[_index_in(pending, values)] = True
-        times = np.arange(len(values))
-        at = _index_in(completed, values)
-        times[where] = np.where(at < 0, where, at)
-        length = pc.utf8_length(values).to_numpy(zero_copy_only=False).astype(np.int64)
-        return cls(values, visible, in_timeline, times, length)
-
-    @property
-    def count(self) -> int:
-        """Number of ranks, at least 1 so that keys can be divided by it."""
-        return max(len(self.values), 1)
-
-    def rank_of(self, instants: pa.ChunkedArray) -> IntArray:
-        """Rank of each instant; all must be known."""
-        if not pa.types.is_dictionary(instants.type):
-            return _index_in(instants, self.values)
-        parts = [
-            _index_in(chunk.dictionary, self.values)[chunk.indices.to_numpy(zero_copy_only=False)]
-            for chunk in instants.chunks
-        ]
-        return np.concatenate(parts) if parts else np.empty(0, np.int64)
-
-    def bound(self, as_of: str | None) -> int:
-        """Ranks below this are of instants at or before ``as_of``."""
-        if as_of is None:
-            return len(self.values)
-        return int(pc.sum(pc.less_equal(self.values, as_of), min_count=0).as_py())
-
-
-@dataclass(frozen=True, slots=True)
 class _Bases:
     """Visible base files, sorted by group and instant."""
 
@@ -522,42 +432,6 @@ def _refuse_foreign_names(partitions: pa.Array, names: pa.Array, split: SplitNam
             path=f"{partition}/{name}" if partition else name,
             remedy="move the file out of the table's folders if it is not part of the table",
         )
-
-
-def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    return array
-
-
-def _dictionary_of(column: pa.ChunkedArray) -> pa.Array:
-    """Distinct values of a dictionary column."""
-    return column.unique().dictionary_decode() if len(column) else pa.array([], pa.string())
-
-
-def _order_of(values: pa.Array) -> IntArray:
-    """Place of each value when sorted."""
-    order = pc.sort_indices(values).to_numpy()
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    return place
-
-
-def _sorted_codes(values: pa.Array) -> tuple[pa.Array, IntArray]:
-    """Sorted distinct values, and the index of each value among them."""
-    encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-    order = _order_of(encoded.dictionary)
-    ordered = encoded.dictionary.take(pc.sort_indices(encoded.dictionary)).cast(pa.string())
-    return ordered, order[encoded.indices.to_numpy(zero_copy_only=False)]
-
-
-def _index_in(values: pa.Array | pa.ChunkedArray, value_set: pa.Array) -> IntArray:
-    found = pc.fill_null(pc.index_in(values, value_set=value_set, skip_nulls=True), -1)
-    return found.to_numpy(zero_copy_only=False).astype(np.int64) if isinstance(found, pa.Array) else _to_int(found)
-
-
-def _to_int(column: pa.ChunkedArray) -> IntArray:
-    result: IntArray = column.to_numpy().astype(np.int64)
-    return result
 
 
 def _last_of_run(values: IntArray) -> BoolArray:
