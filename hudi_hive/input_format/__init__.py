@@ -1,0 +1,26 @@
+"""Hive's input format: in comes a job's conf, out come path groups, file statuses, splits and Arrow batches.
+
+Tables and plain folders may be mixed in one job; the job's conf is never changed.
+"""
+
+from __future__ import annotations
+
+from hudi_hive.input_format.job_conf import JobConf
+from hudi_hive.input_format.parquet_input_format import HoodieParquetInputFormat
+from hudi_hive.input_format.plan import STATUS_SCHEMA, FileStatus, InputPlan, TablePlan
+from hudi_hive.input_format.splits import FileSplit
+from hudi_hive.plan.classify import InputPath, PathGroups, TableInputs, classify
+
+__all__ = [
+    "STATUS_SCHEMA",
+    "FileSplit",
+    "FileStatus",
+    "HoodieParquetInputFormat",
+    "InputPath",
+    "InputPlan",
+    "JobConf",
+    "PathGroups",
+    "TableInputs",
+    "TablePlan",
+    "classify",
+]

@@ -1,0 +1,175 @@
+"""A table's range of commits as a Hive job asks for it: which commits, which partitions, which files, which rows.
+
+Ranges are those of the whole package (:mod:`hudi_hive.plan.incremental`): start exclusive, end inclusive, by requested
+time in table version 6 and by completion time from version 8 on, archived commits included. Hive's own path adds:
+
+* ``max.commits``: only the first commits of the range, by the same time; one, unless the job says so or gives an end.
+* A start or end that is exactly the *requested* time of a commit stands for that commit from version 8 on, too: Hive
+  users remember ``_hoodie_commit_time``. It is turned into the commit's completion time, so that a commit that was
+  requested earlier and completed later is not lost.
+* ``ro.stop.at.compaction``: the range ends before the first pending compaction.
+* Compactions count, and log files do not: this is the read-optimised view of a merge-on-read table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.input_format.snapshot import FOUND_SCHEMA, base_files
+from hudi_hive.plan.classify import TableInputs
+from hudi_hive.plan.consume import MAX_COMMITS_ALL
+from hudi_hive.plan.incremental import (
+    CommitRange,
+    cleaned_error,
+    files_of_range,
+    missing_files,
+    range_time,
+    select_commits,
+    without_hollow,
+)
+from hudi_hive.plan.options import HollowCommitPolicy
+from hudi_hive.table import MetaClient
+from hudi_hive.timeline import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class IncrementalFiles:
+    """What an incremental read of one table comes to.
+
+    Attributes:
+        files: the newest base file of each file group that the range wrote, below the input paths
+            (:data:`~hudi_hive.input_format.snapshot.FOUND_SCHEMA`).
+        partitions: the partitions that the range wrote to and the input paths cover, sorted.
+        partitions_written: how many partitions the range wrote to.
+        commit_times: the requested times of the range's commits: the commit times of the rows it wrote.
+        checkpoint: the start to give next time, so that nothing is missed or seen twice.
+        full_scan: the range's files were cleaned; ``files`` are today's, all partitions below the input paths.
+    """
+
+    files: pa.Table
+    partitions: tuple[str, ...]
+    partitions_written: int
+    commit_times: pa.Array
+    checkpoint: str
+    full_scan: bool
+
+
+def incremental_files(table: TableInputs) -> IncrementalFiles:
+    """Plan a range from commit metadata; no folder is listed, unless a full scan has to stand in.
+
+    Raises:
+        HollowCommitError: a pending commit is older than a completed one and the policy says to fail.
+        IncrementalRangeError: files of the range were cleaned and no full scan is allowed.
+        UnsupportedTableError: a table without meta columns.
+    """
+    client, options, coverage = table.client, table.options, table.coverage
+    if not client.config.populate_meta_fields:
+        raise UnsupportedTableError(
+            "incremental reads need the meta columns, and the table has none (hoodie.populate.meta.fields=false)",
+            path=client.base_path,
+            remedy="read a snapshot",
+        )
+    commits = commit_range(table)
+    written = files_of_range(client, commits, base_files_only=True)
+    touched = {
+        partition
+        for instant in commits.instants
+        for partition in commits.metadata(client.timeline, instant).partitions_written()
+    }
+    files = written.filter(coverage.mask(written.column("partition"), written.column("name")))
+    missing = missing_files(client, commits, files)
+    full_scan = missing.num_rows > 0
+    if full_scan:
+        if not options.full_scan_fallback:
+            raise cleaned_error(client, missing)
+        files = base_files(table, None)
+        touched = set(pc.unique(files.column("partition")).to_pylist())
+    else:
+        files = files.append_column(FOUND_SCHEMA.field("mtime_ms"), pa.nulls(files.num_rows, pa.int64()))
+    assert options.start is not None
+    return IncrementalFiles(
+        files=files,
+        partitions=tuple(sorted(partition for partition in touched if coverage.covers(partition))),
+        partitions_written=len(touched),
+        commit_times=commits.requested_times(),
+        checkpoint=commits.checkpoint or options.start,
+        full_scan=full_scan,
+    )
+
+
+def commit_range(table: TableInputs) -> CommitRange:
+    """The commits that a table's job keys ask for.
+
+    Raises:
+        HollowCommitError: see :func:`incremental_files`.
+    """
+    client, options = table.client, table.options
+    policy = HollowCommitPolicy(options.holes_policy or HollowCommitPolicy.FAIL)
+    by_transition = client.timeline.layout == 1 and policy is HollowCommitPolicy.USE_TRANSITION_TIME
+    assert options.start is not None
+    begin = _as_range_time(client, options.start, by_transition)
+    end = _as_range_time(client, options.end, by_transition) if options.end is not None else None
+    commits = select_commits(client, begin, end, policy, compactions=True)
+    chosen = sorted(commits.instants, key=lambda instant: range_time(client, instant, by_transition))
+    chosen = _before_blocked(client, chosen, _blocked(table, commits), by_transition)
+    if options.max_commits != MAX_COMMITS_ALL:
+        chosen = chosen[: options.max_commits]
+    if len(chosen) == len(commits.instants):
+        return commits
+    kept = {instant.requested for instant in chosen}
+    return replace(
+        commits,
+        instants=tuple(i for i in commits.instants if i.requested in kept),
+        others=tuple(
+            sorted(
+                [*commits.others, *(i for i in commits.instants if i.requested not in kept)],
+                key=lambda i: i.requested,
+            )
+        ),
+        checkpoint=range_time(client, chosen[-1], by_transition) if chosen else None,
+    )
+
+
+def _as_range_time(client: MetaClient, time: str, by_transition: bool) -> str:
+    """The time as ranges count it: that of the commit whose requested time it is exactly, else the time itself."""
+    timeline = client.timeline
+    if timeline.layout == 1 and not by_transition:
+        return time
+    writes: list[Instant] = list(timeline.write_instants())
+    first = min((instant.requested for instant in writes), default=None)
+    if first is None or (time < first and len(time) >= len(first)):
+        writes += [i for i in timeline.archived().instants if i.is_completed and i.is_write]
+    times = {instant.requested: range_time(client, instant, by_transition) for instant in writes}
+    return time if time in times.values() else times.get(time, time)
+
+
+def _blocked(table: TableInputs, commits: CommitRange) -> list[Instant]:
+    """Commits of the range that must wait: behind a pending compaction, or behind a hole if the job says so.
+
+    From version 8 on holes do no harm, completion times being in order: only a policy that the job names counts.
+    """
+    client, options = table.client, table.options
+    blocked: list[Instant] = []
+    pending = [i.requested for i in client.timeline.pending({"compaction"})] if options.stop_at_compaction else []
+    if pending:
+        blocked += [instant for instant in commits.instants if instant.requested > min(pending)]
+    if client.timeline.layout >= 2 and options.holes_policy is not None:
+        writes = list(client.timeline.write_instants())
+        passed = set(without_hollow(client, writes, HollowCommitPolicy(options.holes_policy)))
+        blocked += [instant for instant in writes if instant not in passed]
+    return blocked
+
+
+def _before_blocked(
+    client: MetaClient, chosen: list[Instant], blocked: list[Instant], by_transition: bool
+) -> list[Instant]:
+    """The chosen commits without blocked ones and what counts as later than one of them: a consumer that goes on from
+    the last commit it got would never see the blocked ones otherwise."""
+    if not blocked:
+        return chosen
+    first = min(range_time(client, instant, by_transition) for instant in blocked)
+    return [instant for instant in chosen if range_time(client, instant, by_transition) < first]

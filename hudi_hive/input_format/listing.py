@@ -1,0 +1,134 @@
+"""Listing what a job's paths name: partitions of a table below its input paths, and plain folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import InvalidOptionError
+from hudi_hive.input_format.job_conf import INPUT_RECURSIVE
+from hudi_hive.plan.classify import InputPath
+from hudi_hive.plan.hadoop_paths import Stores, is_hidden
+from hudi_hive.storage import Storage
+from hudi_hive.table import MetaClient
+
+PARTITION_METAFILES = tuple(".hoodie_partition_metadata" + suffix for suffix in ("", ".parquet", ".orc"))
+
+LISTED_SCHEMA = pa.schema(
+    [("partition", pa.string()), ("name", pa.string()), ("size", pa.int64()), ("mtime_ms", pa.int64())]
+)
+"""Files of partitions: the columns of a file-system view's listing, and when each was last changed."""
+
+PLAIN_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("mtime_ms", pa.int64())])
+"""Plain files: path as the caller writes paths, bytes, milliseconds since the epoch."""
+
+# Listing is waiting: many at once for a store behind a network, few for a local disk.
+_LOCAL_LISTERS, _REMOTE_LISTERS = 4, 16
+
+
+def list_partitions(client: MetaClient, roots: Sequence[str]) -> pa.Table:
+    """Files of all partitions at or below some folders of a table, each folder listed once.
+
+    A folder is a partition when it holds a partition metafile (table format, section 1.2); others are gone down into,
+    but for tables nested in this one's folders.
+
+    Args:
+        client: the table.
+        roots: folders relative to the base path, none below another.
+
+    Returns:
+        A table of :data:`LISTED_SCHEMA`.
+    """
+    storage = client.storage
+    if not client.config.is_partitioned:
+        listing = storage.list("", missing_ok=True) if "" in roots else None
+        return LISTED_SCHEMA.empty_table() if listing is None else _files("", listing)
+    tables: list[pa.Table] = []
+    level = list(roots)
+    while level:
+        listings = _concurrently(storage, lambda path: storage.list(path, missing_ok=True), level)
+        following: list[str] = []
+        for path, listing in zip(level, listings, strict=True):
+            files = _files(path, listing)
+            if path and pc.any(pc.is_in(files.column("name"), value_set=pa.array(PARTITION_METAFILES))).as_py():
+                tables.append(files)
+                continue
+            folders: list[str] = listing.filter(listing.column("is_dir")).column("path").to_pylist()
+            if path and f"{path}/.hoodie" in folders:
+                continue
+            following += [folder for folder in folders if not folder.rpartition("/")[2].startswith(".hoodie")]
+        level = following
+    return pa.concat_tables(tables) if tables else LISTED_SCHEMA.empty_table()
+
+
+def _files(partition: str, listing: pa.Table) -> pa.Table:
+    files = listing.filter(pc.invert(listing.column("is_dir")))
+    names = files.column("path")
+    if partition:
+        names = pc.utf8_slice_codeunits(names, len(partition) + 1)
+    partitions = pa.repeat(pa.scalar(partition, pa.string()), files.num_rows)
+    return pa.table([partitions, names, files.column("size"), files.column("mtime_ms")], schema=LISTED_SCHEMA)
+
+
+def _concurrently(storage: Storage, function: Callable[[str], pa.Table], paths: Sequence[str]) -> list[pa.Table]:
+    workers = min(len(paths), _LOCAL_LISTERS if storage.is_local else _REMOTE_LISTERS)
+    if workers <= 1:
+        return [function(path) for path in paths]
+    with ThreadPoolExecutor(workers, thread_name_prefix="hudi-list") as pool:
+        return list(pool.map(function, paths))
+
+
+def list_plain(paths: Sequence[InputPath], stores: Stores, recursive: bool) -> pa.Table:
+    """Files that plain input paths name: single files, and the files of folders without hidden ones.
+
+    Args:
+        paths: the paths.
+        stores: the job's file systems.
+        recursive: go down into sub-folders.
+
+    Returns:
+        A table of :data:`PLAIN_SCHEMA`, by input path, then by name.
+
+    Raises:
+        InvalidOptionError: a folder has sub-folders and ``recursive`` is false (Hadoop fails on them, too), or one of
+            them is a Hudi table, whose old file versions a plain listing would read.
+    """
+    rows: dict[tuple[str, str], tuple[str, int, int | None]] = {}
+    for path in paths:
+        if path.is_file:
+            rows.setdefault((path.path.store, path.path.key), (str(path), path.size, path.mtime_ms))
+            continue
+        storage = stores.of(path.path)
+        level = [path.path.key]
+        while level:
+            following: list[str] = []
+            for folder, listing in zip(level, _concurrently(storage, storage.list, level), strict=True):
+                columns = (listing.column(name).to_pylist() for name in ("path", "size", "mtime_ms", "is_dir"))
+                for key, size, mtime_ms, is_dir in sorted(zip(*columns, strict=True)):
+                    name = key.rpartition("/")[2]
+                    if is_dir and name == ".hoodie":
+                        raise InvalidOptionError(
+                            "a Hudi table lies below a plain input folder",
+                            path=str(path.path.at(folder)),
+                            remedy="give the table's path as an input path of its own",
+                        )
+                    if is_hidden(name):
+                        continue
+                    if not is_dir:
+                        text = str(path.path.at(key))
+                        rows.setdefault((path.path.store, key), (text, size, mtime_ms))
+                    elif recursive:
+                        following.append(key)
+                    else:
+                        raise InvalidOptionError(
+                            "a plain input folder has sub-folders",
+                            path=str(path.path.at(key)),
+                            remedy=f"set {INPUT_RECURSIVE}=true to read them too",
+                        )
+            level = following
+    columns_out = list(zip(*rows.values(), strict=True)) or [(), (), ()]
+    arrays = [pa.array(column, kind) for column, kind in zip(columns_out, PLAIN_SCHEMA.types, strict=True)]
+    return pa.table(arrays, schema=PLAIN_SCHEMA)

@@ -1,0 +1,121 @@
+"""Hive's face of the planner: ``HoodieParquetInputFormat`` for copy-on-write tables and read-optimised views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_hive.input_format.job_conf import JobConf
+from hudi_hive.input_format.plan import FileStatus, InputPlan, plan_inputs
+from hudi_hive.input_format.splits import FileSplit, cut, file_splits
+from hudi_hive.metrics import IoCounters
+from hudi_hive.plan.classify import PathGroups, classify
+from hudi_hive.plan.hadoop_paths import Stores
+
+
+class HoodieParquetInputFormat:
+    """Lists, splits and reads what a Hive job names: newest base files of Hudi tables, and plain files as they are.
+
+    One object sees one moment: tables are opened once, and :meth:`list_status`, :meth:`get_splits` and
+    :meth:`get_record_reader` speak of the same files. Make a new object to see newer commits. The conf is never
+    changed; the rewritten input paths are in :attr:`plan`.
+
+    Args:
+        conf: the job: input paths, ``hoodie.<table>.consume.*`` and the other keys that docs/input-format.md lists.
+        storage_options: keys, region, endpoint … of file systems that are not local.
+        counters: where all I/O is counted.
+
+    Raises:
+        InvalidOptionError: from the methods: a key that is wrong, missing or names no table.
+    """
+
+    def __init__(
+        self,
+        conf: Mapping[str, Any],
+        *,
+        storage_options: Mapping[str, Any] | None = None,
+        counters: IoCounters | None = None,
+    ) -> None:
+        self.conf = conf if isinstance(conf, JobConf) else JobConf(conf)
+        self._stores = Stores(storage_options, counters)
+
+    @property
+    def counters(self) -> IoCounters:
+        """Counts of all storage calls of this object."""
+        return self._stores.counters
+
+    @cached_property
+    def groups(self) -> PathGroups:
+        """The job's paths in RFC-04's three groups; nothing is listed but for globs."""
+        return classify(self.conf.input_paths, self.conf, stores=self._stores)
+
+    @cached_property
+    def plan(self) -> InputPlan:
+        """What the job reads."""
+        return plan_inputs(self.groups, self.conf, self._stores)
+
+    def classify(self) -> PathGroups:
+        """The job's paths in three groups: incremental tables, snapshot tables, plain paths.
+
+        Raises:
+            PathNotFoundError: an input path does not exist, or a glob matches nothing.
+            InvalidOptionError: a key with a bad value, or one that names no table among the paths.
+            TableError: a table's properties are missing or not understood.
+        """
+        return self.groups
+
+    def list_status_table(self) -> pa.Table:
+        """All files to read, a row each (:data:`~hudi_hive.input_format.plan.STATUS_SCHEMA`).
+
+        Raises:
+            IncrementalRangeError, HollowCommitError: a range that cannot be answered in full.
+            TimeTravelError, InstantNotFoundError: a past that cannot be shown.
+            UnsupportedTableError: a bootstrapped table; an incremental read of a table without meta columns.
+        """
+        return self.plan.statuses
+
+    def list_status(self) -> list[FileStatus]:
+        """All files to read, as objects; errors as in :meth:`list_status_table`."""
+        return list(self.plan.file_statuses())
+
+    def splits_table(self, number: int = 1) -> pa.Table:
+        """All splits: columns ``file`` (row of :meth:`list_status_table`), ``start``, ``length``.
+
+        Args:
+            number: how many splits the engine would like.
+        """
+        return cut(self.plan.statuses, self.conf, number)
+
+    def get_splits(self, number: int = 1) -> list[FileSplit]:
+        """All splits, as objects: byte ranges of files, cut by Hadoop's size rule.
+
+        Args:
+            number: how many splits the engine would like.
+
+        Raises:
+            InvalidOptionError: a negative number, or a size key that is none; and what listing raises.
+        """
+        return file_splits(self.plan.statuses, self.splits_table(number))
+
+    def get_record_reader(self, split: FileSplit) -> Iterator[pa.RecordBatch]:
+        """Rows of one split.
+
+        The columns are those of ``hive.io.file.readcolumn.names`` (or ``.ids`` by ``columns``) and the job's
+        ``partition_columns``, all columns of the table without them. Rows of an incremental split are those that the
+        commits of the range wrote, unless ``hoodie.<table>.consume.filter.rows`` is false: Hive itself hands out whole
+        files.
+
+        Args:
+            split: one of :meth:`get_splits` of this object or of one with the same conf.
+
+        Raises:
+            FileVanishedError: the file was cleaned since.
+            CorruptFileError, SchemaError: the file is broken or does not fit the table.
+            UnknownColumnError: a column of the projection does not exist.
+        """
+        from hudi_hive.input_format.record_reader import read_split
+
+        return read_split(self.plan, self.conf, self._stores, split)

@@ -1,0 +1,222 @@
+"""What a job reads: the file statuses of all its tables and plain folders, and the input paths rewritten to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.input_format.incremental import IncrementalFiles, incremental_files
+from hudi_hive.input_format.job_conf import INPUT_RECURSIVE, JobConf
+from hudi_hive.input_format.listing import list_plain
+from hudi_hive.input_format.snapshot import snapshot_files
+from hudi_hive.plan.classify import PathGroups, TableInputs
+from hudi_hive.plan.hadoop_paths import Stores
+
+INCREMENTAL, SNAPSHOT, PLAIN = "incremental", "snapshot", "plain"
+
+STATUS_SCHEMA = pa.schema(
+    [
+        ("path", pa.string()),
+        ("length", pa.int64()),
+        ("mtime_ms", pa.int64()),
+        ("group", pa.string()),
+        ("table", pa.string()),
+        ("base_path", pa.string()),
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("instant", pa.string()),
+        ("splittable", pa.bool_()),
+    ]
+)
+"""A row per file: path as the caller writes paths, bytes, milliseconds since the epoch (null if no folder was listed),
+``incremental``, ``snapshot`` or ``plain``, and, but for plain files, its table's name and base path, partition path,
+file id and the requested time of the commit that wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileStatus:
+    """One row of :data:`STATUS_SCHEMA` as an object."""
+
+    path: str
+    length: int
+    mtime_ms: int | None
+    group: str
+    table: str | None
+    base_path: str | None
+    partition: str | None
+    file_id: str | None
+    instant: str | None
+    splittable: bool
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """What is read of one table.
+
+    Attributes:
+        inputs: the table and its input paths.
+        group: ``incremental`` or ``snapshot``.
+        statuses: its files, :data:`STATUS_SCHEMA`.
+        as_of: the instant of a snapshot of the past, or None.
+        incremental: the range, for the incremental group.
+        input_paths: for the incremental group the affected partitions below the input paths; else as they were.
+    """
+
+    inputs: TableInputs
+    group: str
+    statuses: pa.Table = field(repr=False)
+    as_of: str | None
+    incremental: IncrementalFiles | None = field(repr=False)
+    input_paths: tuple[str, ...]
+
+    @property
+    def commit_times(self) -> pa.Array | None:
+        """Keep only rows with one of these commit times; None keeps all."""
+        if self.incremental is None or not self.inputs.options.filter_rows:
+            return None
+        return self.incremental.commit_times
+
+
+@dataclass(frozen=True)
+class InputPlan:
+    """What a job reads.
+
+    Attributes:
+        groups: its classified paths.
+        statuses: all files, :data:`STATUS_SCHEMA`, in Hive's order: incremental tables, plain files, snapshot tables.
+        input_paths: the rewritten input paths, in the same order; the job's conf is left alone.
+        tables: base path -> what is read of the table.
+        counters: storage calls that planning cost, by name.
+    """
+
+    groups: PathGroups = field(repr=False)
+    statuses: pa.Table = field(repr=False)
+    input_paths: tuple[str, ...]
+    tables: Mapping[str, TablePlan] = field(repr=False)
+    counters: Mapping[str, int]
+
+    def file_statuses(self) -> Iterator[FileStatus]:
+        """The files one by one."""
+        columns = [self.statuses.column(name).to_pylist() for name in STATUS_SCHEMA.names]
+        for values in zip(*columns, strict=True):
+            yield FileStatus(*values)
+
+
+def plan_inputs(groups: PathGroups, conf: JobConf, stores: Stores) -> InputPlan:
+    """List what a job's classified paths come to.
+
+    Raises:
+        QueryError, TableError, TimelineError, StorageError: as the modules of the three groups say.
+    """
+    with stores.counters.measure() as cost:
+        tables: dict[str, TablePlan] = {}
+        for base, inputs in groups.incremental.items():
+            tables[base] = _plan_incremental(inputs)
+        plain = list_plain(groups.plain, stores, conf.get_bool(INPUT_RECURSIVE, False)) if groups.plain else None
+        for base, inputs in groups.snapshot.items():
+            tables[base] = _plan_snapshot(inputs)
+    incremental = [plan for plan in tables.values() if plan.group == INCREMENTAL]
+    snapshot = [plan for plan in tables.values() if plan.group == SNAPSHOT]
+    parts = [plan.statuses for plan in incremental]
+    parts += [_plain_statuses(plain)] if plain is not None else []
+    parts += [plan.statuses for plan in snapshot]
+    paths = [path for plan in incremental for path in plan.input_paths]
+    paths += groups.non_hudi
+    paths += [path for plan in snapshot for path in plan.input_paths]
+    return InputPlan(
+        groups=groups,
+        statuses=pa.concat_tables([STATUS_SCHEMA.empty_table(), *parts]).combine_chunks(),
+        input_paths=tuple(paths),
+        tables=tables,
+        counters=dict(cost),
+    )
+
+
+def _plan_incremental(inputs: TableInputs) -> TablePlan:
+    _refuse_bootstrap(inputs)
+    found = incremental_files(inputs)
+    return TablePlan(
+        inputs=inputs,
+        group=INCREMENTAL,
+        statuses=_statuses(inputs, found.files, INCREMENTAL),
+        as_of=None,
+        incremental=found,
+        input_paths=_rewritten(inputs, found),
+    )
+
+
+def _rewritten(inputs: TableInputs, found: IncrementalFiles) -> tuple[str, ...]:
+    """The affected partitions; single files that were asked for stay single files."""
+    coverage = inputs.coverage
+    paths: list[str] = []
+    for partition in found.partitions:
+        if coverage.wholly(partition):
+            paths.append(str(inputs.base.child(partition)))
+        else:
+            paths += [str(path) for path in inputs.paths if path.is_file and path.folder == partition]
+    return tuple(paths)
+
+
+def _plan_snapshot(inputs: TableInputs) -> TablePlan:
+    _refuse_bootstrap(inputs)
+    files, as_of = snapshot_files(inputs)
+    return TablePlan(
+        inputs=inputs,
+        group=SNAPSHOT,
+        statuses=_statuses(inputs, files, SNAPSHOT),
+        as_of=as_of,
+        incremental=None,
+        input_paths=tuple(str(path) for path in inputs.paths),
+    )
+
+
+def _refuse_bootstrap(inputs: TableInputs) -> None:
+    if inputs.client.config.bootstrap_base_path is not None:
+        raise UnsupportedTableError(
+            "bootstrapped tables are not supported", path=str(inputs.base), remedy="rewrite the table with Hudi"
+        )
+
+
+def _statuses(inputs: TableInputs, files: pa.Table, group: str) -> pa.Table:
+    rows = files.num_rows
+    base = str(inputs.base)
+    prefix = pa.scalar(base.rstrip("/"), pa.string())
+    relative = pc.if_else(
+        pc.equal(files.column("partition"), ""),
+        files.column("name"),
+        pc.binary_join_element_wise(files.column("partition"), files.column("name"), "/"),
+    )
+    return pa.table(
+        [
+            pc.binary_join_element_wise(prefix, relative, "/"),
+            files.column("size"),
+            files.column("mtime_ms"),
+            pa.repeat(pa.scalar(group, pa.string()), rows),
+            pa.repeat(pa.scalar(inputs.name, pa.string()), rows),
+            pa.repeat(pa.scalar(base, pa.string()), rows),
+            files.column("partition"),
+            files.column("file_id"),
+            files.column("instant"),
+            pa.repeat(pa.scalar(True), rows),
+        ],
+        schema=STATUS_SCHEMA,
+    )
+
+
+def _plain_statuses(files: pa.Table) -> pa.Table:
+    nothing = pa.nulls(files.num_rows, pa.string())
+    return pa.table(
+        [
+            files.column("path"),
+            files.column("size"),
+            files.column("mtime_ms"),
+            pa.repeat(pa.scalar(PLAIN, pa.string()), files.num_rows),
+            *[nothing] * 5,
+            pa.repeat(pa.scalar(True), files.num_rows),
+        ],
+        schema=STATUS_SCHEMA,
+    )

@@ -1,0 +1,127 @@
+"""Latest base files of a table below its input paths, now or at an instant of the past."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import InstantNotFoundError
+from hudi_hive.input_format.listing import list_partitions
+from hudi_hive.plan.classify import TableInputs
+from hudi_hive.plan.snapshot import check_time_travel
+from hudi_hive.table import MetaClient
+from hudi_hive.table.file_system_view import BASE_FILE_SCHEMA, FileSystemView
+from hudi_hive.timeline import Instant, Timeline, normalise_instant
+
+FOUND_SCHEMA = BASE_FILE_SCHEMA.append(pa.field("mtime_ms", pa.int64()))
+"""Base files of a table: partition, file id, instant, name, bytes, time of last change (null when not listed)."""
+
+
+def snapshot_files(table: TableInputs) -> tuple[pa.Table, str | None]:
+    """Newest base file of each file group below the input paths, and the instant that was asked for.
+
+    One listing per folder at or below the input paths; other folders of the table are not looked at.
+
+    Raises:
+        InstantNotFoundError: ``consume.commit`` is no instant of the active timeline.
+        TimeTravelError: the time lies behind the cleaner, before the first commit or after a pending commit.
+    """
+    client, options = table.client, table.options
+    timeline = client.timeline  # read before any listing: see FileSystemView
+    as_of = query_instant(table)
+    if not timeline.write_instants() and not options.pending_commits:
+        return FOUND_SCHEMA.empty_table(), as_of
+    return base_files(table, as_of), as_of
+
+
+def base_files(table: TableInputs, as_of: str | None) -> pa.Table:
+    """Newest visible base files at or before an instant, as :data:`FOUND_SCHEMA`."""
+    client = table.client
+    seen_by = _WithPending(client) if table.options.pending_commits else client.timeline
+    coverage = table.coverage
+    listed = list_partitions(client, coverage.roots)
+    files = FileSystemView(listed, seen_by).latest_base_files(as_of)
+    files = files.filter(coverage.mask(files.column("partition"), files.column("name")))
+    where = pc.index_in(_keys(files), value_set=_keys(listed))
+    return files.append_column(FOUND_SCHEMA.field("mtime_ms"), listed.column("mtime_ms").take(where))
+
+
+def _keys(files: pa.Table) -> pa.Array:
+    keys = pc.binary_join_element_wise(files.column("partition"), files.column("name"), "/")
+    return pa.concat_arrays(keys.chunks) if keys.num_chunks else pa.array([], pa.string())
+
+
+def query_instant(table: TableInputs) -> str | None:
+    """The instant that a snapshot is asked for; None for now.
+
+    ``consume.commit`` must be an instant of the commits timeline, as in Hudi; ``consume.snapshot.time`` may be any
+    moment that the table can still show.
+
+    Raises:
+        InstantNotFoundError, TimeTravelError: see :func:`snapshot_files`.
+    """
+    client, options = table.client, table.options
+    if options.commit is not None:
+        _check_on_timeline(client, options.commit, options.pending_commits)
+        if not options.pending_commits:
+            check_time_travel(client, options.commit)
+        return options.commit
+    if options.snapshot_time is not None:
+        moment = normalise_instant(options.snapshot_time, client.config.timezone)
+        if not options.pending_commits:
+            check_time_travel(client, moment)
+        return moment
+    return None
+
+
+def _check_on_timeline(client: MetaClient, commit: str, with_pending: bool) -> None:
+    known = [
+        instant.requested
+        for instant in client.timeline.instants
+        if instant.is_write and (instant.is_completed or instant.action == "compaction" or with_pending)
+    ]
+    if commit in known:
+        return
+    earlier = max((time for time in known if time < commit), default=None)
+    raise InstantNotFoundError(
+        f"hoodie.{client.config.name}.consume.commit is no instant of the active timeline",
+        path=client.base_path,
+        instant=commit,
+        remedy=(f"the commit before it is {earlier}; " if earlier else "")
+        + f"hoodie.{client.config.name}.consume.snapshot.time takes any time",
+    )
+
+
+class _WithPending:
+    """A table's timeline with inflight commits visible, as ``consume.pending.commits`` asks.
+
+    Output of pending compactions and clusterings stays hidden: it holds no row that is not elsewhere, too.
+    """
+
+    def __init__(self, client: MetaClient) -> None:
+        self._timeline: Timeline = client.timeline
+        clustering = set(self._timeline.pending_clustering().column("instant").to_pylist())
+        self._pending = pa.array(
+            [i.requested for i in self._timeline.instants if _announces_rows(i) and i.requested not in clustering],
+            pa.string(),
+        )
+
+    @property
+    def layout(self) -> int:
+        return self._timeline.layout
+
+    def committed_mask(self, instants: pa.Array) -> pa.BooleanArray:
+        return pc.or_(self._timeline.committed_mask(instants), pc.is_in(instants, value_set=self._pending))
+
+    def completion_times(self, instants: pa.Array) -> pa.Array:
+        return self._timeline.completion_times(instants)
+
+    def replaced_file_groups(self) -> pa.Table:
+        return self._timeline.replaced_file_groups()
+
+    def pending_compactions(self) -> pa.Table:
+        return self._timeline.pending_compactions()
+
+
+def _announces_rows(instant: Instant) -> bool:
+    return not instant.is_completed and instant.action in ("commit", "deltacommit", "replacecommit")

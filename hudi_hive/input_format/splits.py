@@ -1,0 +1,116 @@
+"""Cutting files into splits by Hadoop's size rule, all files at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudi_hive.errors import InvalidOptionError
+from hudi_hive.input_format.job_conf import SPLIT_MIN_SIZE, JobConf
+
+_SLOP = 1.1
+"""A file is cut only while more than so many split sizes are left, so that no tiny last split comes out."""
+
+# Hadoop's own block sizes: 32 MB for the local file system and s3a, 128 MB for HDFS and the rest, 64 MB for gs.
+_BLOCK_SIZES = {
+    "": ("fs.local.block.size", 32 << 20),
+    "file": ("fs.local.block.size", 32 << 20),
+    "s3": ("fs.s3a.block.size", 32 << 20),
+    "s3a": ("fs.s3a.block.size", 32 << 20),
+    "s3n": ("fs.s3a.block.size", 32 << 20),
+    "gs": ("fs.gs.block.size", 64 << 20),
+    "abfs": ("fs.azure.block.size", 256 << 20),
+    "abfss": ("fs.azure.block.size", 256 << 20),
+}
+_DEFAULT_BLOCK_SIZE = ("dfs.blocksize", 128 << 20)
+
+
+@dataclass(frozen=True, slots=True)
+class FileSplit:
+    """A byte range of one file, as a task gets it.
+
+    Attributes:
+        path: the file, as the caller writes paths.
+        start, length: bytes.
+        file_length: bytes of the whole file.
+        group: ``incremental``, ``snapshot`` or ``plain``.
+        base_path: the file's table; None for a plain file.
+        partition: the file's partition path; None for a plain file.
+    """
+
+    path: str
+    start: int
+    length: int
+    file_length: int
+    group: str
+    base_path: str | None
+    partition: str | None
+
+
+def block_size(conf: JobConf, path: str) -> int:
+    """Bytes of a block of the file system that a path is in."""
+    scheme = path.partition(":")[0].lower() if ":" in path and not path.startswith("/") else ""
+    key, default = _BLOCK_SIZES.get(scheme, _DEFAULT_BLOCK_SIZE)
+    size = conf.get_bytes(key, default)
+    if size <= 0:
+        raise InvalidOptionError(f"{key} must be greater than 0")
+    return size
+
+
+def cut(statuses: pa.Table, conf: JobConf, number: int) -> pa.Table:
+    """Splits of files: columns ``file`` (row of ``statuses``), ``start``, ``length``, in the order of the files.
+
+    The goal is the sum of all lengths over ``number``; a split has max(minimum, min(goal, block size)) bytes and the
+    last of a file up to 1.1 times as many. An empty file gives one empty split.
+
+    Args:
+        statuses: columns ``path``, ``length``, ``splittable``.
+        conf: minimum split size and block sizes.
+        number: the number of splits that the engine would like.
+
+    Raises:
+        InvalidOptionError: ``number`` is negative or a size is none.
+    """
+    if number < 0:
+        raise InvalidOptionError(f"the number of splits must not be negative, not {number}")
+    lengths: npt.NDArray[np.int64] = statuses.column("length").to_numpy().astype(np.int64)
+    splittable = statuses.column("splittable").to_numpy(zero_copy_only=False).astype(bool)
+    goal = int(lengths.sum()) // max(number, 1)
+    minimum = max(conf.get_bytes(SPLIT_MIN_SIZE, 1), 1)
+    blocks = _block_sizes(statuses, conf)
+    sizes = np.maximum(minimum, np.minimum(goal, blocks))
+    sizes = np.where(splittable, np.maximum(sizes, 1), np.maximum(lengths, 1))
+    # Pieces of full size: the least k with length - k * size <= 1.1 * size; the rest is one more piece if not empty.
+    full = np.maximum(np.ceil((lengths - _SLOP * sizes) / sizes), 0).astype(np.int64)
+    # Floating point is settled by the rule itself, once up and once down.
+    full += (lengths - full * sizes) / sizes > _SLOP
+    full -= (full > 0) & ~((lengths - (full - 1) * sizes) / sizes > _SLOP)
+    rest = lengths - full * sizes
+    pieces = full + np.where((rest > 0) | (lengths == 0), 1, 0)
+    file = np.repeat(np.arange(len(lengths)), pieces)
+    within = np.arange(len(file)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    start = within * sizes[file]
+    length = np.where(within < full[file], sizes[file], rest[file])
+    return pa.table({"file": pa.array(file, pa.int64()), "start": start, "length": length})
+
+
+def _block_sizes(statuses: pa.Table, conf: JobConf) -> npt.NDArray[np.int64]:
+    column = statuses.column("path").combine_chunks()
+    schemes = [path.partition("/")[0] for path in column.to_pylist()]
+    known = {scheme: block_size(conf, scheme + "/") for scheme in set(schemes)}
+    return np.array([known[scheme] for scheme in schemes], dtype=np.int64)
+
+
+def file_splits(statuses: pa.Table, pieces: pa.Table) -> list[FileSplit]:
+    """The splits as objects, for engines that want them one by one."""
+    columns = ["path", "length", "group", "base_path", "partition"]
+    rows = statuses.select(columns).take(pieces.column("file"))
+    values = [rows.column(name).to_pylist() for name in columns]
+    starts, lengths = pieces.column("start").to_pylist(), pieces.column("length").to_pylist()
+    return [
+        FileSplit(path, start, length, file_length, group, base, partition)
+        for path, file_length, group, base, partition, start, length in zip(*values, starts, lengths, strict=True)
+    ]

@@ -1,0 +1,269 @@
+"""Which table each input path of a job belongs to, and how it is read: incrementally, as a snapshot, or as plain files.
+
+RFC-04: a job may name folders of several tables and folders that are no table at all. Each table's meta client is made
+once, here, and travels with its paths; later steps read no properties again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs as pafs
+
+from hudi_hive.errors import InvalidOptionError
+from hudi_hive.metrics import IoCounters
+from hudi_hive.plan.consume import ConsumeOptions, incremental_names, qualified_name, time_travel_names
+from hudi_hive.plan.hadoop_paths import Found, HadoopPath, Stores, expand, stat_many
+from hudi_hive.table import MetaClient
+
+_HOODIE = ".hoodie"
+
+
+@dataclass(frozen=True, slots=True)
+class InputPath:
+    """One existing path of a job, after globs are expanded.
+
+    Attributes:
+        path: the path as the caller writes paths.
+        relative: what of it is below its table's base path (``""`` is the base path); of a plain path all of it.
+        is_file: whether it is a single file.
+        size, mtime_ms: of a single file: bytes, milliseconds since the epoch.
+    """
+
+    path: HadoopPath
+    relative: str
+    is_file: bool
+    size: int = 0
+    mtime_ms: int | None = None
+
+    @property
+    def folder(self) -> str:
+        """The relative folder: the path's own, or the one that holds the file."""
+        return self.relative.rpartition("/")[0] if self.is_file else self.relative
+
+    @property
+    def name(self) -> str | None:
+        """The file's name; None for a folder."""
+        return self.relative.rpartition("/")[2] if self.is_file else None
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+class Coverage:
+    """What of a table its input paths ask for, by whole path segments: ``p=1`` is not ``p=11``."""
+
+    def __init__(self, paths: Iterable[InputPath]) -> None:
+        paths = list(paths)
+        self._folders = {path.relative for path in paths if not path.is_file}
+        self._files = {path.relative for path in paths if path.is_file and not self.wholly(path.folder)}
+        self._partly = {path.folder for path in paths if path.relative in self._files}
+
+    def wholly(self, partition: str) -> bool:
+        """Whether a partition is an input path or lies below one."""
+        return partition in self._folders or any(above in self._folders for above in _ancestors(partition))
+
+    def covers(self, partition: str) -> bool:
+        """Whether files of a partition are asked for: all of them, or some by name."""
+        return partition in self._partly or self.wholly(partition)
+
+    @property
+    def roots(self) -> list[str]:
+        """The folders to look into, none below another, sorted."""
+        folders = self._folders | self._partly
+        return sorted(folder for folder in folders if not any(above in folders for above in _ancestors(folder)))
+
+    def mask(self, partitions: pa.ChunkedArray, names: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Per file (partition and name) whether it is asked for."""
+        wholly = [partition for partition in pc.unique(partitions).to_pylist() if self.wholly(partition)]
+        mask = pc.is_in(partitions, value_set=pa.array(wholly, pa.string()))
+        if self._files:
+            paths = pc.utf8_ltrim(pc.binary_join_element_wise(partitions, names, "/"), "/")
+            mask = pc.or_(mask, pc.is_in(paths, value_set=pa.array(sorted(self._files), pa.string())))
+        return mask
+
+
+@dataclass(frozen=True, slots=True)
+class TableInputs:
+    """The input paths of one table.
+
+    Attributes:
+        base: the base path as the caller writes paths.
+        client: the table's meta client.
+        options: what the job's keys ask of the table.
+        paths: its input paths, in the job's order.
+    """
+
+    base: HadoopPath
+    client: MetaClient = field(compare=False)
+    options: ConsumeOptions
+    paths: tuple[InputPath, ...]
+
+    @property
+    def coverage(self) -> Coverage:
+        """What of the table the paths ask for."""
+        return Coverage(self.paths)
+
+    @property
+    def name(self) -> str:
+        """The table's name; two tables of a job may share one."""
+        return self.client.config.name
+
+
+@dataclass(frozen=True, slots=True)
+class PathGroups:
+    """The three groups of a job's paths.
+
+    Attributes:
+        incremental: base path -> inputs, in the order in which the job's keys name the tables.
+        snapshot: base path -> inputs, in the order of the input paths.
+        plain: the paths that belong to no Hudi table.
+    """
+
+    incremental: Mapping[str, TableInputs]
+    snapshot: Mapping[str, TableInputs]
+    plain: tuple[InputPath, ...]
+
+    @property
+    def non_hudi(self) -> tuple[str, ...]:
+        """The paths that belong to no Hudi table, as text."""
+        return tuple(str(path) for path in self.plain)
+
+    @property
+    def tables(self) -> Iterator[TableInputs]:
+        """All tables, incremental ones first."""
+        yield from self.incremental.values()
+        yield from self.snapshot.values()
+
+
+def classify(
+    paths: Iterable[str],
+    conf: Mapping[str, str],
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    counters: IoCounters | None = None,
+    stores: Stores | None = None,
+) -> PathGroups:
+    """Put the input paths of a job into the three groups of RFC-04.
+
+    A path belongs to the nearest folder above it (or itself) that holds ``.hoodie``: the longest base path wins, by
+    whole path segments, so that tables may lie in each other's folders. Nothing is listed but what globs need; each
+    folder on the way up is asked for once.
+
+    Args:
+        paths: folders, single files and globs; local or URIs.
+        conf: the job's keys; ``hoodie.<table>.consume.*`` are looked at.
+        storage_options: as for :class:`~hudi_hive.storage.Storage`.
+        counters: where all I/O is counted, that of the tables too.
+        stores: open file systems to use in place of new ones.
+
+    Raises:
+        PathNotFoundError: a path does not exist, or a glob matches nothing.
+        InvalidOptionError: a key with a bad value, or one that names no table among the paths.
+        TableError: a ``.hoodie`` folder without usable properties.
+    """
+    stores = stores if stores is not None else Stores(storage_options, counters)
+    names = incremental_names(conf)
+    found = expand(paths, stores)
+    bases = _find_bases(found, stores)
+    by_table: dict[tuple[str, str], list[InputPath]] = {}
+    spelled: dict[tuple[str, str], HadoopPath] = {}
+    plain: list[InputPath] = []
+    for item, base in zip(found, bases, strict=True):
+        if base is None:
+            if not item.hidden:
+                plain.append(InputPath(item.path, item.path.key, not item.is_dir, item.size, item.mtime_ms))
+            continue
+        relative = item.path.key[len(base) :].strip("/")
+        if relative.split("/")[0] == _HOODIE:
+            raise InvalidOptionError(
+                "input path lies in the metadata folder of a table", path=str(item.path), remedy="give the table's path"
+            )
+        key = (item.path.store, base)
+        spelled.setdefault(key, item.path.at(base))
+        by_table.setdefault(key, []).append(InputPath(item.path, relative, not item.is_dir, item.size, item.mtime_ms))
+    tables: list[TableInputs] = []
+    for key, inputs in by_table.items():
+        base_path = spelled[key]
+        client = MetaClient.load(str(base_path), storage=stores.of(base_path).child(base_path.key))
+        options = ConsumeOptions.parse(conf, client.config)
+        tables.append(TableInputs(base_path, client, options, tuple(inputs)))
+    _check_names(conf, names, tables)
+    return PathGroups(
+        incremental={
+            str(table.base): table
+            for name in names
+            for table in tables
+            if table.options.incremental and qualified_name(conf, table.client.config) == name
+        },
+        snapshot={str(table.base): table for table in tables if not table.options.incremental},
+        plain=tuple(plain),
+    )
+
+
+def _find_bases(found: list[Found], stores: Stores) -> list[str | None]:
+    """The key of each path's table: the nearest folder with ``.hoodie`` in it, or None.
+
+    Goes up level by level with all paths at once, so that a remote store sees one batch per level and no folder twice.
+    """
+    holds: dict[tuple[str, str], bool] = {}
+    current = [item.path.key if item.is_dir else _parent(item.path.key) for item in found]
+    bases: list[str | None] = [None] * len(found)
+    open_indexes = list(range(len(found)))
+    while open_indexes:
+        wanted: dict[str, dict[str, HadoopPath]] = {}
+        for index in open_indexes:
+            path, key = found[index].path, current[index]
+            if key is not None and (path.store, key) not in holds:
+                wanted.setdefault(path.store, {})[key] = path
+        for store, folders in wanted.items():
+            storage = stores.of(next(iter(folders.values())))
+            infos = stat_many(storage, [f"{key}/{_HOODIE}".lstrip("/") for key in folders])
+            for key, info in zip(folders, infos, strict=True):
+                holds[store, key] = info.type == pafs.FileType.Directory
+        following: list[int] = []
+        for index in open_indexes:
+            key = current[index]
+            if key is None:
+                continue
+            if holds[found[index].path.store, key]:
+                bases[index] = key
+                continue
+            current[index] = _parent(key)
+            following.append(index)
+        open_indexes = following
+    return bases
+
+
+def _ancestors(relative: str) -> Iterator[str]:
+    """The folders above a relative path, up to the root ``""``."""
+    while relative:
+        relative = relative.rpartition("/")[0]
+        yield relative
+
+
+def _parent(key: str) -> str | None:
+    """The folder above; None above the root."""
+    return key.rpartition("/")[0] if key else None
+
+
+def _check_names(conf: Mapping[str, str], names: list[str], tables: list[TableInputs]) -> None:
+    """Refuse keys that name no table: Hudi ignores them and answers with today's snapshot."""
+    known = {qualified_name(conf, table.client.config) for table in tables}
+    for name in names:
+        if name not in known:
+            raise InvalidOptionError(
+                f"hoodie.{name}.consume.mode names no table among the input paths",
+                remedy="tables here: " + (", ".join(sorted(known)) or "none") + "; names are case-sensitive",
+            )
+    bare = {table.name for table in tables}
+    for key, name in time_travel_names(conf):
+        if name not in bare:
+            raise InvalidOptionError(
+                f"{key} names no table among the input paths",
+                remedy="tables here: " + (", ".join(sorted(bare)) or "none") + "; names are case-sensitive",
+            )

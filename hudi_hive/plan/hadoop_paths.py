@@ -1,0 +1,373 @@
+"""Paths as Hadoop writes them in a job: escaped comma lists, glob patterns, schemes and authorities.
+
+Percent signs are never decoded: a partition folder may be called ``at=x%3Ay``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from hudi_hive.errors import InvalidOptionError, PathNotFoundError, StorageError
+from hudi_hive.metrics import IoCounters
+from hudi_hive.storage import Storage
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(//[^/]*)?(/.*|$)", re.DOTALL)
+_GLOB_CHARACTERS = frozenset("*?[{")
+_DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+# -- comma lists ---------------------------------------------------------------------------------------------------
+
+
+def split_paths(text: str) -> list[str]:
+    """The paths of a comma list: ``\\,`` is a comma of a path, ``\\\\`` a backslash; blanks around paths do not count.
+
+    A comma between the braces of a glob (``{a,b}``) does not split either, so that a list typed by hand works.
+    """
+    paths: list[str] = []
+    current: list[str] = []
+    depth = 0
+    position = 0
+    balanced = text.count("{") == text.count("}")
+    while position < len(text):
+        char = text[position]
+        following = text[position + 1 : position + 2]
+        if char == "\\" and following in (",", "\\"):
+            current.append(following)
+            position += 2
+            continue
+        if balanced and char in "{}":
+            depth += 1 if char == "{" else -1
+        if char == "," and depth <= 0:
+            paths.append("".join(current))
+            current = []
+        else:
+            current.append(char)
+        position += 1
+    paths.append("".join(current))
+    return [path.strip() for path in paths if path.strip()]
+
+
+def join_paths(paths: Iterable[str]) -> str:
+    """A comma list that :func:`split_paths` takes apart again."""
+    return ",".join(path.replace("\\", "\\\\").replace(",", "\\,") for path in paths)
+
+
+# -- one path ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class HadoopPath:
+    """A path taken apart: ``prefix`` is scheme and authority as the caller wrote them (``""`` for a plain local path),
+    ``path`` is absolute, without a double or trailing slash."""
+
+    prefix: str
+    path: str
+
+    @classmethod
+    def parse(cls, text: str) -> HadoopPath:
+        """Take a path apart; a relative one is below the working directory.
+
+        Raises:
+            InvalidOptionError: the path is empty or has ``..`` in it.
+        """
+        match = _SCHEME.fullmatch(text)
+        if match is None:
+            if not text:
+                raise InvalidOptionError("empty input path", remedy="give a folder, a file or a glob")
+            return cls("", _normalise(os.path.join(os.getcwd(), text), text))
+        scheme, authority, path = match.group(1).lower(), match.group(2) or "", match.group(3)
+        if scheme == "file":
+            # file:///a and file://localhost/a are the same folder; Hadoop writes it file:/a
+            return cls("file:", _normalise(path or "/", text))
+        return cls(f"{scheme}:{authority}", _normalise(path or "/", text))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it names a file of this machine."""
+        return self.prefix in ("", "file:")
+
+    @property
+    def store(self) -> str:
+        """What tells its file system from others: empty for local paths, however they were written."""
+        return "" if self.is_local else self.prefix
+
+    @property
+    def key(self) -> str:
+        """The path relative to its file system's root."""
+        return self.path.strip("/")
+
+    def child(self, relative: str) -> HadoopPath:
+        """The path of something below this one."""
+        return HadoopPath(self.prefix, f"{self.path.rstrip('/')}/{relative}") if relative else self
+
+    def at(self, key: str) -> HadoopPath:
+        """Another path of the same file system, written in the same way."""
+        return HadoopPath(self.prefix, f"/{key}")
+
+    def __str__(self) -> str:
+        return f"{self.prefix}{self.path}"
+
+
+def _normalise(path: str, text: str) -> str:
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        # Resolving ".." by text is wrong under symbolic links, and object stores do not know it.
+        if _SCHEME.fullmatch(text):
+            raise InvalidOptionError("input path has .. in it", path=text, remedy="give the path without ..")
+        parts = [part for part in os.path.abspath(path).split("/") if part]
+    return "/" + "/".join(parts)
+
+
+# -- file systems --------------------------------------------------------------------------------------------------
+
+
+class Stores:
+    """One :class:`~hudi_hive.storage.Storage` per file system of a job, rooted at the file system's root.
+
+    Args:
+        storage_options: as for ``Storage``; for the file systems that are not local.
+        counters: where the I/O of all of them is counted.
+    """
+
+    def __init__(self, storage_options: Mapping[str, Any] | None = None, counters: IoCounters | None = None) -> None:
+        self.counters = counters if counters is not None else IoCounters()
+        self._options = storage_options
+        self._stores: dict[str, Storage] = {}
+
+    def of(self, path: HadoopPath) -> Storage:
+        """The storage that a path lives in."""
+        storage = self._stores.get(path.store)
+        if storage is None:
+            if path.is_local:
+                storage = Storage("/", counters=self.counters)
+            else:
+                storage = Storage(path.prefix + "/", self._options, counters=self.counters)
+            self._stores[path.store] = storage
+        return storage
+
+
+def stat_many(storage: Storage, keys: Sequence[str]) -> list[pafs.FileInfo]:
+    """What each path is, asked in one call so that a remote store works on them in parallel; each counts as one
+    ``exists``."""
+    if not keys:
+        return []
+    storage.counters.add("exists", len(keys))
+    try:
+        return list(storage.filesystem.get_file_info([storage.full_path(key) for key in keys]))
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError(f"storage call failed: {error}", path=storage.uri(keys[0])) from error
+
+
+# -- globs ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An existing file or folder that an input path named.
+
+    Attributes:
+        path: where it is.
+        is_dir: whether it is a folder.
+        hidden: a wildcard matched a name with a leading ``_``: no data, unless it lies in a Hudi table.
+        size, mtime_ms: of a file: bytes, milliseconds since the epoch.
+    """
+
+    path: HadoopPath
+    is_dir: bool
+    hidden: bool = False
+    size: int = 0
+    mtime_ms: int | None = None
+
+
+def is_glob(text: str) -> bool:
+    """Whether a path has wildcards (``* ? [ ] { }``) that are not escaped."""
+    return any(char in _GLOB_CHARACTERS for char in re.sub(r"\\.", "", text))
+
+
+def _literal(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text)
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a name is none of data: a leading dot or underscore, but for Hive's folder of null partition values."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name and name != _DEFAULT_PARTITION)
+
+
+def expand(texts: Iterable[str], stores: Stores) -> list[Found]:
+    """The existing files and folders that input paths name, in the order given, each once.
+
+    Wildcards work in every part of a path and never match names with a leading dot.
+
+    Raises:
+        PathNotFoundError: a path does not exist, or a glob matches nothing.
+    """
+    results: list[list[Found] | None] = []
+    plain: dict[str, list[tuple[int, HadoopPath, str]]] = {}
+    for text in texts:
+        if is_glob(text):
+            matches = _expand_glob(text, stores)
+            if not matches:
+                raise PathNotFoundError(
+                    "the glob matches nothing", path=text, remedy="check the path and its wildcards"
+                )
+            results.append(matches)
+        else:
+            path = HadoopPath.parse(_literal(text))
+            plain.setdefault(path.store, []).append((len(results), path, text))
+            results.append(None)
+    for group in plain.values():
+        infos = stat_many(stores.of(group[0][1]), [path.key for _, path, _ in group])
+        for (index, path, text), info in zip(group, infos, strict=True):
+            if info.type == pafs.FileType.NotFound:
+                raise PathNotFoundError("input path does not exist", path=text)
+            results[index] = [_found(path, info)]
+    unique: dict[tuple[str, str], Found] = {}
+    for group_matches in results:
+        for match in group_matches or ():
+            unique.setdefault((match.path.store, match.path.key), match)
+    return list(unique.values())
+
+
+def _found(path: HadoopPath, info: pafs.FileInfo, hidden: bool = False) -> Found:
+    if info.type == pafs.FileType.Directory:
+        return Found(path, True, hidden)
+    return Found(path, False, hidden, info.size or 0, (info.mtime_ns or 0) // 1_000_000)
+
+
+def _expand_glob(text: str, stores: Stores) -> list[Found]:
+    unique: dict[str, Found] = {}
+    for pattern in expand_braces(text):
+        for match in _expand_pattern(pattern, stores):
+            unique.setdefault(match.path.key, match)
+    return list(unique.values())
+
+
+def _expand_pattern(pattern: str, stores: Stores) -> list[Found]:
+    """Matches of one pattern without braces, sorted; one listing per folder whose names a wildcard is matched with."""
+    parsed = HadoopPath.parse(pattern)
+    storage = stores.of(parsed)
+    level = [Found(parsed.at(""), True)]
+    trailing = ""
+    for part in parsed.path.strip("/").split("/"):
+        if not any(char in _GLOB_CHARACTERS for char in re.sub(r"\\.", "", part)):
+            trailing = f"{trailing}/{_literal(part)}".strip("/")
+            continue
+        matcher = compile_glob(part, pattern)
+        following: list[Found] = []
+        for folder in level:
+            if folder.is_dir:
+                base = folder.path.child(trailing)
+                following += _matching(storage, parsed, base.key, matcher, folder.hidden)
+        level = following
+        trailing = ""
+    if not trailing:
+        return level
+    folders = [folder for folder in level if folder.is_dir]
+    paths = [folder.path.child(trailing) for folder in folders]
+    infos = stat_many(storage, [path.key for path in paths])
+    return [
+        _found(path, info, folder.hidden)
+        for folder, path, info in zip(folders, paths, infos, strict=True)
+        if info.type != pafs.FileType.NotFound
+    ]
+
+
+def _matching(storage: Storage, like: HadoopPath, key: str, matcher: re.Pattern[str], hidden: bool) -> list[Found]:
+    try:
+        listing = storage.list(key, missing_ok=True)
+    except PathNotFoundError:
+        return []  # a file where the pattern wants a folder
+    found: list[Found] = []
+    rows = zip(*(listing.column(name).to_pylist() for name in listing.column_names), strict=True)
+    for path, size, mtime_ms, is_dir in sorted(rows):
+        name = path.rpartition("/")[2]
+        if not name.startswith(".") and matcher.fullmatch(name):
+            mine = hidden or is_hidden(name)
+            found.append(Found(like.at(path), is_dir, mine, 0 if is_dir else size, None if is_dir else mtime_ms))
+    return found
+
+
+def expand_braces(pattern: str) -> list[str]:
+    """The patterns that alternatives in braces stand for, nested ones too: ``a{b,c}`` gives ``ab`` and ``ac``.
+
+    Raises:
+        InvalidOptionError: a brace is not closed.
+    """
+    start = _find(pattern, 0, "{")
+    if start < 0:
+        return [pattern]
+    depth, position, cuts = 0, start, [start]
+    while position < len(pattern):
+        char = pattern[position]
+        if char == "\\":
+            position += 1
+        elif char == "{":
+            depth += 1
+        elif char == "," and depth == 1:
+            cuts.append(position)
+        elif char == "}":
+            depth -= 1
+            if depth == 0:
+                break
+        position += 1
+    else:
+        raise InvalidOptionError("a brace of the glob is not closed", path=pattern, remedy="write \\{ for a real brace")
+    cuts.append(position)
+    result: list[str] = []
+    for left, right in pairwise(cuts):
+        result += expand_braces(pattern[:start] + pattern[left + 1 : right] + pattern[position + 1 :])
+    return list(dict.fromkeys(result))
+
+
+def _find(text: str, position: int, char: str) -> int:
+    while position < len(text):
+        if text[position] == "\\":
+            position += 1
+        elif text[position] == char:
+            return position
+        position += 1
+    return -1
+
+
+def compile_glob(part: str, pattern: str) -> re.Pattern[str]:
+    """One path part with ``*``, ``?``, ``[abc]``, ``[a-c]``, ``[^a]`` and ``\\`` escapes as a regular expression.
+
+    Raises:
+        InvalidOptionError: a bracket is not closed or its range is empty.
+    """
+    out: list[str] = []
+    position = 0
+    while position < len(part):
+        char = part[position]
+        if char == "\\" and position + 1 < len(part):
+            position += 1
+            out.append(re.escape(part[position]))
+        elif char == "*":
+            out.append(".*")
+        elif char == "?":
+            out.append(".")
+        elif char == "[":
+            end = part.find("]", position + 2)
+            if end < 0:
+                raise InvalidOptionError("a bracket of the glob is not closed", path=pattern, remedy="write \\[")
+            body = part[position + 1 : end]
+            negated = body[0] in "^!"
+            body = re.sub(r"([\\\[\]^&~|])", r"\\\1", body[1:] if negated else body)
+            out.append(f"[{'^' if negated else ''}{body}]")
+            position = end
+        else:
+            out.append(re.escape(char))
+        position += 1
+    try:
+        return re.compile("".join(out), re.DOTALL)
+    except re.error as error:
+        raise InvalidOptionError(f"the glob cannot be understood: {error}", path=pattern) from error
