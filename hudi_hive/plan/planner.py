@@ -23,6 +23,7 @@ from hudi_hive.plan.scan_plan import PLAN_SCHEMA, PlanStep, ScanPlan, base_files
 from hudi_hive.plan.snapshot import check_time_travel, snapshot_slices
 from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.row_filter import Dnf
+from hudi_hive.schema.internal import EvolvedSchema
 from hudi_hive.table import MetaClient
 
 Filter: TypeAlias = str | Dnf | pc.Expression | RowFilter | None
@@ -73,6 +74,9 @@ class _Builder:
         self.steps: list[PlanStep] = []
         self.slices: pa.Table | None = None
         self.schema: pa.Schema | None = None
+        self.evolved_schema: EvolvedSchema | None = None
+        from_path = query.options.partition_values_from_path or client.config.drop_partition_columns
+        self.path_columns = client.config.partition_fields if from_path else ()
         self.commit_times: pa.Array | None = None
         self.checkpoint: str | None = None
         self.partitions_total = 0
@@ -136,9 +140,19 @@ class _Builder:
         return matching
 
     def _take_schema(self, as_of: str | None) -> None:
-        self.schema = self.client.schema(as_of)
+        self.schema = self._with_path_columns(self.client.schema(as_of))
+        if self.query.options.schema_evolution is not False:
+            self.evolved_schema = self.client.evolved_schema(as_of)
         row_filter = parse_filter(self.given_filter, self.schema)
         self.row_filter = None if row_filter.is_trivial else row_filter
+
+    def _with_path_columns(self, schema: pa.Schema) -> pa.Schema:
+        """A formatted path value is text, whatever type the column has in the files."""
+        kinds = dict(zip(self.client.config.partition_fields, self.client.config.partition_field_types, strict=True))
+        for name in self.path_columns:
+            if kinds[name] == "TIMESTAMP" and name in schema.names:
+                schema = schema.set(schema.get_field_index(name), pa.field(name, pa.string()))
+        return schema
 
     def _prune(self, partitions: list[str]) -> list[str]:
         self.partitions_total = len(partitions)
@@ -150,7 +164,6 @@ class _Builder:
         """The plan."""
         client, config, query = self.client, self.client.config, self.query
         assert self.slices is not None and self.schema is not None
-        from_path = query.options.partition_values_from_path or config.drop_partition_columns
         last = client.timeline.last_completed_write()
         return ScanPlan(
             base_path=client.base_path,
@@ -161,8 +174,9 @@ class _Builder:
             partition_fields=config.partition_fields,
             hive_style=config.hive_style_partitioning,
             url_encoded=config.url_encode_partitioning,
-            path_columns=config.partition_fields if from_path else (),
+            path_columns=self.path_columns,
             row_filter=self.row_filter,
+            evolved_schema=self.evolved_schema,
             commit_times=self.commit_times,
             instant=last.requested if last is not None else None,
             checkpoint=self.checkpoint,

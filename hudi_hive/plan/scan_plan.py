@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.plan.query import Query
 from hudi_hive.predicate import RowFilter
+from hudi_hive.schema.internal import EvolvedSchema
 from hudi_hive.table.file_system_view import SLICE_SCHEMA
 
 PLAN_SCHEMA = SLICE_SCHEMA.append(pa.field("path", pa.string()))
@@ -45,6 +46,7 @@ class ScanPlan:
         hive_style, url_encoded: how values stand in partition paths.
         path_columns: partition columns whose values must come from the partition path.
         row_filter: rows to keep, bound to ``schema``, or None for all.
+        evolved_schema: tells what older files call the columns of ``schema``; None when their names never changed.
         commit_times: keep only rows whose ``_hoodie_commit_time`` is one of these; None keeps all.
         instant: requested time of the newest completed write that the plan has seen, or None for an empty table.
         checkpoint: incremental: the ``begin`` for the next query so that nothing is missed or seen twice.
@@ -64,6 +66,7 @@ class ScanPlan:
     url_encoded: bool
     path_columns: tuple[str, ...]
     row_filter: RowFilter | None
+    evolved_schema: EvolvedSchema | None = field(repr=False)
     commit_times: pa.Array | None = field(repr=False)
     instant: str | None
     checkpoint: str | None
@@ -74,10 +77,10 @@ class ScanPlan:
 
     @property
     def files(self) -> pa.Table:
-        """The base files to read: columns partition, name, size, path."""
+        """The base files to read: columns partition, name, size, instant, path."""
         slices = self.slices.filter(pc.is_valid(self.slices.column("base_file")))
-        return slices.select(["partition", "base_file", "base_size", "path"]).rename_columns(
-            ["partition", "name", "size", "path"]
+        return slices.select(["partition", "base_file", "base_size", "base_instant", "path"]).rename_columns(
+            ["partition", "name", "size", "instant", "path"]
         )
 
     @property

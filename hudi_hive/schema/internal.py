@@ -1,4 +1,4 @@
-"""Id-based schemas of tables with ``hoodie.schema.on.read.enable`` (section 8): what a column was called in older files.
+"""Id-based schemas of tables with ``hoodie.schema.on.read.enable`` (section 8): what older files call a column.
 
 Only names are worked out here, by id; types are promoted where rows are read.
 """
@@ -32,6 +32,26 @@ class InternalSchema:
 
     version_id: int
     fields: tuple[InternalField, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EvolvedSchema:
+    """The version that a query shows and all versions that files may have been written with, oldest first."""
+
+    query: InternalSchema
+    history: tuple[InternalSchema, ...]
+
+    def sources(self, instant: str) -> dict[str, FieldSource] | None:
+        """Where a file that a commit wrote holds the query's columns; None when matching by name does.
+
+        Args:
+            instant: requested time of the commit, as in the file's name.
+        """
+        written = schema_at(self.history, instant)
+        if written is None:
+            return None
+        sources = field_sources(self.query, written)
+        return None if is_identity(sources) else sources
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import InvalidPropertiesError, SchemaError, TableNotFoundError
 from hudi_hive.metrics import IoCounters
 from hudi_hive.schema import META_FIELDS, add_partition_columns, avro_to_arrow, with_meta_fields
+from hudi_hive.schema.internal import EvolvedSchema, InternalSchema, parse_history, parse_internal_schema
 from hudi_hive.storage import Storage
 from hudi_hive.table.config import BACKUP_PATH, PROPERTIES_PATH, TableConfig
 from hudi_hive.table.file_system_view import FILES_SCHEMA, FileSystemView
@@ -22,6 +24,9 @@ from hudi_hive.timeline import CommitMetadata, Instant, Timeline
 PARTITION_METAFILE = ".hoodie_partition_metadata"
 
 _METAFILES = (PARTITION_METAFILE, PARTITION_METAFILE + ".parquet", PARTITION_METAFILE + ".orc")
+
+_SCHEMA_FOLDER = ".hoodie/.schema"
+_SCHEMA_COMMIT = re.compile(r"(\d+)(?:_\d+)?\.schemacommit")
 
 _NO_TABLE_SCHEMA = frozenset({"CLUSTER", "COMPACT", "INDEX", "LOG_COMPACT"})
 """Operations whose commits do not say what the table's schema is (section 8)."""
@@ -54,6 +59,7 @@ class MetaClient:
         self._timeline: Timeline | None = None
         self._walked: pa.Table | None = None
         self._partitions: list[str] | None = None
+        self._history: tuple[InternalSchema, ...] | None = None
         self._schemas: dict[str | None, dict[str, Any] | None] = {}
 
     @classmethod
@@ -265,6 +271,36 @@ class MetaClient:
             if metadata.operation not in _NO_TABLE_SCHEMA and metadata.schema is not None:
                 return metadata
         return None
+
+    def evolved_schema(self, as_of: str | None = None) -> EvolvedSchema | None:
+        """The id-based schema, now or as of a requested time; None for a table that keeps (or kept) none.
+
+        Raises:
+            SchemaError: the schema or its history cannot be decoded.
+        """
+        metadata = self.schema_commit(as_of)
+        text = metadata.extra.get("latest_schema") if metadata is not None else None
+        if not text:
+            return None
+        return EvolvedSchema(parse_internal_schema(text), self._schema_history())
+
+    def _schema_history(self) -> tuple[InternalSchema, ...]:
+        """All versions in the newest ``.schemacommit`` of a completed commit; others are leftovers (section 8)."""
+        if self._history is None:
+            listing = self.storage.list(_SCHEMA_FOLDER, missing_ok=True)
+            found = [_SCHEMA_COMMIT.fullmatch(path.rpartition("/")[2]) for path in listing.column("path").to_pylist()]
+            times = {match[1]: match[0] for match in found if match is not None}
+            committed = self.timeline.committed_mask(pa.array(list(times), pa.string())).to_pylist()
+            newest = max((time for time, visible in zip(times, committed, strict=True) if visible), default=None)
+            if newest is None:
+                self._history = ()
+            else:
+                path = f"{_SCHEMA_FOLDER}/{times[newest]}"
+                try:
+                    self._history = parse_history(self.storage.read_bytes(path))
+                except SchemaError as error:
+                    raise SchemaError(error.message, path=self.storage.uri(path), instant=newest) from error
+        return self._history
 
     def schema(self, as_of: str | None = None) -> pa.Schema:
         """The table's Arrow schema: the meta columns (when the table has them), then the data columns.
