@@ -283,7 +283,7 @@ def test_layout_given_overrides_the_timeline():
 # -- against a naive model -------------------------------------------------------------------------------------------
 
 
-_BASE = re.compile(r"^([^_.]+)_([\d-]+)_(\d+)\.parquet$")
+_BASE = re.compile(r"^([^_.]+)_([\d-]+)_(\d+)\.(?:parquet|hfile)$")
 _LOG = re.compile(r"^\.([^_.]+)_(\d+)\.log\.(\d+)(?:_([\d-]+))?$")
 
 
