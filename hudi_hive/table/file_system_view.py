@@ -25,6 +25,7 @@ from hudi_hive.table.ranks import (
     distinct_values,
     one_chunk,
     place_when_sorted,
+    sorted_union,
 )
 
 FILES_SCHEMA = pa.schema([("partition", pa.string()), ("name", pa.string()), ("size", pa.int64())])
@@ -257,9 +258,9 @@ class FileSystemView:
     def _slices(self) -> _Slices:
         bases, logs, pending = self._bases, self._logs, self._pending_keys
         base_keys = self._key(bases.group, bases.rank)
-        keys = np.union1d(base_keys, pending)
+        keys = sorted_union(base_keys, pending)
         log_keys = self._keys_by_completion(keys) if self._layout >= 2 else self._key(logs.group, logs.rank)
-        keys = np.union1d(keys, log_keys)
+        keys = sorted_union(keys, log_keys)
         base_row = np.full(len(keys), -1, np.int64)
         base_row[np.searchsorted(keys, base_keys)] = bases.row
         return _Slices(
@@ -276,7 +277,7 @@ class FileSystemView:
         plan = self._timeline.pending_compactions()
         group = self._groups.find(plan["partition"], plan["file_id"])
         rank = self._instants.rank_of(plan["compaction_instant"])
-        return np.unique(self._key(group, rank)[group >= 0])
+        return sorted_union(self._key(group, rank)[group >= 0])
 
     def _keys_by_completion(self, keys: IntArray) -> IntArray:
         """Slice key of each log: the newest slice that its delta commit completed after (format section 3, version 8).

@@ -114,8 +114,8 @@ class InstantRanks:
 
 
 def one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    return array
+    """The column as one array, copied only if it is in several pieces."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def distinct_values(column: pa.ChunkedArray) -> pa.Array:
@@ -139,11 +139,19 @@ def sorted_codes(values: pa.Array) -> tuple[pa.Array, IntArray]:
     return ordered, order[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
+def sorted_union(*parts: IntArray) -> IntArray:
+    """Sorted distinct values of all parts; quick where they are sorted already."""
+    # np.union1d hashes, which is several times slower on keys as many and as sorted as these.
+    values = np.sort(np.concatenate(parts), kind="stable")
+    if len(values) > 1:
+        values = values[np.concatenate([[True], values[1:] != values[:-1]])]
+    return values
+
+
 def index_in(values: pa.Array | pa.ChunkedArray, value_set: pa.Array) -> IntArray:
+    """Index of each value in ``value_set``, -1 where it is not there."""
+    if isinstance(values, pa.ChunkedArray):
+        values = one_chunk(values)
     found = pc.fill_null(pc.index_in(values, value_set=value_set, skip_nulls=True), -1)
-    return found.to_numpy(zero_copy_only=False).astype(np.int64) if isinstance(found, pa.Array) else _to_int(found)
-
-
-def _to_int(column: pa.ChunkedArray) -> IntArray:
-    result: IntArray = column.to_numpy().astype(np.int64)
-    return result
+    indices: IntArray = found.to_numpy(zero_copy_only=False).astype(np.int64)
+    return indices
