@@ -44,8 +44,8 @@ _TOKEN: Final = re.compile(
 )
 
 _RESERVED: Final = frozenset(
-    ("AND", "OR", "NOT", "IN", "IS", "NULL", "LIKE", "ILIKE", "RLIKE", "BETWEEN", "TRUE", "FALSE", "ESCAPE")
-    + ("CASE", "WHEN", "SELECT", "FROM", "WHERE", "EXISTS")
+    {"AND", "OR", "NOT", "IN", "IS", "NULL", "LIKE", "ILIKE", "RLIKE", "BETWEEN", "TRUE", "FALSE", "ESCAPE", "CASE"}
+    | {"WHEN", "SELECT", "FROM", "WHERE", "EXISTS"}
 )
 
 _SAME: Final = {"==": "=", "<>": "!="}

@@ -1,0 +1,321 @@
+"""Base files: Parquet and ORC files to Arrow batches, with the types and names that the file has.
+
+One open per file. Row groups whose statistics rule a filter out are not read. Lists in the old two-level layout, INT96
+and TIMESTAMP_MILLIS columns come out as lists and timestamps (Parquet format, "LogicalTypes.md").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_hive.errors import (
+    CorruptFileError,
+    FileVanishedError,
+    PathNotFoundError,
+    StorageError,
+    UnknownColumnError,
+    UnsupportedFormatError,
+)
+from hudi_hive.formats.parquet_ranges import column_ranges
+from hudi_hive.metrics import IoCounters
+from hudi_hive.predicate import RowFilter, parse_filter
+from hudi_hive.storage import Storage
+
+BATCH_ROWS: Final = 131_072
+"""Rows of a batch unless the caller says otherwise."""
+
+ByteRange = tuple[int, int]
+"""Start and length in bytes of a part of a file."""
+
+
+class BaseFile(Protocol):
+    """An open base file; a context manager."""
+
+    @property
+    def path(self) -> str:
+        """Its URI, for messages."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns as they stand in it."""
+
+    @property
+    def num_rows(self) -> int:
+        """Rows in the whole file."""
+
+    def batches(
+        self,
+        columns: Sequence[str],
+        *,
+        skip: RowFilter | None = None,
+        byte_range: ByteRange | None = None,
+        batch_size: int = BATCH_ROWS,
+        use_threads: bool = True,
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows in file order, with the named columns in the given order.
+
+        Args:
+            columns: top-level columns of :attr:`schema`; with none the batches only have a number of rows.
+            skip: row groups in which no row can pass this filter are left out. Rows are not filtered. It is bound to
+                columns of this file.
+            byte_range: only row groups (stripes) whose middle lies in this part, so that parts that cover a file give
+                each row once.
+            batch_size: greatest number of rows of a batch.
+            use_threads: decode columns in parallel.
+
+        Raises:
+            CorruptFileError: the file breaks its format.
+        """
+
+    def close(self) -> None:
+        """Close the file."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+def open_base_file(storage: Storage, path: str) -> BaseFile:
+    """Open a base file by the extension of its name.
+
+    Args:
+        storage: where it is.
+        path: relative to the storage's root.
+
+    Raises:
+        FileVanishedError: it is not there any more.
+        CorruptFileError: it is no Parquet or ORC file.
+        UnsupportedFormatError: another extension.
+    """
+    extension = path.rpartition(".")[2].lower()
+    opener = _FORMATS.get(extension)
+    if opener is None:
+        raise UnsupportedFormatError(f"base files of format {extension!r} are not supported", path=storage.uri(path))
+    try:
+        stream = storage.open_input(path)
+    except PathNotFoundError as error:
+        raise FileVanishedError(
+            "planned file is not there any more", path=storage.uri(path), remedy="it was cleaned: plan the query again"
+        ) from error
+    try:
+        return opener(stream, storage.uri(path), storage.counters)
+    except BaseException:
+        stream.close()
+        raise
+
+
+def read_batches(
+    storage: Storage,
+    path: str,
+    columns: Sequence[str] | None = None,
+    file_filter: RowFilter | None = None,
+    batch_size: int = BATCH_ROWS,
+    *,
+    byte_range: ByteRange | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Rows of one base file as they stand in it.
+
+    Args:
+        storage: where the file is.
+        path: relative to the storage's root.
+        columns: top-level columns in the order wanted; None for all.
+        file_filter: only rows that pass; its columns must be in the file with the filter's types.
+        batch_size: greatest number of rows of a batch.
+        byte_range: see :meth:`BaseFile.batches`.
+
+    Raises:
+        FileVanishedError, CorruptFileError, UnsupportedFormatError: see :func:`open_base_file`.
+        UnknownColumnError: a column that the file does not have.
+    """
+    with open_base_file(storage, path) as file:
+        wanted = list(file.schema.names if columns is None else columns)
+        row_filter = None if file_filter is None or file_filter.is_trivial else parse_filter(file_filter, file.schema)
+        needed = wanted if row_filter is None else list(dict.fromkeys([*wanted, *row_filter.columns]))
+        for batch in file.batches(needed, skip=row_filter, byte_range=byte_range, batch_size=batch_size):
+            if row_filter is not None:
+                batch = batch.filter(row_filter.evaluate(batch))
+            if batch.num_rows:
+                yield batch if needed == wanted else select(batch, wanted)
+
+
+def select(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+    """Some columns of a batch; with none of them the number of rows is kept."""
+    return batch.select(list(columns)) if columns else empty_columns(batch.num_rows)
+
+
+def empty_columns(rows: int) -> pa.RecordBatch:
+    """A batch of ``rows`` rows without columns."""
+    return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
+
+
+@contextmanager
+def decoding(path: str) -> Iterator[None]:
+    """Turn what decoders raise into our errors."""
+    try:
+        yield
+    except pa.ArrowNotImplementedError as error:
+        raise UnsupportedFormatError(f"file uses what the reader does not know: {_line(error)}", path=path) from error
+    except (pa.ArrowException, OSError, OverflowError, UnicodeDecodeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise StorageError(f"read failed: {_line(error)}", path=path) from error
+        raise CorruptFileError(
+            f"file cannot be decoded: {_line(error)}", path=path, remedy="restore the file or roll its commit back"
+        ) from error
+
+
+def _line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) <= 300 else text[:300] + "…"
+
+
+class _OpenFile:
+    """What both formats share."""
+
+    def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, schema: pa.Schema) -> None:
+        self._stream = stream
+        self._counters = counters
+        self.path = path
+        self.schema = schema
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _check(self, columns: Sequence[str]) -> list[str]:
+        for name in columns:
+            if self.schema.get_field_index(name) < 0:
+                raise UnknownColumnError(f"no column {name!r}, or several of that name, in the file", path=self.path)
+        return list(columns)
+
+
+class ParquetBaseFile(_OpenFile):
+    """An open Parquet file."""
+
+    def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters) -> None:
+        with decoding(path):
+            self._file = pq.ParquetFile(stream, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
+            self._metadata = self._file.metadata
+            super().__init__(stream, path, counters, self._file.schema_arrow)
+
+    @property
+    def num_rows(self) -> int:
+        return int(self._metadata.num_rows)
+
+    def batches(
+        self,
+        columns: Sequence[str],
+        *,
+        skip: RowFilter | None = None,
+        byte_range: ByteRange | None = None,
+        batch_size: int = BATCH_ROWS,
+        use_threads: bool = True,
+    ) -> Iterator[pa.RecordBatch]:
+        names = self._check(columns)
+        groups = self._row_groups(skip, byte_range)
+        self._counters.add("row_groups_read", len(groups))
+        self._counters.add("row_groups_skipped", self._metadata.num_row_groups - len(groups))
+        if not names:
+            for group in groups:
+                yield empty_columns(self._metadata.row_group(group).num_rows)
+            return
+        # One row group at a time: buffers that were read ahead are kept until the iterator ends.
+        for group in groups:
+            with decoding(self.path):
+                batches = self._file.iter_batches(batch_size, [group], names, use_threads=use_threads)
+            while True:
+                with decoding(self.path):
+                    batch = next(batches, None)
+                if batch is None:
+                    break
+                yield batch.select(names)
+
+    def _row_groups(self, skip: RowFilter | None, byte_range: ByteRange | None) -> list[int]:
+        count = self._metadata.num_row_groups
+        keep = np.ones(count, np.bool_)
+        with decoding(self.path):
+            if byte_range is not None:
+                start, length = byte_range
+                middles = np.array([_middle(self._metadata.row_group(i)) for i in range(count)], np.int64)
+                keep &= (middles >= start) & (middles < start + length)
+            if skip is not None and not skip.is_trivial and keep.any():
+                ranges = column_ranges(self._metadata, self.schema, skip.root)
+                keep &= skip.groups_that_may_match(ranges, count)
+        return [int(i) for i in np.flatnonzero(keep)]
+
+
+def _middle(group: Any) -> int:  # noqa: ANN401 - pyarrow's RowGroupMetaData
+    """Middle of a row group in bytes from the start of the file, as Parquet's own input format splits files."""
+    if group.num_columns == 0:
+        return 0
+    first = group.column(0)
+    starts = [offset for offset in (first.dictionary_page_offset, first.data_page_offset) if offset]
+    size = sum(group.column(i).total_compressed_size for i in range(group.num_columns))
+    return int(min(starts, default=0) + size // 2)
+
+
+class OrcBaseFile(_OpenFile):
+    """An open ORC file."""
+
+    def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters) -> None:
+        import pyarrow.orc as orc  # few tables have ORC files
+
+        with decoding(path):
+            self._file = orc.ORCFile(stream)
+            super().__init__(stream, path, counters, self._file.schema)
+            self._size = int(stream.size())
+
+    @property
+    def num_rows(self) -> int:
+        return int(self._file.nrows)
+
+    def batches(
+        self,
+        columns: Sequence[str],
+        *,
+        skip: RowFilter | None = None,
+        byte_range: ByteRange | None = None,
+        batch_size: int = BATCH_ROWS,
+        use_threads: bool = True,
+    ) -> Iterator[pa.RecordBatch]:
+        del skip, use_threads  # the reader shows no statistics and has one thread
+        names = self._check(columns)
+        if not names and byte_range is None:
+            yield empty_columns(self.num_rows)
+            return
+        for stripe in self._stripes(byte_range):
+            with decoding(self.path):
+                # A stripe cannot be read without any column; the first one stands for the number of rows.
+                batch = self._file.read_stripe(stripe, columns=names or self.schema.names[:1])
+                batch = select(batch, names)
+            for start in range(0, batch.num_rows, batch_size):
+                yield batch.slice(start, batch_size)
+
+    def _stripes(self, byte_range: ByteRange | None) -> list[int]:
+        count = int(self._file.nstripes)
+        if byte_range is None:
+            return list(range(count))
+        # Where stripes lie is not shown; they are taken as equally long, which puts each into one part of the file.
+        start, length = byte_range
+        return [i for i in range(count) if start <= self._size * (2 * i + 1) // (2 * count) < start + length]
+
+
+_FORMATS: Final[dict[str, Callable[[pa.NativeFile, str, IoCounters], BaseFile]]] = {
+    "parquet": ParquetBaseFile,
+    "orc": OrcBaseFile,
+}

@@ -1,0 +1,226 @@
+"""A file's columns to the table's schema: by name, missing ones as nulls, older types promoted.
+
+The rules are those of table-format reference section 8. What they do not allow is refused with the names of column and
+file. Fields are matched by their exact name, else by the only one that differs in case alone (Spark's default).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from hudi_hive.errors import SchemaError
+from hudi_hive.read.promote import scalar_promotion
+
+Convert: TypeAlias = Callable[[pa.Array], pa.Array]
+"""From an array of the file's type to one of the table's type; None stands for "as it is"."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnMapping:
+    """Where the fields of one level come from when names alone do not say: renamed, dropped and re-added columns.
+
+    Attributes:
+        sources: field name in the table → name in the file, or None when the file does not have it even if a column of
+            that name is there. Fields that are not listed go by name.
+        nested: field name in the table → mapping of the struct below it; below lists and maps the struct stands under
+            ``element``, ``key`` or ``value``.
+    """
+
+    sources: Mapping[str, str | None] = field(default_factory=dict)
+    nested: Mapping[str, ColumnMapping] = field(default_factory=dict)
+
+    def below(self, name: str) -> ColumnMapping:
+        """Mapping of the level below a field."""
+        return self.nested.get(name, BY_NAME)
+
+
+BY_NAME = ColumnMapping()
+"""Every field goes by its name."""
+
+
+class Reconciler:
+    """Turns batches of one file into batches of the table's schema.
+
+    Args:
+        file_schema: schema of the file.
+        target: the columns wanted, as the table has them.
+        mapping: which column of the file is which.
+        path: the file, for messages.
+
+    Raises:
+        SchemaError: a column of the file cannot become the table's type, or a name is ambiguous in the file.
+    """
+
+    def __init__(
+        self, file_schema: pa.Schema, target: pa.Schema, mapping: ColumnMapping = BY_NAME, path: str | None = None
+    ) -> None:
+        self._path = path
+        self.target = target
+        self._steps: list[tuple[str | None, Convert | None]] = []
+        fields = list(file_schema)
+        for wanted in target:
+            source = _source(fields, wanted.name, mapping, wanted.name, path)
+            convert = None
+            if source is not None:
+                convert = _conversion(source.type, wanted.type, mapping.below(wanted.name), wanted.name, path)
+            self._steps.append((None if source is None else source.name, convert))
+
+    @property
+    def sources(self) -> dict[str, str | None]:
+        """For each target column the column of the file that it comes from; None if the file does not have it."""
+        return {wanted.name: source for wanted, (source, _) in zip(self.target, self._steps, strict=True)}
+
+    @property
+    def file_columns(self) -> list[str]:
+        """The columns of the file that are needed, each once."""
+        return list(dict.fromkeys(source for source, _ in self._steps if source is not None))
+
+    def same_values(self, column: str) -> bool:
+        """Whether a target column is in the file with the same type, so that filters and ranges carry over."""
+        source, convert = self._steps[self.target.get_field_index(column)]
+        return source is not None and convert is None
+
+    def apply(self, batch: pa.RecordBatch, constants: Mapping[str, pa.Scalar] | None = None) -> pa.RecordBatch:
+        """A batch with :attr:`target`'s schema.
+
+        Args:
+            batch: has at least :attr:`file_columns`.
+            constants: values of target columns that do not come from the file.
+
+        Raises:
+            SchemaError: a value cannot be promoted.
+        """
+        arrays = []
+        for wanted, (source, convert) in zip(self.target, self._steps, strict=True):
+            if constants and wanted.name in constants:
+                arrays.append(pa.repeat(constants[wanted.name], batch.num_rows))
+            elif source is None:
+                arrays.append(pa.nulls(batch.num_rows, wanted.type))
+            elif convert is None:
+                arrays.append(batch.column(source))
+            else:
+                arrays.append(self._convert(convert, batch.column(source), wanted))
+        return pa.RecordBatch.from_arrays(arrays, schema=self.target)
+
+    def _convert(self, convert: Convert, array: pa.Array, wanted: pa.Field) -> pa.Array:
+        try:
+            return convert(array)
+        except pa.ArrowException as error:
+            raise SchemaError(
+                f"column {wanted.name!r}: a value of type {array.type} cannot become {wanted.type}: {error}",
+                path=self._path,
+            ) from error
+
+
+def _source(
+    fields: Sequence[pa.Field], name: str, mapping: ColumnMapping, column: str, path: str | None
+) -> pa.Field | None:
+    if name in mapping.sources:
+        renamed = mapping.sources[name]
+        if renamed is None:
+            return None
+        name = renamed
+    exact = [field for field in fields if field.name == name]
+    found = exact or [field for field in fields if field.name.lower() == name.lower()]
+    if len(found) > 1:
+        names = ", ".join(repr(field.name) for field in found)
+        raise SchemaError(f"column {column!r} could be any of {names} in the file", path=path)
+    return found[0] if found else None
+
+
+def _conversion(
+    source: pa.DataType, target: pa.DataType, mapping: ColumnMapping, column: str, path: str | None
+) -> Convert | None:
+    """How arrays of ``source`` become arrays of ``target``; None if they already are."""
+    if pa.types.is_struct(target) and pa.types.is_struct(source):
+        return _struct(source, target, mapping, column, path)
+    if pa.types.is_map(target) and pa.types.is_map(source):
+        return _map(source, target, mapping, column, path)
+    if _is_list(target) and _is_list(source):
+        return _list(source, target, mapping, column, path)
+    if source.equals(target):
+        return None
+    convert = None if pa.types.is_nested(source) or pa.types.is_nested(target) else scalar_promotion(source, target)
+    if convert is None:
+        raise SchemaError(
+            f"column {column!r} is {source} in the file and {target} in the table",
+            path=path,
+            remedy="this change of type has no rule",
+        )
+    return convert
+
+
+def _is_list(arrow: pa.DataType) -> bool:
+    return bool(pa.types.is_list(arrow))
+
+
+def _struct(
+    source: pa.StructType, target: pa.StructType, mapping: ColumnMapping, column: str, path: str | None
+) -> Convert | None:
+    in_file = [source.field(i) for i in range(source.num_fields)]
+    wanted = [target.field(i) for i in range(target.num_fields)]
+    steps: list[tuple[int | None, Convert | None]] = []
+    for child in wanted:
+        name = f"{column}.{child.name}"
+        found = _source(in_file, child.name, mapping, name, path)
+        convert = None if found is None else _conversion(found.type, child.type, mapping.below(child.name), name, path)
+        steps.append((None if found is None else in_file.index(found), convert))
+    unchanged = all(convert is None and index == i for i, (index, convert) in enumerate(steps))
+    if unchanged and len(in_file) == len(wanted) and source.equals(target):
+        return None
+
+    def convert_struct(array: pa.Array) -> pa.Array:
+        children = []
+        for child, (index, convert) in zip(wanted, steps, strict=True):
+            if index is None:
+                children.append(pa.nulls(len(array), child.type))
+            else:
+                values = array.field(index)
+                children.append(values if convert is None else convert(values))
+        mask = array.is_null() if array.null_count else None
+        if not children:
+            return array.cast(target)
+        return pa.StructArray.from_arrays(children, fields=wanted, mask=mask)
+
+    return convert_struct
+
+
+def _list(
+    source: pa.ListType, target: pa.ListType, mapping: ColumnMapping, column: str, path: str | None
+) -> Convert | None:
+    name = f"{column}.element"
+    convert = _conversion(source.value_type, target.value_type, mapping.below("element"), name, path)
+    if convert is None and source.equals(target) and source.value_field.equals(target.value_field):
+        return None
+
+    def convert_list(array: pa.Array) -> pa.Array:
+        values = array.values
+        child = values if convert is None else convert(values)
+        return pa.Array.from_buffers(target, len(array), array.buffers()[:2], offset=array.offset, children=[child])
+
+    return convert_list
+
+
+def _map(
+    source: pa.MapType, target: pa.MapType, mapping: ColumnMapping, column: str, path: str | None
+) -> Convert | None:
+    keys = _conversion(source.key_type, target.key_type, mapping.below("key"), f"{column}.key", path)
+    items = _conversion(source.item_type, target.item_type, mapping.below("value"), f"{column}.value", path)
+    if keys is None and items is None and str(source) == str(target):
+        return None
+    fields = [target.key_field, target.item_field]
+
+    def convert_map(array: pa.Array) -> pa.Array:
+        # keys and items come whole, whatever the array's offset, as the offsets in the buffers count them
+        children = [
+            array.keys if keys is None else keys(array.keys),
+            array.items if items is None else items(array.items),
+        ]
+        entries = pa.StructArray.from_arrays(children, fields=fields)
+        return pa.Array.from_buffers(target, len(array), array.buffers()[:2], offset=array.offset, children=[entries])
+
+    return convert_map

@@ -1,0 +1,248 @@
+"""Planned base files to batches of the table's schema, several files at a time, in the order of the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import PredicateError, SchemaError, UnknownColumnError
+from hudi_hive.formats.base_file import BATCH_ROWS, BaseFile, empty_columns, open_base_file, select
+from hudi_hive.predicate import RowFilter, nodes
+from hudi_hive.read.ordered import in_order
+from hudi_hive.read.reconcile import BY_NAME, ColumnMapping, Reconciler
+from hudi_hive.storage import Storage
+
+COMMIT_TIME: Final = "_hoodie_commit_time"
+
+DEFAULT_THREADS: Final = 4
+"""Files read at the same time unless the caller says otherwise."""
+
+MappingOf = Callable[[str], ColumnMapping | None]
+"""Path of a file → which of its columns is which; None: by name."""
+
+
+def read_base_files(
+    storage: Storage,
+    files: pa.Table,
+    target_schema: pa.Schema,
+    columns: Sequence[str] | None = None,
+    row_filter: RowFilter | None = None,
+    *,
+    partition_columns: pa.Table | None = None,
+    partition_values_from_path: bool = False,
+    commit_times: pa.Array | None = None,
+    limit: int | None = None,
+    batch_size: int = BATCH_ROWS,
+    threads: int = DEFAULT_THREADS,
+    mapping_of: MappingOf | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Rows of base files, in the order of ``files`` and of the rows in each.
+
+    Args:
+        storage: rooted at the table's base path.
+        files: columns ``partition`` and ``name``; ``start`` and ``length`` (bytes) too if only a part of each file is
+            asked for. More columns do not matter.
+        target_schema: the table's schema, with the meta columns and partition columns to show.
+        columns: columns to return, in this order; None for all. An empty list gives batches that only have a number of
+            rows (``count``).
+        row_filter: bound to ``target_schema``; only rows for which it is TRUE come out.
+        partition_columns: a row per row of ``files``, columns named as in ``target_schema``: typed values told by the
+            partition path. They stand in for columns that a file does not have.
+        partition_values_from_path: they replace columns that a file has, too.
+        commit_times: keep only rows whose ``_hoodie_commit_time`` is one of these (incremental queries).
+        limit: stop after so many rows.
+        batch_size: greatest number of rows of a batch.
+        threads: files read at the same time.
+        mapping_of: tells renamed columns of a file.
+
+    Yields:
+        Batches with the schema of :func:`output_schema`, none of them empty.
+
+    Raises:
+        UnknownColumnError: ``columns`` names one that ``target_schema`` does not have. (At the first batch, as all.)
+        FileVanishedError: a file is not there any more.
+        CorruptFileError: a file cannot be decoded.
+        SchemaError: a file's columns cannot become the table's.
+    """
+    output = output_schema(target_schema, columns)
+    if commit_times is not None and len(commit_times) == 0:
+        return
+    scan = _scan(target_schema, output, row_filter, partition_columns, partition_values_from_path, commit_times)
+    remaining = limit
+    if remaining is not None and remaining <= 0:
+        return
+    tasks = _tasks(storage, files, scan, partition_columns, mapping_of, batch_size, threads)
+    batches = in_order(tasks, threads)
+    try:
+        for batch in batches:
+            if remaining is not None:
+                batch = batch.slice(0, remaining) if output.names else empty_columns(min(remaining, batch.num_rows))
+                remaining -= batch.num_rows
+            yield batch
+            if remaining == 0:
+                return
+    finally:
+        batches.close()
+
+
+def output_schema(target_schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
+    """Schema of what :func:`read_base_files` gives for a projection.
+
+    Raises:
+        UnknownColumnError: a column that the schema does not have, or that is there several times.
+    """
+    if columns is None:
+        return target_schema
+    fields = []
+    for name in columns:
+        index = target_schema.get_field_index(name)
+        if index < 0:
+            same = [i for i, other in enumerate(target_schema.names) if other.lower() == name.lower()]
+            if len(same) != 1:
+                known = ", ".join(target_schema.names[:20])
+                raise UnknownColumnError(f"no column {name!r}", remedy=f"the columns are {known}")
+            index = same[0]
+        fields.append(target_schema.field(index))
+    return pa.schema(fields, metadata=target_schema.metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """What is the same for all files of a scan.
+
+    ``needed`` are the output columns, then those that only the filter reads.
+    """
+
+    needed: pa.Schema
+    output: pa.Schema
+    row_filter: RowFilter | None
+    path_columns: frozenset[str]
+    from_path: bool
+    commit_times: pa.Array | None
+
+
+def _scan(
+    target: pa.Schema,
+    output: pa.Schema,
+    row_filter: RowFilter | None,
+    partition_columns: pa.Table | None,
+    from_path: bool,
+    commit_times: pa.Array | None,
+) -> _Scan:
+    if row_filter is not None and row_filter.is_trivial:
+        row_filter = None
+    extra = [] if row_filter is None else [name for name in row_filter.columns if name not in output.names]
+    for name in extra:
+        if target.get_field_index(name) < 0:
+            raise PredicateError(f"row filter was made for another schema: no column {name!r}")
+    needed = pa.schema([*output, *(target.field(name) for name in extra)], metadata=output.metadata)
+    path_columns = frozenset(partition_columns.column_names if partition_columns is not None else ())
+    return _Scan(needed, output, row_filter, path_columns, from_path, commit_times)
+
+
+Task = Callable[[], Iterator[pa.RecordBatch]]
+
+
+def _tasks(
+    storage: Storage,
+    files: pa.Table,
+    scan: _Scan,
+    partition_columns: pa.Table | None,
+    mapping_of: MappingOf | None,
+    batch_size: int,
+    threads: int,
+) -> Iterator[Task]:
+    partitions, names = files.column("partition").to_pylist(), files.column("name").to_pylist()
+    parts: list[tuple[int, int] | None] = [None] * len(names)
+    if "start" in files.column_names:
+        parts = list(zip(files.column("start").to_pylist(), files.column("length").to_pylist(), strict=True))
+    # With many files the work is parallel already; a single one is decoded by several threads.
+    use_threads = len(names) < threads
+    for row, (partition, name, part) in enumerate(zip(partitions, names, parts, strict=True)):
+        path = f"{partition}/{name}" if partition else name
+        constants: dict[str, pa.Scalar] = {}
+        if partition_columns is not None:
+            constants = {
+                column: partition_columns.column(column)[row].cast(scan.needed.field(column).type)
+                for column in scan.path_columns
+                if column in scan.needed.names
+            }
+        mapping = (mapping_of(path) if mapping_of is not None else None) or BY_NAME
+        reader = _FileReader(storage, path, part, scan, constants, mapping, batch_size, use_threads)
+        yield reader.batches
+
+
+@dataclass(frozen=True, slots=True)
+class _FileReader:
+    storage: Storage
+    path: str
+    part: tuple[int, int] | None
+    scan: _Scan
+    constants: Mapping[str, pa.Scalar]
+    mapping: ColumnMapping
+    batch_size: int
+    use_threads: bool
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        with open_base_file(self.storage, self.path) as file:
+            reconciler = Reconciler(file.schema, self.scan.needed, self.mapping, file.path)
+            constants = self._constants(reconciler)
+            columns = [source for name, source in reconciler.sources.items() if source and name not in constants]
+            columns = list(dict.fromkeys(columns))
+            commit_column = self._commit_column(file)
+            if commit_column is not None and commit_column not in columns:
+                columns.append(commit_column)
+            read = partial(
+                file.batches,
+                columns,
+                skip=self._skip(file, reconciler, constants, commit_column),
+                byte_range=self.part,
+                batch_size=self.batch_size,
+                use_threads=self.use_threads,
+            )
+            for batch in read():
+                if commit_column is not None:
+                    batch = batch.filter(pc.is_in(batch.column(commit_column), value_set=self.scan.commit_times))
+                batch = self._finish(reconciler.apply(batch, constants)) if batch.num_rows else batch
+                if batch.num_rows:
+                    yield batch
+
+    def _finish(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if self.scan.row_filter is not None:
+            batch = batch.filter(self.scan.row_filter.evaluate(batch))
+        return batch if self.scan.needed is self.scan.output else select(batch, self.scan.output.names)
+
+    def _constants(self, reconciler: Reconciler) -> dict[str, pa.Scalar]:
+        if self.scan.from_path:
+            return dict(self.constants)
+        return {name: value for name, value in self.constants.items() if reconciler.sources[name] is None}
+
+    def _commit_column(self, file: BaseFile) -> str | None:
+        if self.scan.commit_times is None:
+            return None
+        if file.schema.get_field_index(COMMIT_TIME) < 0:
+            raise SchemaError(f"incremental read of a file without {COMMIT_TIME!r}", path=file.path)
+        return COMMIT_TIME
+
+    def _skip(
+        self, file: BaseFile, reconciler: Reconciler, constants: Mapping[str, pa.Scalar], commit_column: str | None
+    ) -> RowFilter | None:
+        """The part of the filter that row-group statistics can speak about."""
+        parts: list[nodes.Node] = []
+        if self.scan.row_filter is not None:
+            for part in self.scan.row_filter.conjuncts:
+                plain = all(
+                    name not in constants and reconciler.same_values(name) and reconciler.sources[name] == name
+                    for name in part.columns
+                )
+                if plain:
+                    parts.append(part.root)
+        if commit_column is not None:
+            column = nodes.ColumnRef((commit_column,), file.schema.field(commit_column).type)
+            parts.append(nodes.In(column, self.scan.commit_times))
+        return RowFilter(nodes.conjunction(parts), file.schema) if parts else None
