@@ -1,0 +1,226 @@
+"""The Python API: open a table, ask it a question, get Arrow data.
+
+>>> table = HudiTable.open("/lake/trips")                                     # doctest: +SKIP
+>>> table.scan(row_filter="city = 'sf'", selected_fields=("id", "fare")).to_arrow()  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from hudi_hive.errors import InvalidOptionError, MissingDependencyError
+from hudi_hive.metrics import IoCounters
+from hudi_hive.plan import Query, ScanPlan, plan_scan
+from hudi_hive.plan.planner import Filter
+from hudi_hive.plan.query import Moment
+from hudi_hive.read.scan import read_plan
+from hudi_hive.read.scan_files import output_schema
+from hudi_hive.table import MetaClient, TableConfig
+from hudi_hive.timeline import Timeline
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class HudiTable:
+    """A Hudi table as of the moment it was opened; :meth:`refresh` gives it as of now."""
+
+    def __init__(self, client: MetaClient) -> None:
+        self._client = client
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        storage_options: Mapping[str, Any] | None = None,
+        *,
+        counters: IoCounters | None = None,
+    ) -> HudiTable:
+        """Open the table at a base path; no metastore is needed.
+
+        Args:
+            path: the folder that holds ``.hoodie``: a local path or a URI.
+            storage_options: arguments of the file system (keys, region, endpoint …).
+            counters: where I/O is counted.
+
+        Raises:
+            TableNotFoundError: there is no Hudi table at the path.
+            InvalidPropertiesError: its properties are broken.
+            UnsupportedTableError: a table version or file format that is not read.
+        """
+        return cls(MetaClient.load(path, storage_options, counters=counters))
+
+    def refresh(self) -> HudiTable:
+        """The same table as of now."""
+        return HudiTable(self._client.reload())
+
+    @property
+    def client(self) -> MetaClient:
+        """What planners work with."""
+        return self._client
+
+    @property
+    def path(self) -> str:
+        """The base path, a URI."""
+        return self._client.base_path
+
+    @property
+    def name(self) -> str:
+        """``hoodie.table.name``."""
+        return self._client.config.name
+
+    @property
+    def type(self) -> str:
+        """``COPY_ON_WRITE`` or ``MERGE_ON_READ``."""
+        return self._client.config.table_type
+
+    @property
+    def version(self) -> int:
+        """The table version: 6, 8 or 9."""
+        return self._client.config.version
+
+    @property
+    def config(self) -> TableConfig:
+        """The table's properties, typed."""
+        return self._client.config
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """``hoodie.properties`` as it stands."""
+        return dict(self._client.config.properties)
+
+    @property
+    def timeline(self) -> Timeline:
+        """The active timeline."""
+        return self._client.timeline
+
+    def schema(self, as_of: Moment | None = None) -> pa.Schema:
+        """The Arrow schema, meta columns first; with ``as_of`` the one that the table had then."""
+        return self._client.schema(Query.of(as_of=as_of).as_of)
+
+    def partitions(self) -> list[str]:
+        """Paths of all partitions relative to the base path, sorted; ``[""]`` when it has no partition columns."""
+        return self._client.partition_paths()
+
+    def scan(
+        self,
+        row_filter: Filter = None,
+        selected_fields: Sequence[str] | None = None,
+        query_type: str | None = None,
+        as_of: Moment | None = None,
+        begin: Moment | None = None,
+        end: Moment | None = None,
+        limit: int | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Scan:
+        """Ask for rows. Nothing is read before the scan is.
+
+        Args:
+            row_filter: SQL text (``"city = 'sf' AND fare > 10"``), DNF tuples or an Arrow expression.
+            selected_fields: columns to return, in this order; all without it.
+            query_type: ``snapshot`` (the default), ``read_optimized`` or ``incremental`` (the default with ``begin``).
+            as_of: show the table as of this requested time: an instant, ``yyyy-MM-dd[ HH:mm:ss[.SSS]]`` or a datetime.
+            begin: incremental: after this time; ``"earliest"`` takes everything. Requested times in table version 6,
+                completion times in 8 and 9.
+            end: incremental: up to this time, inclusive.
+            limit: at most so many rows.
+            options: Hudi's own read options (``hoodie.datasource.query.type`` …); what is not honoured is refused.
+
+        Raises:
+            InvalidOptionError: an option or argument is unknown, invalid or contradicts another.
+        """
+        query = Query.of(query_type, as_of=as_of, begin=begin, end=end, limit=limit, options=options)
+        return Scan(self._client, query, row_filter, None if selected_fields is None else tuple(selected_fields))
+
+    def __repr__(self) -> str:
+        kind = {"COPY_ON_WRITE": "copy-on-write", "MERGE_ON_READ": "merge-on-read"}[self.type]
+        parts = ", ".join(self.config.partition_fields) or "none"
+        return f"HudiTable({self.name!r}, {kind}, version {self.version}, partition columns: {parts}, {self.path})"
+
+
+class Scan:
+    """A question to a table. It is planned once, when first needed, and can be read any number of times."""
+
+    def __init__(
+        self, client: MetaClient, query: Query, row_filter: Filter, selected_fields: tuple[str, ...] | None
+    ) -> None:
+        if isinstance(selected_fields, tuple) and len(set(selected_fields)) != len(selected_fields):
+            raise InvalidOptionError(f"selected_fields names a column twice: {', '.join(selected_fields)}")
+        self._client = client
+        self._row_filter = row_filter
+        self._selected = selected_fields
+        self.query = query
+
+    @cached_property
+    def _plan(self) -> ScanPlan:
+        return plan_scan(self._client, self.query, self._row_filter)
+
+    def plan_info(self) -> ScanPlan:
+        """The whole plan: slices, schema, how it came about and what it cost.
+
+        Raises:
+            HudiHiveError: see :func:`hudi_hive.plan.plan_scan`.
+        """
+        return self._plan
+
+    def plan(self) -> pa.Table:
+        """A row per file slice to read: partition, file_id, base_instant, base_file, base_size, log_files … path."""
+        return self._plan.slices
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the rows: the table's, or the selected fields of it.
+
+        Raises:
+            UnknownColumnError: a selected field is not in the table's schema.
+        """
+        return output_schema(self._plan.schema, self._selected)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows as Arrow record batches, read as they are asked for.
+
+        Raises:
+            FileVanishedError: a planned file was cleaned since; scan the refreshed table again.
+            CorruptFileError: a file cannot be decoded.
+            SchemaError: a file's column cannot become the table's type.
+        """
+        return read_plan(self._client.storage, self._plan, self.schema.names)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as an Arrow record batch reader, for engines that take one."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as one Arrow table; it has the full schema even without a row."""
+        return pa.Table.from_batches(list(self.to_batches()), schema=self.schema)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All rows as a pandas data frame.
+
+        Raises:
+            MissingDependencyError: pandas is not installed.
+        """
+        try:
+            import pandas  # noqa: F401
+        except ImportError as error:
+            raise MissingDependencyError("pandas is not installed", remedy="pip install 'hudi_hive[pandas]'") from error
+        return self.to_arrow().to_pandas()
+
+    def count(self) -> int:
+        """Number of rows; reads no column but those that the filter and the range need."""
+        return sum(batch.num_rows for batch in read_plan(self._client.storage, self._plan, []))
+
+    def __repr__(self) -> str:
+        query = self.query
+        parts = [str(query.query_type)]
+        parts += [f"{name}={value}" for name in ("as_of", "begin", "end", "limit") if (value := getattr(query, name))]
+        if self._row_filter is not None:
+            parts.append(f"where {self._row_filter}")
+        if self._selected is not None:
+            parts.append(f"columns {', '.join(self._selected)}")
+        return f"Scan({self._client.config.name!r}, {', '.join(parts)})"
