@@ -1,8 +1,8 @@
 """Framing of Hudi log files: bytes in, blocks out (table format, section 4).
 
-A log file is zero or more blocks back to back, each with its length in front and behind. A block whose two lengths do not
-agree, or that nothing legal follows, is corrupt (a writer died): it is given as such and reading goes on at the next magic.
-All integers are big-endian.
+A log file is zero or more blocks back to back, each with its length in front and behind. A block whose two lengths do
+not agree, or that nothing legal follows, is corrupt (a writer died): it is given as such and reading goes on at the
+next magic. All integers are big-endian.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SIZE = struct.Struct(">q")
 _COUNT = struct.Struct(">i")
 _ENTRY = struct.Struct(">ii")
 _MAGIC_PATTERN = re.compile(re.escape(MAGIC))
-# Block size counts neither the magic nor itself; a block holds at least version, type, two empty headers and two lengths.
+# Block size counts neither the magic nor itself; the least block is version, type, two empty headers and two lengths.
 _SIZE_END = 14
 _MIN_BLOCK_SIZE = 4 + 4 + 4 + 8 + 4 + 8
 
@@ -109,7 +109,7 @@ def iter_blocks(data: bytes | bytearray | memoryview, path: str) -> Iterator[Log
         if len(view) - offset < len(MAGIC):
             yield _corrupt_block(view, offset, len(view), path)  # torn inside a magic
             return
-        if view[offset : offset + len(MAGIC)] != MAGIC:
+        if bytes(view[offset : offset + len(MAGIC)]) != MAGIC:
             # Later blocks begin where a magic was found, so this is the file's first byte.
             raise CorruptFileError("not a log file: wrong magic", path=path)
         end = _block_end(view, offset)
@@ -132,7 +132,7 @@ def _block_end(view: memoryview, offset: int) -> int | None:
         return None
     if _SIZE.unpack_from(view, end - _SIZE.size)[0] != block_size + len(MAGIC):
         return None
-    following = view[end : end + len(MAGIC)]
+    following = bytes(view[end : end + len(MAGIC)])
     # The last bytes of a file may be a torn magic: then this block is whole and the rest is the corrupt one.
     return end if following == MAGIC[: len(following)] else None
 
@@ -243,7 +243,7 @@ def avro_spans(block: LogBlock) -> list[tuple[int, int]]:
     return spans
 
 
-def block_schema(block: LogBlock) -> Any:
+def block_schema(block: LogBlock) -> object:
     """The block's Avro schema, parsed for fastavro.
 
     Raises:
@@ -259,11 +259,14 @@ def block_schema(block: LogBlock) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _parse_schema(text: str) -> Any:
-    return fastavro.parse_schema(json.loads(text))
+def _parse_schema(text: str) -> object:
+    schema: object = fastavro.parse_schema(json.loads(text))
+    return schema
 
 
-def decode_avro_record(data: bytes | memoryview, schema: Any, path: str, reader_schema: Any = None) -> dict[str, Any]:
+def decode_avro_record(
+    data: bytes | memoryview, schema: object, path: str, reader_schema: object = None
+) -> dict[str, Any]:
     """One record from its bare Avro binary, all of which must be used up.
 
     Args:
@@ -285,7 +288,7 @@ def decode_avro_record(data: bytes | memoryview, schema: Any, path: str, reader_
     return record
 
 
-def decode_avro_records(block: LogBlock, reader_schema: Any = None) -> list[dict[str, Any]]:
+def decode_avro_records(block: LogBlock, reader_schema: object = None) -> list[dict[str, Any]]:
     """Records of an AVRO_DATA block, decoded with the schema in its header.
 
     Args:

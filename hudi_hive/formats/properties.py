@@ -1,4 +1,4 @@
-"""Java ``Properties`` text, as ``hoodie.properties`` and the partition metafiles are written (table format, section 1.1)."""
+"""Java ``Properties`` text: ``hoodie.properties`` and partition metafiles (table format, section 1.1)."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class ArchivedTimeline:
         return self._archive.payload(self._known(instant))
 
     def plan(self, instant: Instant) -> dict[str, Any] | None:
-        """Record of what an archived instant requested; null where it requested nothing or the archive does not keep it.
+        """Record of what an archived instant requested; null where it requested nothing or the archive keeps none.
 
         Raises:
             InstantNotFoundError: the archive does not have the instant.

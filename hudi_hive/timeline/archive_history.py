@@ -47,7 +47,7 @@ class HistoryArchive:
             CorruptFileError: manifest or data files are damaged.
             FileVanishedError: a data file that the current manifest names does not exist.
         """
-        for path, table in self._retried(lambda: [(path, self._read_times(path)) for path in self._data_files()]):
+        for path, table in self._retried(lambda: [(name, self._read_times(name)) for name in self._data_files()]):
             columns = [table[name].to_pylist() for name in _TIMES]
             for requested, completed, action in zip(*columns, strict=True):
                 if requested is None or action is None:

@@ -1,4 +1,4 @@
-"""The archive of timeline layout 1: log files with one Avro record per state of an instant (table format, section 2.6)."""
+"""The archive of timeline layout 1: log files, one Avro record per state of an instant (table format, 2.6)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Place:
     path: str
     offset: int
     length: int
-    schema: Any
+    schema: object
 
 
 class LogArchive:

@@ -65,7 +65,7 @@ class Instant:
     @property
     def comparable_action(self) -> str:
         """The action under which all states of the instant agree."""
-        return _COMPARABLE.get(self.action, self.action)
+        return comparable_action(self.action)
 
     @property
     def is_completed(self) -> bool:
@@ -84,6 +84,11 @@ class Instant:
 
     def __str__(self) -> str:
         return f"{self.requested}.{self.action} ({self.state.name})"
+
+
+def comparable_action(action: str) -> str:
+    """The action that a pending action completes as."""
+    return _COMPARABLE.get(action, action)
 
 
 def _suffixes() -> dict[str, tuple[str, State]]:
@@ -159,11 +164,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def normalise_instant(value: str | date | datetime, timezone: str = "LOCAL") -> str:
     """An instant time of 17 digits from what a user may write.
 
-    Accepted are 17 digits, 14 digits (to the second, meaning its last millisecond, ``…999``), ``yyyy-MM-dd`` (its first
-    millisecond), ``yyyy-MM-dd HH:mm:ss`` (``…999``) with an optional fraction, the same with ``T`` and an optional zone
-    (``Z``, ``+hh:mm``), ``date`` and ``datetime`` objects. Times without a zone are in the table's own; those with one are
-    converted to it. All zeros (``0``, ``000`` …) is before everything; the fixed instants of bootstrap and of the metadata
-    table, which begin with ``0000``, and longer ones stay as they are (table format, sections 2.1 and 9).
+    Accepted are 17 digits, 14 digits (to the second, meaning its last millisecond, ``…999``), ``yyyy-MM-dd`` (its
+    first millisecond), ``yyyy-MM-dd HH:mm:ss`` (``…999``) with an optional fraction, the same with ``T`` and an
+    optional zone (``Z``, ``+hh:mm``), ``date`` and ``datetime`` objects. Times without a zone are in the table's own;
+    those with one are converted to it. All zeros (``0``, ``000`` …) is before everything; 20 digits and the fixed
+    instants of bootstrap and of the metadata table, which begin with ``0000``, stay as they are (table format, sections
+    2.1 and 9).
 
     Args:
         value: the time.

@@ -1,7 +1,7 @@
 """Payloads of instant files: bytes in, one checked record out (table format, sections 2.3 and appendix A).
 
-A payload is an Avro object container with one record, or the same record as JSON in timeline layout 1. Either is written
-by somebody else and may be damaged, so each field is taken out with its type checked.
+A payload is an Avro object container with one record, or the same record as JSON in timeline layout 1. Either is
+written by somebody else and may be damaged, so each field is taken out with its type checked.
 """
 
 from __future__ import annotations

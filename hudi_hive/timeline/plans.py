@@ -1,7 +1,7 @@
 """Plans and metadata of table services, as small frozen objects (table format, section 2.5 and appendix A).
 
-Clustering, clean and rollback plans name files by the absolute path the writer saw. Tables get moved, so everything here
-gives partition and bare file name instead.
+Clustering, clean and rollback plans name files by the absolute path the writer saw. Tables get moved, so everything
+here gives partition and bare file name instead.
 """
 
 from __future__ import annotations

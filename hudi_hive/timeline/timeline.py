@@ -14,10 +14,11 @@ from hudi_hive.errors import InstantNotFoundError, PathNotFoundError, TableNotFo
 from hudi_hive.storage import Storage
 from hudi_hive.timeline import plans
 from hudi_hive.timeline.archive import ArchivedTimeline
-from hudi_hive.timeline.commit import UNKNOWN_OPERATION, CommitMetadata, decode_commit
+from hudi_hive.timeline.commit import CommitMetadata, decode_commit
 from hudi_hive.timeline.instant import (
     CLEAN,
     CLUSTERING,
+    COMMIT,
     COMPACTION,
     COMPLETED_WRITE_ACTIONS,
     INDEXING,
@@ -28,12 +29,10 @@ from hudi_hive.timeline.instant import (
     SAVEPOINT,
     WRITE_ACTIONS,
     Instant,
-    State,
-    instant_file_name,
     millis_to_instant,
     parse_instant_name,
 )
-from hudi_hive.timeline.payload import Fields, corrupt, decode_payload
+from hudi_hive.timeline.instant_files import InstantFiles
 
 REPLACED_GROUPS_SCHEMA: Final = pa.schema(
     [("partition", pa.string()), ("file_id", pa.string()), ("instant", pa.string()), ("completed", pa.string())]
@@ -92,10 +91,8 @@ class Timeline:
         self.instants: tuple[Instant, ...] = tuple(sorted(instants, key=lambda instant: instant.sort_key))
         """Active instants, of each the highest state, sorted by requested time, comparable action, state."""
         self._storage = storage
-        self._folder = folder
-        self._archive_folder = archive_folder
         self._mtimes = dict(mtimes or {})
-        self._active = frozenset(self.instants)
+        self._files = InstantFiles(storage, folder, archive_folder, layout, self.instants)
         self._reset()
 
     def _reset(self) -> None:
@@ -208,10 +205,10 @@ class Timeline:
     def first_active(self) -> str | None:
         """Requested time of the first active write instant, complete or not, that is not also the time of a savepoint.
 
-        Every older instant was archived and hence complete (table format, section 2.2). Savepointed instants stay behind
-        when those after them are archived, so they mark no start; where nothing else is left the last of them does. Only
-        write instants count: a clean or rollback may stay active after the commits around it were archived. Null when
-        the timeline holds no write instant.
+        Every older instant was archived and hence complete (table format, section 2.2). Savepointed instants stay
+        behind when those after them are archived, so they mark no start; where nothing else is left the last of them
+        does. Only write instants count: a clean or rollback may stay active after the commits around it were archived.
+        Null when the timeline holds no write instant.
         """
         savepoints = {instant.requested for instant in self.instants if instant.action == SAVEPOINT}
         writes = [instant.requested for instant in self.instants if instant.action in WRITE_ACTIONS]
@@ -224,8 +221,8 @@ class Timeline:
     def latest_completion_time(self) -> str | None:
         """Greatest completion time of the completed write instants.
 
-        Layout 1 keeps no completion times: the modification time of the instant's file stands for it, as an instant time
-        in the table's zone.
+        Layout 1 keeps no completion times: the modification time of the instant's file stands for it, as an instant
+        time in the table's zone.
         """
         writes = self.write_instants()
         if self.layout == 2:
@@ -312,8 +309,8 @@ class Timeline:
         if cached is not None:
             return cached
         if instant.action not in COMPLETED_WRITE_ACTIONS:
-            raise self._no_such(instant, "commit metadata")
-        metadata = decode_commit(self._payload(instant), instant, self._storage.uri(instant.path))
+            raise self._files.lacks(instant, "commit metadata")
+        metadata = decode_commit(self._files.payload(instant), instant, self._storage.uri(instant.path))
         with self._lock:
             while len(self._commits) >= _CACHED_COMMITS:
                 del self._commits[next(iter(self._commits))]
@@ -322,120 +319,48 @@ class Timeline:
 
     def compaction_plan(self, instant: Instant) -> plans.CompactionPlan:
         """The plan of a compaction or log compaction, pending or complete; errors as in :meth:`commit_metadata`."""
-        actions = (COMPACTION, LOG_COMPACTION) if not instant.is_completed else ()
-        actions = actions or ((COMPACTION,) if instant.comparable_action == "commit" else (LOG_COMPACTION,))
-        return plans.compaction_plan(self._plan(instant, actions), instant)
+        action = COMPACTION if instant.comparable_action == COMMIT else LOG_COMPACTION
+        return plans.compaction_plan(self._files.plan(instant, (action,)), instant)
 
     def requested_replace_metadata(self, instant: Instant) -> plans.ClusteringPlan:
         """What a replacecommit or clustering requested: the clustering plan, or nothing for overwrites."""
-        return plans.clustering_plan(self._plan(instant, (CLUSTERING, REPLACE_COMMIT), required=False), instant)
+        return plans.clustering_plan(self._files.plan(instant, (CLUSTERING, REPLACE_COMMIT), required=False), instant)
 
     def cleaner_plan(self, instant: Instant) -> plans.CleanerPlan:
         """What a clean, pending or complete, is to delete."""
-        return plans.cleaner_plan(self._plan(instant, (CLEAN,)), instant)
+        return plans.cleaner_plan(self._files.plan(instant, (CLEAN,)), instant)
 
     def clean_metadata(self, instant: Instant) -> plans.CleanMetadata:
         """What a completed clean did."""
-        return plans.clean_metadata(self._outcome(instant, CLEAN), instant)
+        return plans.clean_metadata(self._files.outcome(instant, CLEAN), instant)
 
     def rollback_plan(self, instant: Instant) -> plans.RollbackPlan:
         """What a rollback, pending or complete, is to undo."""
-        return plans.rollback_plan(self._plan(instant, (ROLLBACK,)), instant)
+        return plans.rollback_plan(self._files.plan(instant, (ROLLBACK,)), instant)
 
     def rollback_metadata(self, instant: Instant) -> plans.RollbackMetadata:
         """What a completed rollback undid."""
-        return plans.rollback_metadata(self._outcome(instant, ROLLBACK), instant)
+        return plans.rollback_metadata(self._files.outcome(instant, ROLLBACK), instant)
 
     def restore_plan(self, instant: Instant) -> plans.RestorePlan:
         """What a restore, pending or complete, is to undo."""
-        return plans.restore_plan(self._plan(instant, (RESTORE,)), instant)
+        return plans.restore_plan(self._files.plan(instant, (RESTORE,)), instant)
 
     def restore_metadata(self, instant: Instant) -> plans.RestoreMetadata:
         """What a completed restore undid."""
-        return plans.restore_metadata(self._outcome(instant, RESTORE), instant)
+        return plans.restore_metadata(self._files.outcome(instant, RESTORE), instant)
 
     def savepoint_metadata(self, instant: Instant) -> plans.SavepointMetadata:
         """Which files a savepoint keeps."""
-        return plans.savepoint_metadata(self._outcome(instant, SAVEPOINT), instant)
+        return plans.savepoint_metadata(self._files.outcome(instant, SAVEPOINT), instant)
 
     def index_plan(self, instant: Instant) -> plans.IndexMetadata:
         """Which partitions of the metadata table an index build is to make."""
-        return plans.index_metadata(self._plan(instant, (INDEXING,)), instant)
+        return plans.index_metadata(self._files.plan(instant, (INDEXING,)), instant)
 
     def index_metadata(self, instant: Instant) -> plans.IndexMetadata:
         """Which partitions of the metadata table a completed index build made."""
-        return plans.index_metadata(self._outcome(instant, INDEXING), instant)
-
-    def _outcome(self, instant: Instant, action: str) -> Fields:
-        """Payload of a completed instant that must be of one action and must not be empty."""
-        if instant.action != action or not instant.is_completed:
-            raise self._no_such(instant, f"{action} metadata")
-        record = self._payload(instant)
-        path = self._storage.uri(instant.path)
-        if record is None:
-            raise corrupt(f"{action} metadata is empty", path, instant.requested)
-        return Fields(record, path, instant.requested)
-
-    def _payload(self, instant: Instant) -> dict[str, Any] | None:
-        """Record of the file that stands for an instant's state, wherever it is now."""
-        if instant not in self._active:
-            return self.archived().payload(instant)
-        try:
-            data = self._storage.read_bytes(instant.path)
-        except PathNotFoundError as error:
-            moved = self._since_archived(instant)
-            if moved is None:
-                raise self._vanished(instant) from error
-            return self.archived().payload(moved)
-        return decode_payload(data, self._storage.uri(instant.path), instant.requested)
-
-    def _plan(self, instant: Instant, actions: Iterable[str], *, required: bool = True) -> Fields:
-        """Record of the requested file of an instant, under the first of the actions that has one."""
-        if instant.comparable_action not in {_comparable(action) for action in actions}:
-            raise self._no_such(instant, "such a plan")
-        if instant not in self._active:
-            return self._archived_plan(instant, required)
-        for action in actions:
-            path = _join(self._folder, instant_file_name(instant.requested, action, State.REQUESTED))
-            try:
-                data = self._storage.read_bytes(path)
-            except PathNotFoundError:
-                continue
-            uri = self._storage.uri(path)
-            record = decode_payload(data, uri, instant.requested)
-            if record is None and required:
-                raise corrupt("the plan is empty", uri, instant.requested)
-            return Fields(record or {}, uri, instant.requested)
-        moved = self._since_archived(instant)
-        if moved is not None:
-            return self._archived_plan(moved, required)
-        raise self._vanished(instant)
-
-    def _archived_plan(self, instant: Instant, required: bool) -> Fields:
-        record = self.archived().plan(instant)
-        if record is None and required:
-            raise self._no_such(instant, "a plan in the archive")
-        return Fields(record or {}, self._storage.uri(instant.path), instant.requested)
-
-    def _since_archived(self, instant: Instant) -> Instant | None:
-        """The same instant in the archive as it is now."""
-        with self._lock:
-            self._derived.pop("archived", None)
-        for candidate in self.archived().instants:
-            if candidate.sort_key == instant.sort_key:
-                return candidate
-        return None
-
-    def _vanished(self, instant: Instant) -> InstantNotFoundError:
-        return InstantNotFoundError(
-            f"the file of {instant} is gone: the instant was rolled back or removed since the timeline was loaded",
-            path=self._storage.uri(instant.path),
-            instant=instant.requested,
-            remedy="load the table again",
-        )
-
-    def _no_such(self, instant: Instant, what: str) -> InstantNotFoundError:
-        return InstantNotFoundError(f"{instant} has no {what}", path=self._storage.uri(), instant=instant.requested)
+        return plans.index_metadata(self._files.outcome(instant, INDEXING), instant)
 
     # -- what instants say of file groups ----------------------------------------------------------------------------
 
@@ -477,7 +402,7 @@ class Timeline:
 
     def archived(self) -> ArchivedTimeline:
         """The archived timeline; its files are read when it is asked for something."""
-        return self._derive("archived", lambda: ArchivedTimeline(self._storage, self._archive_folder, self.layout))
+        return self._files.archived()
 
     def to_arrow(self, *, archived: bool = False) -> pa.Table:
         """All instants as a table, :data:`TIMELINE_SCHEMA`; with ``archived`` those of the archive first."""
@@ -516,12 +441,8 @@ def _highest_states(instants: Iterable[Instant]) -> list[Instant]:
 
 
 def _rank(instant: Instant) -> tuple[int, str]:
-    # Two completed files of one instant must not be; if they are, the later completion counts, whatever the listing order.
+    # Two completed files of one instant must not be; if they are, the later completion counts, in any listing order.
     return int(instant.state), instant.completed or ""
-
-
-def _comparable(action: str) -> str:
-    return Instant("", action, State.REQUESTED, None, "", "").comparable_action
 
 
 def _join(*parts: str) -> str:
