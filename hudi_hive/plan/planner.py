@@ -56,6 +56,29 @@ def plan_scan(client: MetaClient, query: Query, row_filter: Filter = None) -> Sc
     return builder.finish(cost)
 
 
+def plan_of_files(
+    client: MetaClient,
+    query: Query,
+    files: pa.Table,
+    *,
+    commit_times: pa.Array | None = None,
+    checkpoint: str | None = None,
+) -> ScanPlan:
+    """The plan for base files that were chosen elsewhere: it adds the schema and how their columns are to be read.
+
+    Args:
+        client: the table.
+        query: the question that the files answer.
+        files: columns partition, file_id, instant, name, size.
+        commit_times: as in :class:`ScanPlan`.
+        checkpoint: as in :class:`ScanPlan`.
+    """
+    with client.counters.measure() as cost:
+        builder = _Builder(client, query, None)
+        builder.chosen(files, commit_times, checkpoint)
+    return builder.finish(cost)
+
+
 def _refuse_bootstrap(client: MetaClient) -> None:
     if client.config.bootstrap_base_path is not None:
         raise UnsupportedTableError(
@@ -112,6 +135,14 @@ class _Builder:
         self.commit_times = commits.requested_times()
         self.checkpoint = commits.checkpoint or query.begin
         self.slices = self._range_slices(commits)
+
+    def chosen(self, files: pa.Table, commit_times: pa.Array | None, checkpoint: str | None) -> None:
+        """Files that are known."""
+        self._take_schema(self.query.as_of)
+        self.slices = base_files_as_slices(files)
+        self.commit_times = commit_times
+        self.checkpoint = checkpoint
+        self.partitions_total = pc.count_distinct(files.column("partition")).as_py()
 
     def _range_slices(self, commits: CommitRange) -> pa.Table:
         client, options = self.client, self.query.options
