@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from hudi_hive.input_format.job_conf import JobConf
 from hudi_hive.input_format.plan import FileStatus, InputPlan, plan_inputs
+from hudi_hive.input_format.record_reader import read_split
 from hudi_hive.input_format.splits import FileSplit, cut, file_splits
 from hudi_hive.metrics import IoCounters
 from hudi_hive.plan.classify import PathGroups, classify
@@ -116,6 +117,4 @@ class HoodieParquetInputFormat:
             CorruptFileError, SchemaError: the file is broken or does not fit the table.
             UnknownColumnError: a column of the projection does not exist.
         """
-        from hudi_hive.input_format.record_reader import read_split
-
         return read_split(self.plan, self.conf, self._stores, split)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,8 +14,12 @@ from hudi_hive.input_format.incremental import IncrementalFiles, incremental_fil
 from hudi_hive.input_format.job_conf import INPUT_RECURSIVE, JobConf
 from hudi_hive.input_format.listing import list_plain
 from hudi_hive.input_format.snapshot import snapshot_files
+from hudi_hive.plan import Query, QueryType, ReadOptions, ScanPlan
 from hudi_hive.plan.classify import PathGroups, TableInputs
 from hudi_hive.plan.hadoop_paths import Stores
+from hudi_hive.plan.planner import plan_of_files
+
+_READ_OPTIONS = ("hoodie.datasource.read.extract.partition.values.from.path", "hoodie.schema.on.read.enable")
 
 INCREMENTAL, SNAPSHOT, PLAIN = "incremental", "snapshot", "plain"
 
@@ -61,6 +66,7 @@ class TablePlan:
         inputs: the table and its input paths.
         group: ``incremental`` or ``snapshot``.
         statuses: its files, :data:`STATUS_SCHEMA`.
+        read_options: how columns are to be read.
         as_of: the instant of a snapshot of the past, or None.
         incremental: the range, for the incremental group.
         input_paths: for the incremental group the affected partitions below the input paths; else as they were.
@@ -69,6 +75,7 @@ class TablePlan:
     inputs: TableInputs
     group: str
     statuses: pa.Table = field(repr=False)
+    read_options: ReadOptions
     as_of: str | None
     incremental: IncrementalFiles | None = field(repr=False)
     input_paths: tuple[str, ...]
@@ -79,6 +86,27 @@ class TablePlan:
         if self.incremental is None or not self.inputs.options.filter_rows:
             return None
         return self.incremental.commit_times
+
+    @cached_property
+    def scan(self) -> ScanPlan:
+        """How the files' rows are read: schema, partition values, renamed columns.
+
+        Raises:
+            SchemaError: the table's schema is not known.
+        """
+        columns = ["partition", "file_id", "instant", "path", "length"]
+        names = ["partition", "file_id", "instant", "name", "size"]
+        files = self.statuses.select(columns).rename_columns(names)
+        files = files.set_column(3, "name", pc.replace_substring_regex(files.column("name"), r"^.*/", ""))
+        found = self.incremental
+        if found is None:
+            query = Query(QueryType.READ_OPTIMIZED, as_of=self.as_of, options=self.read_options)
+            return plan_of_files(self.inputs.client, query, files)
+        options = self.inputs.options
+        query = Query(QueryType.INCREMENTAL, begin=options.start, end=options.end, options=self.read_options)
+        return plan_of_files(
+            self.inputs.client, query, files, commit_times=self.commit_times, checkpoint=found.checkpoint
+        )
 
 
 @dataclass(frozen=True)
@@ -112,13 +140,14 @@ def plan_inputs(groups: PathGroups, conf: JobConf, stores: Stores) -> InputPlan:
     Raises:
         QueryError, TableError, TimelineError, StorageError: as the modules of the three groups say.
     """
+    options = ReadOptions.parse({key: conf[key] for key in _READ_OPTIONS if key in conf})
     with stores.counters.measure() as cost:
         tables: dict[str, TablePlan] = {}
         for base, inputs in groups.incremental.items():
-            tables[base] = _plan_incremental(inputs)
+            tables[base] = _plan_incremental(inputs, options)
         plain = list_plain(groups.plain, stores, conf.get_bool(INPUT_RECURSIVE, False)) if groups.plain else None
         for base, inputs in groups.snapshot.items():
-            tables[base] = _plan_snapshot(inputs)
+            tables[base] = _plan_snapshot(inputs, options)
     incremental = [plan for plan in tables.values() if plan.group == INCREMENTAL]
     snapshot = [plan for plan in tables.values() if plan.group == SNAPSHOT]
     parts = [plan.statuses for plan in incremental]
@@ -136,13 +165,14 @@ def plan_inputs(groups: PathGroups, conf: JobConf, stores: Stores) -> InputPlan:
     )
 
 
-def _plan_incremental(inputs: TableInputs) -> TablePlan:
+def _plan_incremental(inputs: TableInputs, read_options: ReadOptions) -> TablePlan:
     _refuse_bootstrap(inputs)
     found = incremental_files(inputs)
     return TablePlan(
         inputs=inputs,
         group=INCREMENTAL,
         statuses=_statuses(inputs, found.files, INCREMENTAL),
+        read_options=read_options,
         as_of=None,
         incremental=found,
         input_paths=_rewritten(inputs, found),
@@ -161,13 +191,14 @@ def _rewritten(inputs: TableInputs, found: IncrementalFiles) -> tuple[str, ...]:
     return tuple(paths)
 
 
-def _plan_snapshot(inputs: TableInputs) -> TablePlan:
+def _plan_snapshot(inputs: TableInputs, read_options: ReadOptions) -> TablePlan:
     _refuse_bootstrap(inputs)
     files, as_of = snapshot_files(inputs)
     return TablePlan(
         inputs=inputs,
         group=SNAPSHOT,
         statuses=_statuses(inputs, files, SNAPSHOT),
+        read_options=read_options,
         as_of=as_of,
         incremental=None,
         input_paths=tuple(str(path) for path in inputs.paths),

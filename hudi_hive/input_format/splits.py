@@ -39,6 +39,7 @@ class FileSplit:
         group: ``incremental``, ``snapshot`` or ``plain``.
         base_path: the file's table; None for a plain file.
         partition: the file's partition path; None for a plain file.
+        instant: requested time of the commit that wrote the file; None for a plain file.
     """
 
     path: str
@@ -48,6 +49,7 @@ class FileSplit:
     group: str
     base_path: str | None
     partition: str | None
+    instant: str | None
 
 
 def block_size(conf: JobConf, path: str) -> int:
@@ -106,11 +108,13 @@ def _block_sizes(statuses: pa.Table, conf: JobConf) -> npt.NDArray[np.int64]:
 
 def file_splits(statuses: pa.Table, pieces: pa.Table) -> list[FileSplit]:
     """The splits as objects, for engines that want them one by one."""
-    columns = ["path", "length", "group", "base_path", "partition"]
+    columns = ["path", "length", "group", "base_path", "partition", "instant"]
     rows = statuses.select(columns).take(pieces.column("file"))
     values = [rows.column(name).to_pylist() for name in columns]
     starts, lengths = pieces.column("start").to_pylist(), pieces.column("length").to_pylist()
     return [
-        FileSplit(path, start, length, file_length, group, base, partition)
-        for path, file_length, group, base, partition, start, length in zip(*values, starts, lengths, strict=True)
+        FileSplit(path, start, length, file_length, group, base, partition, instant)
+        for path, file_length, group, base, partition, instant, start, length in zip(
+            *values, starts, lengths, strict=True
+        )
     ]

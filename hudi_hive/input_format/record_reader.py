@@ -1,0 +1,133 @@
+"""Rows of one split, with the columns that Hive asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from hudi_hive.errors import FileVanishedError, InvalidOptionError, PathNotFoundError, UnsupportedFormatError
+from hudi_hive.formats.base_file import BaseFile, OrcBaseFile, ParquetBaseFile
+from hudi_hive.input_format.job_conf import JobConf
+from hudi_hive.input_format.plan import InputPlan
+from hudi_hive.input_format.splits import FileSplit
+from hudi_hive.plan.hadoop_paths import HadoopPath, Stores
+from hudi_hive.read.scan import read_plan
+
+READ_COLUMN_NAMES = "hive.io.file.readcolumn.names"
+READ_COLUMN_IDS = "hive.io.file.readcolumn.ids"
+COLUMNS = "columns"
+PARTITION_COLUMNS = "partition_columns"
+
+
+def projection(conf: JobConf) -> list[str] | None:
+    """The columns that a job reads, in its order, then its partition columns; None for all.
+
+    ``hive.io.file.readcolumn.names`` counts; without it ``.ids``, which are positions in ``columns``. A projection that
+    is there but empty (``count(*)``) leaves the partition columns alone. Of these only such count that ``columns`` has,
+    if that is set.
+
+    Raises:
+        InvalidOptionError: ids that are no positions in ``columns``.
+    """
+    if READ_COLUMN_NAMES in conf:
+        names = list(conf.get_strings(READ_COLUMN_NAMES))
+    elif READ_COLUMN_IDS in conf:
+        names = _named(conf)
+    else:
+        return None
+    known = {name.lower() for name in conf.get_strings(COLUMNS)}
+    # Hive joins them with "/"; one of Hudi's own classes takes "," instead.
+    for name in conf.get(PARTITION_COLUMNS, "").replace(",", "/").split("/"):
+        if name.strip() and (not known or name.strip().lower() in known):
+            names.append(name.strip())
+    unique = {name.lower(): name for name in reversed(names)}
+    return [name for name in dict.fromkeys(names) if unique[name.lower()] == name]
+
+
+def _named(conf: JobConf) -> list[str]:
+    columns = conf.get_strings(COLUMNS)
+    ids = conf.get_strings(READ_COLUMN_IDS)
+    try:
+        positions = [int(text) for text in ids]
+    except ValueError as error:
+        raise InvalidOptionError(f"{READ_COLUMN_IDS} must be numbers, not {conf[READ_COLUMN_IDS]!r}") from error
+    if any(not 0 <= position < len(columns) for position in positions):
+        raise InvalidOptionError(
+            f"{READ_COLUMN_IDS}={conf[READ_COLUMN_IDS]} goes beyond the {len(columns)} columns",
+            remedy=f"set {COLUMNS}, or {READ_COLUMN_NAMES}",
+        )
+    return [columns[position] for position in positions]
+
+
+def read_split(plan: InputPlan, conf: JobConf, stores: Stores, split: FileSplit) -> Iterator[pa.RecordBatch]:
+    """Rows of one split: those of the row groups whose middle lies in its byte range, so that splits share no row.
+
+    Raises:
+        InvalidOptionError: the split is of a table that the job does not have.
+        FileVanishedError: the file was cleaned since.
+        CorruptFileError, SchemaError, UnknownColumnError: see :meth:`HoodieParquetInputFormat.get_record_reader`.
+    """
+    columns = projection(conf)
+    if split.base_path is None:
+        return _plain_rows(HadoopPath.parse(split.path), stores, split, columns)
+    table = plan.tables.get(split.base_path)
+    if table is None:
+        raise InvalidOptionError("the split is of a table that is not in this job", path=split.path)
+    scan = table.scan
+    if columns is not None:
+        # A partition column that the table does not have is Hive's own, and it fills it from the path.
+        own = {name.lower() for name in scan.schema.names}
+        partition_keys = {name.strip().lower() for name in conf.get(PARTITION_COLUMNS, "").replace(",", "/").split("/")}
+        columns = [name for name in columns if name.lower() in own or name.lower() not in partition_keys]
+    if not split.file_length:
+        return iter(())
+    name = split.path.rpartition("/")[2]
+    partition = split.partition or ""
+    file = {
+        "partition": [partition],
+        "name": [name],
+        "path": [f"{partition}/{name}" if partition else name],
+        "instant": [split.instant],
+        "start": [split.start],
+        "length": [split.length],
+    }
+    return read_plan(table.inputs.client.storage, scan, columns, files=pa.table(file), threads=1)
+
+
+def _plain_rows(
+    path: HadoopPath, stores: Stores, split: FileSplit, columns: Sequence[str] | None
+) -> Iterator[pa.RecordBatch]:
+    """Rows of a file that belongs to no table: its own columns; a column that it does not have is null."""
+    if not split.file_length:
+        return
+    with _open_plain(path, stores) as file:
+        names = file.schema.names
+        by_lower = {name.lower(): name for name in names}
+        wanted = names if columns is None else [by_lower.get(name.lower(), name) for name in columns]
+        there = [name for name in wanted if name in names]
+        for batch in file.batches(there, byte_range=(split.start, split.length)):
+            if len(there) < len(wanted):
+                arrays = [batch.column(n) if n in there else pa.nulls(batch.num_rows) for n in wanted]
+                batch = pa.RecordBatch.from_arrays(arrays, names=wanted)
+            yield batch
+
+
+def _open_plain(path: HadoopPath, stores: Stores) -> BaseFile:
+    """Open a plain file; Hive gives its files no extension, and what is not ORC must be Parquet."""
+    storage = stores.of(path)
+    name = path.key.rpartition("/")[2]
+    if name.rpartition(".")[2].lower() in ("gz", "csv", "json", "txt", "avro", "hfile", "log"):
+        raise UnsupportedFormatError("plain files must be Parquet or ORC", path=str(path))
+    try:
+        stream = storage.open_input(path.key)
+    except PathNotFoundError as error:
+        raise FileVanishedError(
+            "the file is not there any more", path=str(path), remedy="list the job again"
+        ) from error
+    opener = OrcBaseFile if name.endswith(".orc") else ParquetBaseFile
+    try:
+        return opener(stream, str(path), storage.counters)
+    except BaseException:
+        stream.close()
+        raise
