@@ -1,0 +1,12 @@
+"""Spark SQL on Hudi tables: in come a PySpark session and names or paths of tables, out come ordinary Spark plans.
+
+A plan is Spark's own vectorised Parquet or ORC scan over the files that :mod:`hudi_hive.plan` chose for the statement.
+Nothing here needs a JVM class of Hudi; everything is done through py4j on classic PySpark.
+"""
+
+from __future__ import annotations
+
+from hudi_hive.spark.file_index import PlannedScan
+from hudi_hive.spark.reader import enable, last_scan, load, planned_scans, session_builder, table
+
+__all__ = ["PlannedScan", "enable", "last_scan", "load", "planned_scans", "session_builder", "table"]

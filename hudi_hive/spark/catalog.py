@@ -1,0 +1,96 @@
+"""Synced tables as Spark's session catalog knows them: is a name a Hudi table, where is it, how is it read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql.types import StructType
+
+from hudi_hive.errors import SparkError
+from hudi_hive.plan import Query
+from hudi_hive.spark.jvm import JavaValue, Jvm, option, scala_items
+from hudi_hive.spark.relation import Declared
+
+PROVIDER = "hudi"
+
+_READ_OPTIMISED = "hoodie.query.as.ro.table"
+_INPUT_FORMATS = "org.apache.hudi.hadoop."
+
+
+@dataclass(frozen=True, slots=True)
+class HudiTableEntry:
+    """A synced table.
+
+    Attributes:
+        declared: its columns in the catalog.
+        location: its base path as Hadoop writes it.
+        read_optimized: it is the ``_ro`` table of a merge-on-read table.
+        native: it was synced with Spark's table properties, so that Spark takes it for a data source table.
+    """
+
+    declared: Declared
+    location: str
+    read_optimized: bool
+    native: bool
+
+    def query_type(self) -> str:
+        """Query type of a plain SELECT."""
+        return "read_optimized" if self.read_optimized else "snapshot"
+
+    def query(self) -> Query:
+        """The question that a plain SELECT asks."""
+        return Query.of(self.query_type())
+
+
+def find_table(jvm: Jvm, session: JavaValue, database: str | None, name: str) -> HudiTableEntry | None:
+    """The synced table of this name, or None: no such table, a view, or a table of another kind."""
+    state = session.sessionState()
+    catalog = state.catalog()
+    identifier = jvm.package("catalyst").TableIdentifier(name, jvm.some(database) if database else jvm.none())
+    try:
+        table = catalog.getTableMetadata(identifier)
+    except (PySparkException, Py4JJavaError):
+        return None
+    provider = option(table.provider())
+    input_format = option(table.storage().inputFormat()) or ""
+    native = provider == PROVIDER
+    if not native and not input_format.startswith(_INPUT_FORMATS):
+        return None
+    location = option(table.storage().locationUri())
+    if location is None:
+        return None
+    properties = table.storage().properties()
+    read_optimised = option(properties.get(_READ_OPTIMISED))
+    columns = StructType.fromJson(json.loads(table.schema().json()))
+    declared = Declared(
+        name=f"{table.database()}.{table.identifier().table()}",
+        columns=columns,
+        partition_columns=tuple(str(item) for item in scala_items(table.partitionColumnNames())),
+        table=table,
+    )
+    path = str(jvm.view.org.apache.hadoop.fs.Path(location).toString())
+    return HudiTableEntry(declared, path, str(read_optimised).lower() == "true", native)
+
+
+def require_table(jvm: Jvm, session: JavaValue, name: str) -> HudiTableEntry:
+    """The synced table of a name as SQL writes it (``db.t``, back-ticks and ``spark_catalog.`` allowed).
+
+    Raises:
+        SparkError: no synced Hudi table has that name.
+    """
+    parser = jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
+    parts = [str(part) for part in scala_items(parser.parseMultipartIdentifier(name))]
+    if len(parts) == 3 and parts[0].lower() == "spark_catalog":
+        parts = parts[1:]
+    if len(parts) > 2:
+        raise SparkError(f"{name} is not a table of the session catalog", remedy="give database.table")
+    found = find_table(jvm, session, parts[-2] if len(parts) == 2 else None, parts[-1])
+    if found is None:
+        raise SparkError(
+            f"{name} is not a synced Hudi table",
+            remedy="sync it to the metastore with `hudi-hive sync`, or read its path with hudi_hive.spark.load",
+        )
+    return found

@@ -1,0 +1,167 @@
+"""Errors across the language border: raised in a Python callback, carried through the JVM, raised again as they were.
+
+Spark plans a query by calling our file index from Java. What goes wrong there must reach the user as the error of this
+package with path, instant and remedy. It travels as a plain Java exception with the same text, which is also what a JDBC
+client sees; on the way back to Python the text finds the original error again. Spark's own errors about files of a table
+that this package planned (a file that the cleaner took, a column whose type cannot be read) become ours too.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import logging
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
+from pyspark.errors.exceptions import captured
+
+from hudi_hive.errors import CorruptFileError, FileVanishedError, HudiHiveError, SchemaError, SparkError
+
+_LOG = logging.getLogger("hudi_hive.spark")
+
+_KEPT = 256
+_MAX_CAUSES = 16
+
+_lock = threading.Lock()
+_on_the_way: OrderedDict[str, HudiHiveError] = OrderedDict()
+_base_paths: set[str] = set()
+
+_FILE_ERROR = re.compile(r"\[FAILED_READ_FILE\.(\w+)\].*?while reading file (\S+?)\.\s", re.DOTALL)
+_FILE_NOT_FOUND = re.compile(r"File (file:\S+|\S+://\S+) does not exist")
+_COLUMN = re.compile(r"column: \[?([^\],]+)\]?, Expected\s*(?:Spark type)?:?\s*([^,]+),\s*[Ff]ound\s*(?:Parquet type)?:?\s*(\S+)")
+
+
+class _Carried(Py4JJavaError):  # type: ignore[misc]
+    """A Java exception that a callback throws on purpose; py4j need not log it."""
+
+
+class _Quiet(logging.Filter):
+    """Keeps py4j from logging a traceback for errors that reach the user anyway."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], _Carried))
+
+
+def to_java(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator of a method that Java calls: what it raises becomes an exception that Java can carry.
+
+    Errors of this package and Spark's own keep what they are; anything else is a fault of ours and says so.
+    """
+
+    @functools.wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(*args, **kwargs)
+        except _Carried:
+            raise
+        except Py4JJavaError as error:
+            raise _Carried("", java_exception=error.java_exception) from None
+        except HudiHiveError as error:
+            raise _carry(error) from None
+        except Exception as error:
+            origin = getattr(error, "_origin", None)
+            if origin is not None:
+                raise _Carried("", java_exception=origin) from None
+            _LOG.exception("a callback from Spark failed")
+            fault = SparkError(f"planning failed with {type(error).__name__}: {error}", remedy="please report this")
+            raise _carry(fault) from None
+
+    return call
+
+
+def watch(base_path: str) -> None:
+    """Remember a table's base path (``file:/…``): errors about files below it become errors of this package."""
+    with _lock:
+        _base_paths.add(_plain(base_path))
+
+
+def bridge_errors() -> None:
+    """Let errors that :func:`to_java` sent through the JVM come out of PySpark as they were. Idempotent."""
+    with _lock:
+        if getattr(captured.convert_exception, "_hudi_hive", False):
+            return
+        original = captured.convert_exception
+
+        @functools.wraps(original)
+        def convert(java_exception: Any) -> Any:
+            ours = _find(java_exception)
+            return original(java_exception) if ours is None else ours
+
+        convert._hudi_hive = True  # type: ignore[attr-defined]
+        captured.convert_exception = convert
+        for name in ("py4j.clientserver", "py4j.java_gateway"):
+            logging.getLogger(name).addFilter(_Quiet())
+
+
+def _carry(error: HudiHiveError) -> _Carried:
+    text = str(error)
+    with _lock:
+        _on_the_way[text] = error
+        _on_the_way.move_to_end(text)
+        while len(_on_the_way) > _KEPT:
+            _on_the_way.popitem(last=False)
+    jvm = SparkContext._jvm
+    assert jvm is not None
+    # Unchecked, or the Java proxy would wrap it.
+    return _Carried("", java_exception=jvm.java.lang.IllegalStateException(text))
+
+
+def _find(java_exception: Any) -> HudiHiveError | None:
+    """The error of this package that a Java exception or one of its causes stands for."""
+    if not _on_the_way and not _base_paths:
+        return None
+    current = java_exception
+    for _ in range(_MAX_CAUSES):
+        if current is None:
+            return None
+        text = current.getMessage() or ""
+        with _lock:
+            error = _on_the_way.get(text)
+        if error is not None:
+            return copy.copy(error)
+        translated = _translate(text)
+        if translated is not None:
+            return translated
+        current = current.getCause()
+    return None
+
+
+def _translate(text: str) -> HudiHiveError | None:
+    """Spark's error about a file of a watched table as ours, or None."""
+    match = _FILE_ERROR.search(text)
+    missing = _FILE_NOT_FOUND.search(text)
+    path = match.group(2) if match else missing.group(1) if missing else None
+    if path is None or not _is_watched(path):
+        return None
+    kind = match.group(1) if match else "FILE_NOT_EXIST"
+    if kind == "FILE_NOT_EXIST" or missing:
+        return FileVanishedError(
+            "a planned file was removed before it was read", path=path, remedy="run the statement again to plan anew"
+        )
+    if kind == "PARQUET_COLUMN_DATA_TYPE_MISMATCH":
+        details = " ".join(text[match.end() :].split()).split(" SQLSTATE")[0] if match else ""
+        return SchemaError(
+            f"Spark cannot read a column of the file as the table's type: {details}",
+            path=path,
+            remedy="read the table with HudiTable.scan, which converts it, or rewrite the file",
+        )
+    if "is not a Parquet file" in text or "CANNOT_READ_FOOTER" in kind:
+        return CorruptFileError("not a readable data file", path=path, remedy="restore the file")
+    return None
+
+
+def _plain(path: str) -> str:
+    """A URI without the empty authority that Hadoop and Java write differently (``file:///a`` and ``file:/a``)."""
+    return re.sub(r"^file:/+", "file:/", path.rstrip("/"))
+
+
+def _is_watched(path: str) -> bool:
+    plain = _plain(path)
+    with _lock:
+        return any(plain.startswith(base + "/") for base in _base_paths)

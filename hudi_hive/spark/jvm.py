@@ -1,0 +1,242 @@
+"""The one place that touches py4j: classes, Scala values, private fields and Java interfaces implemented in Python.
+
+Everything here is thread-safe: py4j keeps one connection per thread, and what is cached is written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from py4j.java_gateway import JavaGateway, JavaObject
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.java_gateway import ensure_callback_server_started
+
+from hudi_hive.errors import SparkError
+from hudi_hive.spark.failures import bridge_errors, to_java
+
+JavaValue = Any
+"""A reference to an object in the JVM; its methods are known only there."""
+
+_SPARK = "org.apache.spark.sql"
+
+
+class Jvm:
+    """The JVM of one Spark context.
+
+    Args:
+        context: a running context of classic PySpark.
+
+    Raises:
+        SparkError: there is no JVM to reach (Spark Connect).
+    """
+
+    def __init__(self, context: SparkContext) -> None:
+        gateway = getattr(context, "_gateway", None)
+        if gateway is None or context._jvm is None:
+            raise SparkError(
+                "the Spark context has no JVM in this process", remedy="use classic PySpark, not Spark Connect"
+            )
+        self.gateway: JavaGateway = gateway
+        self.view = context._jvm
+        self._modules: dict[str, JavaValue] = {}
+        ensure_callback_server_started(gateway)
+        # Without this, what a proxy raises reaches Java as a Py4JException that hides the Java exception inside.
+        gateway.python_parameters.propagate_java_exceptions = True
+        bridge_errors()
+
+    # -- classes ---------------------------------------------------------------------------------------------------
+
+    def class_(self, name: str) -> JavaValue:
+        """``java.lang.Class`` of a full class name, by Spark's class loader.
+
+        Raises:
+            SparkError: this version of Spark does not have it.
+        """
+        lang = self.view.java.lang
+        loader = lang.Thread.currentThread().getContextClassLoader()
+        try:
+            return lang.Class.forName(name, True, loader)
+        except Py4JError as error:
+            raise SparkError(f"this version of Spark has no class {name}", remedy="use PySpark 4.0 to 4.3") from error
+
+    def module(self, name: str) -> JavaValue:
+        """The single instance of a Scala object."""
+        found = self._modules.get(name)
+        if found is None:
+            found = self._modules[name] = self.class_(name + "$").getField("MODULE$").get(None)
+        return found
+
+    def package(self, name: str) -> JavaValue:
+        """A package below ``org.apache.spark.sql``, whose classes are its attributes."""
+        node = self.view.org.apache.spark.sql
+        for part in name.split("."):
+            node = getattr(node, part)
+        return node
+
+    # -- values ----------------------------------------------------------------------------------------------------
+
+    def seq(self, items: Iterable[Any]) -> JavaValue:
+        """An immutable Scala ``Seq``."""
+        return self.view.PythonUtils.toSeq(list(items))
+
+    def some(self, value: Any) -> JavaValue:
+        """``Some(value)``."""
+        return self.view.scala.Option.apply(value)
+
+    def none(self) -> JavaValue:
+        """``None`` of Scala."""
+        return self.view.scala.Option.apply(None)
+
+    def map(self, items: dict[str, str]) -> JavaValue:
+        """An immutable Scala ``Map`` of strings."""
+        return self.view.PythonUtils.toScalaMap(items)
+
+    def strings(self, items: Iterable[str]) -> JavaValue:
+        """A Java array of strings, made in one call; the strings hold no line break."""
+        values = list(items)
+        if not values:
+            return self.gateway.new_array(self.view.java.lang.String, 0)
+        return self.view.java.util.regex.Pattern.compile("\n").split("\n".join(values))
+
+    # -- private state -----------------------------------------------------------------------------------------------
+
+    def field(self, target: JavaValue, name: str) -> PrivateField:
+        """A private field of an object, declared in its class or one above it.
+
+        Raises:
+            SparkError: no such field in this version of Spark.
+        """
+        cls = target.getClass()
+        while cls is not None:
+            for field in cls.getDeclaredFields():
+                if field.getName() == name:
+                    field.setAccessible(True)
+                    return PrivateField(target, field)
+            cls = cls.getSuperclass()
+        raise SparkError(
+            f"this version of Spark has no field {name} in {target.getClass().getName()}",
+            remedy="use PySpark 4.0 to 4.3",
+        )
+
+
+class PrivateField:
+    """A field of one Java object, opened by reflection."""
+
+    def __init__(self, target: JavaValue, field: JavaValue) -> None:
+        self._target = target
+        self._field = field
+
+    @property
+    def type_name(self) -> str:
+        """Full name of the declared class."""
+        return str(self._field.getType().getName())
+
+    def get(self) -> JavaValue:
+        """The value."""
+        return self._field.get(self._target)
+
+    def set(self, value: JavaValue) -> None:
+        """Replace the value; a final field too, since HotSpot does not fold final fields of ordinary objects."""
+        self._field.set(self._target, value)
+
+
+def scala_items(seq: JavaValue) -> Iterator[Any]:
+    """The elements of a Scala collection; one call to the JVM each, so only for short ones."""
+    iterator = seq.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
+
+
+def option(value: JavaValue) -> Any:
+    """What a Scala ``Option`` holds, or None."""
+    return value.get() if value.isDefined() else None
+
+
+def class_name(value: JavaValue) -> str:
+    """Simple class name of a Java object; empty for a value that py4j turned into a Python one."""
+    return str(value.getClass().getSimpleName()) if isinstance(value, JavaObject) else ""
+
+
+class JavaProxy:
+    """Base of Python objects that stand for a Java interface: the three methods of ``Object`` that a proxy must answer.
+
+    Subclasses name the interfaces in an inner class ``Java`` with a list ``implements``.
+    """
+
+    label = "hudi_hive"
+
+    def toString(self) -> str:
+        """Text of the object in plans and logs."""
+        return self.label
+
+    def hashCode(self) -> int:
+        """Identity, as a Java int."""
+        return id(self) & 0x7FFFFFFF
+
+    def equals(self, other: Any) -> bool:
+        """Identity."""
+        return other is self
+
+
+class Function1(JavaProxy):
+    """``scala.Function1`` over a Python function; what it raises reaches Java as an exception of its own."""
+
+    label = "hudi_hive.Function1"
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+
+    @to_java
+    def apply(self, value: Any) -> Any:
+        """Call the function."""
+        return self._function(value)
+
+    class Java:
+        implements = ("scala.Function1",)
+
+
+class Function2(JavaProxy):
+    """``scala.Function2`` over a Python function."""
+
+    label = "hudi_hive.Function2"
+
+    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+        self._function = function
+
+    @to_java
+    def apply(self, first: Any, second: Any) -> Any:
+        """Call the function."""
+        return self._function(first, second)
+
+    class Java:
+        implements = ("scala.Function2",)
+
+
+class Rewrite(JavaProxy):
+    """``scala.PartialFunction`` for tree transforms: the function gives the new node, or None to leave a node alone."""
+
+    label = "hudi_hive.Rewrite"
+
+    def __init__(self, function: Callable[[JavaValue], JavaValue | None]) -> None:
+        self._function = function
+
+    @to_java
+    def isDefinedAt(self, node: JavaValue) -> bool:
+        """Whether the node is rewritten."""
+        return self._function(node) is not None
+
+    @to_java
+    def apply(self, node: JavaValue) -> JavaValue:
+        """The new node."""
+        return self._function(node)
+
+    @to_java
+    def applyOrElse(self, node: JavaValue, default: JavaValue) -> JavaValue:
+        """The new node, or what ``default`` gives."""
+        result = self._function(node)
+        return default.apply(node) if result is None else result
+
+    class Java:
+        implements = ("scala.PartialFunction",)

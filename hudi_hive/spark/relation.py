@@ -1,0 +1,209 @@
+"""A table snapshot as a logical plan of Spark: its own Parquet or ORC relation over our file index, guarded by a Project.
+
+The Project is there for more than column order: a bare relation would accept INSERT, and Spark would write a file that
+is in no commit into the table. With a Project on top Spark refuses every write.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import (
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from hudi_hive.errors import SparkError
+from hudi_hive.plan import Query, QueryType
+from hudi_hive.spark.file_index import HudiFileIndex, PlanLog
+from hudi_hive.spark.jvm import JavaValue, Jvm, scala_items
+from hudi_hive.spark.schema import spark_schema
+from hudi_hive.spark.snapshot import TableSnapshot
+from hudi_hive.table.partition_path import DEFAULT_PARTITION
+
+COMMIT_TIME = "_hoodie_commit_time"
+
+_TELLING = (StringType, ByteType, ShortType, IntegerType, LongType, BooleanType, DateType)
+"""Types whose value is told by its text in a partition path; others (timestamps, decimals …) have several spellings."""
+
+_FORMATS = {
+    "parquet": "org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat",
+    "orc": "org.apache.spark.sql.execution.datasources.orc.OrcFileFormat",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What all sessions of one Spark context share.
+
+    Attributes:
+        jvm: the JVM.
+        storage_options: for this package's own file access; changed in place, since hooks of sessions keep it.
+        log: the scans planned.
+        extended: identities of the extension registries that have our hooks.
+    """
+
+    jvm: Jvm
+    storage_options: dict[str, Any] = field(default_factory=dict)
+    log: PlanLog = field(default_factory=PlanLog)
+    extended: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a catalog says of a table.
+
+    Attributes:
+        name: ``db.table``.
+        columns: all columns in order.
+        partition_columns: those the catalog calls partition columns.
+        table: the JVM's ``CatalogTable``.
+    """
+
+    name: str
+    columns: StructType
+    partition_columns: tuple[str, ...]
+    table: JavaValue
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """Where columns come from: ``path`` and ``hidden`` as in :class:`HudiFileIndex`; ``data`` are read from files."""
+
+    data: StructType
+    path: StructType
+    hidden: StructType
+
+
+def relation_plan(
+    environment: Environment, session: JavaValue, location: str, query: Query, declared: Declared | None = None
+) -> JavaValue:
+    """The logical plan that reads a table.
+
+    Args:
+        environment: of the Spark context.
+        session: the JVM's session.
+        location: the base path as Hadoop writes it.
+        query: the question.
+        declared: what the catalog says; without it the columns are those of the table itself.
+
+    Raises:
+        HudiHiveError: the table cannot be read, or not with this query.
+    """
+    snapshot = TableSnapshot(location, query, environment.storage_options, _partition_fields(declared))
+    own = spark_schema(snapshot.client, query.as_of)
+    columns = own if declared is None else _declared_columns(declared, own, query)
+    plan = _guarded(environment, session, snapshot, columns, _split(snapshot, columns, own), declared)
+    if query.query_type is QueryType.INCREMENTAL:
+        times = snapshot.fixed_plan().commit_times
+        assert times is not None
+        plan = _only_commits(environment.jvm, plan, times)
+    return plan
+
+
+def _partition_fields(declared: Declared | None) -> tuple[str, ...] | None:
+    """None: the table's own names; the catalog's when a sync gave the folders of a path other names."""
+    return declared.partition_columns or None if declared is not None else None
+
+
+def _declared_columns(declared: Declared, own: StructType, query: Query) -> StructType:
+    """The catalog's columns; for time travel to before some of them existed, the table's columns of then."""
+    if query.as_of is None:
+        return declared.columns
+    known = {name.lower() for name in own.names} | {name.lower() for name in declared.partition_columns}
+    return declared.columns if all(name.lower() in known for name in declared.columns.names) else own
+
+
+def _split(snapshot: TableSnapshot, columns: StructType, own: StructType) -> _Split:
+    """Decide for each partition column whether its value comes from the path or from the file.
+
+    A path value serves when it is the column's own value. It is not for key generators that format timestamps, and not
+    for strings when there is a default partition, which holds empty strings beside nulls. Such columns are read from the
+    file, unless it does not have them or the catalog gives them another type: then only the path can tell.
+    """
+    config = snapshot.client.config
+    by_name = {field.name.lower(): field for field in columns.fields}
+    own_types = {field.name.lower(): field.dataType for field in own.fields}
+    kinds = dict(zip(map(str.lower, config.partition_fields), config.partition_field_types, strict=True))
+    from_path = snapshot.query.options.partition_values_from_path or config.drop_partition_columns
+    has_default: bool | None = None
+    path: list[StructField] = []
+    hidden: list[StructField] = []
+    for name in snapshot.partition_fields:
+        column = by_name.get(name.lower())
+        if column is None:
+            continue
+        in_file = own_types.get(name.lower()) == column.dataType and not config.drop_partition_columns
+        told = kinds.get(name.lower(), "SIMPLE") == "SIMPLE" and isinstance(column.dataType, _TELLING)
+        if from_path or not in_file:
+            path.append(column)
+        elif told and isinstance(column.dataType, StringType):
+            if has_default is None:
+                has_default = _has_default_partition(snapshot)
+            (hidden if has_default else path).append(column)
+        elif told:
+            path.append(column)
+    names = {field.name for field in path}
+    data = StructType([field for field in columns.fields if field.name not in names])
+    return _Split(data, StructType(path), StructType(hidden))
+
+
+def _has_default_partition(snapshot: TableSnapshot) -> bool:
+    paths = pa.array(snapshot.partition_paths(), pa.string())
+    return bool(pc.any(pc.match_substring(paths, DEFAULT_PARTITION), min_count=0).as_py())
+
+
+def _guarded(
+    environment: Environment,
+    session: JavaValue,
+    snapshot: TableSnapshot,
+    columns: StructType,
+    split: _Split,
+    declared: Declared | None,
+) -> JavaValue:
+    """``Project(columns, LogicalRelation(HadoopFsRelation(our index)))``."""
+    jvm = environment.jvm
+    name = declared.name if declared is not None else snapshot.location
+    index = HudiFileIndex(jvm, session, snapshot, split.path, split.hidden, name, environment.log)
+    sources = jvm.package("execution.datasources")
+    relation = sources.HadoopFsRelation(
+        index,
+        _java_type(session, split.path),
+        _java_type(session, split.data),
+        jvm.none(),
+        getattr(jvm.view, _FORMATS[snapshot.client.config.base_file_format])(),
+        jvm.map({}),
+        session,
+    )
+    # REFRESH TABLE needs the catalog's table in the relation.
+    companion = jvm.module("org.apache.spark.sql.execution.datasources.LogicalRelation")
+    logical = companion.apply(relation, declared.table if declared is not None else False)
+    output = {str(attribute.name()): attribute for attribute in scala_items(logical.output())}
+    ordered = jvm.seq([output[name] for name in columns.names])
+    return jvm.package("catalyst.plans.logical").Project(ordered, logical)
+
+
+def _java_type(session: JavaValue, kind: DataType) -> JavaValue:
+    return session.parseDataType(kind.json())
+
+
+def _only_commits(jvm: Jvm, plan: JavaValue, commit_times: pa.Array) -> JavaValue:
+    """Keep rows written by some commits: a base file also holds rows that older commits wrote."""
+    times = commit_times.to_pylist()
+    if any(not (time.isascii() and time.isdigit()) for time in times):
+        raise SparkError("a commit's time is not a number, which no writer of Hudi makes")
+    listed = ", ".join(f"'{time}'" for time in times)
+    text = f"{COMMIT_TIME} IN ({listed})" if times else "false"
+    condition = jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser").parseExpression(text)
+    return jvm.package("catalyst.plans.logical").Filter(condition, plan)

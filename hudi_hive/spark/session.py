@@ -1,0 +1,154 @@
+"""Hooks in a running Spark session: names of synced tables resolve to plans over our file index.
+
+Two private fields of a session are replaced by Python objects behind the same interface:
+
+* the session catalog's cache of table relations, which Spark asks for a plan before it looks for the table's provider
+  class (there is none for ``hudi`` in plain Spark);
+* the parser, which tells where a statement begins, rewrites time travel and refuses statements that would write.
+
+Sessions made from this one later (``newSession``, streaming, the Thrift server) get theirs through the extensions
+object that all of them share.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from hudi_hive.errors import SparkError
+from hudi_hive.spark.catalog import HudiTableEntry, find_table
+from hudi_hive.spark.failures import to_java
+from hudi_hive.spark.jvm import Function2, JavaProxy, JavaValue
+from hudi_hive.spark.parser import HudiParser
+from hudi_hive.spark.relation import Environment, relation_plan
+
+CACHE_LABEL = "hudi_hive.RelationCache"
+
+
+class SessionHook:
+    """What one session needs to answer for synced tables.
+
+    A table's snapshot is taken once per statement, so that a self-join sees one state of it, and anew in the next. Each
+    thread has its own statement: sessions may be used by several at once.
+
+    Args:
+        environment: of the Spark context.
+        session: the JVM's session.
+    """
+
+    def __init__(self, environment: Environment, session: JavaValue) -> None:
+        self.environment = environment
+        self.session = session
+        self._statement = threading.local()
+        self._cache_lock = threading.Lock()
+        self._cache_installed = False
+
+    def begin_statement(self) -> None:
+        """A new statement starts in this thread: tables are looked at anew."""
+        self._statement.plans = {}
+        self.install_cache()
+
+    def find(self, database: str | None, name: str) -> HudiTableEntry | None:
+        """The synced table of this name, or None."""
+        return find_table(self.environment.jvm, self.session, database, name)
+
+    def plan(self, database: str, name: str) -> JavaValue | None:
+        """The plan of a table in this thread's statement; None for what is not a synced table.
+
+        Raises:
+            HudiHiveError: it is one, but cannot be read.
+        """
+        plans: dict[tuple[str, str], JavaValue | None] | None = getattr(self._statement, "plans", None)
+        if plans is None:
+            plans = {}
+        key = (database, name)
+        if key not in plans:
+            plans[key] = self._make_plan(database, name)
+        return plans[key]
+
+    def _make_plan(self, database: str, name: str) -> JavaValue | None:
+        entry = self.find(database, name)
+        if entry is None:
+            return None
+        if not entry.native:
+            raise SparkError(
+                f"{entry.declared.name} was synced without Spark's table properties, and Spark would read old file "
+                "versions beside the new ones",
+                path=entry.location,
+                remedy="sync it with hoodie.datasource.hive_sync.sync_as_datasource=true, or use hudi_hive.spark.table",
+            )
+        return relation_plan(self.environment, self.session, entry.location, entry.query(), entry.declared)
+
+    # -- hooks -----------------------------------------------------------------------------------------------------
+
+    def install(self) -> None:
+        """Hook a session that is running already. Idempotent."""
+        parser = self.environment.jvm.field(self.session.sessionState(), "sqlParser")
+        current = parser.get()
+        if str(current.toString()) != HudiParser.label:
+            parser.set(HudiParser(self, current))
+        self.install_cache()
+
+    def install_cache(self) -> None:
+        """Hook the session catalog, as soon as it exists."""
+        with self._cache_lock:
+            if self._cache_installed:
+                return
+            field = self.environment.jvm.field(self.session.sessionState().catalog(), "tableRelationCache")
+            current = field.get()
+            if str(current.toString()) != CACHE_LABEL:
+                field.set(_relation_cache(field.type_name, self, current))
+            self._cache_installed = True
+
+
+def _relation_cache(interface: str, hook: SessionHook, delegate: JavaValue) -> JavaProxy:
+    """A proxy of the cache interface, whose name depends on how Spark shades its libraries."""
+
+    class RelationCache(_RelationCache):
+        class Java:
+            implements = (interface,)
+
+    return RelationCache(hook, delegate)
+
+
+class _RelationCache(JavaProxy):
+    """Guava's ``Cache`` from table names to plans: Spark's own, but for synced tables, which are never kept in it."""
+
+    label = CACHE_LABEL
+
+    def __init__(self, hook: SessionHook, delegate: JavaValue) -> None:
+        self._hook = hook
+        self._delegate = delegate
+
+    @to_java
+    def getIfPresent(self, key: JavaValue) -> JavaValue | None:
+        """The plan of a name, if it is cached or a synced table."""
+        found = self._delegate.getIfPresent(key)
+        return found if found is not None else self._hook.plan(key.database(), key.name())
+
+    @to_java
+    def get(self, key: JavaValue, loader: JavaValue) -> JavaValue:
+        """The plan of a name; loaded if need be."""
+        found = self._delegate.getIfPresent(key) or self._hook.plan(key.database(), key.name())
+        return found if found is not None else self._delegate.get(key, loader)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        # Everything else of the interface (put, invalidate, size …) is the original's.
+        method = getattr(self._delegate, name)
+
+        @to_java
+        def call(*args: Any) -> Any:
+            return method(*args)
+
+        return call
+
+
+def hook_later_sessions(environment: Environment, session: JavaValue) -> None:
+    """Give a parser of ours and the table functions to each session that is made from this one from now on."""
+
+    def build(made: JavaValue, parser: JavaValue) -> HudiParser:
+        # The session's state is being built: its catalog is hooked when the first statement begins.
+        return HudiParser(SessionHook(environment, made), parser)
+
+    session.extensions().injectParser(Function2(build))

@@ -1,0 +1,198 @@
+"""What one statement sees of one table: a meta client read at one moment, and the plans made with it."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.plan import Query, ScanPlan, plan_scan
+from hudi_hive.plan.snapshot import check_time_travel
+from hudi_hive.schema.internal import InternalField, schema_at
+from hudi_hive.spark.rows import DIRECTORY_SCHEMA
+from hudi_hive.table import MetaClient
+from hudi_hive.table.partition_path import partition_value_columns
+from hudi_hive.timeline import instant_to_millis
+
+_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+def location_of(path: str | os.PathLike[str]) -> str:
+    """A path as Hadoop writes it: local paths as ``file:/…``."""
+    text = os.fspath(path)
+    return text if _SCHEME.match(text) else "file:" + os.path.abspath(text)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFiles:
+    """Files of one listing.
+
+    Attributes:
+        files: a table of ``DIRECTORY_SCHEMA``, sorted by partition.
+        modified_ms: the time of each file's commit, milliseconds since the epoch.
+        partitions_total, partitions_planned: partitions of the table (or the range), and those with a planned file.
+    """
+
+    files: pa.Table
+    modified_ms: npt.NDArray[np.int64]
+    partitions_total: int
+    partitions_planned: int
+
+
+class TableSnapshot:
+    """One table at one moment, for one query.
+
+    The timeline is read once, when the snapshot is made; whatever is planned later, by any thread, is of that moment.
+
+    Args:
+        location: base path as Hadoop writes it (``file:/…``, ``s3a://…``): file paths given to Spark start with it.
+        query: the question.
+        storage_options: for this package's own file access.
+        partition_fields: names that the folders of a partition path stand for; the table's own when not given.
+
+    Raises:
+        TableError, TimelineError: the table cannot be read.
+    """
+
+    def __init__(
+        self,
+        location: str,
+        query: Query,
+        storage_options: Mapping[str, Any] | None = None,
+        partition_fields: Sequence[str] | None = None,
+    ) -> None:
+        self.location = location.rstrip("/")
+        self.query = query
+        self.client = MetaClient.load(self.location, storage_options)
+        timeline = self.client.timeline
+        if query.as_of is not None:
+            check_time_travel(self.client, query.as_of)
+        config = self.client.config
+        self.partition_fields = tuple(partition_fields if partition_fields is not None else config.partition_fields)
+        instants = timeline.instants
+        # Any change of the timeline may change what is visible; equal tokens mean equal rows.
+        self.token = f"{self.location}|{query}|{hash(instants)}|{len(instants)}"
+        self._lock = threading.Lock()
+        self._fixed: ScanPlan | None = None
+
+    def fixed_plan(self) -> ScanPlan:
+        """The plan of the whole query, made once."""
+        with self._lock:
+            return self._whole()
+
+    def _whole(self) -> ScanPlan:
+        if self._fixed is None:
+            self._fixed = plan_scan(self.client, self.query)
+            self._check(self._fixed)
+        return self._fixed
+
+    def _check(self, plan: ScanPlan) -> None:
+        """Refuse files whose columns have other names than the table's: Spark's reader matches them by name."""
+        if plan.evolved_schema is None:
+            return
+        evolved = plan.evolved_schema
+        for instant in pc.unique(plan.slices.column("base_instant")).to_pylist():
+            written = schema_at(evolved.history, instant)
+            renamed = None if written is None else _other_name(evolved.query.fields, written.fields)
+            if renamed is not None:
+                raise UnsupportedTableError(
+                    f"column {renamed} has another name in older files (schema evolution on read)",
+                    path=self.location,
+                    instant=instant,
+                    remedy="read it with HudiTable.scan, or rewrite the files with clustering",
+                )
+
+    def partition_paths(self) -> list[str]:
+        """Partitions of the table, or of an incremental query's range, sorted."""
+        with self._lock:
+            if self._fixed is not None or self.query.begin is not None:
+                return sorted(pc.unique(self._whole().slices.column("partition")).to_pylist())
+            return self.client.partition_paths()
+
+    def partition_texts(self, paths: Sequence[str]) -> pa.Table:
+        """Values in partition paths as text, a column per partition field, a row per path.
+
+        Raises:
+            PartitionValueError: a path does not fit the fields.
+        """
+        config = self.client.config
+        return partition_value_columns(
+            pa.array(paths, pa.string()),
+            self.partition_fields,
+            hive_style=config.hive_style_partitioning,
+            url_encoded=config.url_encode_partitioning,
+        )
+
+    def files(self, partitions: Sequence[str] | None = None) -> PlannedFiles:
+        """The files to read of some partitions, or of all.
+
+        Raises:
+            HudiHiveError: whatever planning refuses.
+        """
+        total = len(self.partition_paths())
+        with self._lock:
+            if partitions is None or self._fixed is not None or self.query.begin is not None:
+                plan = self._whole()
+            else:
+                plan = plan_scan(_narrowed(self.client, partitions), self.query)
+                self._check(plan)
+        slices = plan.slices.filter(pc.is_valid(plan.slices.column("base_file")))
+        if partitions is not None:
+            slices = slices.filter(pc.is_in(slices.column("partition"), value_set=pa.array(partitions, pa.string())))
+        slices = slices.sort_by([("partition", "ascending"), ("path", "ascending")])
+        partition, size = slices.column("partition"), slices.column("base_size")
+        path = pc.binary_join_element_wise(self.location, slices.column("path"), "/")
+        files = pa.table([partition, path, size], schema=DIRECTORY_SCHEMA)
+        return PlannedFiles(files, self._modified(slices), total, len(pc.unique(partition)))
+
+    def _modified(self, slices: pa.Table) -> npt.NDArray[np.int64]:
+        """The requested time of each slice: files are never changed after it, and it needs no listing."""
+        codes = slices.column("base_instant").combine_chunks().dictionary_encode()
+        zone = self.client.config.timezone
+        times = np.array([instant_to_millis(text, zone) for text in codes.dictionary.to_pylist()], np.int64)
+        return times[codes.indices.to_numpy(zero_copy_only=False)] if len(times) else np.zeros(0, np.int64)
+
+    def renewed(self) -> TableSnapshot:
+        """The same question to the table as it is now."""
+        return TableSnapshot(self.location, self.query, self.client.storage.storage_options, self.partition_fields)
+
+
+class _Narrowed(MetaClient):
+    """A client that knows of some partitions only; timeline, listings and counters are the original's."""
+
+    def partition_paths(self) -> list[str]:
+        return list(self._kept)
+
+    _kept: tuple[str, ...] = ()
+
+
+def _narrowed(client: MetaClient, partitions: Sequence[str]) -> MetaClient:
+    narrowed = object.__new__(_Narrowed)
+    narrowed.__dict__.update(client.__dict__)
+    narrowed._kept = tuple(partitions)
+    return narrowed
+
+
+def _other_name(query: Sequence[InternalField], file: Sequence[InternalField]) -> str | None:
+    """A column that matching by name would miss, or take another column for; None when names and ids agree."""
+    by_id = {item.id: item for item in file}
+    names = {item.name for item in file}
+    for wanted in query:
+        found = by_id.get(wanted.id)
+        if found is None and wanted.name not in names:
+            continue  # the file is older than the column
+        if found is None or found.name != wanted.name:
+            return wanted.name
+        nested = _other_name(wanted.children, found.children)
+        if nested is not None:
+            return f"{wanted.name}.{nested}"
+    return None

@@ -1,0 +1,98 @@
+"""``FROM t TIMESTAMP AS OF …`` and ``VERSION AS OF …`` on synced tables: nodes of the parsed plan are replaced."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hudi_hive.errors import InvalidOptionError, SparkError
+from hudi_hive.plan import Query
+from hudi_hive.spark.catalog import HudiTableEntry
+from hudi_hive.spark.jvm import JavaValue, Rewrite, class_name, option, scala_items
+from hudi_hive.spark.relation import relation_plan
+
+if TYPE_CHECKING:
+    from hudi_hive.spark.session import SessionHook
+
+_MICROSECONDS = re.compile(r"(\.\d{3})\d+$")
+
+
+def rewrite_time_travel(hook: SessionHook, plan: JavaValue) -> JavaValue:
+    """The plan with each time travel to a synced table, in subqueries and common table expressions too, resolved."""
+    return plan.transformDownWithSubqueries(Rewrite(lambda node: _rewrite(hook, node)))
+
+
+def _rewrite(hook: SessionHook, node: JavaValue) -> JavaValue | None:
+    kind = class_name(node)
+    if kind == "UnresolvedWith":
+        return _rewrite_ctes(hook, node)
+    if kind != "RelationTimeTravel" or class_name(node.relation()) != "UnresolvedRelation":
+        return None
+    parts = [str(part) for part in scala_items(node.relation().multipartIdentifier())]
+    if len(parts) > 2 and parts[0].lower() != "spark_catalog":
+        return None
+    entry = hook.find(parts[-2] if len(parts) > 1 else None, parts[-1])
+    if entry is None:
+        return None
+    moment = _moment(hook, node)
+    return _alias(hook, parts, _plan_as_of(hook, entry, moment))
+
+
+def _rewrite_ctes(hook: SessionHook, node: JavaValue) -> JavaValue | None:
+    """Common table expressions are no children of their node; None when nothing in them changes."""
+    jvm = hook.environment.jvm
+    changed = False
+    relations = []
+    for entry in scala_items(node.cteRelations()):
+        alias = entry.productElement(1)
+        rewritten = rewrite_time_travel(hook, alias)
+        changed = changed or not rewritten.fastEquals(alias)
+        rest = [entry.productElement(index) for index in range(2, entry.productArity())]
+        relations.append(getattr(jvm.view.scala, f"Tuple{2 + len(rest)}")(entry.productElement(0), rewritten, *rest))
+    if not changed:
+        return None
+    arguments = [node.productElement(index) for index in range(node.productArity())]
+    arguments[1] = jvm.seq(relations)
+    array = jvm.gateway.new_array(jvm.view.java.lang.Object, len(arguments))
+    for index, argument in enumerate(arguments):
+        array[index] = argument
+    return node.makeCopy(array)
+
+
+def _plan_as_of(hook: SessionHook, entry: HudiTableEntry, moment: str) -> JavaValue:
+    query = Query.of(entry.query_type(), as_of=moment)
+    return relation_plan(hook.environment, hook.session, entry.location, query, entry.declared)
+
+
+def _moment(hook: SessionHook, node: JavaValue) -> str:
+    """The moment of a time travel clause as an instant or a time text."""
+    version = option(node.version())
+    if version is not None:
+        return str(version)
+    text = _evaluate(hook, option(node.timestamp()))
+    if text is None:
+        raise InvalidOptionError("TIMESTAMP AS OF null", remedy="give a time or an instant")
+    return _MICROSECONDS.sub(r"\1", text)
+
+
+def _evaluate(hook: SessionHook, expression: JavaValue) -> str | None:
+    """Value of an expression without columns, as text in the session's time zone."""
+    jvm = hook.environment.jvm
+    expressions, logical = jvm.package("catalyst.expressions"), jvm.package("catalyst.plans.logical")
+    strict = jvm.module("org.apache.spark.sql.catalyst.expressions.EvalMode").ANSI()
+    text = expressions.Cast(expression, hook.session.parseDataType('"string"'), jvm.none(), strict)
+    named = jvm.package("catalyst.analysis").UnresolvedAlias(text, jvm.none())
+    single = jvm.module("org.apache.spark.sql.catalyst.plans.logical.OneRowRelation").apply()
+    frame = jvm.package("classic").Dataset.ofRows(hook.session, logical.Project(jvm.seq([named]), single))
+    rows = frame.collectAsList()
+    if rows.size() != 1:
+        raise SparkError("TIMESTAMP AS OF needs a single value")
+    value = rows.get(0).get(0)
+    return None if value is None else str(value)
+
+
+def _alias(hook: SessionHook, parts: list[str], plan: JavaValue) -> JavaValue:
+    """The plan under the table's name, so that ``t.column`` resolves."""
+    jvm = hook.environment.jvm
+    identifier = jvm.package("catalyst").AliasIdentifier(parts[-1], jvm.seq(parts[:-1]))
+    return jvm.package("catalyst.plans.logical").SubqueryAlias(identifier, plan)
