@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from hudi_hive.metastore.calls import CallCounter
 from hudi_hive.metastore.client import HiveMetastore
+from hudi_hive.metastore.embedded import EmbeddedMetastore
+from hudi_hive.metastore.java import Java, find_java
 from hudi_hive.metastore.settings import BatchSizes, Retries, Timeouts
 from hudi_hive.metastore.types import (
     Database,
@@ -25,8 +27,10 @@ __all__ = [
     "BatchSizes",
     "CallCounter",
     "Database",
+    "EmbeddedMetastore",
     "FieldSchema",
     "HiveMetastore",
+    "Java",
     "Order",
     "Partition",
     "PrincipalType",
@@ -35,5 +39,6 @@ __all__ = [
     "StorageDescriptor",
     "Table",
     "Timeouts",
+    "find_java",
     "partition_name",
 ]
