@@ -24,7 +24,7 @@ from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.timeline import Timeline
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import pandas as pd  # type: ignore[import-untyped]
 
 
 class HudiTable:

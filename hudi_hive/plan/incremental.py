@@ -131,7 +131,7 @@ def range_time(client: MetaClient, instant: Instant, by_transition: bool = False
 
 
 def _reaches_archive(timeline: Timeline, begin: str) -> bool:
-    first = min((i.requested for i in timeline.instants if i.is_completed), default=None)
+    first = timeline.first_active()  # not a savepointed commit that the archive has gone past
     if first is None:
         return True
     if timeline.layout == 1:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from hudi_hive.errors import PartitionValueError, SchemaError
+from hudi_hive.formats.base_file import BATCH_ROWS
 from hudi_hive.plan import ScanPlan
 from hudi_hive.read.reconcile import ColumnMapping
-from hudi_hive.read.scan_files import BATCH_ROWS, DEFAULT_THREADS, MappingOf, read_base_files
+from hudi_hive.read.scan_files import DEFAULT_THREADS, MappingOf, read_base_files
 from hudi_hive.schema.internal import FieldSource
 from hudi_hive.storage import Storage
 from hudi_hive.table.partition_path import partition_value_columns
