@@ -3,3 +3,9 @@
 In come a table's base path and hive-sync's options; out go the database, table and partitions in the metastore, and a
 report of what was done.
 """
+
+from hudi_hive.sync.config import HiveSyncConfig
+from hudi_hive.sync.plan import SyncPlan, SyncReport, TablePlan
+from hudi_hive.sync.tool import HiveSyncTool
+
+__all__ = ["HiveSyncConfig", "HiveSyncTool", "SyncPlan", "SyncReport", "TablePlan"]

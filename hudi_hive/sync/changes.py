@@ -98,8 +98,8 @@ def changes_since(timeline: Timeline, last: LastSync) -> Changes:
         written.update(touched)
         filled.update(dict.fromkeys(own, instant.requested))
         if instant.action == "replacecommit" and metadata.operation in _DROPPING:
-            replaced = metadata.replaced.column("partition").to_pylist()
-            deleted.update(dict.fromkeys(replaced, instant.requested))
+            # An overwrite of the table names partitions too that had no file group left.
+            deleted.update(dict.fromkeys(metadata.replaced_keys, instant.requested))
     deleted.update(_cleaned_away(timeline))
     dropped = {path for path, when in deleted.items() if path not in filled or when > filled[path]}
     return Changes(instants, _sorted(written), _sorted(dropped))

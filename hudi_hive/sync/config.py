@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.sync.extractors import find_extractor, infer_extractor
+from hudi_hive.sync.extractors import NON_PARTITIONED, find_extractor, infer_extractor
 from hudi_hive.sync.options import BASE_FILE_FORMATS, HIVE_SYNC, OPTIONS, STRATEGIES, read_options
 from hudi_hive.table.config import TableConfig
 
@@ -137,7 +137,10 @@ class HiveSyncConfig:
         Raises:
             InvalidOptionError: an unknown extractor.
         """
-        fields = table.partition_fields if self.partition_fields is None else self.partition_fields
+        fields = self.partition_fields
+        if fields is None:
+            unpartitioned = (self.partition_extractor or "").endswith(NON_PARTITIONED)
+            fields = () if unpartitioned else table.partition_fields
         warnings = list(self.warnings)
         if tuple(fields) != table.partition_fields:
             own = ", ".join(table.partition_fields) or "none"

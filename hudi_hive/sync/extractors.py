@@ -89,7 +89,7 @@ def slash_encoded_hour(path: str) -> list[str]:
 
 
 def _number(path: str, part: str) -> int:
-    text = (java_split(part, "=") + [""])[1] if "=" in part else part
+    text = [*java_split(part, "="), ""][1] if "=" in part else part
     if not _INTEGER.fullmatch(text):
         raise PartitionValueError(f"{part!r} is not a number", path=path)
     return int(text)

@@ -51,7 +51,7 @@ def _not_negative(key: str, value: str) -> int:
 
 
 def _items(key: str, value: str) -> tuple[str, ...]:
-    # The custom key generator writes ``field:SIMPLE``: the suffix says how the value is made and is no part of the name.
+    # The custom key generator writes ``field:SIMPLE``: the suffix says how the value is made, it is not in the name.
     return tuple(item.strip().partition(":")[0] for item in value.split(",") if item.strip())
 
 

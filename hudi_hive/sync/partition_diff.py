@@ -65,14 +65,14 @@ def partition_table(paths: Sequence[str], keys: Sequence[str], extractor: Extrac
             raise PartitionValueError(
                 f"the extractor gives {len(found)} values for the {len(keys)} partition fields ({', '.join(keys)})",
                 path=path,
-                remedy="set hoodie.datasource.hive_sync.partition_fields and partition_extractor_class to fit the paths",
+                remedy="set hoodie.datasource.hive_sync.partition_fields and partition_extractor_class to fit",
             )
         if decode:
             found = [unescape_value(value) for value in found]
         values.append(found)
         names.append(format_partition_name(keys, found))
-    table = pa.table([pa.array(names, pa.string()), pa.array(values, PARTITIONS.field(1).type), pa.array(paths, pa.string())],
-                     schema=PARTITIONS)  # fmt: skip
+    columns = [pa.array(names, pa.string()), pa.array(values, PARTITIONS.field("values").type)]
+    table = pa.table([*columns, pa.array(paths, pa.string())], schema=PARTITIONS)
     _check_distinct(table)
     return table
 

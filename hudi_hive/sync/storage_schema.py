@@ -95,13 +95,15 @@ class _Converter:
         return tuple(fields)
 
     def field(
-        self, name: str, schema: Any, repetition: str, path: tuple[str, ...], doc: str | None = None
+        self, name: str, schema: object, repetition: str, path: tuple[str, ...], doc: str | None = None
     ) -> StorageField | None:
         """The field, or None for the type ``null``."""
         if isinstance(schema, list):
             return self._union(name, schema, repetition, path, doc)
         if isinstance(schema, str):
             schema = {"type": schema}
+        if not isinstance(schema, dict) or "type" not in schema:
+            raise SchemaSyncError(f"column {'.'.join(path)} has no Avro type")
         kind = schema["type"]
         if isinstance(kind, (dict, list)):
             return self.field(name, kind, repetition, path, doc)
@@ -144,7 +146,7 @@ class _Converter:
             return None
         if len(present) == 1:
             return self.field(name, present[0], repetition, path, doc)
-        members = []
+        members: list[StorageField] = []
         for index, branch in enumerate(present):
             member = self.field(f"member{index}", branch, OPTIONAL, (*path, f"member{index}"))
             members.extend(_known(member, path))

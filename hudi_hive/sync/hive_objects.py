@@ -1,0 +1,176 @@
+"""The metastore's own structs of a table and its partitions, made from a ``TableSpec`` or changed after it."""
+
+from __future__ import annotations
+
+import copy
+import getpass
+from collections.abc import Mapping, Sequence
+
+from hudi_hive.metastore import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
+from hudi_hive.sync.changes import LastSync
+from hudi_hive.sync.locations import join, qualified_like, same_location
+from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION, Column, TableSpec
+
+_FORMAT_PARAMETER = {"serialization.format": "1"}
+
+
+def serde_parameters(spec: TableSpec) -> dict[str, str]:
+    """SerDe parameters that the table ends up with: those of the spec, the base path, Hive's own constant."""
+    return {**spec.serde_parameters, "path": spec.base_path, **_FORMAT_PARAMETER}
+
+
+def existing_columns(fields: Sequence[FieldSchema] | None) -> tuple[Column, ...]:
+    """Columns or keys of a metastore table."""
+    return tuple(Column(field.name, field.type, field.comment or "") for field in fields or ())
+
+
+def read_stamp(table: Table) -> LastSync | None:
+    """What the last sync stamped on a metastore table; None when none finished."""
+    parameters = table.parameters or {}
+    requested = parameters.get(LAST_COMMIT)
+    return LastSync(requested, parameters.get(LAST_COMPLETION) or None) if requested else None
+
+
+def stamp_parameters(stamp: LastSync | None) -> dict[str, str]:
+    """Table parameters of a stamp."""
+    if stamp is None:
+        return {}
+    parameters = {LAST_COMMIT: stamp.requested}
+    if stamp.completed is not None:
+        parameters[LAST_COMPLETION] = stamp.completed
+    return parameters
+
+
+def new_table(spec: TableSpec, stamp: LastSync | None) -> Table:
+    """The struct that creates a table; columns that the sync comments on have their comments already."""
+    parameters = {**spec.table_parameters, **stamp_parameters(stamp)}
+    if not spec.managed:
+        parameters["EXTERNAL"] = "TRUE"
+    return Table(
+        tableName=spec.name,
+        dbName=spec.database,
+        owner=getpass.getuser(),
+        createTime=0,
+        lastAccessTime=0,
+        retention=0,
+        sd=_descriptor(spec, spec.base_path, spec.commented),
+        partitionKeys=_fields(spec.partition_keys, {}),
+        parameters=parameters,
+        tableType="MANAGED_TABLE" if spec.managed else "EXTERNAL_TABLE",
+    )
+
+
+def changed_table(
+    existing: Table, spec: TableSpec, *, columns: bool, properties: bool, stamp: LastSync | None, unstamp: bool = False
+) -> Table:
+    """A copy of a metastore table with what the sync decides about it; everything else stays as it is.
+
+    Args:
+        existing: the table as the metastore has it.
+        spec: the table as it is to be.
+        columns: replace the columns; comments that the sync does not decide about are kept by name.
+        properties: set parameters, SerDe, classes and location.
+        stamp: what to stamp; None leaves the stamp as it is.
+        unstamp: take the stamp off: until the next stamp a sync will compare everything.
+    """
+    table = copy.deepcopy(existing)
+    table.parameters = dict(table.parameters or {})
+    descriptor = table.sd
+    if columns:
+        kept = {column.name: column.comment for column in existing_columns(descriptor.cols)}
+        descriptor.cols = _fields(spec.columns, {**kept, **spec.commented})
+    elif spec.commented:
+        for field in descriptor.cols:
+            field.comment = spec.commented.get(field.name, field.comment)
+    if properties:
+        table.parameters |= spec.table_parameters
+        if not same_location(descriptor.location or "", spec.base_path):
+            descriptor.location = qualified_like(spec.base_path, descriptor.location or "")
+        if needs_serde(existing, spec):
+            _set_classes(descriptor, spec)
+    if unstamp:
+        for name in (LAST_COMMIT, LAST_COMPLETION):
+            table.parameters.pop(name, None)
+    table.parameters |= stamp_parameters(stamp)
+    return table
+
+
+def needs_serde(existing: Table, spec: TableSpec) -> bool:
+    """Whether SerDe parameters or class names differ from what they should be; extra parameters do not count."""
+    descriptor = existing.sd
+    have = descriptor.serdeInfo.parameters or {}
+    classes = (descriptor.inputFormat, descriptor.outputFormat, descriptor.serdeInfo.serializationLib)
+    wanted = (spec.classes.input_format, spec.classes.output_format, spec.classes.serde)
+    return classes != wanted or not serde_parameters(spec).items() <= have.items()
+
+
+def changed_parameters(existing: Table, spec: TableSpec) -> dict[str, str]:
+    """Table parameters that are missing or have another value."""
+    have = existing.parameters or {}
+    return {name: value for name, value in spec.table_parameters.items() if have.get(name) != value}
+
+
+def changed_comments(existing: Table, spec: TableSpec) -> dict[str, str]:
+    """Comments that differ from what they should be, of columns that are there already."""
+    have = {column.name: column.comment for column in existing_columns(existing.sd.cols)}
+    return {name: text for name, text in spec.commented.items() if name in have and have[name] != text}
+
+
+def new_partition(
+    spec: TableSpec, values: Sequence[str], path: str, comments: Mapping[str, str], *, fresh: bool
+) -> Partition:
+    """The struct that adds a partition at ``path`` below the base path.
+
+    Args:
+        spec: the table that it belongs to.
+        values: one value per partition key.
+        path: path relative to the base path.
+        comments: column name -> comment, as the table has them.
+        fresh: the table was made in the same sync: partitions then have the parameters asked for and no more.
+    """
+    descriptor = _descriptor(spec, join(spec.base_path, path), comments)
+    if fresh:
+        descriptor.serdeInfo.parameters = {**spec.serde_parameters, **_FORMAT_PARAMETER}
+    return Partition(
+        values=list(values),
+        dbName=spec.database,
+        tableName=spec.name,
+        createTime=0,
+        lastAccessTime=0,
+        sd=descriptor,
+        parameters={},
+    )
+
+
+def moved_partition(existing: Partition, spec: TableSpec, path: str, comments: Mapping[str, str]) -> Partition:
+    """A copy of a partition at its right place, with the table's columns and classes; its own parameters are kept."""
+    partition = copy.deepcopy(existing)
+    location = qualified_like(join(spec.base_path, path), partition.sd.location or "")
+    partition.sd = _descriptor(spec, location, comments)
+    return partition
+
+
+def _descriptor(spec: TableSpec, location: str, comments: Mapping[str, str]) -> StorageDescriptor:
+    descriptor = StorageDescriptor(
+        cols=_fields(spec.columns, comments),
+        location=location,
+        compressed=False,
+        numBuckets=0,
+        bucketCols=[],
+        sortCols=[],
+        parameters={},
+        serdeInfo=SerDeInfo(),
+    )
+    _set_classes(descriptor, spec)
+    return descriptor
+
+
+def _set_classes(descriptor: StorageDescriptor, spec: TableSpec) -> None:
+    descriptor.inputFormat = spec.classes.input_format
+    descriptor.outputFormat = spec.classes.output_format
+    descriptor.serdeInfo.serializationLib = spec.classes.serde
+    descriptor.serdeInfo.parameters = serde_parameters(spec)
+
+
+def _fields(columns: Sequence[Column], comments: Mapping[str, str]) -> list[FieldSchema]:
+    return [FieldSchema(name=item.name, type=item.type, comment=comments.get(item.name, "")) for item in columns]

@@ -1,0 +1,188 @@
+"""What a sync is going to do and what it did, as plain values that can be printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from hudi_hive.metastore import Table
+from hudi_hive.sync.changes import LastSync
+from hudi_hive.sync.partition_diff import PARTITIONS, REGISTERED, PartitionDiff
+from hudi_hive.sync.schema_diff import ColumnChange
+from hudi_hive.sync.table_spec import TableSpec
+
+NO_PARTITIONS = PartitionDiff(PARTITIONS.empty_table(), PARTITIONS.empty_table(), REGISTERED.empty_table(), 0)
+
+ROW_COLUMNS = ("table", "step", "object", "detail")
+
+CREATE = "create"
+RECREATE = "recreate"
+ALTER = "alter"
+KEEP = "keep"
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """One metastore table's part of a sync.
+
+    Attributes:
+        spec: the table as it is to be.
+        existing: the table as the metastore has it, None when there is none.
+        action: ``create``, ``recreate`` (drop it, data stays, and create it), ``alter`` or ``keep``.
+        create_database: whether the database has to be created first.
+        columns: columns that change.
+        parameters, comments: table parameters and column comments that change.
+        serde: whether SerDe parameters or class names change.
+        moved_from: the location that the table has now, when it is another one.
+        comparison: ``full``, ``incremental`` or ``none``: how partitions were compared, and ``reason`` why.
+        partitions: what to add, move and drop.
+        stamp_before, stamp: what the last sync stamped, what this one will; None: nothing was ever committed.
+        move_stamp: whether the stamp is to be written.
+        warnings: what the user should know, one line each.
+    """
+
+    spec: TableSpec
+    existing: Table | None = field(repr=False)
+    action: str
+    create_database: bool = False
+    columns: tuple[ColumnChange, ...] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
+    comments: Mapping[str, str] = field(default_factory=dict, repr=False)
+    serde: bool = False
+    moved_from: str | None = None
+    comparison: str = "none"
+    reason: str = ""
+    partitions: PartitionDiff = field(default=NO_PARTITIONS, repr=False)
+    stamp_before: LastSync | None = None
+    stamp: LastSync | None = None
+    move_stamp: bool = False
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def changes_table(self) -> bool:
+        """Whether the definition of an existing table changes, the stamp apart."""
+        return bool(self.columns or self.parameters or self.comments or self.serde or self.moved_from is not None)
+
+    @property
+    def is_noop(self) -> bool:
+        """Whether there is nothing to do at all."""
+        return self.action == KEEP and self.partitions.is_empty
+
+    def rows(self) -> Iterator[dict[str, str]]:
+        """One row per step, in the order of their doing: ``table``, ``step``, ``object``, ``detail``."""
+        for step, name, detail in self._steps():
+            yield dict(zip(ROW_COLUMNS, (self.spec.full_name, step, name, detail), strict=True))
+
+    def _steps(self) -> Iterator[tuple[str, str, str]]:
+        spec = self.spec
+        if self.create_database:
+            yield "create database", spec.database, ""
+        if self.action == RECREATE:
+            yield "drop table", spec.name, "its data stays"
+        if self.action in (CREATE, RECREATE):
+            kind = "managed" if spec.managed else "external"
+            detail = f"{kind}, {len(spec.columns)} columns, {spec.view.value}, at {spec.base_path}"
+            yield "create table", spec.name, detail
+        if self.moved_from is not None:
+            yield "move table", spec.base_path, f"from {self.moved_from}"
+        for change in self.columns:
+            yield f"{change.kind} column", change.name, _from_to(change.before, change.after)
+        for name, value in self.parameters.items():
+            yield "set parameter", name, value if len(value) <= 60 else f"{value[:57]}..."
+        for name, text in self.comments.items():
+            yield "set comment", name, text
+        if self.serde:
+            yield "set SerDe", spec.classes.serde, spec.classes.input_format
+        yield from self._partition_steps()
+        if self.move_stamp and self.stamp is not None:
+            before = self.stamp_before.requested if self.stamp_before is not None else None
+            yield "stamp", "last_commit_time_sync", _from_to(before, self.stamp.requested)
+
+    def _partition_steps(self) -> Iterator[tuple[str, str, str]]:
+        partitions = self.partitions
+        for row in partitions.add.select(["name", "path"]).to_pylist():
+            yield "add partition", row["name"], row["path"]
+        for row in partitions.move.select(["name", "path"]).to_pylist():
+            yield "move partition", row["name"], row["path"]
+        for row in partitions.drop.to_pylist():
+            yield "drop partition", row["name"], f"{row['location']}, its data stays"
+
+
+def _from_to(before: str | None, after: str | None) -> str:
+    if before is None or after is None:
+        return before or after or ""
+    return f"{before} -> {after}"
+
+
+@dataclass(frozen=True)
+class SyncPlan:
+    """What a sync is going to do, table by table; making it changes nothing."""
+
+    tables: tuple[TablePlan, ...]
+
+    @property
+    def is_noop(self) -> bool:
+        """Whether there is nothing to do."""
+        return all(table.is_noop for table in self.tables)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know, one line each."""
+        return tuple(dict.fromkeys(line for table in self.tables for line in table.warnings))
+
+    def rows(self) -> list[dict[str, str]]:
+        """One row per step: ``table``, ``step``, ``object``, ``detail`` (see ``ROW_COLUMNS``)."""
+        return [row for table in self.tables for row in table.rows()]
+
+
+@dataclass(frozen=True)
+class SyncReport:
+    """What a sync did, or with ``dry_run`` would have done.
+
+    Attributes:
+        plan: the steps, all of which were done unless ``dry_run``.
+        dry_run: nothing was changed.
+        calls: calls to the metastore, by Thrift method.
+    """
+
+    plan: SyncPlan
+    dry_run: bool
+    calls: Mapping[str, int]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the user should know, one line each."""
+        return self.plan.warnings
+
+    @property
+    def total_calls(self) -> int:
+        """Calls to the metastore of all kinds."""
+        return sum(self.calls.values())
+
+    def rows(self) -> list[dict[str, object]]:
+        """One row per metastore table: what happened to it, to its partitions, and the stamp."""
+        return [_summary(table) for table in self.plan.tables]
+
+
+def _summary(table: TablePlan) -> dict[str, object]:
+    partitions = table.partitions
+    return {
+        "table": table.spec.full_name,
+        "shows": table.spec.view.value,
+        "action": table.action,
+        "comparison": table.comparison,
+        "reason": table.reason,
+        "added": partitions.add.num_rows,
+        "moved": partitions.move.num_rows,
+        "dropped": partitions.drop.num_rows,
+        "unchanged": partitions.unchanged,
+        "columns_changed": len(table.columns),
+        "last_commit_time_sync": table.stamp.requested if table.stamp is not None else "",
+    }
+
+
+def registered_table(names: pa.Array, locations: pa.Array) -> pa.Table:
+    """Names and locations of the metastore's partitions as ``REGISTERED``."""
+    return pa.table([names, locations], schema=REGISTERED)

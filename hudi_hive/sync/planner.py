@@ -1,0 +1,250 @@
+"""Works out what a sync has to do: reads the table and the metastore, changes neither."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import NoSuchObjectError, PartitionValueError, SchemaSyncError
+from hudi_hive.metastore import HiveMetastore, Table
+from hudi_hive.sync import hive_objects as objects
+from hudi_hive.sync.changes import LastSync, changes_since, cleaned_after, instants_since, is_archived, newest_stamp
+from hudi_hive.sync.config import HiveSyncConfig, SyncTarget
+from hudi_hive.sync.extractors import find_extractor
+from hudi_hive.sync.filters import partition_filter
+from hudi_hive.sync.locations import relative_to, same_location
+from hudi_hive.sync.partition_diff import PARTITIONS, REGISTERED, PartitionDiff, diff_partitions, partition_table
+from hudi_hive.sync.plan import ALTER, CREATE, KEEP, NO_PARTITIONS, RECREATE, TablePlan
+from hudi_hive.sync.schema_diff import column_changes, key_mismatch, key_type_warnings
+from hudi_hive.sync.table_spec import TableSpec
+from hudi_hive.table.meta_client import MetaClient
+
+
+class Planner:
+    """Plans the metastore tables of one Hudi table; what is read of the table is read once for all of them.
+
+    Args:
+        client: the Hudi table.
+        config: the sync's configuration.
+        target: its parts that depend on the table.
+        metastore: asked for what is there.
+    """
+
+    def __init__(
+        self, client: MetaClient, config: HiveSyncConfig, target: SyncTarget, metastore: HiveMetastore
+    ) -> None:
+        self._client = client
+        self._config = config
+        self._target = target
+        self._metastore = metastore
+        self._extractor = find_extractor(target.extractor)
+        self._live: set[str] | None = None
+
+    def plan(self, spec: TableSpec, *, anew: bool = False) -> TablePlan:
+        """What to do for one metastore table.
+
+        Args:
+            spec: the table as it is to be.
+            anew: drop an existing table and create it.
+
+        Raises:
+            NoSuchObjectError: the database is missing and may not be created.
+            PartitionValueError: a partition's path does not fit the partition fields.
+            SchemaSyncError: the partition keys of the existing table are others.
+        """
+        existing = self._metastore.find_table(spec.database, spec.name)
+        if existing is None:
+            return self._creation(spec, CREATE, create_database=self._database_missing(spec.database))
+        mismatch = key_mismatch(objects.existing_columns(existing.partitionKeys), spec.partition_keys)
+        if mismatch is not None and not (anew or self._config.recreate_on_error):
+            raise SchemaSyncError(
+                mismatch,
+                path=spec.full_name,
+                remedy="set hoodie.datasource.hive_sync.recreate_table_on_error=true, drop the table from the "
+                "metastore, or give the partition fields that it has",
+            )
+        if anew or mismatch is not None:
+            return self._creation(spec, RECREATE, existing=existing)
+        return self._change(spec, existing)
+
+    def _database_missing(self, name: str) -> bool:
+        try:
+            self._metastore.database(name)
+        except NoSuchObjectError as error:
+            if self._config.auto_create_database:
+                return True
+            raise NoSuchObjectError(
+                f"database {name} does not exist",
+                path=self._metastore.uri,
+                remedy="create it, or set hoodie.datasource.hive_sync.auto_create_database=true",
+            ) from error
+        return False
+
+    # -- the table -------------------------------------------------------------------------------------------------
+
+    def _creation(
+        self, spec: TableSpec, action: str, *, existing: Table | None = None, create_database: bool = False
+    ) -> TablePlan:
+        stamp = newest_stamp(self._client.timeline)
+        plan = TablePlan(
+            spec,
+            existing,
+            action,
+            create_database=create_database,
+            stamp=stamp,
+            move_stamp=stamp is not None,
+            warnings=spec.warnings,
+        )
+        if not self._syncs_partitions(spec):
+            return plan
+        wanted = self._partition_table(spec, self._live_partitions())
+        diff = diff_partitions(wanted, REGISTERED.empty_table(), spec.base_path, drop_others=False)
+        return replace(plan, partitions=diff, comparison="full", reason="the table is new")
+
+    def _change(self, spec: TableSpec, existing: Table) -> TablePlan:
+        stamp, before = newest_stamp(self._client.timeline), objects.read_stamp(existing)
+        moved = not same_location(existing.sd.location or "", spec.base_path)
+        plan = TablePlan(
+            spec,
+            existing,
+            KEEP,
+            columns=column_changes(objects.existing_columns(existing.sd.cols), spec.columns),
+            parameters=objects.changed_parameters(existing, spec),
+            comments=objects.changed_comments(existing, spec),
+            serde=objects.needs_serde(existing, spec),
+            moved_from=existing.sd.location if moved else None,
+            stamp_before=before,
+            stamp=stamp,
+            warnings=spec.warnings
+            + key_type_warnings(objects.existing_columns(existing.partitionKeys), spec.partition_keys),
+        )
+        if self._syncs_partitions(spec):
+            plan = self._with_partitions(plan, None if moved else before)
+        changed = plan.changes_table or not plan.partitions.is_empty
+        due = stamp is not None and (stamp != before or moved)
+        plan = replace(plan, move_stamp=due and (changed or not self._config.conditional))
+        return replace(plan, action=ALTER if plan.changes_table or plan.move_stamp else KEEP)
+
+    # -- partitions ------------------------------------------------------------------------------------------------
+
+    def _syncs_partitions(self, spec: TableSpec) -> bool:
+        return bool(spec.partition_keys) and not self._config.no_partition_metadata
+
+    def _with_partitions(self, plan: TablePlan, before: LastSync | None) -> TablePlan:
+        reason = self._reason_for_full(plan, before)
+        if reason or before is None:
+            diff, warnings = self._full(plan.spec)
+            return replace(plan, partitions=diff, comparison="full", reason=reason, warnings=plan.warnings + warnings)
+        timeline = self._client.timeline
+        if not instants_since(timeline, before) and not cleaned_after(timeline, before.completed):
+            return replace(plan, partitions=NO_PARTITIONS, comparison="none", reason="nothing was committed since")
+        diff, warnings = self._incremental(plan.spec, before, plan.existing)
+        return replace(
+            plan,
+            partitions=diff,
+            comparison="incremental",
+            reason=f"commits since {before.requested}",
+            warnings=plan.warnings + warnings,
+        )
+
+    def _reason_for_full(self, plan: TablePlan, before: LastSync | None) -> str:
+        if plan.moved_from is not None:
+            return "the base path is another one"
+        if before is None:
+            return "no sync has finished yet"
+        if not self._config.incremental:
+            return "asked for"
+        if is_archived(self._client.timeline, before):
+            return "commits since the last sync may be archived"
+        return ""
+
+    def _full(self, spec: TableSpec) -> tuple[PartitionDiff, tuple[str, ...]]:
+        wanted = self._partition_table(spec, self._live_partitions())
+        registered = self._registered(spec, None)
+        diff = diff_partitions(wanted, registered, spec.base_path, drop_others=True)
+        warnings = tuple(
+            f"partition {name} of {spec.full_name} lies outside the base path and is left alone"
+            for name in diff.foreign
+        )
+        return diff, warnings
+
+    def _incremental(
+        self, spec: TableSpec, before: LastSync, existing: Table | None
+    ) -> tuple[PartitionDiff, tuple[str, ...]]:
+        changes = changes_since(self._client.timeline, before)
+        # A partition that commits or cleans call dropped may have been filled again before the last sync.
+        gone = set(changes.dropped) - self._live_among(changes.dropped)
+        wanted = self._partition_table(spec, [path for path in changes.written if path not in gone])
+        dropped = self._partition_table(spec, sorted(gone))
+        looked_at = pa.concat_tables([wanted, dropped])
+        registered, warnings = self._registered_among(spec, looked_at, existing)
+        diff = diff_partitions(wanted, registered, spec.base_path, drop_others=False, drop=dropped["name"].to_pylist())
+        self._check_moves(spec, diff)
+        return diff, warnings
+
+    def _check_moves(self, spec: TableSpec, diff: PartitionDiff) -> None:
+        """Refuse to move a partition away from a folder that is still a partition: then two have the same values."""
+        before = {
+            row["location"]: row["path"]
+            for row in diff.move.select(["location", "path"]).to_pylist()
+            if relative_to(spec.base_path, row["location"]) is not None
+        }
+        if not before:
+            return
+        old = {relative_to(spec.base_path, location): path for location, path in before.items()}
+        for path in self._live_among(name for name in old if name is not None):
+            raise PartitionValueError(
+                f"partitions {path} and {old[path]} have the same values",
+                path=old[path],
+                remedy="use an extractor that tells them apart",
+            )
+
+    def _partition_table(self, spec: TableSpec, paths: Iterable[str]) -> pa.Table:
+        found = [path for path in paths if path]
+        if not found:
+            return PARTITIONS.empty_table()
+        keys = [key.name for key in spec.partition_keys]
+        return partition_table(found, keys, self._extractor, decode=self._target.decode_partition)
+
+    def _live_partitions(self) -> list[str]:
+        """All partitions with a committed file slice: those emptied by a drop or the cleaner are left out."""
+        if self._live is None:
+            self._live = self._live_among(self._client.partition_paths())
+        return sorted(self._live)
+
+    def _live_among(self, paths: Iterable[str]) -> set[str]:
+        wanted = list(paths)
+        if not wanted:
+            return set()
+        slices = self._client.file_system_view(partitions=wanted).latest_file_slices()
+        return set(pc.unique(slices["partition"]).to_pylist())
+
+    # -- what the metastore has ------------------------------------------------------------------------------------
+
+    def _registered(self, spec: TableSpec, names: list[str] | None, text: str | None = None) -> pa.Table:
+        found = self._metastore.partitions_table(
+            spec.database, spec.name, names, filter=text, keys=[key.name for key in spec.partition_keys]
+        )
+        return found.select(REGISTERED.names).cast(REGISTERED)
+
+    def _registered_among(
+        self, spec: TableSpec, looked_at: pa.Table, existing: Table | None
+    ) -> tuple[pa.Table, tuple[str, ...]]:
+        """The metastore's partitions among some, by their names, or by a filter when that is asked for."""
+        if not looked_at.num_rows:
+            return REGISTERED.empty_table(), ()
+        warnings: tuple[str, ...] = ()
+        if self._config.filter_pushdown and existing is not None:
+            keys = [(key.name, key.type) for key in existing.partitionKeys]
+            try:
+                text = partition_filter(
+                    keys, looked_at["values"].to_pylist(), max_size=self._config.filter_pushdown_max_size
+                )
+            except PartitionValueError as error:
+                warnings = (f"partitions are asked for by name, not by filter: {error.message}",)
+            else:
+                return (self._registered(spec, None, text) if text else self._registered(spec, None)), ()
+        return self._registered(spec, looked_at["name"].to_pylist()), warnings
