@@ -57,10 +57,8 @@ def test_incremental_planning_lists_no_folder_of_the_table(name):
     folders = [".hoodie"] if client.config.version == 6 else [".hoodie/timeline", ".hoodie/timeline/history"]
     assert fresh.counters.listed == {fresh.storage.uri(folder): 1 for folder in folders}
     assert cost["lists"] == len(folders)
-    assert set(fresh.counters.opened) == {
-        fresh.storage.uri(".hoodie/hoodie.properties"),
-        fresh.storage.uri(second.path),  # the one commit of the range
-    }
+    opened = [path for path in fresh.counters.opened if "/history/" not in path]
+    assert opened == [fresh.storage.uri(".hoodie/hoodie.properties"), fresh.storage.uri(second.path)]
     assert dict(plan.counters) == cost
     assert rows_of(fresh, plan).column("_hoodie_commit_time").unique().to_pylist() == [second.requested]
 

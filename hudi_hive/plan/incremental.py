@@ -291,14 +291,14 @@ def cleaned_error(client: MetaClient, missing: pa.Table) -> IncrementalRangeErro
 # -- path glob -----------------------------------------------------------------------------------------------------
 
 
-def matching_glob(files: pa.Table, glob: str) -> pa.Table:
-    """Files whose path relative to the table matches ``hoodie.datasource.read.incr.path.glob``.
+def matching_glob(slices: pa.Table, glob: str) -> pa.Table:
+    """Slices of a plan whose path relative to the table matches ``hoodie.datasource.read.incr.path.glob``.
 
     As Hudi does, the glob is matched from anywhere to the path's end, and ``*`` also matches ``/``.
     """
-    paths = pc.binary_join_element_wise(files.column("partition"), files.column("name"), "/")
+    paths = slices.column("path").to_pylist()
     pattern = re.compile(".*" + _glob_regex(glob), re.DOTALL)
-    return files.filter(pa.array([pattern.fullmatch("/" + path) is not None for path in paths.to_pylist()], pa.bool_()))
+    return slices.filter(pa.array([pattern.fullmatch("/" + path) is not None for path in paths], pa.bool_()))
 
 
 def _glob_regex(glob: str) -> str:

@@ -157,7 +157,7 @@ class _Builder:
             slices, steps = snapshot_slices(client, partitions, QueryType.SNAPSHOT, None)
             self.steps += steps
             return self._match_glob(slices)
-        kept = self._prune(sorted(set(files.column("partition").to_pylist())))
+        kept = self._prune(sorted(files.column("partition").unique().to_pylist()))
         files = files.filter(pc.is_in(files.column("partition"), value_set=pa.array(kept, pa.string())))
         self.steps.append(PlanStep("newest base file of each file group written", "files", written, files.num_rows))
         return self._match_glob(base_files_as_slices(files))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -91,9 +92,9 @@ class ScanPlan:
 
 def base_files_as_slices(files: pa.Table) -> pa.Table:
     """Slices of :data:`PLAN_SCHEMA` from base files (columns partition, file_id, instant, name, size)."""
-    rows = files.num_rows
-    no_logs = pa.array([[]] * rows, pa.list_(pa.string()))
-    no_sizes = pa.array([[]] * rows, pa.list_(pa.int64()))
+    nowhere = pa.array(np.zeros(files.num_rows + 1, np.int32))
+    no_logs = pa.ListArray.from_arrays(nowhere, pa.array([], pa.string()))
+    no_sizes = pa.ListArray.from_arrays(nowhere, pa.array([], pa.int64()))
     columns = [files.column(name) for name in ("partition", "file_id", "instant", "name", "size")]
     return pa.table([*columns, no_logs, no_sizes, _paths(files.column("partition"), files.column("name"))], PLAN_SCHEMA)
 
