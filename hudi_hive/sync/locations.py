@@ -7,44 +7,44 @@ A configured base path has often no scheme or authority (``/lake/t``) while the 
 from __future__ import annotations
 
 import posixpath
+import re
 from urllib.parse import urlsplit
+
+_LOCATION = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(.*)", re.DOTALL)
 
 
 def _split(location: str) -> tuple[str, str]:
-    """Authority (empty when there is none) and normalised path of a location."""
-    if "://" not in location and not location.startswith("file:"):
+    """Authority (empty when there is none) and normalised path; ``file:`` stands for the authority of local files."""
+    match = _LOCATION.fullmatch(location)
+    assert match is not None  # The pattern takes any text.
+    scheme, authority, path = match.groups()
+    if scheme is None and not location.startswith("/"):
         return "", posixpath.normpath(location)
+    if scheme is None:
+        authority, path = "", location
     # Only the parts in front of the path are taken: ``?`` and ``#`` are ordinary characters of a path.
-    scheme, _, rest = location.partition(":")
-    if not rest.startswith("//"):
-        return "", posixpath.normpath(rest)
-    authority, slash, path = rest[2:].partition("/")
-    del scheme
-    return authority, posixpath.normpath(slash + path)
+    normal = "/" + posixpath.normpath(path or "/").lstrip("/")
+    return ("file:" if (scheme or "").lower() == "file" else authority or ""), normal
 
 
 def same_location(first: str, second: str) -> bool:
     """Whether two locations are the same place; schemes do not count (``s3`` and ``s3a``), nor a missing authority."""
     (authority, path), (other_authority, other_path) = _split(first), _split(second)
-    # normpath keeps a double slash at the front.
-    return path.lstrip("/") == other_path.lstrip("/") and (
-        authority == other_authority or not authority or not other_authority
-    )
+    return path == other_path and (authority == other_authority or not authority or not other_authority)
 
 
 def path_of(location: str) -> str:
     """The path of a location, without scheme and authority."""
-    return "/" + _split(location)[1].lstrip("/")
+    return _split(location)[1]
 
 
 def relative_to(base: str, location: str) -> str | None:
     """Path of a location relative to the base path, or None when it lies elsewhere."""
     (authority, path), (base_authority, base_path) = _split(location), _split(base)
-    prefix = base_path.lstrip("/") + "/"
+    prefix = base_path.rstrip("/") + "/"
     if authority != base_authority and authority and base_authority:
         return None
-    inner = path.lstrip("/")
-    return inner.removeprefix(prefix) if inner.startswith(prefix) else None
+    return path.removeprefix(prefix) if path.startswith(prefix) else None
 
 
 def join(base: str, relative: str) -> str:

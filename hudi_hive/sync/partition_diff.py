@@ -94,10 +94,36 @@ def locations_below(base_path: str, paths: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(pa.scalar(base_path.rstrip("/")), paths, "/")
 
 
+_SCHEME = "^[A-Za-z][A-Za-z0-9+.-]*:"
+
+
 def plain_paths(locations: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Locations without scheme and authority, slashes single: what tells whether two are the same place."""
-    bare = pc.replace_substring_regex(locations, "^([A-Za-z][A-Za-z0-9+.-]*:)(//[^/]*)?", "")
+    """Locations without scheme and authority, slashes single."""
+    bare = pc.replace_substring_regex(locations, f"{_SCHEME}(//[^/]*)?", "")
     return pc.utf8_rtrim(pc.replace_substring_regex(bare, "/{2,}", "/"), "/")
+
+
+def authorities(locations: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Authorities of locations, empty without one; ``file:`` for local files that say so."""
+    found = pc.struct_field(pc.extract_regex(locations, f"{_SCHEME}//(?P<authority>[^/]*)"), "authority")
+    local = pc.match_substring_regex(locations, "^(?i:file):")
+    return pc.if_else(local, pa.scalar("file:"), pc.fill_null(found, ""))
+
+
+def same_places(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Which pairs of locations are the same place (as ``locations.same_location``); null where either is."""
+    left, right = authorities(first), authorities(second)
+    unknown = pc.or_(pc.equal(left, ""), pc.equal(right, ""))
+    return pc.and_(pc.equal(plain_paths(first), plain_paths(second)), pc.or_(pc.equal(left, right), unknown))
+
+
+def _below(base_path: str, locations: pa.ChunkedArray) -> pa.ChunkedArray:
+    base = pa.chunked_array([[base_path]])
+    authority = authorities(base)[0].as_py()
+    inside = pc.starts_with(plain_paths(locations), plain_paths(base)[0].as_py() + "/")
+    if not authority:
+        return inside
+    return pc.and_(inside, pc.is_in(authorities(locations), value_set=pa.array(["", authority])))
 
 
 def diff_partitions(
@@ -115,15 +141,14 @@ def diff_partitions(
     rows = pc.index_in(wanted["name"], value_set=registered["name"].combine_chunks())
     found = wanted.append_column("location", registered["location"].take(rows))
     known = pc.is_valid(rows)
-    should = plain_paths(locations_below(base_path, found["path"]))
-    same = pc.fill_null(pc.equal(plain_paths(found["location"]), should), False)
+    should = locations_below(base_path, found["path"])
+    same = pc.fill_null(same_places(found["location"], should), False)
     add = found.filter(pc.invert(known)).select(PARTITIONS.names)
     move = found.filter(pc.and_(known, pc.invert(same)))
     others = registered.filter(pc.invert(pc.is_in(registered["name"], value_set=wanted["name"].combine_chunks())))
     foreign: list[str] = []
     if drop_others:
-        prefix = plain_paths(pa.chunked_array([[base_path]]))[0].as_py() + "/"
-        inside = pc.starts_with(plain_paths(others["location"]), prefix)
+        inside = _below(base_path, others["location"])
         foreign = others.filter(pc.invert(inside))["name"].to_pylist()
         gone = others.filter(inside)
     else:

@@ -1,0 +1,230 @@
+"""Hive-sync's options: each one is honoured or refused by name; what is open comes from the table's properties."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from hudi_hive.errors import InvalidOptionError
+from hudi_hive.sync import HiveSyncConfig
+from hudi_hive.sync.options import OPTIONS, parse_property_lines
+from hudi_hive.sync.table_spec import View, hive_classes, views
+from hudi_hive.table.meta_client import MetaClient
+from tests.support import SHARED, unzip_fixture
+
+K = "hoodie.datasource.hive_sync."
+BASE = {"hoodie.datasource.meta.sync.base.path": "/lake/t"}
+
+# One value for each option of the reference, and what the configuration must show, or the error text.
+EXPECTED: dict[str, tuple[str, object]] = {
+    K + "enable": ("true", None),
+    K + "mode": ("HMS", {"mode": "hms"}),
+    K + "use_jdbc": ("false", "asks for the hiveql mode"),
+    K + "username": ("u", "warning"),
+    K + "password": ("p", "warning"),
+    K + "jdbcurl": ("jdbc:hive2://h:1", "warning"),
+    K + "metastore.uris": ("thrift://a:1, thrift://b:2", {"metastore_uris": ("thrift://a:1", "thrift://b:2")}),
+    K + "database": ("d", {"database": "d"}),
+    K + "table": ("t", {"table": "t"}),
+    K + "base_file_format": ("orc", {"base_file_format": "ORC"}),
+    K + "partition_fields": ("a:simple,b", {"partition_fields": ("a", "b")}),
+    K + "partition_extractor_class": (
+        "org.apache.hudi.hive.MultiPartKeysValueExtractor",
+        {"partition_extractor": "org.apache.hudi.hive.MultiPartKeysValueExtractor"},
+    ),
+    K + "use_pre_apache_input_format": ("true", {"use_pre_apache_input_format": True}),
+    K + "auto_create_database": ("false", {"auto_create_database": False}),
+    K + "ignore_exceptions": ("true", "a sync that did not do what it says fails"),
+    K + "skip_ro_suffix": ("true", {"skip_ro_suffix": True}),
+    K + "support_timestamp": ("true", {"support_timestamp": True}),
+    K + "table_properties": ("a=b\n c = d \n\ne", {"table_properties": (("a", "b"), ("c", "d"), ("e", ""))}),
+    K + "serde_properties": ("a=b", {"serde_properties": (("a", "b"),)}),
+    K + "sync_as_datasource": ("false", {"sync_as_datasource": False}),
+    K + "schema_string_length_thresh": ("10", {"schema_string_length": 10}),
+    K + "create_managed_table": ("true", {"create_managed_table": True}),
+    K + "omit_metadata_fields": ("true", {"omit_metadata_fields": True}),
+    K + "batch_num": ("7", {"batch_size": 7}),
+    K + "bucket_sync": ("true", "warning"),
+    K + "bucket_sync_spec": ("CLUSTERED BY (id) INTO 4 BUCKETS", "warning"),
+    K + "sync_comment": ("true", {"sync_comment": True}),
+    K + "table.strategy": ("ro", {"strategy": "RO"}),
+    K + "filter_pushdown_enabled": ("true", {"filter_pushdown": True}),
+    K + "filter_pushdown_max_size": ("5", {"filter_pushdown_max_size": 5}),
+    K + "recreate_table_on_error": ("true", {"recreate_on_error": True}),
+    "hoodie.datasource.meta.sync.base.path": ("/x", {"base_path": "/x"}),
+    "hoodie.datasource.meta.sync.enable": ("true", None),
+    "hoodie.meta.sync.client.tool.class": ("org.apache.hudi.hive.HiveSyncTool", None),
+    "hoodie.meta.sync.decode_partition": ("true", {"decode_partition": True}),
+    "hoodie.meta.sync.metadata_file_listing": ("false", None),
+    "hoodie.datasource.meta_sync.condition.sync": ("true", {"conditional": True}),
+    "hoodie.meta_sync.spark.version": ("3.5.1", {"spark_version": "3.5.1"}),
+    "hoodie.meta.sync.sync_snapshot_with_table_name": ("false", {"snapshot_with_table_name": False}),
+    "hoodie.meta.sync.incremental": ("false", {"incremental": False}),
+    "hoodie.meta.sync.no_partition_metadata": ("true", {"no_partition_metadata": True}),
+    "hoodie.meta_sync.global.replicate.timestamp": ("20240101", "two clusters"),
+    "hivesyncglobal.local_base_path": ("/x", "two clusters"),
+    "hoodie.meta.sync.touch.partitions.enabled": ("true", "not supported"),
+    K + "batching.enabled": ("true", "not supported"),
+    "hoodie.meta.sync.force.recreate.table": ("true", "not supported"),
+    K + "use_spark_catalog": ("true", "not supported"),
+    K + "assume_date_partitioning": ("true", "Hudi removed it"),
+}
+
+
+@pytest.mark.parametrize("key", EXPECTED)
+def test_every_option_is_honoured_or_refused_by_name(key):
+    value, outcome = EXPECTED[key]
+    options = {**BASE, key: value}
+    if isinstance(outcome, str) and outcome != "warning":
+        with pytest.raises(InvalidOptionError, match=re.escape(key)) as caught:
+            HiveSyncConfig.from_options(options)
+        assert outcome in str(caught.value)
+        return
+    config = HiveSyncConfig.from_options(options)
+    if outcome == "warning":
+        assert [line for line in config.warnings if key in line]
+        return
+    assert config.warnings == ()
+    for field, wanted in (outcome or {}).items():
+        assert getattr(config, field) == wanted
+    if outcome is None:
+        assert config == HiveSyncConfig.from_options(BASE)
+
+
+def test_the_reference_names_no_other_option():
+    text = (SHARED / "reference" / "hive-sync.md").read_text()
+    section = text[text.index("## 2. Configuration") : text.index("### 2.3")]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    names = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    first_table = section[: section.index("### 2.2")]
+    known = {key.removeprefix(K) for key in EXPECTED} | set(EXPECTED)
+    missing = {name for name in names if name not in known and "hivesyncglobal" not in name}
+    assert missing == set()
+    assert "`batch_num`" in first_table
+
+
+@pytest.mark.parametrize("key", sorted(OPTIONS))
+def test_every_option_has_a_case(key):
+    assert key in EXPECTED or key == "hoodie.datasource.write.hive_style_partitioning"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (K + "modes", "hms"),
+        (K + "mode", "glue"),
+        (K + "mode", "jdbc"),
+        (K + "use_jdbc", "true"),
+        (K + "batch_num", "0"),
+        (K + "batch_num", "many"),
+        (K + "schema_string_length_thresh", "0"),
+        (K + "support_timestamp", "yes"),
+        (K + "base_file_format", "CSV"),
+        (K + "table.strategy", "XX"),
+        (K + "table_properties", "k1=a=b"),
+        (K + "partition_extractor_class", "com.acme.Mine"),
+        (K + "filter_pushdown_max_size", "-1"),
+        ("hoodie.meta.sync.client.tool.class", "org.apache.hudi.aws.sync.AwsGlueCatalogSyncTool"),
+        ("hoodie.datasource.write.operation", "upsert"),
+    ],
+)
+def test_bad_options_are_refused(key, value):
+    with pytest.raises(InvalidOptionError):
+        HiveSyncConfig.from_options({**BASE, key: value})
+
+
+def test_use_jdbc_does_not_matter_beside_a_mode():
+    assert HiveSyncConfig.from_options({**BASE, K + "use_jdbc": "true", K + "mode": "hms"}).mode == "hms"
+
+
+def test_the_base_path_must_be_given():
+    with pytest.raises(InvalidOptionError, match="base"):
+        HiveSyncConfig.from_options({K + "table": "t"})
+    with pytest.raises(InvalidOptionError, match="base"):
+        HiveSyncConfig(base_path=" ")
+
+
+def test_writer_options_stand_in_for_those_of_the_sync():
+    options = {
+        **BASE,
+        "hoodie.database.name": "d",
+        "hoodie.datasource.write.table.name": "w",
+        "hoodie.datasource.write.partitionpath.field": "a:SIMPLE,b:TIMESTAMP",
+        "hoodie.datasource.write.hive_style_partitioning": True,
+        "hoodie.datasource.write.partitionpath.urlencode": "true",
+        "hoodie.table.base.file.format": "ORC",
+    }
+    config = HiveSyncConfig.from_options(options)
+    assert (config.database, config.table, config.partition_fields) == ("d", "w", ("a", "b"))
+    assert (config.hive_style_partitioning, config.decode_partition, config.base_file_format) == (True, True, "ORC")
+    own = HiveSyncConfig.from_options({**options, K + "database": "x", K + "partition_fields": ""})
+    assert (own.database, own.partition_fields) == ("x", ())
+
+
+def test_properties_lines():
+    assert parse_property_lines("", "k") == ()
+    assert parse_property_lines("\n a \n b=1\nb=2", "k") == (("a", ""), ("b", "2"))
+    with pytest.raises(InvalidOptionError, match="k: line"):
+        parse_property_lines("=x", "k")
+
+
+@pytest.mark.parametrize(
+    ("fixture", "fields", "extractor", "decode"),
+    [
+        ("v8_cow_nonpart", (), "NonPartitionedExtractor", False),
+        ("v8_cow_ymd_hive", None, "MultiPartKeysValueExtractor", False),
+        ("v8_cow_part_mdt", None, "SinglePartPartitionValueExtractor", False),
+        ("v8_cow_tskey_hive", None, "HiveStylePartitionValueExtractor", False),
+        ("v8_cow_types", None, None, True),
+    ],
+)
+def test_the_table_fills_what_options_leave_open(fixture, fields, extractor, decode):
+    client = MetaClient.load(unzip_fixture(fixture))
+    target = HiveSyncConfig(base_path="/x").resolve(client.config)
+    assert target.partition_fields == (client.config.partition_fields if fields is None else fields)
+    assert target.table == client.config.name
+    assert target.database == "default"
+    assert target.decode_partition is decode
+    assert target.base_file_format == "PARQUET"
+    assert target.warnings == ()
+    if extractor is not None:
+        assert target.extractor == extractor
+
+
+def test_options_that_contradict_the_table_are_honoured_with_a_warning():
+    client = MetaClient.load(unzip_fixture("v8_cow_ymd_hive"))
+    target = HiveSyncConfig(base_path="/x", partition_fields=("p",), base_file_format="orc").resolve(client.config)
+    assert (target.partition_fields, target.base_file_format) == (("p",), "ORC")
+    assert len(target.warnings) == 2
+    alone = HiveSyncConfig(base_path="/x", partition_extractor="NonPartitionedExtractor").resolve(client.config)
+    assert alone.partition_fields == ()
+
+
+def test_views_of_a_merge_on_read_table():
+    def names(**settings):
+        return views(HiveSyncConfig(base_path="/x", **settings), "t", merge_on_read=True)
+
+    ro, rt = View.READ_OPTIMIZED, View.REALTIME
+    assert names() == (("t_ro", ro), ("t_rt", rt), ("t", rt))
+    assert names(snapshot_with_table_name=False) == (("t_ro", ro), ("t_rt", rt))
+    assert names(skip_ro_suffix=True, snapshot_with_table_name=False) == (("t", ro), ("t_rt", rt))
+    assert names(strategy="ro") == (("t", ro),)
+    assert names(strategy="RT") == (("t", rt),)
+    assert views(HiveSyncConfig(base_path="/x"), "t", merge_on_read=False) == (("t", View.COPY_ON_WRITE),)
+
+
+@pytest.mark.parametrize(
+    ("file_format", "view", "old", "input_format"),
+    [
+        ("PARQUET", View.COPY_ON_WRITE, False, "org.apache.hudi.hadoop.HoodieParquetInputFormat"),
+        ("PARQUET", View.REALTIME, False, "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat"),
+        ("PARQUET", View.READ_OPTIMIZED, True, "com.uber.hoodie.hadoop.HoodieInputFormat"),
+        ("PARQUET", View.REALTIME, True, "com.uber.hoodie.hadoop.realtime.HoodieRealtimeInputFormat"),
+        ("HFILE", View.READ_OPTIMIZED, False, "org.apache.hudi.hadoop.HoodieHFileInputFormat"),
+        ("HFILE", View.REALTIME, False, "org.apache.hudi.hadoop.realtime.HoodieHFileRealtimeInputFormat"),
+        ("ORC", View.COPY_ON_WRITE, False, "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"),
+    ],
+)
+def test_class_names(file_format, view, old, input_format):
+    assert hive_classes(file_format, view, pre_apache=old).input_format == input_format
