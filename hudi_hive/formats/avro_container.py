@@ -57,6 +57,7 @@ def write_container(
 
 
 def describe(error: BaseException) -> str:
-    """Kind and text of a decoder's exception, short enough for one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__} {text[:200]}".strip()
+    """Kind and text of a decoder's exception, short enough for one line; it may quote damaged bytes."""
+    text = " ".join(str(error).split())[:200]
+    printable = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+    return f"{type(error).__name__} {printable}".strip()

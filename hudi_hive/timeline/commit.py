@@ -145,7 +145,8 @@ def _write_stats(written: Mapping[str, Any], fields: Fields) -> pa.Table:
         rows = pa.array(stats, type=_STAT_TYPE)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise corrupt(f"write stats: {describe(error)}", fields.path, fields.instant) from error
-    if rows.null_count:
+    # Arrow takes a text for a list of its characters.
+    if rows.null_count or any(isinstance(stat.get("logFiles"), str) for stat in stats):
         raise fields.wrong("partitionToWriteStats")
     return pa.table([partitions, *rows.flatten()], schema=WRITE_STATS_SCHEMA)
 
@@ -164,6 +165,9 @@ def _flatten(groups: Mapping[str, Any], fields: Fields, name: str) -> tuple[pa.A
     if not all(isinstance(items, list) for items in groups.values()):
         raise fields.wrong(name)
     counts = np.fromiter((len(items) for items in groups.values()), np.int64, len(groups))
-    keys = pa.array(list(groups), pa.string())
+    try:
+        keys = pa.array(list(groups), pa.string())
+    except ValueError as error:  # half of a surrogate pair, which JSON can hold and UTF-8 cannot
+        raise fields.wrong(name) from error
     partitions = keys.take(pa.array(np.repeat(np.arange(len(groups)), counts)))
     return partitions, [item for items in groups.values() for item in items]
