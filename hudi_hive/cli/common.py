@@ -18,7 +18,12 @@ def with_output(function: F) -> F:
     from functools import wraps
 
     @click.option(
-        "--format", "output_format", type=click.Choice(FORMATS), default="table", show_default=True, help="How to print."
+        "--format",
+        "output_format",
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="How to print.",
     )
     @wraps(function)
     def wrapper(*args: Any, output_format: str, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -33,7 +38,11 @@ def with_output(function: F) -> F:
 def storage_options(function: F) -> F:
     """Add ``--storage-option k=v`` (repeatable)."""
     return click.option(
-        "--storage-option", "storage_option", multiple=True, metavar="K=V", help="Key, region, endpoint … of the storage."
+        "--storage-option",
+        "storage_option",
+        multiple=True,
+        metavar="K=V",
+        help="Key, region, endpoint … of the storage.",
     )(function)
 
 

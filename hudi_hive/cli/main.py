@@ -64,7 +64,7 @@ def main(argv: list[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        sys.stdout = None  # type: ignore[assignment]  # the reader has gone: nothing more to flush
+        sys.stdout = None  # the reader has gone: nothing more to flush
         sys.exit(0)
     except HudiHiveError as error:
         if os.environ.get("HUDI_HIVE_DEBUG"):

@@ -1,0 +1,105 @@
+"""``show``, ``timeline``, ``schema``, ``files``: look at a table without a metastore."""
+
+from __future__ import annotations
+
+import click
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.cli.common import pairs, storage_options, with_output
+from hudi_hive.cli.output import Output
+from hudi_hive.table import MetaClient
+
+
+def _open(path: str, storage_option: tuple[str, ...]) -> MetaClient:
+    return MetaClient.load(path, pairs(storage_option, "--storage-option"))
+
+
+@click.command()
+@click.argument("path")
+@storage_options
+@with_output
+def show(path: str, storage_option: tuple[str, ...], output: Output) -> None:
+    """What a table is: version, type, keys, partitions, last commit."""
+    client = _open(path, storage_option)
+    config, timeline = client.config, client.timeline
+    last = timeline.last_completed_write()
+    output.pairs(
+        config.name,
+        {
+            "base path": client.base_path,
+            "table version": config.version,
+            "timeline layout": config.layout,
+            "type": config.table_type,
+            "base file format": config.base_file_format,
+            "record key": ", ".join(config.record_keys),
+            "partition fields": ", ".join(config.partition_fields),
+            "ordering fields": ", ".join(config.ordering_fields),
+            "key generator": config.key_generator,
+            "hive-style partitions": config.hive_style_partitioning,
+            "meta columns": config.populate_meta_fields,
+            "metadata table": ", ".join(config.metadata_partitions) or "off",
+            "partitions": len(client.partition_paths()),
+            "instants (active)": len(timeline.instants),
+            "pending instants": len(timeline.pending()),
+            "last commit": last.requested if last else None,
+            "last operation": timeline.commit_metadata(last).operation if last else None,
+        },
+    )
+
+
+@click.command()
+@click.argument("path")
+@click.option("--archived", is_flag=True, help="The archived instants too.")
+@storage_options
+@with_output
+def timeline(path: str, archived: bool, storage_option: tuple[str, ...], output: Output) -> None:
+    """The instants of a table: requested and completion time, action, state."""
+    output.arrow("timeline", _open(path, storage_option).timeline.to_arrow(archived=archived))
+
+
+@click.command()
+@click.argument("path")
+@click.option("--as-of", metavar="INSTANT", help="The schema that the table had then.")
+@storage_options
+@with_output
+def schema(path: str, as_of: str | None, storage_option: tuple[str, ...], output: Output) -> None:
+    """The columns of a table with their Arrow types."""
+    from hudi_hive.timeline import normalise_instant
+
+    client = _open(path, storage_option)
+    columns = client.schema(normalise_instant(as_of) if as_of else None)
+    partition = set(client.config.partition_fields)
+    output.section(
+        "schema",
+        [
+            {
+                "column": field.name,
+                "type": str(field.type),
+                "nullable": field.nullable,
+                "partition": field.name in partition,
+            }
+            for field in columns
+        ],
+        ["column", "type", "nullable", "partition"],
+    )
+
+
+@click.command()
+@click.argument("path")
+@click.option("--partition", "partitions", multiple=True, help="Only this partition path (repeatable).")
+@click.option("--as-of", metavar="INSTANT", help="The slices that were the latest then.")
+@storage_options
+@with_output
+def files(
+    path: str, partitions: tuple[str, ...], as_of: str | None, storage_option: tuple[str, ...], output: Output
+) -> None:
+    """The latest file slices of a table."""
+    from hudi_hive.timeline import normalise_instant
+
+    client = _open(path, storage_option)
+    view = client.file_system_view(list(partitions) or None)
+    slices = view.latest_merged_file_slices(normalise_instant(as_of) if as_of else None)
+    output.arrow("file slices", slices.select(["partition", "file_id", "base_instant", "base_size", "log_files"]))
+    total = pc.sum(pa.chunked_array(slices["base_size"])).as_py() or 0
+    output.note(f"{slices.num_rows} slices, {total:,} bytes of base files, {client.counters['lists']} listings")

@@ -1,0 +1,116 @@
+"""``read`` and ``plan``: rows of a table, and what it takes to read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from hudi_hive.api import HudiTable, Scan
+from hudi_hive.cli.common import pairs, storage_options, with_output
+from hudi_hive.cli.output import Output
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+QUERY_TYPES = ("snapshot", "read_optimized", "incremental")
+
+
+def _query_options(function: F) -> F:
+    """What ``read`` and ``plan`` have in common."""
+    for option in reversed(
+        [
+            click.argument("path"),
+            click.option("--query-type", type=click.Choice(QUERY_TYPES), default="snapshot", show_default=True),
+            click.option("--as-of", metavar="TIME", help="Time travel: instant, date or timestamp."),
+            click.option("--begin", metavar="TIME", help="Incremental: exclusive start."),
+            click.option("--end", metavar="TIME", help="Incremental: inclusive end."),
+            click.option("--columns", metavar="A,B", help="Only these columns."),
+            click.option("--where", metavar="SQL", help="Row filter, for example \"city = 'sf' AND fare > 10\"."),
+            click.option("--limit", type=click.IntRange(min=0), metavar="N", help="At most so many rows."),
+            click.option("--conf", multiple=True, metavar="K=V", help="A Hudi read option (repeatable)."),
+            storage_options,
+        ]
+    ):
+        function = option(function)
+    return function
+
+
+def _scan(
+    path: str,
+    query_type: str,
+    as_of: str | None,
+    begin: str | None,
+    end: str | None,
+    columns: str | None,
+    where: str | None,
+    limit: int | None,
+    conf: tuple[str, ...],
+    storage_option: tuple[str, ...],
+) -> Scan:
+    table = HudiTable.open(path, storage_options=pairs(storage_option, "--storage-option"))
+    return table.scan(
+        row_filter=where,
+        selected_fields=[name.strip() for name in columns.split(",")] if columns else None,
+        query_type=query_type,
+        as_of=as_of,
+        begin=begin,
+        end=end,
+        limit=limit,
+        options=pairs(conf, "--conf"),
+    )
+
+
+@click.command()
+@_query_options
+@click.option("-o", "--output-file", metavar="FILE.parquet", help="Write the rows to a Parquet file.")
+@with_output
+def read(output: Output, output_file: str | None, **query: Any) -> None:  # noqa: ANN401 - click's words
+    """Rows of a table, printed or written to Parquet."""
+    scan = _scan(**query)
+    if output_file is None:
+        output.arrow("rows", scan.to_arrow())
+        return
+    rows = _write_parquet(scan, output_file)
+    output.note(f"{rows} rows written to {output_file}")
+
+
+def _write_parquet(scan: Scan, path: str) -> int:
+    """Write batch by batch beside the target and rename: a failed read leaves no half file."""
+    import os
+
+    import pyarrow.parquet as pq
+
+    from hudi_hive.errors import StorageError
+
+    temporary = f"{path}.{os.getpid()}.tmp"
+    rows = 0
+    try:
+        with scan.to_reader() as reader, pq.ParquetWriter(temporary, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+                rows += batch.num_rows
+        os.replace(temporary, path)
+    except OSError as error:
+        raise StorageError(f"cannot write: {error}", path=path) from error
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+    return rows
+
+
+@click.command()
+@_query_options
+@with_output
+def plan(output: Output, **query: Any) -> None:  # noqa: ANN401 - click's words
+    """What a read would open, and what was pruned by what."""
+    scan = _scan(**query)
+    info = scan.plan_info()
+    output.arrow("slices", scan.plan())
+    output.section(
+        "steps",
+        [{"step": step.name, "unit": step.unit, "before": step.before, "after": step.after} for step in info.steps],
+        ["step", "unit", "before", "after"],
+    )
+    output.note(f"{info.partitions_planned} of {info.partitions_total} partitions planned")
+    output.pairs("storage calls", info.counters)
