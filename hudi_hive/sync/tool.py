@@ -7,7 +7,7 @@ that everything before it is done.
 
 from __future__ import annotations
 
-import logging
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -25,8 +25,6 @@ from hudi_hive.sync.plan import CREATE, RECREATE, SyncPlan, SyncReport, TablePla
 from hudi_hive.sync.planner import Planner
 from hudi_hive.sync.table_spec import TableSpec, build_spec, storage_schema, views
 from hudi_hive.table.meta_client import MetaClient
-
-_LOG = logging.getLogger(__name__)
 
 DATABASE_DESCRIPTION = "automatically created by hoodie"
 
@@ -103,8 +101,6 @@ class HiveSyncTool:
             done = []
             for spec in specs:
                 plan = planner.plan(spec)
-                for line in plan.warnings:
-                    _LOG.warning("%s: %s", spec.full_name, line)
                 done.append(plan if dry_run else self._apply(planner, plan))
             return SyncReport(SyncPlan(tuple(done)), dry_run, dict(self._metastore.calls - before))
         finally:
@@ -135,8 +131,9 @@ class HiveSyncTool:
         except (SchemaSyncError, MetastoreServerError) as error:
             if not self.config.recreate_on_error or plan.action in (CREATE, RECREATE):
                 raise
-            _LOG.warning("%s is made anew, since it cannot be changed: %s", plan.spec.full_name, error)
             plan = planner.plan(plan.spec, anew=True)
+            line = f"{plan.spec.full_name} was made anew, since it could not be changed: {error.message}"
+            plan = replace(plan, warnings=(*plan.warnings, line))
             self._run(plan)
         return plan
 
