@@ -26,10 +26,10 @@ from typing import Any
 import pyarrow as pa
 
 SHARED = Path(os.environ.get("HUDI_HIVE_SHARED") or Path(__file__).resolve().parents[2] / "shared")
-"""Folder with the fixtures and the golden files."""
+DATA = Path(__file__).resolve().parent / "data"
 
-FIXTURES = SHARED / "fixtures"
-GOLDEN = SHARED / "reference" / "hive-sync-golden"
+FIXTURES = DATA / "fixtures"
+GOLDEN = DATA / "hive-sync-golden"
 
 VERSIONS = (6, 8, 9)
 
@@ -184,8 +184,12 @@ def named_gaps() -> dict[tuple[str, str], str]:
     for name in (*fixture_names("cow_types"), *fixture_names("mor_types")):
         if not name.startswith("v6"):
             gap(name, "decisions.md 4: url-encoded partition values are shown decoded", "incremental")
-    first = expected("v6_cow_schema_evo")["commits"][0]["requested"]
-    gap("v6_cow_schema_evo", "decisions.md 6: the first commit's schema is shown, not refused", as_of=first)
+    for name in ("v6_cow_schema_evo", "v6_mor_schema_evo"):
+        first = expected(name)["commits"][0]["requested"]
+        gap(name, "decisions.md 6: the first commit's schema is shown, not refused", as_of=first)
+    vectorised = [q["as_of"] for q in queries("v6_mor_schema_evo", "time_travel") if "vectorized" in q.get("error", "")]
+    for as_of in vectorised:
+        gap("v6_mor_schema_evo", "release 0.15.0: its vectorised reader refuses a changed nested type", as_of=as_of)
     gap("v8_cow_orc", "fixtures/README.md: release 1.0.2 takes ORC files for Parquet", "snapshot", label="snapshot")
     return {key: reason for key, reason in gaps.items() if not _empty(*key)}
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,7 +17,7 @@ from hudi_hive.errors import InvalidPropertiesError, SchemaError, TableNotFoundE
 from hudi_hive.metrics import IoCounters
 from hudi_hive.schema import META_FIELDS, add_partition_columns, avro_to_arrow, with_meta_fields
 from hudi_hive.schema.internal import EvolvedSchema, InternalSchema, parse_history, parse_internal_schema
-from hudi_hive.storage import Storage
+from hudi_hive.storage import LISTING_SCHEMA, Storage
 from hudi_hive.table.config import BACKUP_PATH, PROPERTIES_PATH, TableConfig
 from hudi_hive.table.file_system_view import FILES_SCHEMA, FileSystemView
 from hudi_hive.timeline import CommitMetadata, Instant, Timeline
@@ -175,32 +176,40 @@ class MetaClient:
             wanted = [path for path in wanted if path not in known]
         else:
             tables = []
-        listings = self._run(lambda path: self.storage.list(path, missing_ok=True), wanted)
-        tables += [_files(path, listing) for path, listing in zip(wanted, listings, strict=True)]
-        return pa.concat_tables(tables) if tables else FILES_SCHEMA.empty_table()
+        return pa.concat_tables([*tables, _files(self._entries(wanted))])
 
     def _walk(self) -> None:
         """Walk the table level by level until each branch ends in a partition; fills what is known of both."""
         partitions: list[str] = []
-        tables: list[pa.Table] = []
+        tables = [FILES_SCHEMA.empty_table()]
         level = [""]
         while level:
-            listings = self._run(lambda path: self.storage.list(path, missing_ok=True), level)
-            following: list[str] = []
-            for path, listing in zip(level, listings, strict=True):
-                files = _files(path, listing)
-                is_partition = pc.any(pc.is_in(files.column("name"), value_set=pa.array(_METAFILES))).as_py()
-                if is_partition and path:
-                    partitions.append(path)
-                    tables.append(files)
-                    continue
-                folders = listing.filter(listing.column("is_dir")).column("path").to_pylist()
-                if path and f"{path}/.hoodie" in folders:
-                    continue  # another table nested in this one's folder
-                following += [folder for folder in folders if not folder.rpartition("/")[2].startswith(".hoodie")]
-            level = following
+            entries = self._entries(level)
+            folders, files = entries.filter(entries.column("is_dir")), _files(entries)
+            marked = pc.is_in(files.column("name"), value_set=pa.array(_METAFILES))
+            found = files.filter(marked).column("partition").unique().to_pylist()
+            ended = [path for path in found if path]  # the base path of a partitioned table is no partition
+            partitions += ended
+            tables.append(files.filter(pc.is_in(files.column("partition"), value_set=pa.array(ended, pa.string()))))
+            # Another table nested in this one's folder ends a branch, too.
+            names, parents = folders.column("name"), folders.column("partition")
+            nested = parents.filter(pc.and_(pc.equal(names, ".hoodie"), pc.not_equal(parents, "")))
+            closed = pc.is_in(parents, value_set=pa.array([*ended, *nested.to_pylist()], pa.string()))
+            further = pc.invert(pc.or_(closed, pc.starts_with(names, ".hoodie")))
+            level = folders.filter(further).column("path").to_pylist()
         self._partitions = sorted(partitions)
-        self._walked = pa.concat_tables(tables) if tables else FILES_SCHEMA.empty_table()
+        self._walked = pa.concat_tables(tables)
+
+    def _entries(self, folders: Sequence[str]) -> pa.Table:
+        """What is in folders: columns ``partition`` (the folder), ``name``, and those of a listing."""
+        listings = self._run(lambda path: self.storage.list(path, missing_ok=True), folders)
+        if not listings:
+            listings = [LISTING_SCHEMA.empty_table()]
+        entries = pa.concat_tables(listings)
+        rows = np.repeat(np.arange(len(listings)), [listing.num_rows for listing in listings])
+        partitions = pa.array(list(folders) or [""], pa.string()).take(pa.array(rows))
+        names = pc.replace_substring_regex(entries.column("path"), r"(?s)^.*/", "")
+        return entries.append_column("partition", partitions).append_column("name", names)
 
     def _run(self, function: Callable[[str], pa.Table], paths: Sequence[str]) -> list[pa.Table]:
         workers = min(len(paths), _LOCAL_LISTERS if self.storage.is_local else _REMOTE_LISTERS)
@@ -338,11 +347,6 @@ def _without_meta_fields(schema: dict[str, Any]) -> dict[str, Any]:
     return {**schema, "fields": [field for field in schema["fields"] if field["name"] not in META_FIELDS]}
 
 
-def _files(partition: str, listing: pa.Table) -> pa.Table:
-    """The files of one folder's listing, as ``FILES_SCHEMA``."""
-    files = listing.filter(pc.invert(listing.column("is_dir")))
-    names = files.column("path")
-    if partition:
-        names = pc.utf8_slice_codeunits(names, len(partition) + 1)
-    partitions = pa.repeat(pa.scalar(partition, pa.string()), files.num_rows)
-    return pa.table([partitions, names, files.column("size")], schema=FILES_SCHEMA)
+def _files(entries: pa.Table) -> pa.Table:
+    """The files among entries, as ``FILES_SCHEMA``."""
+    return entries.filter(pc.invert(entries.column("is_dir"))).select(FILES_SCHEMA.names)
