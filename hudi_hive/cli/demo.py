@@ -168,9 +168,7 @@ class Demo:
             partitions = "" if row["partitions"] is None else f" in {row['partitions']} partitions"
             name = row["table"] or "plain folder"
             self.say(f"{row['group']:<11} {name}: {row['files']} files{partitions}, {row['note']}")
-        listed = sum(
-            count for path, count in found.listed.items() if incremental.name in path and ".hoodie" not in path
-        )
+        inside = [path for path in found.listed if incremental.name in path and ".hoodie" not in path]
         self.say(f"the incremental table has 250 partitions; {len(inside)} of its partition folders were listed")
 
     def start_metastore(self) -> HiveMetastore:
@@ -197,9 +195,10 @@ class Demo:
             first = HiveSyncTool(config, metastore=client).sync()
             again = HiveSyncTool(config, metastore=client).sync()
             self.partitions[table.name] = first.plan.tables[0].partitions.add.num_rows
+            added = self.partitions[table.name]
             self.say(
-                f"{DATABASE}.{table.name}: {self.partitions[table.name]} partitions added in {first.total_calls} metastore "
-                f"calls; a second sync finds nothing to do in {again.total_calls}"
+                f"{DATABASE}.{table.name}: {added} partitions added in {first.total_calls} metastore calls; "
+                f"a second sync finds nothing to do in {again.total_calls}"
             )
         before = client.calls.total()
         sizes = [len(batch) for batch in client.partition_batches(DATABASE, TABLES[2].name)]

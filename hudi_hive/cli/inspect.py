@@ -55,7 +55,10 @@ def show(path: str, storage_option: tuple[str, ...], output: Output) -> None:
 @with_output
 def timeline(path: str, archived: bool, storage_option: tuple[str, ...], output: Output) -> None:
     """The instants of a table: requested and completion time, action, state."""
-    output.arrow("timeline", _open(path, storage_option).timeline.to_arrow(archived=archived))
+    found = _open(path, storage_option).timeline
+    for instant in found.write_instants():
+        found.commit_metadata(instant)  # so that the operation is known
+    output.arrow("timeline", found.to_arrow(archived=archived))
 
 
 @click.command()

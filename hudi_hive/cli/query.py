@@ -106,7 +106,9 @@ def plan(output: Output, **query: Any) -> None:  # noqa: ANN401 - click's words
     """What a read would open, and what was pruned by what."""
     scan = _scan(**query)
     info = scan.plan_info()
-    output.arrow("slices", scan.plan())
+    output.arrow(
+        "slices", scan.plan().select(["partition", "file_id", "base_instant", "base_size", "log_files", "path"])
+    )
     output.section(
         "steps",
         [{"step": step.name, "unit": step.unit, "before": step.before, "after": step.after} for step in info.steps],
