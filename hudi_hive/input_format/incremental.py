@@ -8,7 +8,9 @@ time in table version 6 and by completion time from version 8 on, archived commi
   users remember ``_hoodie_commit_time``. It is turned into the commit's completion time, so that a commit that was
   requested earlier and completed later is not lost.
 * ``ro.stop.at.compaction``: the range ends before the first pending compaction.
-* Compactions count, and log files do not: this is the read-optimised view of a merge-on-read table.
+* Compactions count, and log files do not: this is the read-optimised view of a merge-on-read table. A base file that
+  a compaction or clustering wrote there is given whole, as Hive does: its rows keep the times of delta commits that a
+  reader of base files may have passed without seeing them.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ class IncrementalFiles:
         partitions: the partitions that the range wrote to and the input paths cover, sorted.
         partitions_written: how many partitions the range wrote to.
         commit_times: the requested times of the range's commits: the commit times of the rows it wrote.
+        merging: those of them that merged log files of a merge-on-read table into base files.
         checkpoint: the start to give next time, so that nothing is missed or seen twice.
         full_scan: the range's files were cleaned; ``files`` are today's, all partitions below the input paths.
     """
@@ -54,6 +57,7 @@ class IncrementalFiles:
     partitions: tuple[str, ...]
     partitions_written: int
     commit_times: pa.Array
+    merging: frozenset[str]
     checkpoint: str
     full_scan: bool
 
@@ -96,8 +100,19 @@ def incremental_files(table: TableInputs) -> IncrementalFiles:
         partitions=tuple(sorted(partition for partition in touched if coverage.covers(partition))),
         partitions_written=len(touched),
         commit_times=commits.requested_times(),
+        merging=_merging(client, commits),
         checkpoint=commits.checkpoint or options.start,
         full_scan=full_scan,
+    )
+
+
+def _merging(client: MetaClient, commits: CommitRange) -> frozenset[str]:
+    if not client.config.is_merge_on_read:
+        return frozenset()
+    return frozenset(
+        instant.requested
+        for instant in commits.instants
+        if instant.action == "commit" or commits.metadata(client.timeline, instant).operation == "CLUSTER"
     )
 
 

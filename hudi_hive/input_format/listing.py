@@ -90,45 +90,58 @@ def list_plain(paths: Sequence[InputPath], stores: Stores, recursive: bool) -> p
         recursive: go down into sub-folders.
 
     Returns:
-        A table of :data:`PLAIN_SCHEMA`, by input path, then by name.
+        A table of :data:`PLAIN_SCHEMA`: the files of folders, by input path and name, then the single files; each once.
 
     Raises:
         InvalidOptionError: a folder has sub-folders and ``recursive`` is false (Hadoop fails on them, too), or one of
             them is a Hudi table, whose old file versions a plain listing would read.
     """
-    rows: dict[tuple[str, str], tuple[str, int, int | None]] = {}
+    listed: set[tuple[str, str]] = set()
+    tables: list[pa.Table] = []
+    single = [path for path in paths if path.is_file]
     for path in paths:
         if path.is_file:
-            rows.setdefault((path.path.store, path.path.key), (str(path), path.size, path.mtime_ms))
             continue
-        storage = stores.of(path.path)
         level = [path.path.key]
         while level:
+            level = [key for key in level if (path.path.store, key) not in listed]
+            listed.update((path.path.store, key) for key in level)
+            storage = stores.of(path.path)
             following: list[str] = []
             for folder, listing in zip(level, _concurrently(storage, storage.list, level), strict=True):
-                columns = (listing.column(name).to_pylist() for name in ("path", "size", "mtime_ms", "is_dir"))
-                for key, size, mtime_ms, is_dir in sorted(zip(*columns, strict=True)):
-                    name = key.rpartition("/")[2]
-                    if is_dir and name == ".hoodie":
-                        raise InvalidOptionError(
-                            "a Hudi table lies below a plain input folder",
-                            path=str(path.path.at(folder)),
-                            remedy="give the table's path as an input path of its own",
-                        )
-                    if is_hidden(name):
-                        continue
-                    if not is_dir:
-                        text = str(path.path.at(key))
-                        rows.setdefault((path.path.store, key), (text, size, mtime_ms))
-                    elif recursive:
-                        following.append(key)
-                    else:
-                        raise InvalidOptionError(
-                            "a plain input folder has sub-folders",
-                            path=str(path.path.at(key)),
-                            remedy=f"set {INPUT_RECURSIVE}=true to read them too",
-                        )
+                files, folders = _visible(path, folder, listing)
+                tables.append(files)
+                if folders and not recursive:
+                    raise InvalidOptionError(
+                        "a plain input folder has sub-folders",
+                        path=str(path.path.at(folders[0])),
+                        remedy=f"set {INPUT_RECURSIVE}=true to read them too",
+                    )
+                following += folders
             level = following
-    columns_out = list(zip(*rows.values(), strict=True)) or [(), (), ()]
-    arrays = [pa.array(column, kind) for column, kind in zip(columns_out, PLAIN_SCHEMA.types, strict=True)]
-    return pa.table(arrays, schema=PLAIN_SCHEMA)
+    alone = [path for path in single if (path.path.store, path.path.key.rpartition("/")[0]) not in listed]
+    columns = [[str(path) for path in alone], [path.size for path in alone], [path.mtime_ms for path in alone]]
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, PLAIN_SCHEMA.types, strict=True)]
+    return pa.concat_tables([*tables, pa.table(arrays, schema=PLAIN_SCHEMA)])
+
+
+def _visible(path: InputPath, folder: str, listing: pa.Table) -> tuple[pa.Table, list[str]]:
+    """Files and sub-folders of one listing that are data, sorted; a Hudi table is refused."""
+    listing = listing.sort_by("path")
+    names = pc.replace_substring_regex(listing.column("path"), r"(?s)^.*/", "")
+    is_dir = listing.column("is_dir")
+    if pc.any(pc.and_(is_dir, pc.equal(names, ".hoodie"))).as_py():
+        raise InvalidOptionError(
+            "a Hudi table lies below a plain input folder",
+            path=str(path.path.at(folder)),
+            remedy="give the table's path as an input path of its own",
+        )
+    suspicious = pc.match_substring_regex(names, "^[._]")  # the exact rule is asked for these alone
+    hidden = [name for name in names.filter(suspicious).to_pylist() if is_hidden(name)]
+    seen = pc.invert(pc.is_in(names, value_set=pa.array(hidden, pa.string())))
+    files = listing.filter(pc.and_(seen, pc.invert(is_dir)))
+    prefix = pa.scalar(str(path.path.at("")).rstrip("/"), pa.string())
+    texts = pc.binary_join_element_wise(prefix, files.column("path"), "/")
+    table = pa.table([texts, files.column("size"), files.column("mtime_ms")], schema=PLAIN_SCHEMA)
+    folders: list[str] = listing.filter(pc.and_(seen, is_dir)).column("path").to_pylist()
+    return table, folders

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -82,10 +82,16 @@ class TablePlan:
 
     @property
     def commit_times(self) -> pa.Array | None:
-        """Keep only rows with one of these commit times; None keeps all."""
+        """Keep only rows with one of these commit times, but in files that merged logs in; None keeps all."""
         if self.incremental is None or not self.inputs.options.filter_rows:
             return None
         return self.incremental.commit_times
+
+    def scan_of(self, instant: str | None) -> ScanPlan:
+        """:attr:`scan` as it is for files that one commit wrote."""
+        if self.incremental is not None and instant in self.incremental.merging:
+            return replace(self.scan, commit_times=None)
+        return self.scan
 
     @cached_property
     def scan(self) -> ScanPlan:

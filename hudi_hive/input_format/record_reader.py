@@ -74,7 +74,7 @@ def read_split(plan: InputPlan, conf: JobConf, stores: Stores, split: FileSplit)
     table = plan.tables.get(split.base_path)
     if table is None:
         raise InvalidOptionError("the split is of a table that is not in this job", path=split.path)
-    scan = table.scan
+    scan = table.scan_of(split.instant)
     if columns is not None:
         # A partition column that the table does not have is Hive's own, and it fills it from the path.
         own = {name.lower() for name in scan.schema.names}

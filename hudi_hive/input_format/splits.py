@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.input_format.job_conf import SPLIT_MIN_SIZE, JobConf
@@ -100,10 +101,11 @@ def cut(statuses: pa.Table, conf: JobConf, number: int) -> pa.Table:
 
 
 def _block_sizes(statuses: pa.Table, conf: JobConf) -> npt.NDArray[np.int64]:
-    column = statuses.column("path").combine_chunks()
-    schemes = [path.partition("/")[0] for path in column.to_pylist()]
-    known = {scheme: block_size(conf, scheme + "/") for scheme in set(schemes)}
-    return np.array([known[scheme] for scheme in schemes], dtype=np.int64)
+    schemes = pc.replace_substring_regex(statuses.column("path"), r"(?s)/.*$", "")
+    known = pc.unique(schemes)
+    sizes = pa.array([block_size(conf, f"{scheme}/") for scheme in known.to_pylist()], pa.int64())
+    found: npt.NDArray[np.int64] = sizes.take(pc.index_in(schemes, value_set=known).combine_chunks()).to_numpy()
+    return found
 
 
 def file_splits(statuses: pa.Table, pieces: pa.Table) -> list[FileSplit]:
