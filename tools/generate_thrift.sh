@@ -10,6 +10,8 @@ thrift --gen py:slots,enum -out "$work" "$root/hudi_hive/metastore/hive_metastor
 target=$root/hudi_hive/metastore/_thrift
 mkdir -p "$target"
 cp "$work"/hive_metastore/{ttypes,constants,ThriftHiveMetastore}.py "$target/"
+# The generated code logs to the root logger, which prints in every program that did not set logging up.
+sed -i 's/logging\.exception(/logging.getLogger(__name__).exception(/' "$target/ThriftHiveMetastore.py"
 cat > "$target/__init__.py" <<'PY'
 """Generated Thrift stubs of the Hive metastore (see ``tools/generate_thrift.sh``); do not edit."""
 PY

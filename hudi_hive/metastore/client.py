@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from hudi_hive.errors import NoSuchObjectError
+from hudi_hive.errors import InvalidOperationError, MetastoreServerError, NoSuchObjectError
 from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.partition_calls import PartitionCalls
 from hudi_hive.metastore.types import Database, FieldSchema, Table
@@ -94,7 +94,20 @@ class HiveMetastore(PartitionCalls):
             NoSuchObjectError: there is none and ``if_exists`` is not set.
             InvalidOperationError: it has tables and ``cascade`` is not set.
         """
-        return self._drop("drop_database", name, False, cascade, about=f"database {name}", quiet=if_exists)
+        about = f"database {name}"
+        try:
+            return self._drop("drop_database", name, False, cascade, about=about, quiet=if_exists)
+        except (NoSuchObjectError, InvalidOperationError):
+            raise
+        except MetastoreServerError:
+            # Metastore 2.3 fails with a null pointer when there is no such database: ask whether that was it.
+            try:
+                self.database(name)
+            except NoSuchObjectError:
+                if if_exists:
+                    return False
+                raise
+            raise
 
     # -- tables -----------------------------------------------------------------------------------------------------
 

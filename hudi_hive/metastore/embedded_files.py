@@ -67,6 +67,9 @@ def write(directory: Path, properties: Mapping[str, str]) -> None:
         "datanucleus.schema.autoCreateAll": "true",
         "datanucleus.connectionPoolingType": "HikariCP",
         "hive.metastore.schema.verification": "false",
+        # Hive repeats a call that its database refused ten times, two seconds apart; Derby never changes its mind.
+        "hive.hmshandler.retry.attempts": "2",
+        "hive.hmshandler.retry.interval": "100ms",
         "hive.metastore.schema.verification.record.version": "true",
         **properties,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from hudi_hive.errors import InvalidOptionError
+from hudi_hive.errors import InvalidOptionError, MetastoreServerError, NoSuchObjectError
 from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.base_client import BaseClient
 from hudi_hive.metastore.partition_names import parse_partition_name
@@ -51,16 +51,28 @@ class PartitionCalls(BaseClient):
         """
         if maximum is not None and maximum < 0:
             raise InvalidOptionError(f"maximum number of partition names must not be negative: {maximum}")
+        if maximum == 0:
+            return []  # The metastore takes 0 for "all".
         about = f"partitions of {database}.{table}"
         # The wire has 16 bits for the number; more than that can only be asked for as "all".
         limit = _ALL if maximum is None or maximum > _LARGEST_I16 else maximum
         if values is None:
-            names = list(self._call("get_partition_names", database, table, limit, about=about))
+            names = self._all_names(database, table, limit)
         else:
             names = list(self._call("get_partition_names_ps", database, table, list(values), limit, about=about))
-        if not names and maximum != 0:
-            self.table(database, table)  # Metastore 2.3 answers with an empty list for a table that does not exist.
         return names if maximum is None else names[:maximum]
+
+    def _all_names(self, database: str, table: str, limit: int) -> list[str]:
+        try:
+            return list(
+                self._call("get_partition_names", database, table, limit, about=f"partitions of {database}.{table}")
+            )
+        except NoSuchObjectError:
+            raise
+        except MetastoreServerError:
+            # Metastore 2.3 answers for a missing table with an internal error: ask whether that was it.
+            self.table(database, table)
+            raise
 
     def partition(self, database: str, table: str, values: Sequence[str]) -> Partition:
         """One partition by its values.

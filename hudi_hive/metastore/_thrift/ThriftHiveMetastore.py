@@ -1466,11 +1466,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o1 = o1
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("set_ugi", msg_type, seqid)
@@ -1492,11 +1492,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o1 = o1
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_config_value", msg_type, seqid)
@@ -1518,11 +1518,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o1 = o1
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_all_databases", msg_type, seqid)
@@ -1544,11 +1544,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o1 = o1
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_databases", msg_type, seqid)
@@ -1573,11 +1573,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o2 = o2
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_database", msg_type, seqid)
@@ -1605,11 +1605,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o3 = o3
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("create_database", msg_type, seqid)
@@ -1637,11 +1637,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o3 = o3
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("drop_database", msg_type, seqid)
@@ -1663,11 +1663,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o1 = o1
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_all_tables", msg_type, seqid)
@@ -1689,11 +1689,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o1 = o1
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_tables", msg_type, seqid)
@@ -1718,11 +1718,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o2 = o2
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_table_req", msg_type, seqid)
@@ -1750,11 +1750,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o3 = o3
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_table_objects_by_name_req", msg_type, seqid)
@@ -1782,11 +1782,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o3 = o3
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_fields", msg_type, seqid)
@@ -1814,11 +1814,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o3 = o3
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_schema", msg_type, seqid)
@@ -1849,11 +1849,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o4 = o4
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("create_table", msg_type, seqid)
@@ -1884,11 +1884,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o4 = o4
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("create_table_with_environment_context", msg_type, seqid)
@@ -1913,11 +1913,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o2 = o2
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("alter_table_with_environment_context", msg_type, seqid)
@@ -1942,11 +1942,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o3 = o3
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("drop_table", msg_type, seqid)
@@ -1971,11 +1971,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o3 = o3
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("drop_table_with_environment_context", msg_type, seqid)
@@ -2000,11 +2000,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o2 = o2
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_partition_names", msg_type, seqid)
@@ -2029,11 +2029,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o2 = o2
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_partition_names_ps", msg_type, seqid)
@@ -2058,11 +2058,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o2 = o2
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_partition", msg_type, seqid)
@@ -2087,11 +2087,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o2 = o2
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_partition_by_name", msg_type, seqid)
@@ -2116,11 +2116,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o2 = o2
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_partitions", msg_type, seqid)
@@ -2145,11 +2145,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o2 = o2
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_partitions_by_names", msg_type, seqid)
@@ -2174,11 +2174,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o2 = o2
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_partitions_by_filter", msg_type, seqid)
@@ -2203,11 +2203,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o2 = o2
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("get_num_partitions_by_filter", msg_type, seqid)
@@ -2235,11 +2235,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o3 = o3
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("add_partitions_req", msg_type, seqid)
@@ -2264,11 +2264,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o2 = o2
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("alter_partitions_with_environment_context", msg_type, seqid)
@@ -2293,11 +2293,11 @@ class Processor(Iface, TProcessor):
             msg_type = TMessageType.REPLY
             result.o2 = o2
         except TApplicationException as ex:
-            logging.exception('TApplication exception in handler')
+            logging.getLogger(__name__).exception('TApplication exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = ex
         except Exception:
-            logging.exception('Unexpected exception in handler')
+            logging.getLogger(__name__).exception('Unexpected exception in handler')
             msg_type = TMessageType.EXCEPTION
             result = TApplicationException(TApplicationException.INTERNAL_ERROR, 'Internal error')
         oprot.writeMessageBegin("drop_partitions_req", msg_type, seqid)

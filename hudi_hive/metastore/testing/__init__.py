@@ -1,0 +1,12 @@
+"""A metastore for tests: real Thrift on a loopback port, no Java, everything in memory, faults on demand.
+
+In comes nothing; out come a URI for any client and the calls that it made. It refuses what Hive 2.3 refuses and fills
+in what Hive 2.3 fills in; one suite of tests runs against it and against the real one.
+"""
+
+from __future__ import annotations
+
+from hudi_hive.metastore.testing.faults import Fault, FaultKind
+from hudi_hive.metastore.testing.server import FakeMetastore, RecordedCall
+
+__all__ = ["FakeMetastore", "Fault", "FaultKind", "RecordedCall"]

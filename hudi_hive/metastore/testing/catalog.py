@@ -1,0 +1,275 @@
+"""What a fake metastore holds, and Hive 2.3's rules for changing it.
+
+Methods have the names and arguments of the Thrift calls and raise its exceptions. Stored objects are replaced, never
+changed, so answers can be encoded while other calls go on.
+"""
+
+from __future__ import annotations
+
+import copy
+import fnmatch
+import re
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TypeVar
+
+from hudi_hive.metastore._thrift import ttypes as t
+from hudi_hive.metastore.testing import locations
+from hudi_hive.metastore.testing.column_types import incompatible_columns, is_valid
+from hudi_hive.metastore.types import Database, FieldSchema, PrincipalType, SkewedInfo, StorageDescriptor, Table
+
+Copied = TypeVar("Copied")
+
+DDL_TIME = "transient_lastDdlTime"
+STATS = ("numFiles", "totalSize")
+_NAME = re.compile(r"\w+", re.ASCII)
+
+
+def shallow(value: Copied, **changes: object) -> Copied:
+    """A copy of a struct with some fields replaced."""
+    made = copy.copy(value)
+    for name, new in changes.items():
+        setattr(made, name, new)
+    return made
+
+
+def now() -> int:
+    """Seconds since the epoch."""
+    return int(time.time())
+
+
+def fits(name: str, pattern: str) -> bool:
+    """Hive's name patterns: ``*`` for any text, ``|`` for or, case-insensitive."""
+    return any(fnmatch.fnmatchcase(name, part.strip().lower()) for part in pattern.split("|"))
+
+
+def stored_descriptor(given: StorageDescriptor, location: str | None) -> StorageDescriptor:
+    """A storage descriptor as the metastore gives it back."""
+    serde = given.serdeInfo
+    return shallow(
+        given,
+        cols=[stored_column(column) for column in given.cols or []],
+        location=location,
+        compressed=bool(given.compressed),
+        numBuckets=given.numBuckets or 0,
+        serdeInfo=shallow(serde, parameters=dict(serde.parameters or {})),
+        bucketCols=list(given.bucketCols or []),
+        sortCols=list(given.sortCols or []),
+        parameters=dict(given.parameters or {}),
+        skewedInfo=given.skewedInfo or SkewedInfo([], [], {}),
+        storedAsSubDirectories=bool(given.storedAsSubDirectories),
+    )
+
+
+def stored_column(column: FieldSchema) -> FieldSchema:
+    """Column names are kept in lower case."""
+    return shallow(column, name=column.name.lower())
+
+
+class TableCatalog:
+    """Databases and tables."""
+
+    def __init__(self, warehouse: Path) -> None:
+        self._warehouse = warehouse
+        default = Database(
+            name="default",
+            description="Default Hive database",
+            locationUri=locations.qualify(str(warehouse)),
+            parameters={},
+            ownerName="public",
+            ownerType=PrincipalType.ROLE,
+        )
+        self._databases: dict[str, Database] = {"default": default}
+        self._tables: dict[tuple[str, str], Table] = {}
+        self.check_types = True
+
+    # -- databases --------------------------------------------------------------------------------------------------
+
+    def get_all_databases(self) -> list[str]:
+        return sorted(self._databases)
+
+    def get_databases(self, pattern: str) -> list[str]:
+        return sorted(name for name in self._databases if fits(name, pattern))
+
+    def get_database(self, name: str) -> Database:
+        found = self._databases.get(name.lower())
+        if found is None:
+            raise t.NoSuchObjectException(message=name)
+        return found
+
+    def create_database(self, database: Database) -> None:
+        name = database.name.lower()
+        if not _NAME.fullmatch(name):
+            raise t.InvalidObjectException(message=f"{database.name} is not a valid database name")
+        if name in self._databases:
+            raise t.AlreadyExistsException(message=f"Database {name} already exists")
+        location = locations.qualify(database.locationUri or str(self._warehouse / f"{name}.db"))
+        try:
+            locations.make_folder(location)
+        except NotADirectoryError as error:
+            text = f"Unable to create database path {location}, failed to create database {name}"
+            raise t.MetaException(message=text) from error
+        self._databases[name] = shallow(
+            database,
+            name=name,
+            locationUri=location,
+            parameters=dict(database.parameters or {}),
+            ownerType=database.ownerType or PrincipalType.USER,
+        )
+
+    def drop_database(self, name: str, deleteData: bool, cascade: bool) -> None:
+        name = name.lower()
+        if name not in self._databases:
+            # Hive 2.3 runs into a null pointer here, which it declares as a MetaException.
+            raise t.MetaException(message=f'java.lang.NullPointerException: "{name}" is null')
+        if name == "default":
+            raise t.MetaException(message="Can not drop default database")
+        inside = [key for key in self._tables if key[0] == name]
+        if inside and not cascade:
+            raise t.InvalidOperationException(message=f"Database {name} is not empty. One or more tables exist.")
+        for database, table in inside:
+            self.drop_table(database, table, deleteData)
+        del self._databases[name]
+
+    # -- tables: reading --------------------------------------------------------------------------------------------
+
+    def _find(self, database: str, table: str) -> Table:
+        found = self._tables.get((database.lower(), table.lower()))
+        if found is None:
+            raise t.NoSuchObjectException(message=f"{database.lower()}.{table.lower()} table not found")
+        return found
+
+    def get_all_tables(self, db_name: str) -> list[str]:
+        return sorted(name for database, name in self._tables if database == db_name.lower())
+
+    def get_tables(self, db_name: str, pattern: str) -> list[str]:
+        return [name for name in self.get_all_tables(db_name) if fits(name, pattern)]
+
+    def get_table_req(self, req: t.GetTableRequest) -> t.GetTableResult:
+        return t.GetTableResult(table=self._find(req.dbName, req.tblName))
+
+    def get_table_objects_by_name_req(self, req: t.GetTablesRequest) -> t.GetTablesResult:
+        if req.dbName.lower() not in self._databases:
+            raise t.UnknownDBException(message=f"Could not find database {req.dbName}")
+        wanted = {name.lower() for name in req.tblNames or []}
+        names = [name for name in self.get_all_tables(req.dbName) if name in wanted]
+        return t.GetTablesResult(tables=[self._find(req.dbName, name) for name in names])
+
+    def get_fields(self, db_name: str, table_name: str) -> list[FieldSchema]:
+        try:
+            return self._find(db_name, table_name).sd.cols
+        except t.NoSuchObjectException as error:
+            raise t.UnknownTableException(message=str(error.message)) from error
+
+    def get_schema(self, db_name: str, table_name: str) -> list[FieldSchema]:
+        return [*self.get_fields(db_name, table_name), *self._find(db_name, table_name).partitionKeys]
+
+    # -- tables: writing --------------------------------------------------------------------------------------------
+
+    def create_table(self, tbl: Table) -> None:
+        database, name = tbl.dbName.lower(), tbl.tableName.lower()
+        if not _NAME.fullmatch(name):
+            raise t.InvalidObjectException(message=f"{tbl.tableName} is not a valid object name")
+        self._check_columns(tbl)
+        if tbl.sd.serdeInfo is None:
+            raise t.MetaException(message="Invalid SerDeInfo object")
+        if database not in self._databases:
+            raise t.InvalidObjectException(message=tbl.dbName)
+        if (database, name) in self._tables:
+            raise t.AlreadyExistsException(message=f"Table {name} already exists")
+        home = str(self._databases[database].locationUri)
+        location = locations.qualify(tbl.sd.location or f"{home}/{name}")
+        try:
+            made = locations.make_folder(location)
+        except NotADirectoryError as error:
+            raise t.MetaException(message=str(error)) from error
+        parameters = dict(tbl.parameters or {})
+        if not tbl.partitionKeys and not made and not all(key in parameters for key in STATS):
+            parameters |= locations.quick_stats(location)
+        created = now()
+        parameters.setdefault(DDL_TIME, str(created))
+        self._tables[database, name] = self._stored_table(
+            shallow(tbl, dbName=database, tableName=name, createTime=created, parameters=parameters), location
+        )
+
+    def create_table_with_environment_context(self, tbl: Table, environment_context: t.EnvironmentContext) -> None:
+        self.create_table(tbl)
+
+    def _stored_table(self, table: Table, location: str) -> Table:
+        external = table.parameters.get("EXTERNAL", "").upper() == "TRUE"
+        kinds = {"EXTERNAL_TABLE": "MANAGED_TABLE"} if not external else {"MANAGED_TABLE": "EXTERNAL_TABLE"}
+        return shallow(
+            table,
+            sd=stored_descriptor(table.sd, location),
+            partitionKeys=[stored_column(key) for key in table.partitionKeys or []],
+            lastAccessTime=table.lastAccessTime or 0,
+            retention=table.retention or 0,
+            rewriteEnabled=bool(table.rewriteEnabled),
+            tableType=kinds.get(table.tableType, table.tableType),
+            temporary=None,
+            privileges=None,
+        )
+
+    def _check_columns(self, table: Table, error: type[Exception] = t.InvalidObjectException) -> None:
+        for column in [*table.sd.cols, *(table.partitionKeys or [])]:
+            if not is_valid(column.type):
+                raise error(message=f"Invalid column type: {column.type}")  # type: ignore[call-arg]
+
+    def alter_table_with_environment_context(
+        self, dbname: str, tbl_name: str, new_tbl: Table, environment_context: t.EnvironmentContext | None
+    ) -> None:
+        properties = (environment_context.properties if environment_context else None) or {}
+        self._check_columns(new_tbl, t.InvalidOperationException)
+        try:
+            old = self._find(dbname, tbl_name)
+        except t.NoSuchObjectException as error:
+            raise t.InvalidOperationException(message=str(error.message)) from error
+        key = (new_tbl.dbName.lower(), new_tbl.tableName.lower())
+        if key != (old.dbName, old.tableName) and key in self._tables:
+            raise t.InvalidOperationException(message=f"new table {key[0]}.{key[1]} already exists")
+        if key[0] not in self._databases:
+            raise t.InvalidOperationException(message=f"{key[0]} database not found")
+        if [k.name.lower() for k in new_tbl.partitionKeys or []] != [k.name for k in old.partitionKeys]:
+            raise t.InvalidOperationException(message="partition keys can not be changed.")
+        self._check_change(old, new_tbl)
+        location = locations.qualify(new_tbl.sd.location or str(old.sd.location))
+        parameters = dict(new_tbl.parameters or {})
+        if not old.partitionKeys and key == (old.dbName, old.tableName):
+            parameters |= locations.quick_stats(location)
+        parameters.setdefault(DDL_TIME, str(now()))
+        new = self._stored_table(shallow(new_tbl, dbName=key[0], tableName=key[1], parameters=parameters), location)
+        del self._tables[old.dbName, old.tableName]
+        self._tables[key] = new
+        self._table_changed(old, new, cascade=properties.get("CASCADE", "").lower() == "true")
+
+    def _check_change(self, old: Table, new: Table) -> None:
+        if not self.check_types:
+            return
+        columns = [[(column.name, column.type) for column in table.sd.cols] for table in (old, new)]
+        wrong = incompatible_columns(*columns)
+        if wrong:
+            raise t.InvalidOperationException(
+                message="The following columns have types incompatible with the existing columns in their respective"
+                f" positions : {','.join(wrong)}"
+            )
+
+    def _table_changed(self, old: Table, new: Table, *, cascade: bool) -> None:
+        """For what hangs on a table."""
+
+    def drop_table(self, dbname: str, name: str, deleteData: bool) -> None:
+        found = self._find(dbname, name)
+        assert not deleteData, "no client of ours may ask for data to be deleted"
+        del self._tables[found.dbName, found.tableName]
+        self._table_dropped(found)
+
+    def _table_dropped(self, table: Table) -> None:
+        """For what hangs on a table."""
+
+    # -- other ------------------------------------------------------------------------------------------------------
+
+    def set_ugi(self, user_name: str, group_names: Iterable[str]) -> list[str]:
+        return [user_name]
+
+    def get_config_value(self, name: str, defaultValue: str) -> str:
+        return defaultValue
