@@ -1,8 +1,7 @@
 """What every test needs of the fixture tables: names, files, real Hudi's answers, how to compare with them.
 
-The fixtures lie in ``$HUDI_HIVE_SHARED/fixtures`` (by default ``../shared`` beside the project); their README says what
-each file holds. ``unzip_fixture(name)`` gives a copy for reading only, shared by the whole test process;
-``unzip_fixture(name, tmp_path)`` a fresh one that the test may change.
+The fixtures lie in ``tests/data/fixtures``; their README says what each file holds. ``unzip_fixture(name)`` gives a
+copy for reading only, shared by the whole test process; ``unzip_fixture(name, tmp_path)`` a fresh one to change.
 """
 
 from __future__ import annotations

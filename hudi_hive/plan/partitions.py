@@ -45,13 +45,15 @@ def prune_partitions(client: MetaClient, paths: Sequence[str], row_filter: RowFi
     values = partition_value_table(client, paths, fields)
     if values is None:
         return list(paths)
-    keep = row_filter.partitions_that_may_match(values)
-    for name in fields:
+    # The default partition holds empty strings beside nulls: it is kept if either passes, in any combination of columns.
+    variants = [values]
+    for index, name in enumerate(fields):
         column = values.column(name)
         if column.null_count and pa.types.is_string(column.type):
-            # The default partition holds empty strings beside nulls.
-            empty = values.set_column(values.column_names.index(name), name, pc.fill_null(column, ""))
-            keep = pc.or_(keep, row_filter.partitions_that_may_match(empty))
+            variants += [other.set_column(index, name, pc.fill_null(column, "")) for other in variants]
+    keep = row_filter.partitions_that_may_match(variants[0])
+    for variant in variants[1:]:
+        keep = pc.or_(keep, row_filter.partitions_that_may_match(variant))
     return [path for path, kept in zip(paths, keep.to_pylist(), strict=True) if kept]
 
 
