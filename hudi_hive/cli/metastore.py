@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -15,7 +15,6 @@ from hudi_hive.cli.output import Output
 from hudi_hive.errors import MetastoreError
 
 _DEFAULT_DIRECTORY = Path.home() / ".hudi_hive" / "metastore"
-_PID, _URI = "hudi-hive.pid", "hudi-hive.uri"
 
 
 @click.group()
@@ -40,16 +39,14 @@ def start(directory: Path, port: int) -> None:
     from hudi_hive.metastore import EmbeddedMetastore
 
     with EmbeddedMetastore(directory, port=port) as running:
+        click.echo(f"Hive metastore ready at {running.uri} (folder {directory}); Ctrl-C stops it")
         try:
-            (directory / _PID).write_text(str(os.getpid()))
-            (directory / _URI).write_text(running.uri)
-            click.echo(f"Hive metastore ready at {running.uri} (folder {directory}); Ctrl-C stops it")
-            threading.Event().wait()
+            while running.is_running:
+                time.sleep(0.2)
         except KeyboardInterrupt:
             click.echo("stopping")
-        finally:
-            (directory / _PID).unlink(missing_ok=True)
-            (directory / _URI).unlink(missing_ok=True)
+            return
+        raise MetastoreError("the metastore ended by itself", path=str(running.log_path), remedy="see its log")
 
 
 @metastore.command()
@@ -57,19 +54,17 @@ def start(directory: Path, port: int) -> None:
 @with_output
 def status(directory: Path, output: Output) -> None:
     """Whether it runs, where, and what is in it."""
-    from hudi_hive.metastore import HiveMetastore
+    from hudi_hive.metastore import HiveMetastore, find_running
 
-    pid = _running(directory)
-    if pid is None:
+    running = find_running(directory)
+    if running is None:
         output.pairs("metastore", {"state": "stopped", "directory": str(directory)})
         return
-    uri = (directory / _URI).read_text()
-    with HiveMetastore(uri) as client:
+    with HiveMetastore(running.uri) as client:
         databases = client.databases()
         tables = sum(len(client.tables(database)) for database in databases)
-    output.pairs(
-        "metastore", {"state": "running", "uri": uri, "pid": pid, "databases": len(databases), "tables": tables}
-    )
+    found = {"state": "running", "uri": running.uri, "pid": running.starter, "server pid": running.server}
+    output.pairs("metastore", {**found, "databases": len(databases), "tables": tables})
 
 
 @metastore.command()
@@ -77,26 +72,17 @@ def status(directory: Path, output: Output) -> None:
 @click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for it to end.")
 def stop(directory: Path, timeout: float) -> None:
     """Stop it."""
-    pid = _running(directory)
-    if pid is None:
+    from hudi_hive.metastore import find_running
+
+    running = find_running(directory)
+    if running is None:
         click.echo("not running")
         return
-    os.kill(pid, signal.SIGTERM)
+    with suppress(ProcessLookupError):
+        os.kill(running.starter, signal.SIGTERM)
     deadline = time.monotonic() + timeout
-    while _running(directory) is not None:
+    while find_running(directory) is not None:
         if time.monotonic() > deadline:
-            raise MetastoreError(f"process {pid} did not end within {timeout:g} s", path=str(directory))
+            raise MetastoreError(f"process {running.starter} did not end in {timeout:g} s", path=str(directory))
         time.sleep(0.1)
     click.echo("stopped")
-
-
-def _running(directory: Path) -> int | None:
-    """Process id of the metastore of a folder, or None."""
-    try:
-        pid = int((directory / _PID).read_text())
-        os.kill(pid, 0)
-    except (FileNotFoundError, ProcessLookupError, ValueError):
-        return None
-    except PermissionError:
-        return None  # the number was given to somebody else's process since
-    return pid

@@ -9,6 +9,7 @@ from __future__ import annotations
 from hudi_hive.metastore.calls import CallCounter
 from hudi_hive.metastore.client import HiveMetastore
 from hudi_hive.metastore.embedded import EmbeddedMetastore
+from hudi_hive.metastore.embedded_lock import RunningMetastore, find_running
 from hudi_hive.metastore.java import Java, find_java
 from hudi_hive.metastore.settings import BatchSizes, Retries, Timeouts
 from hudi_hive.metastore.types import (
@@ -35,10 +36,12 @@ __all__ = [
     "Partition",
     "PrincipalType",
     "Retries",
+    "RunningMetastore",
     "SerDeInfo",
     "StorageDescriptor",
     "Table",
     "Timeouts",
     "find_java",
+    "find_running",
     "partition_name",
 ]

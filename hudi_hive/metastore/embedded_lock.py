@@ -10,6 +10,7 @@ import fcntl
 import os
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from hudi_hive.errors import MetastoreError
@@ -88,6 +89,31 @@ class FolderLock:
             with suppress(OSError):
                 os.ftruncate(descriptor, 0)
             os.close(descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningMetastore:
+    """An embedded metastore that somebody runs: process ids of its starter and of its server, and its URI."""
+
+    starter: int
+    server: int
+    uri: str
+
+
+def find_running(directory: Path) -> RunningMetastore | None:
+    """Who runs an embedded metastore on a folder, or None: nobody, or one that is not ready yet."""
+    try:
+        descriptor = os.open(directory / _NAME, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return None  # nobody holds it; closing the file lets go of it again
+        words = os.pread(descriptor, 4096, 0).decode("utf-8", "replace").split()
+    finally:
+        os.close(descriptor)
+    return RunningMetastore(int(words[0]), int(words[1]), words[2]) if len(words) == 3 else None
 
 
 def _alive(text: str) -> bool:
