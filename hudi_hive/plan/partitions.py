@@ -45,7 +45,7 @@ def prune_partitions(client: MetaClient, paths: Sequence[str], row_filter: RowFi
     values = partition_value_table(client, paths, fields)
     if values is None:
         return list(paths)
-    # The default partition holds empty strings beside nulls: it is kept if either passes, in any combination of columns.
+    # The default partition holds empty strings beside nulls: kept if either passes, in any combination of columns.
     variants = [values]
     for index, name in enumerate(fields):
         column = values.column(name)

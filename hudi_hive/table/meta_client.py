@@ -327,7 +327,10 @@ class MetaClient:
                 path=self.base_path,
                 remedy="write a commit, or set hoodie.table.create.schema",
             )
-        schema = avro_to_arrow(avro)
+        try:
+            schema = avro_to_arrow(avro)
+        except SchemaError as error:
+            raise SchemaError(error.message, path=self.base_path, instant=as_of, remedy=error.remedy) from error
         if self.config.drop_partition_columns:
             # They are in no file: what the commit's schema does not name is text from the path.
             columns = [pa.field(name, pa.string()) for name in self.config.partition_fields]
