@@ -373,6 +373,7 @@ def test_outcomes_with_fields_of_wrong_types(tmp_path, suffix, ask, record):
         write_container({"type": "record", "name": "R", "fields": []}, []),
         write_container({"type": "record", "name": "R", "fields": []}, [{}, {}]),
     ],
+    ids=lambda data: f"{len(data)}-bytes",  # containers hold random bytes, which make no stable names
 )
 def test_files_that_are_no_payload(tmp_path, data):
     timeline, instant = made(tmp_path, f"{T}_{C}.commit", data)
