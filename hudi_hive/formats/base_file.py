@@ -31,6 +31,9 @@ from hudi_hive.storage import Storage
 BATCH_ROWS: Final = 131_072
 """Rows of a batch unless the caller says otherwise."""
 
+_WORTH_SKIPPING: Final = 4_096
+"""Files with fewer rows are sooner decoded than their statistics are weighed."""
+
 ByteRange = tuple[int, int]
 """Start and length in bytes of a part of a file."""
 
@@ -84,19 +87,20 @@ class BaseFile(Protocol):
     ) -> None: ...
 
 
-def open_base_file(storage: Storage, path: str) -> BaseFile:
+def open_base_file(storage: Storage, path: str, *, extension: str | None = None) -> BaseFile:
     """Open a base file by the extension of its name.
 
     Args:
         storage: where it is.
         path: relative to the storage's root.
+        extension: ``parquet`` or ``orc`` for a file whose name does not say (Hive's own have no extension).
 
     Raises:
         FileVanishedError: it is not there any more.
         CorruptFileError: it is no Parquet or ORC file.
         UnsupportedFormatError: another extension.
     """
-    extension = path.rpartition(".")[2].lower()
+    extension = extension or path.rpartition(".")[2].lower()
     opener = _FORMATS.get(extension)
     if opener is None:
         raise UnsupportedFormatError(f"base files of format {extension!r} are not supported", path=storage.uri(path))
@@ -107,7 +111,7 @@ def open_base_file(storage: Storage, path: str) -> BaseFile:
             "planned file is not there any more", path=storage.uri(path), remedy="it was cleaned: plan the query again"
         ) from error
     try:
-        return opener(stream, storage.uri(path), storage.counters)
+        return opener(stream, storage.uri(path), storage.counters, not storage.is_local)
     except BaseException:
         stream.close()
         raise
@@ -207,9 +211,14 @@ class _OpenFile:
 class ParquetBaseFile(_OpenFile):
     """An open Parquet file."""
 
-    def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters) -> None:
+    def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> None:
         with decoding(path):
-            self._file = pq.ParquetFile(stream, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
+            self._file = pq.ParquetFile(
+                stream,
+                coerce_int96_timestamp_unit="us",  # as nanoseconds, dates before 1677 and after 2262 would wrap round
+                page_checksum_verification=True,
+                pre_buffer=remote,
+            )
             self._metadata = self._file.metadata
             super().__init__(stream, path, counters, self._file.schema_arrow)
 
@@ -253,7 +262,7 @@ class ParquetBaseFile(_OpenFile):
                 start, length = byte_range
                 middles = np.array([_middle(self._metadata.row_group(i)) for i in range(count)], np.int64)
                 keep &= (middles >= start) & (middles < start + length)
-            if skip is not None and not skip.is_trivial and keep.any():
+            if skip is not None and self.num_rows > _WORTH_SKIPPING and keep.any():
                 ranges = column_ranges(self._metadata, self.schema, skip.root)
                 keep &= skip.groups_that_may_match(ranges, count)
         return [int(i) for i in np.flatnonzero(keep)]
@@ -272,7 +281,8 @@ def _middle(group: Any) -> int:  # noqa: ANN401 - pyarrow's RowGroupMetaData
 class OrcBaseFile(_OpenFile):
     """An open ORC file."""
 
-    def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters) -> None:
+    def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> None:
+        del remote
         import pyarrow.orc as orc  # few tables have ORC files
 
         with decoding(path):
@@ -315,7 +325,7 @@ class OrcBaseFile(_OpenFile):
         return [i for i in range(count) if start <= self._size * (2 * i + 1) // (2 * count) < start + length]
 
 
-_FORMATS: Final[dict[str, Callable[[pa.NativeFile, str, IoCounters], BaseFile]]] = {
+_FORMATS: Final[dict[str, Callable[[pa.NativeFile, str, IoCounters, bool], BaseFile]]] = {
     "parquet": ParquetBaseFile,
     "orc": OrcBaseFile,
 }

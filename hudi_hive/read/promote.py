@@ -116,7 +116,13 @@ def _distinct(array: pa.Array, target: pa.DataType, convert: Callable[[list[floa
 
 def _shortest(value: float, arrow: pa.DataType) -> str:
     """Shortest decimal text that reads back as the same value of the type."""
-    return repr(float(value)) if arrow == pa.float64() else str(np.float32(value))
+    text = repr(float(value)) if arrow == pa.float64() else str(np.float32(value))
+    if len(Decimal(text).normalize().as_tuple().digits) == 1:
+        # Java writes at least two digits, the closest ones: the least double is 4.9E-324 there, not 5e-324.
+        two = f"{value:.1e}"
+        same = float(two) == value if arrow == pa.float64() else np.float32(two) == np.float32(value)
+        return two if same else text
+    return text
 
 
 def _decimal(value: float, arrow: pa.DataType, scale: int) -> Decimal:

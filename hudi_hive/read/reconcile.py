@@ -13,6 +13,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from hudi_hive.errors import SchemaError
+from hudi_hive.formats.base_file import empty_columns
 from hudi_hive.read.promote import scalar_promotion
 
 Convert: TypeAlias = Callable[[pa.Array], pa.Array]
@@ -104,6 +105,8 @@ class Reconciler:
                 arrays.append(batch.column(source))
             else:
                 arrays.append(self._convert(convert, batch.column(source), wanted))
+        if not arrays:
+            return empty_columns(batch.num_rows)
         return pa.RecordBatch.from_arrays(arrays, schema=self.target)
 
     def _convert(self, convert: Convert, array: pa.Array, wanted: pa.Field) -> pa.Array:

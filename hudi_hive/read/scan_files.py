@@ -22,6 +22,15 @@ COMMIT_TIME: Final = "_hoodie_commit_time"
 DEFAULT_THREADS: Final = 4
 """Files read at the same time unless the caller says otherwise."""
 
+_SMALL_BATCH: Final = 8_192
+"""Batches of fewer rows are joined with those of the files after them before they are filtered."""
+
+_GATHERED: Final = 65_536
+"""Rows to join small batches to."""
+
+_SMALL_FILE: Final = 1 << 18
+"""Mean size in bytes up to which local files are read one after the other."""
+
 MappingOf = Callable[[str], ColumnMapping | None]
 """Path of a file → which of its columns is which; None: by name."""
 
@@ -73,21 +82,60 @@ def read_base_files(
     if commit_times is not None and len(commit_times) == 0:
         return
     scan = _scan(target_schema, output, row_filter, partition_columns, partition_values_from_path, commit_times)
-    remaining = limit
-    if remaining is not None and remaining <= 0:
+    if limit is not None and limit <= 0:
         return
-    tasks = _tasks(storage, files, scan, partition_columns, mapping_of, batch_size, threads)
-    batches = in_order(tasks, threads)
+    threads = 1 if storage.is_local and _are_small(files) else threads
+    batches = in_order(_tasks(storage, files, scan, partition_columns, mapping_of, batch_size, threads), threads)
     try:
-        for batch in batches:
-            if remaining is not None:
-                batch = batch.slice(0, remaining) if output.names else empty_columns(min(remaining, batch.num_rows))
-                remaining -= batch.num_rows
-            yield batch
-            if remaining == 0:
-                return
+        # Without a filter every row counts, so that more than the limit need not be gathered.
+        gather = _GATHERED if limit is None or scan.row_filter is not None else min(limit, _GATHERED)
+        yield from _limited(_gathered(batches, scan, gather), limit)
     finally:
         batches.close()
+
+
+def _are_small(files: pa.Table) -> bool:
+    """Whether reading a local file costs less than handing its rows from thread to thread."""
+    if "size" not in files.column_names or not files.num_rows:
+        return False
+    return bool((pc.mean(files.column("size")).as_py() or 0) < _SMALL_FILE)
+
+
+def _gathered(batches: Iterator[_Read], scan: _Scan, rows: int) -> Iterator[pa.RecordBatch]:
+    """Small batches of successive files joined to ones of about ``rows`` rows and filtered; large ones as they are."""
+    waiting: list[pa.RecordBatch] = []
+    count = 0
+    for filtered, batch in batches:
+        if not filtered:
+            waiting.append(batch)
+            count += batch.num_rows
+        if waiting and (filtered or count >= rows):
+            yield from scan.finish(_joined(waiting))
+            waiting, count = [], 0
+        if filtered:
+            yield batch
+    if waiting:
+        yield from scan.finish(_joined(waiting))
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    if not batches[0].num_columns:
+        return empty_columns(sum(batch.num_rows for batch in batches))
+    return pa.concat_batches(batches)
+
+
+def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    if limit is None:
+        yield from batches
+        return
+    for batch in batches:
+        batch = batch.slice(0, limit) if batch.num_columns else empty_columns(min(limit, batch.num_rows))
+        limit -= batch.num_rows
+        yield batch
+        if limit == 0:
+            return
 
 
 def output_schema(target_schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
@@ -125,6 +173,13 @@ class _Scan:
     from_path: bool
     commit_times: pa.Array | None
 
+    def finish(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Rows that pass the filter, with the output columns; nothing if there are none."""
+        if self.row_filter is not None:
+            batch = batch.filter(self.row_filter.evaluate(batch))
+        if batch.num_rows:
+            yield batch if self.needed is self.output else select(batch, self.output.names)
+
 
 def _scan(
     target: pa.Schema,
@@ -140,12 +195,15 @@ def _scan(
     for name in extra:
         if target.get_field_index(name) < 0:
             raise PredicateError(f"row filter was made for another schema: no column {name!r}")
-    needed = pa.schema([*output, *(target.field(name) for name in extra)], metadata=output.metadata)
+    needed = output
+    if extra:
+        needed = pa.schema([*output, *(target.field(name) for name in extra)], metadata=output.metadata)
     path_columns = frozenset(partition_columns.column_names if partition_columns is not None else ())
     return _Scan(needed, output, row_filter, path_columns, from_path, commit_times)
 
 
-Task = Callable[[], Iterator[pa.RecordBatch]]
+_Read = tuple[bool, pa.RecordBatch]
+"""Whether a batch was filtered, and the batch."""
 
 
 def _tasks(
@@ -156,13 +214,13 @@ def _tasks(
     mapping_of: MappingOf | None,
     batch_size: int,
     threads: int,
-) -> Iterator[Task]:
+) -> Iterator[Callable[[], Iterator[_Read]]]:
     partitions, names = files.column("partition").to_pylist(), files.column("name").to_pylist()
     parts: list[tuple[int, int] | None] = [None] * len(names)
     if "start" in files.column_names:
         parts = list(zip(files.column("start").to_pylist(), files.column("length").to_pylist(), strict=True))
-    # With many files the work is parallel already; a single one is decoded by several threads.
-    use_threads = len(names) < threads
+    # With many files the work is parallel already; few large ones are decoded by several threads each.
+    use_threads = 1 < threads > len(names)
     for row, (partition, name, part) in enumerate(zip(partitions, names, parts, strict=True)):
         path = f"{partition}/{name}" if partition else name
         constants: dict[str, pa.Scalar] = {}
@@ -188,7 +246,7 @@ class _FileReader:
     batch_size: int
     use_threads: bool
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self) -> Iterator[_Read]:
         with open_base_file(self.storage, self.path) as file:
             reconciler = Reconciler(file.schema, self.scan.needed, self.mapping, file.path)
             constants = self._constants(reconciler)
@@ -208,14 +266,13 @@ class _FileReader:
             for batch in read():
                 if commit_column is not None:
                     batch = batch.filter(pc.is_in(batch.column(commit_column), value_set=self.scan.commit_times))
-                batch = self._finish(reconciler.apply(batch, constants)) if batch.num_rows else batch
-                if batch.num_rows:
-                    yield batch
-
-    def _finish(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        if self.scan.row_filter is not None:
-            batch = batch.filter(self.scan.row_filter.evaluate(batch))
-        return batch if self.scan.needed is self.scan.output else select(batch, self.scan.output.names)
+                if not batch.num_rows:
+                    continue
+                batch = reconciler.apply(batch, constants)
+                if batch.num_rows < _SMALL_BATCH:
+                    yield False, batch
+                else:
+                    yield from ((True, finished) for finished in self.scan.finish(batch))
 
     def _constants(self, reconciler: Reconciler) -> dict[str, pa.Scalar]:
         if self.scan.from_path:
