@@ -21,7 +21,7 @@ def _query_options(function: F) -> F:
     for option in reversed(
         [
             click.argument("path"),
-            click.option("--query-type", type=click.Choice(QUERY_TYPES), default="snapshot", show_default=True),
+            click.option("--query-type", type=click.Choice(QUERY_TYPES), help="snapshot, or incremental with --begin."),
             click.option("--as-of", metavar="TIME", help="Time travel: instant, date or timestamp."),
             click.option("--begin", metavar="TIME", help="Incremental: exclusive start."),
             click.option("--end", metavar="TIME", help="Incremental: inclusive end."),
@@ -38,7 +38,7 @@ def _query_options(function: F) -> F:
 
 def _scan(
     path: str,
-    query_type: str,
+    query_type: str | None,
     as_of: str | None,
     begin: str | None,
     end: str | None,

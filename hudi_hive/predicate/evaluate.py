@@ -7,6 +7,7 @@ All connectives are the three-valued (Kleene) ones.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -18,7 +19,12 @@ from hudi_hive.predicate.nodes import ColumnRef, Node
 Values: TypeAlias = Any
 """An Arrow expression, array, chunked array or scalar; kernels take and give any of them."""
 
-_NULL = pa.scalar(None, pa.bool_())
+
+@cache
+def _null() -> pa.BooleanScalar:
+    # Not a constant of the module: the first scalar that Arrow makes imports pandas where it is installed.
+    return pa.scalar(None, pa.bool_())
+
 
 _KERNELS: dict[str, Callable[[Values, Values], Values]] = {
     "=": pc.equal,
@@ -32,8 +38,8 @@ _KERNELS: dict[str, Callable[[Values, Values], Values]] = {
 
 def to_expression(node: Node) -> pc.Expression:
     """The tree as an Arrow expression over the schema that it was bound to."""
-    result = _Evaluator(_expression_of, lambda opaque: opaque.expression).run(node)
-    return result if isinstance(result, pc.Expression) else pc.scalar(result)
+    result: pc.Expression = _Evaluator(_expression_of, lambda opaque: opaque.expression, pc.scalar).run(node)
+    return result
 
 
 def evaluate(node: Node, data: pa.Table | pa.RecordBatch) -> pa.BooleanArray:
@@ -50,7 +56,7 @@ def evaluate(node: Node, data: pa.Table | pa.RecordBatch) -> pa.BooleanArray:
             values = pc.struct_field(values, list(column.path[1:]))
         return values if column.cast is None else pc.cast(values, column.cast, safe=False)
 
-    result = _Evaluator(resolve, run_opaque).run(node)
+    result = _Evaluator(resolve, run_opaque, lambda scalar: scalar).run(node)
     if isinstance(result, pa.Scalar):
         return pa.repeat(result, data.num_rows)
     return result.combine_chunks() if isinstance(result, pa.ChunkedArray) else result
@@ -71,9 +77,15 @@ def _run_expression(expression: pc.Expression, data: pa.Table | pa.RecordBatch) 
 
 
 class _Evaluator:
-    def __init__(self, resolve: Callable[[ColumnRef], Values], opaque: Callable[[nodes.Opaque], Values]) -> None:
+    def __init__(
+        self,
+        resolve: Callable[[ColumnRef], Values],
+        opaque: Callable[[nodes.Opaque], Values],
+        constant: Callable[[pa.Scalar], Values],
+    ) -> None:
         self._resolve = resolve
         self._opaque = opaque
+        self._constant = constant
 
     def run(self, node: Node) -> Values:
         if isinstance(node, nodes.And):
@@ -86,7 +98,7 @@ class _Evaluator:
             operand = self.run(node.operand)
             return pc.coalesce(operand if node.value else pc.invert(operand), pa.scalar(False))
         if isinstance(node, nodes.Constant):
-            return pa.scalar(node.value, pa.bool_())
+            return self._constant(pa.scalar(node.value, pa.bool_()))
         if isinstance(node, nodes.Opaque):
             return self._opaque(node)
         return self._leaf(node)
@@ -116,7 +128,7 @@ class _Evaluator:
         if isinstance(node, nodes.Like):
             return pc.match_like(values, node.pattern, ignore_case=node.ignore_case)
         assert isinstance(node, nodes.WhenValid)  # the last leaf there is
-        return pc.if_else(pc.is_null(values), _NULL, pa.scalar(node.value))
+        return pc.if_else(pc.is_null(values), _null(), pa.scalar(node.value))
 
 
 def _may_be_nan(column: ColumnRef) -> bool:
@@ -128,8 +140,8 @@ def _is_in(node: nodes.In, values: Values) -> Values:
     if node.has_nan:
         found = pc.or_kleene(found, pc.coalesce(pc.is_nan(values), pa.scalar(False)))
     if node.has_null:
-        return pc.if_else(found, pa.scalar(True), _NULL)
-    return pc.if_else(pc.is_null(values), _NULL, found)
+        return pc.if_else(found, pa.scalar(True), _null())
+    return pc.if_else(pc.is_null(values), _null(), found)
 
 
 def _compare_columns(node: nodes.ColumnComparison, left: Values, right: Values) -> Values:
