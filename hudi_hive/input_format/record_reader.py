@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from hudi_hive.errors import FileVanishedError, InvalidOptionError, PathNotFoundError, UnsupportedFormatError
-from hudi_hive.formats.base_file import BaseFile, OrcBaseFile, ParquetBaseFile
+from hudi_hive.errors import InvalidOptionError, UnsupportedFormatError
+from hudi_hive.formats.base_file import BaseFile, open_base_file
 from hudi_hive.input_format.job_conf import JobConf
 from hudi_hive.input_format.plan import InputPlan
 from hudi_hive.input_format.splits import FileSplit
@@ -119,15 +119,4 @@ def _open_plain(path: HadoopPath, stores: Stores) -> BaseFile:
     name = path.key.rpartition("/")[2]
     if name.rpartition(".")[2].lower() in ("gz", "csv", "json", "txt", "avro", "hfile", "log"):
         raise UnsupportedFormatError("plain files must be Parquet or ORC", path=str(path))
-    try:
-        stream = storage.open_input(path.key)
-    except PathNotFoundError as error:
-        raise FileVanishedError(
-            "the file is not there any more", path=str(path), remedy="list the job again"
-        ) from error
-    opener = OrcBaseFile if name.endswith(".orc") else ParquetBaseFile
-    try:
-        return opener(stream, str(path), storage.counters)
-    except BaseException:
-        stream.close()
-        raise
+    return open_base_file(storage, path.key, extension="orc" if name.endswith(".orc") else "parquet")
