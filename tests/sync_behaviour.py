@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from hudi_hive.errors import MetastoreTransportError
 from hudi_hive.metastore import HiveMetastore, Retries
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool, SyncReport
-from hudi_hive.sync.table_spec import LAST_COMMIT
 from tests import sync_golden as golden
 from tests.flaky_proxy import FlakyProxy
 
@@ -81,7 +80,7 @@ def die_everywhere(
     prepare: Callable[[str], tuple[Path, dict[str, Any]]],
     *,
     answer_lost: bool,
-    clean: Callable[[str], None],
+    whole_database: bool,
 ) -> list[int]:
     """Run a sync that dies at its first call, then one that dies at its second … until one lives; run each again.
 
@@ -89,13 +88,21 @@ def die_everywhere(
         client: reaches the metastore without the proxy.
         prepare: brings a table of the given name to the state before the sync; gives its folder and settings.
         answer_lost: whether the server has done the call that broke.
-        clean: forgets what ``prepare`` made.
+        whole_database: forget the database between two syncs, not only the table.
 
     Returns:
         The numbers of the calls at which a sync died; every rerun ended in the state of the sync that lived.
     """
+
+    def clean(name: str) -> None:
+        if not whole_database:
+            client.drop_table(DATABASE, name, if_exists=True)
+        elif DATABASE in client.databases():
+            client.drop_database(DATABASE, cascade=True)
+
     port = urlsplit(client.uri).port
     assert port is not None
+    clean("")
     path, settings = prepare("whole")
     sync(client, path, "whole", **settings)
     wanted = renamed(state(client, "whole"), "/whole", "/X")
@@ -132,29 +139,43 @@ def story_table(folder: Path, name: str, stage: str) -> Path:
     return target
 
 
-def first_sync(folder: Path) -> Callable[[str], tuple[Path, dict[str, Any]]]:
-    """A table that was never synced."""
+Preparation = Callable[[str], tuple[Path, dict[str, Any]]]
+"""Brings a table of the given name to the state before the sync; gives its folder and the sync's settings."""
+
+
+def first_sync(client: HiveMetastore, folder: Path) -> Preparation:
+    """A table that was never synced, in a database that does not exist."""
     return lambda name: (story_table(folder, name, "03"), {})
 
 
-def incremental_sync(client: HiveMetastore, folder: Path) -> Callable[[str], tuple[Path, dict[str, Any]]]:
+def incremental_sync(client: HiveMetastore, folder: Path) -> Preparation:
     """A table with new columns, a new partition, a dropped one and a moved one since its last sync."""
 
     def prepare(name: str) -> tuple[Path, dict[str, Any]]:
         path = story_table(folder, name, "01")
         sync(client, path, name)
-        (german,) = client.partitions(DATABASE, name, ["country=DE"])
-        german.sd.location = f"{path.parent}/elsewhere/{name}"
-        client.alter_partitions(DATABASE, name, [german])
-        stamp = client.table(DATABASE, name).parameters[LAST_COMMIT]
-        assert stamp == "20261121030052884"
+        (italian,) = client.partitions(DATABASE, name, ["country=DE"])
+        italian.values, italian.sd.location = ["IT"], f"{path.parent}/elsewhere/{name}"
+        client.add_partitions(DATABASE, name, [italian])
         path = story_table(folder, name, "05")
+        # One more new partition: the one of the story is registered at a wrong place now.
+        client.drop_partitions(DATABASE, name, ["country=US"])
+        return path, {}
+
+    return prepare
+
+
+def full_sync(client: HiveMetastore, folder: Path) -> Preparation:
+    """The same, compared in full."""
+
+    def prepare(name: str) -> tuple[Path, dict[str, Any]]:
+        path, _ = incremental_sync(client, folder)(name)
         return path, {"incremental": False}
 
     return prepare
 
 
-def moved_table(client: HiveMetastore, folder: Path) -> Callable[[str], tuple[Path, dict[str, Any]]]:
+def moved_table(client: HiveMetastore, folder: Path) -> Preparation:
     """A table that lies in another folder since its last sync."""
 
     def prepare(name: str) -> tuple[Path, dict[str, Any]]:
@@ -163,3 +184,11 @@ def moved_table(client: HiveMetastore, folder: Path) -> Callable[[str], tuple[Pa
         return story_table(folder, name, "05"), {}
 
     return prepare
+
+
+PREPARATIONS: dict[str, Callable[[HiveMetastore, Path], Preparation]] = {
+    "first": first_sync,
+    "incremental": incremental_sync,
+    "full": full_sync,
+    "moved": moved_table,
+}

@@ -6,6 +6,7 @@ A configured base path has often no scheme or authority (``/lake/t``) while the 
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from urllib.parse import urlsplit
@@ -31,6 +32,13 @@ def same_location(first: str, second: str) -> bool:
     """Whether two locations are the same place; schemes do not count (``s3`` and ``s3a``), nor a missing authority."""
     (authority, path), (other_authority, other_path) = _split(first), _split(second)
     return path == other_path and (authority == other_authority or not authority or not other_authority)
+
+
+def absolute(base_path: str) -> str:
+    """A base path for the metastore: as written, but absolute and without a slash at its end."""
+    if not urlsplit(base_path).scheme:
+        base_path = os.path.abspath(base_path)
+    return base_path.rstrip("/") or "/"
 
 
 def path_of(location: str) -> str:

@@ -11,6 +11,7 @@ from enum import Enum
 
 from hudi_hive.errors import SchemaSyncError
 from hudi_hive.sync.config import HiveSyncConfig, SyncTarget
+from hudi_hive.sync.locations import absolute
 from hudi_hive.sync.spark_schema import spark_schema_json, spark_table_parameters
 from hudi_hive.sync.storage_schema import OPTIONAL, StorageField, storage_fields
 from hudi_hive.sync.types import metastore_type, type_warnings
@@ -153,7 +154,7 @@ def build_spec(
     Raises:
         SchemaSyncError: a column that Hive cannot hold, or two columns whose names differ in case alone.
     """
-    base_path = config.base_path.rstrip("/") or "/"
+    base_path = absolute(config.base_path)
     by_name = {field.name: field for field in fields}
     keys = tuple(
         Column(key.lower(), _type(by_name[key], config) if key in by_name else "string")

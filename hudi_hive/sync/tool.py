@@ -7,9 +7,9 @@ that everything before it is done.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from types import TracebackType
-from typing import Self
 
 from hudi_hive.errors import (
     InvalidOperationError,
@@ -55,21 +55,16 @@ class HiveSyncTool:
             )
         self.config = config
         self._given_client = client
-        self._own = metastore is None
-        self._metastore = metastore or HiveMetastore(config.metastore_uris)
+        self._given_metastore = metastore
 
-    def close(self) -> None:
-        """Close the connections, unless the metastore client was given."""
-        if self._own:
-            self._metastore.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    @contextmanager
+    def _metastore(self) -> Iterator[HiveMetastore]:
+        """The metastore for one plan or sync; connections of our own are closed at its end."""
+        if self._given_metastore is not None:
+            yield self._given_metastore
+            return
+        with HiveMetastore(self.config.metastore_uris) as metastore:
+            yield metastore
 
     def plan(self) -> SyncPlan:
         """What a sync would do now. Changes nothing.
@@ -81,8 +76,7 @@ class HiveSyncTool:
             SchemaSyncError: a column that Hive cannot hold, or other partition keys than the existing table's.
             MetastoreError: the metastore cannot be reached or answers with an error.
         """
-        planner, specs = self._start()
-        return SyncPlan(tuple(planner.plan(spec) for spec in specs))
+        return self.sync(dry_run=True).plan
 
     def sync(self, dry_run: bool = False) -> SyncReport:
         """Bring the metastore in line with the table.
@@ -95,37 +89,37 @@ class HiveSyncTool:
         Raises:
             As ``plan``, and SchemaSyncError when the metastore refuses the new columns.
         """
-        before = self._metastore.calls
-        try:
-            planner, specs = self._start()
+        client = self._given_client or MetaClient.load(self.config.base_path, self.config.storage_options)
+        if client.config.is_merge_on_read:
+            raise UnsupportedTableError(
+                "merge-on-read tables cannot be synced yet", path=client.base_path, remedy="copy-on-write tables can"
+            )
+        target = self.config.resolve(client.config)
+        specs = self._specs(client, target)
+        with self._metastore() as metastore:
+            before = metastore.calls
+            planner = Planner(client, self.config, target, metastore)
             done = []
             for spec in specs:
                 plan = planner.plan(spec)
-                done.append(plan if dry_run else self._apply(planner, plan))
-            return SyncReport(SyncPlan(tuple(done)), dry_run, dict(self._metastore.calls - before))
-        finally:
-            self.close()
-
-    def _start(self) -> tuple[Planner, list[TableSpec]]:
-        config = self.config
-        client = self._given_client or MetaClient.load(config.base_path, config.storage_options)
-        if client.config.is_merge_on_read:
-            raise UnsupportedTableError(
-                "merge-on-read tables cannot be synced yet",
-                path=client.base_path,
-                remedy="copy-on-write tables can",
-            )
-        target = config.resolve(client.config)
-        return Planner(client, config, target, self._metastore), self._specs(client, target)
+                done.append(plan if dry_run else _Executor(self.config, metastore).apply(planner, plan))
+            return SyncReport(SyncPlan(tuple(done)), dry_run, dict(metastore.calls - before))
 
     def _specs(self, client: MetaClient, target: SyncTarget) -> list[TableSpec]:
         fields = storage_schema(client, self.config)
         found = views(self.config, target.table, merge_on_read=client.config.is_merge_on_read)
         return [build_spec(client, self.config, target, name, view, fields) for name, view in found]
 
-    # -- doing -----------------------------------------------------------------------------------------------------
 
-    def _apply(self, planner: Planner, plan: TablePlan) -> TablePlan:
+class _Executor:
+    """Does what a plan says."""
+
+    def __init__(self, config: HiveSyncConfig, metastore: HiveMetastore) -> None:
+        self.config = config
+        self._metastore = metastore
+
+    def apply(self, planner: Planner, plan: TablePlan) -> TablePlan:
+        """Do it all; gives the plan that was done in the end, which is another one when the table was made anew."""
         try:
             self._run(plan)
         except (SchemaSyncError, MetastoreServerError) as error:

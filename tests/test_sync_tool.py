@@ -1,0 +1,392 @@
+"""The sync tool end to end against a metastore: results, costs, refusals. Also run on a real one."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+
+import pyarrow.compute as pc
+import pytest
+
+from hudi_hive.errors import (
+    InvalidOptionError,
+    MetastoreConnectError,
+    NoSuchObjectError,
+    PartitionValueError,
+    SchemaSyncError,
+    TableNotFoundError,
+    UnsupportedTableError,
+)
+from hudi_hive.metastore import HiveMetastore, Retries, Timeouts, partition_name
+from hudi_hive.metastore.testing import FakeMetastore
+from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
+from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION
+from hudi_hive.table.meta_client import MetaClient
+from tests import sync_golden as golden
+from tests.support import expected, fixture_names, unzip_fixture
+from tests.sync_behaviour import DATABASE, change_stamp, plan, state, story_table, sync
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with FakeMetastore(tmp_path_factory.mktemp("metastore")) as fake:
+        yield fake
+
+
+@pytest.fixture
+def client(server):
+    with HiveMetastore(server.uri) as client:
+        yield client
+        if DATABASE in client.databases():
+            client.drop_database(DATABASE, cascade=True)
+
+
+def partition_paths(client, path, name):
+    """Registered partitions as paths below the table."""
+    found = [item.sd.location.partition(f"{path}/")[2] for item in client.partitions(DATABASE, name)]
+    return sorted(found)
+
+
+def live_partitions(path):
+    """Partitions that hold rows now."""
+    slices = MetaClient.load(path).file_system_view().latest_file_slices()
+    return sorted(item for item in pc.unique(slices["partition"]).to_pylist() if item)
+
+
+# -- all copy-on-write fixtures ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", fixture_names("cow"))
+def test_first_sync_then_nothing_to_do(client, name):
+    path = unzip_fixture(name)
+    dry = plan(client, path, name)
+    assert dry.dry_run
+    assert client.find_table(DATABASE, name) is None
+    report = sync(client, path, name)
+    assert report.plan.rows() == dry.plan.rows()
+    assert report.rows()[0]["action"] == "create"
+    table = client.table(DATABASE, name)
+    assert table.parameters[LAST_COMMIT] == max(
+        commit["requested"]
+        for commit in expected(name)["commits"]
+        if commit["state"] == "COMPLETED" and commit["action"] in ("commit", "deltacommit", "replacecommit")
+    )
+    schema = MetaClient.load(path).schema()
+    spark = json.loads(
+        "".join(
+            table.parameters[f"spark.sql.sources.schema.part.{index}"]
+            for index in range(int(table.parameters["spark.sql.sources.schema.numParts"]))
+        )
+    )
+    keys = [key.name for key in table.partitionKeys or []]
+    assert {field["name"] for field in spark["fields"]} >= set(schema.names)
+    assert [field.name for field in table.sd.cols] == [
+        field["name"].lower() for field in spark["fields"] if field["name"].lower() not in keys
+    ]
+    assert keys == [field.lower() for field in MetaClient.load(path).config.partition_fields]
+    if keys:
+        assert partition_paths(client, path, name) == live_partitions(path)
+    again = sync(client, path, name)
+    assert again.plan.is_noop
+    assert again.plan.rows() == []
+    assert again.calls == {"get_table_req": 1}
+    full = sync(client, path, name, incremental=False)
+    assert full.plan.is_noop
+    assert not any(call.startswith(("alter", "add", "drop", "create")) for call in full.calls)
+
+
+SEVERAL_SYNCS = [
+    name for name in fixture_names("cow") if len(expected(name)["sync"]) > 1 and expected(name)["partition_fields"]
+]
+
+
+@pytest.mark.parametrize("name", SEVERAL_SYNCS)
+def test_incremental_sync_from_each_instant_ends_like_a_full_one(client, name):
+    path = unzip_fixture(name)
+    sync(client, path, name)
+    wanted = state(client, name)
+    keys = client.table(DATABASE, name).partitionKeys
+    for entry in expected(name)["sync"]:
+        # Back to what a sync at that instant may have left: nothing of the later writes, something of the dropped ones.
+        for item in list(client.partitions(DATABASE, name)):
+            relative = item.sd.location.partition(f"{path}/")[2]
+            if relative in entry["written"]:
+                client.drop_partitions(DATABASE, name, [partition_name(keys, item.values)])
+        change_stamp(client, name, {LAST_COMMIT: entry["since_instant"]})
+        report = sync(client, path, name)
+        if entry["written"]:
+            assert report.rows()[0]["comparison"] == "incremental"
+        assert state(client, name) == wanted, entry
+
+
+def test_merge_on_read_is_refused_by_name(client):
+    for name in fixture_names("mor", version=8)[:1]:
+        with pytest.raises(UnsupportedTableError, match="merge-on-read"):
+            sync(client, unzip_fixture(name), name)
+        assert client.find_table(DATABASE, name) is None
+
+
+# -- costs ---------------------------------------------------------------------------------------------------------
+
+
+def test_calls_of_a_first_sync_and_of_three_touched_partitions_among_250(client):
+    path = unzip_fixture("v8_cow_wide_250")
+    report = sync(client, path, "wide")
+    assert report.calls == {
+        "get_table_req": 2,
+        "get_database": 1,
+        "create_database": 1,
+        "create_table": 1,
+        "add_partitions_req": 1,
+        "alter_table_with_environment_context": 1,
+    }
+    assert len(client.partition_names(DATABASE, "wide")) == 250
+    entry = expected("v8_cow_wide_250")["sync"][0]
+    assert len(entry["written"]) == 3
+    change_stamp(client, "wide", {LAST_COMMIT: entry["since_instant"], LAST_COMPLETION: None})
+    meta = MetaClient.load(path)
+    config = HiveSyncConfig(base_path=str(path), database=DATABASE, table="wide")
+    with meta.counters.measure() as io:
+        report = HiveSyncTool(config, metastore=client, client=meta).sync()
+    assert report.calls == {
+        "get_table_req": 1,
+        "get_partitions_by_names": 1,
+        "alter_table_with_environment_context": 1,
+    }
+    assert report.rows()[0]["unchanged"] == 3
+    assert io.get("lists") == 1, "only the timeline is listed"
+
+
+def test_partitions_are_added_and_dropped_in_batches(client, tmp_path):
+    path = unzip_fixture("v8_cow_wide_250")
+    report = sync(client, path, "wide", batch_size=100)
+    assert report.calls["add_partitions_req"] == 3
+    (one,) = client.partitions(DATABASE, "wide", client.partition_names(DATABASE, "wide")[:1])
+    stale = []
+    for number in range(205):
+        item = copy.deepcopy(one)
+        item.values = [f"stale{number}"]
+        stale.append(item)
+    client.add_partitions(DATABASE, "wide", stale)
+    report = sync(client, path, "wide", batch_size=100, incremental=False)
+    assert report.calls["drop_partitions_req"] == 3
+    assert len(client.partition_names(DATABASE, "wide")) == 250
+
+
+def test_filter_pushdown_asks_by_filter(client, tmp_path):
+    path = story_table(tmp_path, "t", "01")
+    sync(client, path, "t", filter_pushdown=True)
+    story_table(tmp_path, "t", "03")
+    report = sync(client, path, "t", filter_pushdown=True)
+    assert report.calls["get_partitions_by_filter"] == 1
+    assert report.rows()[0]["added"] == 1
+
+
+def test_column_and_partition_changes_take_one_call_each(client, tmp_path):
+    path = story_table(tmp_path, "t", "01")
+    sync(client, path, "t")
+    story_table(tmp_path, "t", "05")
+    dry = plan(client, path, "t")
+    assert {row["step"] for row in dry.plan.rows()} == {
+        "add column",
+        "set parameter",
+        "add partition",
+        "drop partition",
+        "stamp",
+    }
+    report = sync(client, path, "t")
+    assert report.calls == {
+        "get_table_req": 1,
+        "get_partitions_by_names": 1,
+        "alter_table_with_environment_context": 2,
+        "add_partitions_req": 1,
+        "drop_partitions_req": 1,
+    }
+
+
+# -- what stays and what moves -------------------------------------------------------------------------------------
+
+
+def test_what_users_added_stays(client, tmp_path):
+    path = story_table(tmp_path, "t", "01")
+    sync(client, path, "t")
+    table = client.table(DATABASE, "t")
+    table.parameters |= {"owner.team": "lake", "comment": "all about it"}
+    table.sd.cols[5].comment = "the key"
+    client.alter_table(DATABASE, "t", table)
+    story_table(tmp_path, "t", "05")
+    sync(client, path, "t")
+    table = client.table(DATABASE, "t")
+    assert (table.parameters["owner.team"], table.parameters["comment"]) == ("lake", "all about it")
+    assert table.sd.cols[5].comment == "the key"
+
+
+def test_a_moved_partition_keeps_its_own_parameters(client, tmp_path):
+    path = story_table(tmp_path, "t", "01")
+    sync(client, path, "t")
+    (german,) = client.partitions(DATABASE, "t", ["country=DE"])
+    german.sd.location = str(tmp_path / "elsewhere")
+    german.parameters["mine"] = "yes"
+    client.alter_partitions(DATABASE, "t", [german])
+    report = sync(client, path, "t", incremental=False)
+    assert report.rows()[0]["moved"] == 1
+    (german,) = client.partitions(DATABASE, "t", ["country=DE"])
+    assert german.sd.location.endswith(f"{path}/country=DE")
+    assert german.parameters["mine"] == "yes"
+
+
+def test_partitions_that_only_the_cleaner_emptied_are_dropped(client):
+    name = "v8_cow_part_mdt"
+    path = unzip_fixture(name)
+    sync(client, path, name)
+    (item,) = client.partitions(DATABASE, name, client.partition_names(DATABASE, name)[:1])
+    item.values = ["rome"]
+    item.sd.location = f"{path}/rome"
+    client.add_partitions(DATABASE, name, [item])
+    instant = expected(name)["sync"][-2]
+    assert instant["dropped"] == ["rome"]
+    change_stamp(client, name, {LAST_COMMIT: instant["since_instant"], LAST_COMPLETION: None})
+    report = sync(client, path, name)
+    assert report.rows()[0]["dropped"] == 1
+    assert "rome" not in "".join(client.partition_names(DATABASE, name))
+
+
+def test_last_sync_in_the_archive_compares_everything(client):
+    path = unzip_fixture("v8_cow_archived")
+    sync(client, path, "arch")
+    names = client.partition_names(DATABASE, "arch")
+    client.drop_partitions(DATABASE, "arch", names[:3])
+    change_stamp(client, "arch", {LAST_COMMIT: "20200101000000000"})
+    report = sync(client, path, "arch")
+    assert report.rows()[0]["comparison"] == "full"
+    assert report.rows()[0]["added"] == 3
+    assert client.partition_names(DATABASE, "arch") == names
+
+
+def test_a_conditional_sync_moves_the_stamp_only_with_something_else(client, tmp_path):
+    path = story_table(tmp_path, "t", "01")
+    sync(client, path, "t", conditional=True)
+    before = client.table(DATABASE, "t").parameters[LAST_COMMIT]
+    golden.cut(story_table(tmp_path, "t", "06"), "20261121030052884")
+    report = sync(client, path, "t", conditional=True)
+    assert report.plan.is_noop
+    story_table(tmp_path, "t", "06")
+    sync(client, path, "t", conditional=True)
+    assert client.table(DATABASE, "t").parameters[LAST_COMMIT] > before
+
+
+def test_comments_are_there_after_the_first_sync_and_cost_nothing_later(client, tmp_path):
+    path = tmp_path / "cm"
+    shutil.copytree(golden.inputs("misc") / "cm", path)
+    sync(client, path, "cm", sync_comment=True)
+    assert {field.comment for field in client.table(DATABASE, "cm").sd.cols} == {"", "new comment"}
+    assert sync(client, path, "cm", sync_comment=True).plan.is_noop
+    table = client.table(DATABASE, "cm")
+    for field in table.sd.cols:
+        field.comment = "wrong"
+    client.alter_table(DATABASE, "cm", table)
+    report = sync(client, path, "cm", sync_comment=True)
+    assert {row["step"] for row in report.plan.rows()} == {"set comment"}
+    # Comments that Avro lacks are taken away; of a column that Avro spells in another case nothing is known.
+    comments = {field.name: field.comment for field in client.table(DATABASE, "cm").sd.cols}
+    assert (comments["id"], comments["ts"], comments["val"]) == ("new comment", "", "wrong")
+
+
+def test_a_table_without_its_own_schema_in_spark(client, tmp_path):
+    path = story_table(tmp_path, "t", "01")
+    sync(client, path, "t", sync_as_datasource=False, table_properties=(("a", "b"),))
+    table = client.table(DATABASE, "t")
+    assert not any(key.startswith("spark.") for key in table.parameters)
+    assert table.parameters["a"] == "b"
+    assert sync(client, path, "t", sync_as_datasource=False, table_properties=(("a", "b"),)).plan.is_noop
+
+
+def test_rows_can_be_printed(client, tmp_path):
+    path = story_table(tmp_path, "t", "03")
+    report = plan(client, path, "t")
+    rows = report.plan.rows()
+    assert [row["step"] for row in rows][:3] == ["create database", "create table", "add partition"]
+    assert rows[-1]["step"] == "stamp"
+    assert all(isinstance(value, str) for row in rows for value in row.values())
+    assert json.loads(json.dumps(report.rows()))[0]["added"] == 4
+    assert report.total_calls == 2
+
+
+# -- refusals ------------------------------------------------------------------------------------------------------
+
+
+def test_values_that_do_not_fit_are_refused_before_anything_is_made(client, tmp_path):
+    path = story_table(tmp_path, "t", "01")
+    with pytest.raises(PartitionValueError, match="1 values for the 2 partition fields"):
+        sync(client, path, "t", partition_fields=("a", "b"))
+    with pytest.raises(NoSuchObjectError):
+        client.database(DATABASE)
+
+
+def test_other_partition_keys_are_refused_or_made_anew(client, tmp_path):
+    path = story_table(tmp_path, "t", "01")
+    sync(client, path, "t", partition_fields=())
+    with pytest.raises(SchemaSyncError, match=r"partitioned by \(\), the sync asks for \(country\)"):
+        sync(client, path, "t")
+    report = sync(client, path, "t", recreate_on_error=True)
+    assert report.rows()[0]["action"] == "recreate"
+    assert partition_paths(client, path, "t") == live_partitions(path)
+
+
+def test_a_refused_column_change_keeps_the_stamp(client, tmp_path):
+    path = story_table(tmp_path, "t", "01")
+    sync(client, path, "t")
+    before = state(client, "t")
+    story_table(tmp_path, "t", "03")
+    with pytest.raises(SchemaSyncError, match="refuses the change of columns") as caught:
+        sync(client, path, "t", omit_metadata_fields=True)
+    assert "recreate_table_on_error" in caught.value.remedy
+    assert state(client, "t") == before
+    report = sync(client, path, "t", omit_metadata_fields=True, recreate_on_error=True)
+    assert "made anew" in report.warnings[0]
+    assert client.table(DATABASE, "t").sd.cols[0].name == "id"
+    assert path.joinpath(".hoodie").exists()
+
+
+def test_a_missing_database_is_made_only_when_allowed(client, tmp_path):
+    path = story_table(tmp_path, "t", "01")
+    with pytest.raises(NoSuchObjectError, match="auto_create_database"):
+        sync(client, path, "t", auto_create_database=False)
+    sync(client, path, "t")
+    assert client.database(DATABASE).description == "automatically created by hoodie"
+
+
+def test_two_folders_of_the_same_values_are_refused(client, tmp_path):
+    path = story_table(tmp_path, "t", "01")
+    shutil.copytree(path / "country=DE", path / "nation=DE")
+    with pytest.raises(PartitionValueError, match="have the same values"):
+        sync(client, path, "t")
+
+
+def test_bad_input_gives_errors_of_ours(client, tmp_path):
+    with pytest.raises(TableNotFoundError):
+        sync(client, tmp_path / "nothing", "t")
+    with pytest.raises(InvalidOptionError, match="metastore"):
+        HiveSyncTool(HiveSyncConfig(base_path="/x"))
+    path = story_table(tmp_path, "t", "01")
+    config = HiveSyncConfig(base_path=str(path))
+    dead = HiveMetastore("thrift://127.0.0.1:1", retries=Retries(attempts=1), timeouts=Timeouts(connect=1))
+    with pytest.raises(MetastoreConnectError):
+        HiveSyncTool(config, metastore=dead).sync()
+
+
+def test_a_table_of_one_case_is_found_under_any(client, tmp_path):
+    path = story_table(tmp_path, "t", "01")
+    sync(client, path, "Upper")
+    assert sync(client, path, "UPPER").plan.is_noop
+
+
+def test_a_tool_with_addresses_only_can_be_used_again(client, tmp_path, monkeypatch):
+    story_table(tmp_path, "t", "01")
+    monkeypatch.chdir(tmp_path)
+    tool = HiveSyncTool(HiveSyncConfig(base_path="t/", metastore_uris=client.uri, database=DATABASE))
+    assert [row["step"] for row in tool.plan().rows()][:2] == ["create database", "create table"]
+    assert tool.sync().rows()[0]["table"] == f"{DATABASE}.cow_part"
+    assert tool.sync().plan.is_noop
+    assert client.table(DATABASE, "cow_part").sd.serdeInfo.parameters["path"] == str(tmp_path / "t")
