@@ -11,7 +11,8 @@ from pyspark.sql.types import StructType
 
 from hudi_hive.errors import SparkError
 from hudi_hive.plan import Query
-from hudi_hive.spark.jvm import JavaValue, Jvm, option, scala_items
+from hudi_hive.spark.failures import JavaValue
+from hudi_hive.spark.jvm import Jvm, option, scala_items
 from hudi_hive.spark.relation import Declared
 
 PROVIDER = "hudi"
@@ -71,8 +72,7 @@ def find_table(jvm: Jvm, session: JavaValue, database: str | None, name: str) ->
         partition_columns=tuple(str(item) for item in scala_items(table.partitionColumnNames())),
         table=table,
     )
-    path = str(jvm.view.org.apache.hadoop.fs.Path(location).toString())
-    return HudiTableEntry(declared, path, str(read_optimised).lower() == "true", native)
+    return HudiTableEntry(declared, _qualified(jvm, session, location), str(read_optimised).lower() == "true", native)
 
 
 def require_table(jvm: Jvm, session: JavaValue, name: str) -> HudiTableEntry:
@@ -94,3 +94,11 @@ def require_table(jvm: Jvm, session: JavaValue, name: str) -> HudiTableEntry:
             remedy="sync it to the metastore with `hudi-hive sync`, or read its path with hudi_hive.spark.load",
         )
     return found
+
+
+def _qualified(jvm: Jvm, session: JavaValue, location: JavaValue) -> str:
+    """A location with its scheme: hive-sync writes it as the user gave it, and Hadoop's default file system decides."""
+    path = jvm.view.org.apache.hadoop.fs.Path(location)
+    if path.toUri().getScheme() is None:
+        path = path.getFileSystem(session.sparkContext().hadoopConfiguration()).makeQualified(path)
+    return str(path.toString())

@@ -1,9 +1,9 @@
 """Errors across the language border: raised in a Python callback, carried through the JVM, raised again as they were.
 
-Spark plans a query by calling our file index from Java. What goes wrong there must reach the user as the error of this
-package with path, instant and remedy. It travels as a plain Java exception with the same text, which is also what a JDBC
-client sees; on the way back to Python the text finds the original error again. Spark's own errors about files of a table
-that this package planned (a file that the cleaner took, a column whose type cannot be read) become ours too.
+Spark plans a query by calling our file index from Java. What goes wrong there must reach the user as the error of
+this package with path, instant and remedy. It travels as a plain Java exception with the same text, which is also what
+a JDBC client sees; on the way back to Python the text finds the original error again. Spark's own errors about files
+of a table that this package planned (a file that the cleaner took, a column whose type cannot be read) become ours too.
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors.exceptions import captured
 
 from hudi_hive.errors import CorruptFileError, FileVanishedError, HudiHiveError, SchemaError, SparkError
+
+JavaValue: TypeAlias = Any
+"""A reference to an object in the JVM; its methods are known only there."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _LOG = logging.getLogger("hudi_hive.spark")
 
@@ -34,7 +40,6 @@ _base_paths: set[str] = set()
 
 _FILE_ERROR = re.compile(r"\[FAILED_READ_FILE\.(\w+)\].*?while reading file (\S+?)\.\s", re.DOTALL)
 _FILE_NOT_FOUND = re.compile(r"File (file:\S+|\S+://\S+) does not exist")
-_COLUMN = re.compile(r"column: \[?([^\],]+)\]?, Expected\s*(?:Spark type)?:?\s*([^,]+),\s*[Ff]ound\s*(?:Parquet type)?:?\s*(\S+)")
 
 
 class _Carried(Py4JJavaError):  # type: ignore[misc]
@@ -48,14 +53,14 @@ class _Quiet(logging.Filter):
         return not (record.exc_info and isinstance(record.exc_info[1], _Carried))
 
 
-def to_java(method: Callable[..., Any]) -> Callable[..., Any]:
+def to_java(method: Callable[P, R]) -> Callable[P, R]:
     """Decorator of a method that Java calls: what it raises becomes an exception that Java can carry.
 
     Errors of this package and Spark's own keep what they are; anything else is a fault of ours and says so.
     """
 
     @functools.wraps(method)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return method(*args, **kwargs)
         except _Carried:
@@ -89,9 +94,9 @@ def bridge_errors() -> None:
         original = captured.convert_exception
 
         @functools.wraps(original)
-        def convert(java_exception: Any) -> Any:
+        def convert(java_exception: JavaValue) -> BaseException:
             ours = _find(java_exception)
-            return original(java_exception) if ours is None else ours
+            return ours if ours is not None else original(java_exception)
 
         convert._hudi_hive = True  # type: ignore[attr-defined]
         captured.convert_exception = convert
@@ -112,7 +117,7 @@ def _carry(error: HudiHiveError) -> _Carried:
     return _Carried("", java_exception=jvm.java.lang.IllegalStateException(text))
 
 
-def _find(java_exception: Any) -> HudiHiveError | None:
+def _find(java_exception: JavaValue) -> HudiHiveError | None:
     """The error of this package that a Java exception or one of its causes stands for."""
     if not _on_the_way and not _base_paths:
         return None

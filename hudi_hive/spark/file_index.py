@@ -9,16 +9,16 @@ import zlib
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import DateType, StructType
 
 from hudi_hive.errors import PartitionValueError
-from hudi_hive.spark.failures import to_java, watch
-from hudi_hive.spark.jvm import JavaProxy, JavaValue, Jvm, scala_items
+from hudi_hive.spark.failures import JavaValue, to_java, watch
+from hudi_hive.spark.jvm import JavaProxy, Jvm, scala_items
 from hudi_hive.spark.rows import RowBuilder
 from hudi_hive.spark.snapshot import PlannedFiles, TableSnapshot
 
@@ -173,7 +173,7 @@ class HudiFileIndex(JavaProxy):
         value = zlib.crc32(self._snapshot.token.encode())
         return value - (1 << 32) if value >= 1 << 31 else value
 
-    def equals(self, other: Any) -> bool:
+    def equals(self, other: JavaValue) -> bool:
         """Whether the other is an index of the same table, query and timeline: such plans may share cached data."""
         return other is self or (other is not None and str(other.toString()) == self.toString())
 
@@ -238,7 +238,7 @@ class HudiFileIndex(JavaProxy):
             keep[clear] = self._finder.mask(predicate, attributes, rows)
         return [path for path, kept in zip(paths, keep.tolist(), strict=True) if kept]
 
-    def _unclear(self, texts: pa.Table, names: Sequence[str]) -> Any:
+    def _unclear(self, texts: pa.Table, names: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Partitions whose path does not tell a hidden column: the default partition holds "" beside null."""
         unclear = np.zeros(texts.num_rows, np.bool_)
         for name in set(names) & set(self._hidden.names):

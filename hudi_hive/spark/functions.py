@@ -5,13 +5,13 @@ from __future__ import annotations
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.plan import Query
 from hudi_hive.spark.catalog import require_table
-from hudi_hive.spark.jvm import Function1, JavaValue, scala_items
+from hudi_hive.spark.failures import JavaValue
+from hudi_hive.spark.jvm import Function1, scala_items
 from hudi_hive.spark.relation import Environment, relation_plan
 from hudi_hive.spark.snapshot import location_of
 
 TABLE_CHANGES = "hudi_table_changes"
 
-_MODES = ("latest_state", "cdc")
 _USAGE = f"{TABLE_CHANGES}('db.table' or '/path', ['latest_state',] begin[, end])"
 
 
@@ -40,11 +40,13 @@ def table_changes(environment: Environment, session: JavaValue, arguments: list[
         UnsupportedTableError: change data capture is asked for.
     """
     given = list(arguments)
-    if len(given) > 1 and str(given[1]).lower() in _MODES:
-        if str(given.pop(1)).lower() == "cdc":
-            raise UnsupportedTableError(
-                "change data capture queries cannot be read yet", path=given[0], remedy="use 'latest_state'"
-            )
+    mode = str(given[1]).lower() if len(given) > 1 else ""
+    if mode == "cdc":
+        raise UnsupportedTableError(
+            "change data capture queries cannot be read yet", path=given[0], remedy="use 'latest_state'"
+        )
+    if mode == "latest_state":
+        del given[1]
     if not 2 <= len(given) <= 3 or given[0] is None or given[1] is None:
         raise InvalidOptionError(f"{TABLE_CHANGES} takes a table, a begin and maybe an end", remedy=_USAGE)
     query = Query.of("incremental", begin=given[1], end=given[2] if len(given) == 3 else None)

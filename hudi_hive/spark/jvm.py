@@ -14,12 +14,7 @@ from pyspark import SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
 
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.failures import bridge_errors, to_java
-
-JavaValue = Any
-"""A reference to an object in the JVM; its methods are known only there."""
-
-_SPARK = "org.apache.spark.sql"
+from hudi_hive.spark.failures import JavaValue, bridge_errors, to_java
 
 
 class Jvm:
@@ -81,7 +76,7 @@ class Jvm:
         """An immutable Scala ``Seq``."""
         return self.view.PythonUtils.toSeq(list(items))
 
-    def some(self, value: Any) -> JavaValue:
+    def some(self, value: JavaValue) -> JavaValue:
         """``Some(value)``."""
         return self.view.scala.Option.apply(value)
 
@@ -142,14 +137,14 @@ class PrivateField:
         self._field.set(self._target, value)
 
 
-def scala_items(seq: JavaValue) -> Iterator[Any]:
+def scala_items(seq: JavaValue) -> Iterator[JavaValue]:
     """The elements of a Scala collection; one call to the JVM each, so only for short ones."""
     iterator = seq.iterator()
     while iterator.hasNext():
         yield iterator.next()
 
 
-def option(value: JavaValue) -> Any:
+def option(value: JavaValue) -> JavaValue | None:
     """What a Scala ``Option`` holds, or None."""
     return value.get() if value.isDefined() else None
 
@@ -175,7 +170,7 @@ class JavaProxy:
         """Identity, as a Java int."""
         return id(self) & 0x7FFFFFFF
 
-    def equals(self, other: Any) -> bool:
+    def equals(self, other: JavaValue) -> bool:
         """Identity."""
         return other is self
 
@@ -185,11 +180,11 @@ class Function1(JavaProxy):
 
     label = "hudi_hive.Function1"
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
+    def __init__(self, function: Callable[[JavaValue], JavaValue]) -> None:
         self._function = function
 
     @to_java
-    def apply(self, value: Any) -> Any:
+    def apply(self, value: JavaValue) -> JavaValue:
         """Call the function."""
         return self._function(value)
 
@@ -202,11 +197,11 @@ class Function2(JavaProxy):
 
     label = "hudi_hive.Function2"
 
-    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, function: Callable[[JavaValue, JavaValue], JavaValue]) -> None:
         self._function = function
 
     @to_java
-    def apply(self, first: Any, second: Any) -> Any:
+    def apply(self, first: JavaValue, second: JavaValue) -> JavaValue:
         """Call the function."""
         return self._function(first, second)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.failures import to_java
-from hudi_hive.spark.jvm import JavaProxy, JavaValue, class_name, scala_items
+from hudi_hive.spark.failures import JavaValue, to_java
+from hudi_hive.spark.jvm import JavaProxy, class_name, scala_items
 
 if TYPE_CHECKING:
     from hudi_hive.spark.session import SessionHook
@@ -82,13 +82,13 @@ class HudiParser(JavaProxy):
         """The text of a view: part of the statement that uses it."""
         return self._time_travel(text, self._delegate.parseQuery(text))
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    def __getattr__(self, name: str) -> Callable[..., JavaValue]:
         if not name.startswith(("parse", "split")):
             raise AttributeError(name)
         method = getattr(self._delegate, name)
 
         @to_java
-        def call(*args: Any) -> Any:
+        def call(*args: JavaValue) -> JavaValue:
             if name.endswith("Identifier"):
                 # How spark.table, insertInto and others begin.
                 self._hook.begin_statement()

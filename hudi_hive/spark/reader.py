@@ -15,9 +15,10 @@ from pyspark.sql import DataFrame, SparkSession
 from hudi_hive.errors import SparkError
 from hudi_hive.plan import Query
 from hudi_hive.spark.catalog import require_table
+from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.file_index import PlannedScan
 from hudi_hive.spark.functions import inject_functions
-from hudi_hive.spark.jvm import JavaValue, Jvm
+from hudi_hive.spark.jvm import Jvm
 from hudi_hive.spark.relation import Environment, relation_plan
 from hudi_hive.spark.session import SessionHook, hook_later_sessions
 from hudi_hive.spark.snapshot import location_of

@@ -1,4 +1,4 @@
-"""A table snapshot as a logical plan of Spark: its own Parquet or ORC relation over our file index, guarded by a Project.
+"""A table snapshot as a logical plan of Spark: its own Parquet or ORC relation over our file index, below a Project.
 
 The Project is there for more than column order: a bare relation would accept INSERT, and Spark would write a file that
 is in no commit into the table. With a Project on top Spark refuses every write.
@@ -26,8 +26,9 @@ from pyspark.sql.types import (
 
 from hudi_hive.errors import SparkError
 from hudi_hive.plan import Query, QueryType
+from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.file_index import HudiFileIndex, PlanLog
-from hudi_hive.spark.jvm import JavaValue, Jvm, scala_items
+from hudi_hive.spark.jvm import Jvm, scala_items
 from hudi_hive.spark.schema import spark_schema
 from hudi_hive.spark.snapshot import TableSnapshot
 from hudi_hive.table.partition_path import DEFAULT_PARTITION
@@ -104,6 +105,7 @@ def relation_plan(
     snapshot = TableSnapshot(location, query, environment.storage_options, _partition_fields(declared))
     own = spark_schema(snapshot.client, query.as_of)
     columns = own if declared is None else _declared_columns(declared, own, query)
+    columns = _formatted_as_text(snapshot, columns)
     plan = _guarded(environment, session, snapshot, columns, _split(snapshot, columns, own), declared)
     if query.query_type is QueryType.INCREMENTAL:
         times = snapshot.fixed_plan().commit_times
@@ -125,12 +127,27 @@ def _declared_columns(declared: Declared, own: StructType, query: Query) -> Stru
     return declared.columns if all(name.lower() in known for name in declared.columns.names) else own
 
 
+def _formatted_as_text(snapshot: TableSnapshot, columns: StructType) -> StructType:
+    """Columns that a key generator formats into the path, asked for from there: their text is all the path holds."""
+    if not snapshot.query.options.partition_values_from_path:
+        return columns
+    config = snapshot.client.config
+    kinds = zip(config.partition_fields, config.partition_field_types, strict=True)
+    formatted = {name.lower() for name, kind in kinds if kind != "SIMPLE"}
+    return StructType(
+        [
+            StructField(field.name, StringType(), True, field.metadata) if field.name.lower() in formatted else field
+            for field in columns.fields
+        ]
+    )
+
+
 def _split(snapshot: TableSnapshot, columns: StructType, own: StructType) -> _Split:
     """Decide for each partition column whether its value comes from the path or from the file.
 
     A path value serves when it is the column's own value. It is not for key generators that format timestamps, and not
-    for strings when there is a default partition, which holds empty strings beside nulls. Such columns are read from the
-    file, unless it does not have them or the catalog gives them another type: then only the path can tell.
+    for strings when there is a default partition, which holds empty strings beside nulls. Such columns are read from
+    the file, unless it does not have them or the catalog gives them another type: then only the path can tell.
     """
     config = snapshot.client.config
     by_name = {field.name.lower(): field for field in columns.fields}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +25,8 @@ from pyspark.sql.types import (
 )
 
 from hudi_hive.errors import PartitionValueError
-from hudi_hive.spark.jvm import JavaValue, Jvm, class_name
+from hudi_hive.spark.failures import JavaValue
+from hudi_hive.spark.jvm import Jvm, class_name
 
 DIRECTORY_SCHEMA = pa.schema([("partition", pa.string()), ("path", pa.string()), ("size", pa.int64())])
 """Columns of the files to build directories from: partition path, full path of the file, bytes; sorted by partition."""
@@ -104,7 +104,8 @@ class RowBuilder:
         digit = expressions.If(predicate, self._parse("1"), self._parse("0"))
         projection = expressions.InterpretedProjection(self._jvm.seq([digit]), self._jvm.seq(attributes))
         text = self._strictly(lambda: rows.map(projection).mkString(""))
-        return np.frombuffer(text.encode("ascii"), np.uint8)[1::3] == ord("1")
+        digits = np.frombuffer(text.encode("ascii"), np.uint8)[1::3]
+        return np.equal(digits, ord("1"))
 
     # -- directories -----------------------------------------------------------------------------------------------
 
@@ -231,7 +232,7 @@ class RowBuilder:
     def _type(self, kind: DataType) -> JavaValue:
         return self._session.parseDataType(kind.json())
 
-    def _strictly(self, action: Callable[[], Any]) -> Any:
+    def _strictly(self, action: Callable[[], JavaValue]) -> JavaValue:
         try:
             return action()
         except (PySparkException, Py4JJavaError) as error:
@@ -256,4 +257,3 @@ def _run_starts(partitions: pa.ChunkedArray) -> npt.NDArray[np.int64]:
         return np.zeros(0, np.int64)
     codes = _array(partitions).dictionary_encode().indices.to_numpy(zero_copy_only=False)
     return np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
-

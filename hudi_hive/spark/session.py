@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
 
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.catalog import HudiTableEntry, find_table
-from hudi_hive.spark.failures import to_java
-from hudi_hive.spark.jvm import Function2, JavaProxy, JavaValue
+from hudi_hive.spark.failures import JavaValue, to_java
+from hudi_hive.spark.jvm import Function2, JavaProxy
 from hudi_hive.spark.parser import HudiParser
 from hudi_hive.spark.relation import Environment, relation_plan
 
@@ -133,12 +132,12 @@ class _RelationCache(JavaProxy):
         found = self._delegate.getIfPresent(key) or self._hook.plan(key.database(), key.name())
         return found if found is not None else self._delegate.get(key, loader)
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    def __getattr__(self, name: str) -> Callable[..., JavaValue]:
         # Everything else of the interface (put, invalidate, size …) is the original's.
         method = getattr(self._delegate, name)
 
         @to_java
-        def call(*args: Any) -> Any:
+        def call(*args: JavaValue) -> JavaValue:
             return method(*args)
 
         return call

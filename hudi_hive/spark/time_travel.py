@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from hudi_hive.errors import InvalidOptionError, SparkError
 from hudi_hive.plan import Query
 from hudi_hive.spark.catalog import HudiTableEntry
-from hudi_hive.spark.jvm import JavaValue, Rewrite, class_name, option, scala_items
+from hudi_hive.spark.failures import JavaValue
+from hudi_hive.spark.jvm import Rewrite, class_name, option, scala_items
 from hudi_hive.spark.relation import relation_plan
 
 if TYPE_CHECKING:

@@ -1,0 +1,75 @@
+"""What integration tests share: one real metastore and one small Spark session on it per test process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
+from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
+from tests.support import unzip_fixture
+
+DATABASE = "hudi_it"
+
+
+@pytest.fixture(scope="session")
+def metastore_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URI of an embedded metastore."""
+    with EmbeddedMetastore(tmp_path_factory.mktemp("metastore")) as running:
+        yield running.uri
+
+
+@pytest.fixture(scope="session")
+def metastore(metastore_uri: str) -> Iterator[HiveMetastore]:
+    """A client of the embedded metastore."""
+    with HiveMetastore(metastore_uri) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def spark(metastore_uri: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """A running session of plain PySpark on the metastore, already used, and then enabled."""
+    import hudi_hive.spark as hudi_spark
+
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    session = (
+        hudi_spark.session_builder(metastore_uri)
+        .master("local[2]")
+        .config("spark.driver.memory", "1g")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
+        .config("spark.log.level", "OFF")
+        .getOrCreate()
+    )
+    session.sql("SELECT 1").collect()
+    hudi_spark.enable(session)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def synced(metastore: HiveMetastore) -> Callable[..., str]:
+    """``synced(name)`` syncs a fixture (a shared copy, or one in a folder of the test) and gives ``db.table``."""
+    done: dict[str, str] = {}
+
+    def sync(name: str, folder: Path | None = None, table: str | None = None, **options: object) -> str:
+        table = table or name
+        if folder is None and table in done:
+            return done[table]
+        config = HiveSyncConfig(base_path=str(unzip_fixture(name, folder)), database=DATABASE, table=table, **options)
+        HiveSyncTool(config, metastore=metastore).sync()
+        full = f"{DATABASE}.{table}"
+        if folder is None:
+            done[table] = full
+        return full
+
+    return sync
