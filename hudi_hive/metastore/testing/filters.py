@@ -1,8 +1,8 @@
 """The metastore's partition filter language, as far as Hive 2.3 understands it.
 
 Comparisons ``=``, ``!=``, ``<>``, ``<``, ``<=``, ``>``, ``>=``, ``like`` (a regular expression) and ``between`` of a
-key and a literal, joined by ``and`` and ``or`` with parentheses. Literals: text in either quotes, whole numbers for keys
-of an integral type, dates for date keys.
+key and a literal, joined by ``and`` and ``or`` with parentheses. Literals: text in either quotes, whole numbers for
+integral keys, dates for date keys.
 """
 
 from __future__ import annotations
@@ -46,11 +46,8 @@ def parse_filter(text: str, keys: Sequence[tuple[str, str]]) -> Test:
     """
     if not text.strip():
         return lambda values: True
-    parser = _Parser(_tokens(text), keys)
-    test = parser.alternatives()
-    if parser.peek() is not None:
-        raise FilterError("Error parsing partition filter; lexer error: null; exception MissingTokenException")
-    return test
+    # What follows a whole filter is not looked at, as in Hive.
+    return _Parser(_tokens(text), keys).alternatives()
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
@@ -142,6 +139,6 @@ class _Parser:
             return lambda values: (
                 re.fullmatch(r"-?\d+", values[index]) is not None and compare(int(values[index]), number)
             )
-        if (literal[0] == "date") != (kind == "date") or (literal[0] == "text" and kind not in ("string", "date")):
+        if kind not in (("date",) if literal[0] == "date" else ("string", "date")):
             raise FilterError("Filtering is supported only on partition keys of type string")
         return lambda values: compare(values[index], wanted)
