@@ -9,9 +9,15 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from hudi_hive.errors import AlreadyExistsError, InvalidOptionError, NoSuchObjectError
+from hudi_hive.errors import (
+    AlreadyExistsError,
+    InvalidOptionError,
+    MetastoreError,
+    MetastoreLostError,
+    NoSuchObjectError,
+)
 from hudi_hive.metastore.address import parse_addresses
-from hudi_hive.metastore.batches import BatchSize, run_batches
+from hudi_hive.metastore.batches import BatchSize, run_batches, was_refused
 from hudi_hive.metastore.calls import CallCounter
 from hudi_hive.metastore.pool import ConnectionPool
 from hudi_hive.metastore.settings import BatchSizes, Retries, Timeouts
@@ -114,11 +120,24 @@ class BaseClient:
         return run_batches(items, fetch, size, executor=self._executor, ahead=self._pool_size)
 
     def _write_batches(
-        self, items: Sequence[Item], write: Callable[[Sequence[Item]], None], batch_size: int | None
+        self,
+        items: Sequence[Item],
+        write: Callable[[Sequence[Item]], None],
+        batch_size: int | None,
+        *,
+        repeatable: bool,
     ) -> None:
-        """Batches of one size, one after the other, so that a failure leaves a prefix done."""
+        """Batches of one size, one after the other, so that a failure leaves a prefix done.
+
+        A refused batch is halved. One whose connection broke is halved only if it may be repeated; one that was not
+        answered in time never is, because the server is still at it.
+        """
         if batch_size is not None and batch_size < 1:
             raise InvalidOptionError(f"batch size must be at least 1, not {batch_size}")
         size = BatchSize(batch_size or self.batch.write, batch_size or self.batch.write)
-        for _ in run_batches(items, write, size, executor=self._executor, ahead=1):
+
+        def smaller_helps(error: MetastoreError) -> bool:
+            return was_refused(error) or (repeatable and isinstance(error, MetastoreLostError))
+
+        for _ in run_batches(items, write, size, executor=self._executor, ahead=1, smaller_helps=smaller_helps):
             pass

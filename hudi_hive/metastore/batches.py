@@ -29,9 +29,12 @@ _NOT_ABOUT_SIZE = (NoSuchObjectError, AlreadyExistsError, InvalidOperationError,
 
 def may_be_too_large(error: MetastoreError) -> bool:
     """True if a smaller batch may succeed where this error came: refused, not answered in time, connection dropped."""
-    if isinstance(error, _NOT_ABOUT_SIZE):
-        return False
-    return isinstance(error, MetastoreServerError | MetastoreTimeoutError | MetastoreLostError)
+    return was_refused(error) or isinstance(error, MetastoreTimeoutError | MetastoreLostError)
+
+
+def was_refused(error: MetastoreError) -> bool:
+    """True if the server answered that it cannot do the batch, for a reason that may be its size."""
+    return isinstance(error, MetastoreServerError) and not isinstance(error, _NOT_ABOUT_SIZE)
 
 
 class BatchSize:
@@ -52,11 +55,9 @@ class BatchSize:
         self._next = min(size * 2, self._maximum)
         return size
 
-    def refused(self, size: int) -> int:
-        """A batch of ``size`` failed: never exceed half of it again. Gives that half, at least 1."""
-        half = max(1, size // 2)
-        self._maximum = min(self._maximum, half)
-        return half
+    def refused(self, size: int) -> None:
+        """A batch of ``size`` failed: never exceed half of it again."""
+        self._maximum = min(self._maximum, max(1, size // 2))
 
 
 def run_batches(
@@ -66,6 +67,7 @@ def run_batches(
     *,
     executor: Callable[[], Executor],
     ahead: int,
+    smaller_helps: Callable[[MetastoreError], bool] = may_be_too_large,
 ) -> Iterator[Result]:
     """The result of ``run`` for each batch of ``items``, in their order.
 
@@ -75,33 +77,41 @@ def run_batches(
         size: gives the batch sizes; keeps what was learned for the caller's next use.
         executor: asked for only when there is more than one batch and ``ahead`` is above 1.
         ahead: batches under way at once; 1 runs them in the caller's thread, one when the last one's result was taken.
+        smaller_helps: whether to cut a batch that failed this way into smaller ones.
 
     Raises:
-        MetastoreError: what ``run`` raised for a batch of one item, or for a reason that has nothing to do with size.
+        MetastoreError: what ``run`` raised for a batch of one item, or where smaller batches are no help.
     """
     pending: deque[tuple[Sequence[Item], Future[Result] | None]] = deque()
     position = 0
+
+    def start(batch: Sequence[Item], *, alone: bool = False) -> tuple[Sequence[Item], Future[Result] | None]:
+        return batch, None if ahead == 1 or alone else executor().submit(run, batch)
+
     try:
         while position < len(items) or pending:
             while position < len(items) and len(pending) < ahead:
                 batch = items[position : position + size.take()]
                 position += len(batch)
-                alone = not pending and position == len(items)
-                pending.append((batch, None if ahead == 1 or alone else executor().submit(run, batch)))
+                pending.append(start(batch, alone=not pending and position == len(items)))
             batch, future = pending.popleft()
             try:
                 result = run(batch) if future is None else future.result()
             except MetastoreError as error:
-                if len(batch) == 1 or not may_be_too_large(error):
+                if len(batch) == 1 or not smaller_helps(error):
                     raise
-                half = size.refused(len(batch))
-                parts = [batch[start : start + half] for start in range(0, len(batch), half)]
-                # Sent before waiting for any of them, in front of what is under way already.
-                again = [(part, None if ahead == 1 else executor().submit(run, part)) for part in parts]
-                pending.extendleft(reversed(again))
+                size.refused(len(batch))
+                waiting = [(batch, None), *pending]
+                pending.clear()
+                for whole, under_way in waiting:
+                    if len(whole) > size.maximum and (under_way is None or under_way.cancel()):
+                        parts = (whole[at : at + size.maximum] for at in range(0, len(whole), size.maximum))
+                        pending.extend(start(part) for part in parts)
+                    else:
+                        pending.append((whole, under_way))
                 continue
             yield result
     finally:
-        for _, future in pending:
-            if future is not None:
-                future.cancel()
+        for _, under_way in pending:
+            if under_way is not None:
+                under_way.cancel()

@@ -212,7 +212,7 @@ class PartitionCalls(BaseClient):
             )
             self._call("add_partitions_req", request, about=about, repeatable=if_not_exists)
 
-        self._write_batches(partitions, add, batch_size)
+        self._write_batches(partitions, add, batch_size, repeatable=if_not_exists)
 
     def alter_partitions(
         self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int | None = None
@@ -236,7 +236,7 @@ class PartitionCalls(BaseClient):
                 repeatable=False,
             )
 
-        self._write_batches(partitions, alter, batch_size)
+        self._write_batches(partitions, alter, batch_size, repeatable=False)
 
     def drop_partitions(
         self,
@@ -272,7 +272,7 @@ class PartitionCalls(BaseClient):
             )
             self._call("drop_partitions_req", request, about=about, repeatable=if_exists)
 
-        self._write_batches(names, drop, batch_size)
+        self._write_batches(names, drop, batch_size, repeatable=if_exists)
 
 
 def _in_order(found: Sequence[Partition], names: Sequence[str]) -> list[Partition]:

@@ -69,6 +69,8 @@ class FakeMetastore:
         self.faults = Faults()
         self.calls: list[RecordedCall] = []
         self.connections = 0
+        self.most_at_once = 0
+        self._at_once = 0
         self._without = without
         self._lock = threading.Lock()
         self._listener: socket.socket | None = None
@@ -170,12 +172,21 @@ class FakeMetastore:
         call = RecordedCall(method, arguments)
         with self._lock:
             self.calls.append(call)
-        faults = self.faults.due(method, call.size)
+            self._at_once += 1
+            self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            return self._do(call)
+        finally:
+            with self._lock:
+                self._at_once -= 1
+
+    def _do(self, call: RecordedCall) -> Any:  # noqa: ANN401
+        faults = self.faults.due(call.method, call.size)
         for fault in faults:
             self._before(fault)
         with self._lock:
             try:
-                answer = getattr(self.catalog, method)(*arguments)
+                answer = getattr(self.catalog, call.method)(*call.arguments)
             except RuntimeError as error:
                 raise _Internal(str(error)) from error
         for fault in faults:
