@@ -21,6 +21,7 @@ from hudi_hive.errors import (
 from hudi_hive.metastore import HiveMetastore, Retries, Timeouts, partition_name
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
+from hudi_hive.sync.extractors import EXTRACTORS, SLASH_DAY, slash_encoded_day
 from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION
 from hudi_hive.table.meta_client import MetaClient
 from tests import sync_golden as golden
@@ -59,6 +60,11 @@ def live_partitions(path):
 
 @pytest.mark.parametrize("name", fixture_names("cow"))
 def test_first_sync_then_nothing_to_do(client, name):
+    check_first_sync(client, name)
+
+
+def check_first_sync(client, name):
+    """A first sync registers what holds rows; a second one makes one call."""
     path = unzip_fixture(name)
     dry = plan(client, path, name)
     assert dry.dry_run
@@ -103,6 +109,11 @@ SEVERAL_SYNCS = [
 
 @pytest.mark.parametrize("name", SEVERAL_SYNCS)
 def test_incremental_sync_from_each_instant_ends_like_a_full_one(client, name):
+    check_incremental_syncs(client, name)
+
+
+def check_incremental_syncs(client, name):
+    """From the state that a sync at any instant left, an incremental sync ends where a full one does."""
     path = unzip_fixture(name)
     sync(client, path, name)
     wanted = state(client, name)
@@ -362,6 +373,33 @@ def test_two_folders_of_the_same_values_are_refused(client, tmp_path):
     shutil.copytree(path / "country=DE", path / "nation=DE")
     with pytest.raises(PartitionValueError, match="have the same values"):
         sync(client, path, "t")
+
+
+def test_incremental_sync_refuses_a_second_folder_of_the_same_values(client, monkeypatch):
+    path = unzip_fixture("v8_cow_slash_day")
+    settings = {"partition_extractor": SLASH_DAY}
+    sync(client, path, "t", **settings)
+    entry = expected("v8_cow_slash_day")["sync"][0]
+    written = entry["written"][0]
+    other = next(item for item in partition_paths(client, path, "t") if item not in entry["written"])
+    (item,) = [found for found in client.partitions(DATABASE, "t") if found.sd.location.endswith(written)]
+
+    def point_elsewhere():
+        item.sd.location = f"{path}/{other}"
+        client.alter_partitions(DATABASE, "t", [item])
+        change_stamp(client, "t", {LAST_COMMIT: entry["since_instant"], LAST_COMPLETION: None})
+
+    # The other folder has other values: somebody registered it wrongly, and the sync puts it right.
+    point_elsewhere()
+    assert sync(client, path, "t", **settings).rows()[0]["moved"] == 1
+    # Now both folders have the same values, as 2024/1/2 and 2024/01/02 would.
+    same = {written: item.values, other: item.values}
+    monkeypatch.setitem(EXTRACTORS, SLASH_DAY, lambda text: list(same.get(text) or slash_encoded_day(text)))
+    point_elsewhere()
+    before = state(client, "t")
+    with pytest.raises(PartitionValueError, match=f"{other} and {written} have the same values"):
+        sync(client, path, "t", **settings)
+    assert state(client, "t") == before
 
 
 def test_bad_input_gives_errors_of_ours(client, tmp_path):

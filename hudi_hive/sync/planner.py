@@ -186,21 +186,23 @@ class Planner:
         return diff, warnings
 
     def _check_moves(self, spec: TableSpec, diff: PartitionDiff) -> None:
-        """Refuse to move a partition away from a folder that is still a partition: then two have the same values."""
-        before = {
-            row["location"]: row["path"]
-            for row in diff.move.select(["location", "path"]).to_pylist()
-            if relative_to(spec.base_path, row["location"]) is not None
-        }
-        if not before:
-            return
-        old = {relative_to(spec.base_path, location): path for location, path in before.items()}
-        for path in self._live_among(name for name in old if name is not None):
-            raise PartitionValueError(
-                f"partitions {path} and {old[path]} have the same values",
-                path=old[path],
-                remedy="use an extractor that tells them apart",
-            )
+        """Refuse to move a partition away from a folder that is still a partition of the same values.
+
+        An incremental comparison sees only one of the two; each sync would move the partition to the one written last.
+        """
+        old: dict[str, tuple[str, str]] = {}
+        for row in diff.move.select(["name", "location", "path"]).to_pylist():
+            relative = relative_to(spec.base_path, row["location"])
+            if relative is not None:
+                old[relative] = (row["name"], row["path"])
+        for path in sorted(self._live_among(old)):
+            name, new_path = old[path]
+            if self._partition_table(spec, [path])["name"].to_pylist() == [name]:
+                raise PartitionValueError(
+                    f"partitions {path} and {new_path} have the same values ({name})",
+                    path=new_path,
+                    remedy="use an extractor that tells them apart",
+                )
 
     def _partition_table(self, spec: TableSpec, paths: Iterable[str]) -> pa.Table:
         found = [path for path in paths if path]
