@@ -189,6 +189,7 @@ class _OpenFile:
         self._counters = counters
         self.path = path
         self.schema = schema
+        self._names = set(schema.names)
 
     def close(self) -> None:
         self._stream.close()
@@ -203,7 +204,7 @@ class _OpenFile:
 
     def _check(self, columns: Sequence[str]) -> list[str]:
         for name in columns:
-            if self.schema.get_field_index(name) < 0:
+            if name not in self._names or self.schema.get_field_index(name) < 0:
                 raise UnknownColumnError(f"no column {name!r}, or several of that name, in the file", path=self.path)
         return list(columns)
 

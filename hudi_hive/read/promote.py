@@ -78,7 +78,11 @@ def _to_float(source: pa.DataType, target: pa.DataType) -> Convert | None:
 
 
 def _to_decimal(source: pa.DataType, target: pa.DataType) -> Convert | None:
-    if pa.types.is_integer(source) or _is_text(source):
+    if pa.types.is_integer(source):
+        # The cast asks for room for every value of the type; through a wide decimal it asks for that of the values.
+        wide = pa.decimal256(76, target.scale)
+        return lambda array: array.cast(wide).cast(target)
+    if _is_text(source):
         return lambda array: array.cast(target)
     if pa.types.is_decimal(source):
         widens = target.scale >= source.scale and target.precision - target.scale >= source.precision - source.scale

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import PredicateError, SchemaError, UnknownColumnError
-from hudi_hive.formats.base_file import BATCH_ROWS, BaseFile, empty_columns, open_base_file, select
+from hudi_hive.formats.base_file import BATCH_ROWS, BaseFile, decoding, empty_columns, open_base_file, select
 from hudi_hive.predicate import RowFilter, nodes
 from hudi_hive.read.ordered import in_order
 from hudi_hive.read.reconcile import BY_NAME, ColumnMapping, Reconciler
@@ -248,7 +248,8 @@ class _FileReader:
 
     def batches(self) -> Iterator[_Read]:
         with open_base_file(self.storage, self.path) as file:
-            reconciler = Reconciler(file.schema, self.scan.needed, self.mapping, file.path)
+            with decoding(file.path):  # names in a damaged footer need not be text
+                reconciler = Reconciler(file.schema, self.scan.needed, self.mapping, file.path)
             constants = self._constants(reconciler)
             columns = [source for name, source in reconciler.sources.items() if source and name not in constants]
             columns = list(dict.fromkeys(columns))
