@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hudi_hive.errors import PredicateError, UnknownColumnError
-from hudi_hive.predicate import parse_filter
+from hudi_hive.predicate import ColumnRange, parse_filter
 
 UTC = dt.UTC
 NAN = float("nan")
@@ -347,3 +347,34 @@ def test_partitions(text, expected):
 def test_partitions_of_an_arrow_expression():
     row_filter = parse_filter(pc.field("s") == "a", SCHEMA)
     assert row_filter.evaluate_partitions(PARTITIONS).to_pylist() == [True, False, False]
+
+
+def partition_verdicts(expression: pc.Expression) -> list[bool | None]:
+    return parse_filter(expression, SCHEMA).evaluate_partitions(PARTITIONS).to_pylist()
+
+
+def test_arrow_expressions_prune_partitions_by_their_known_parts():
+    s, i, d, x = pc.field("s"), pc.field("i"), pc.field("d"), pc.field("st", "x")
+    assert partition_verdicts((s == "a") & (d > 5)) == [None, False, False]
+    assert partition_verdicts(((s == "a") & (d > 5)) | ((pc.scalar(2) == i) & (x < 1))) == [None, None, False]
+    assert partition_verdicts(s.isin(["a", None]) & d.is_valid()) == [None, False, None]
+    assert partition_verdicts(~s.isin(["a"]) & (d > 5)) == [False, None, None]
+    assert partition_verdicts(s.is_null() & (pc.add(i, 1) > 5) & (d < 0)) == [False, False, None]
+    assert partition_verdicts(~((s == "a") & (d > 5))) == [None, True, None]
+    assert partition_verdicts((pc.utf8_upper(s) == "A") & (d > 5)) == [None, None, None]
+    assert partition_verdicts(pc.utf8_upper(s) == "A") == [True, False, False]
+    assert partition_verdicts(pc.field("st").is_null() & (i > 1)) == [False, None, None]
+
+
+def test_arrow_expressions_on_floats_keep_arrows_rules_when_pruned():
+    """Arrow: NaN > 5 is false, so NOT of it is true; ranges above 5 must not rule it out."""
+    schema = pa.schema([("d", pa.float64())])
+    known = ColumnRange(pa.array([6.0]), pa.array([9.0]), pa.array([0]), pa.array([3]))
+    assert parse_filter(~(pc.field("d") > 5), schema).groups_that_may_match({("d",): known}, 1).tolist() == [True]
+    assert parse_filter("NOT d > 5", schema).groups_that_may_match({("d",): known}, 1).tolist() == [False]
+    whole = pa.schema([("i", pa.int64())])
+    known = ColumnRange(pa.array([6]), pa.array([9]), pa.array([0]), pa.array([3]))
+    assert parse_filter(~(pc.field("i") > 5), whole).groups_that_may_match({("i",): known}, 1).tolist() == [False]
+    assert parse_filter(pc.field("i").isin([5, 10]), whole).groups_that_may_match({("i",): known}, 1).tolist() == [
+        False
+    ]

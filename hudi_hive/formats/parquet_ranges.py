@@ -27,7 +27,7 @@ def column_ranges(metadata: Any, schema: pa.Schema, root: Node) -> dict[tuple[st
         schema: Arrow schema of the file.
         root: the filter's tree, bound to columns of the file.
     """
-    paths = {column.path for node in nodes.walk(root) for column in nodes.own_columns(node)}
+    paths = {column.path for node in nodes.walk_outlines(root) for column in nodes.own_columns(node)}
     leaves = _leaves(metadata, paths) if paths else {}
     rows = pa.array([metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)], pa.int64())
     nan_possible = not str(metadata.created_by or "").startswith(_NAN_SHOWS)

@@ -139,14 +139,37 @@ class Or:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opaque:
-    """An Arrow expression that is evaluated as it is; ``names`` are the top-level columns it reads."""
+    """An Arrow expression that is evaluated as it is.
+
+    ``names`` are the top-level columns it reads. ``outline``, if known, is a tree of the same values, with
+    :class:`Unknown` in it for parts that have no node of their own; it serves pruning alone.
+    """
 
     expression: pc.Expression
     names: tuple[str, ...]
+    outline: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A condition of which nothing is known; stands in outlines only."""
 
 
 Node: TypeAlias = (
-    Constant | WhenValid | Comparison | ColumnComparison | In | IsNull | IsNaN | Like | IsTrue | Not | And | Or | Opaque
+    Constant
+    | WhenValid
+    | Comparison
+    | ColumnComparison
+    | In
+    | IsNull
+    | IsNaN
+    | Like
+    | IsTrue
+    | Not
+    | And
+    | Or
+    | Opaque
+    | Unknown
 )
 
 
@@ -175,6 +198,14 @@ def walk(node: Node) -> Iterator[Node]:
         current = todo.pop()
         yield current
         todo.extend(reversed(children(current)))
+
+
+def walk_outlines(node: Node) -> Iterator[Node]:
+    """As :func:`walk`, and into the outlines of Arrow expressions."""
+    for current in walk(node):
+        yield current
+        if isinstance(current, Opaque) and current.outline is not None:
+            yield from walk(current.outline)
 
 
 def top_level_names(node: Node) -> tuple[str, ...]:

@@ -79,6 +79,11 @@ def possible_outcomes(node: Node, count: int, leaf: Callable[[Node], Outcomes]) 
         return Outcomes(hit, miss | inner.null, np.zeros(count, np.bool_))
     if isinstance(node, nodes.Constant):
         return Outcomes(*(np.full(count, node.value is value, np.bool_) for value in (True, False, None)))
+    if isinstance(node, nodes.Unknown):
+        return unknown(count)
+    if isinstance(node, nodes.Opaque) and node.outline is not None:
+        known, outlined = leaf(node), possible_outcomes(node.outline, count, leaf)
+        return Outcomes(*(one & other for one, other in zip(known, outlined, strict=True)))
     return leaf(node)
 
 
