@@ -205,12 +205,20 @@ def _memory_storage(files: dict[str, bytes]) -> Storage:
     return Storage("/base", filesystem=pafs.PyFileSystem(pafs.FSSpecHandler(filesystem)))
 
 
-def test_parts_of_an_orc_file_give_each_row_once(storage):
-    table = numbers(40_000).select(["n", "s"])
-    orc.write_table(table, storage.full_path("a.orc"), stripe_size=64 * 1024)
+@pytest.mark.parametrize("compression", ["uncompressed", "zlib", "snappy", "zstd", "lz4"])
+def test_parts_of_an_orc_file_give_each_row_once(storage, compression):
+    table = numbers(40_000).select(["n", "s", "dec"])
+    orc.write_table(table, storage.full_path("a.orc"), stripe_size=64 * 1024, compression=compression)
     size = storage.size("a.orc")
     with open_base_file(storage, "a.orc") as file:
-        assert file._file.nstripes > 2
+        stripes = file._stripes
+        assert file._file.nstripes >= 2
+        assert (stripes is None) == (compression == "lz4")
+        if stripes is not None:
+            assert len(stripes) == file._file.nstripes
+            assert stripes[0].offset == 3
+            assert all(one.offset + one.length <= other.offset for one, other in itertools.pairwise(stripes))
+            assert stripes[-1].offset + stripes[-1].length == file._file.content_length + 3  # after the magic
     step, schema = size // 5 + 1, pa.schema([("n", pa.int64())])
     parts = [
         table_of(read_batches(storage, "a.orc", ["n"], byte_range=(low, step)), schema) for low in range(0, size, step)
@@ -288,6 +296,19 @@ def test_flipped_bits_of_a_parquet_file_are_never_wrong_rows(storage):
             refused += 1
     assert refused > 100
     assert time.monotonic() - start < 30
+
+
+def test_impossible_decimal_of_an_orc_file_is_refused(storage):
+    """The reader library would end the process over it."""
+    table = pa.table({"d": pa.array([Decimal(1)], pa.decimal128(37, 2))})
+    sink = pa.BufferOutputStream()
+    orc.write_table(table, sink, compression="uncompressed")
+    data = sink.getvalue().to_pybytes()
+    kind = b"\x28\x25\x30\x02"  # precision 37, scale 2
+    assert data.count(kind) == 1
+    storage.write_bytes("a.orc", data.replace(kind, b"\x28\x59\x30\x02"))
+    with pytest.raises(CorruptFileError, match="precision 89"):
+        list(read_batches(storage, "a.orc"))
 
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])

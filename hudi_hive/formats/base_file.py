@@ -23,6 +23,7 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnsupportedFormatError,
 )
+from hudi_hive.formats.orc_footer import read_stripes
 from hudi_hive.formats.parquet_ranges import column_ranges
 from hudi_hive.metrics import IoCounters
 from hudi_hive.predicate import RowFilter, parse_filter
@@ -287,6 +288,7 @@ class OrcBaseFile(_OpenFile):
         import pyarrow.orc as orc  # few tables have ORC files
 
         with decoding(path):
+            self._stripes = read_stripes(stream, path)
             self._file = orc.ORCFile(stream)
             super().__init__(stream, path, counters, self._file.schema)
             self._size = int(stream.size())
@@ -309,7 +311,7 @@ class OrcBaseFile(_OpenFile):
         if not names and byte_range is None:
             yield empty_columns(self.num_rows)
             return
-        for stripe in self._stripes(byte_range):
+        for stripe in self._in_range(byte_range):
             with decoding(self.path):
                 # A stripe cannot be read without any column; the first one stands for the number of rows.
                 batch = self._file.read_stripe(stripe, columns=names or self.schema.names[:1])
@@ -317,13 +319,16 @@ class OrcBaseFile(_OpenFile):
             for start in range(0, batch.num_rows, batch_size):
                 yield batch.slice(start, batch_size)
 
-    def _stripes(self, byte_range: ByteRange | None) -> list[int]:
+    def _in_range(self, byte_range: ByteRange | None) -> list[int]:
         count = int(self._file.nstripes)
         if byte_range is None:
             return list(range(count))
-        # Where stripes lie is not shown; they are taken as equally long, which puts each into one part of the file.
         start, length = byte_range
-        return [i for i in range(count) if start <= self._size * (2 * i + 1) // (2 * count) < start + length]
+        if self._stripes is not None and len(self._stripes) == count:
+            middles = [stripe.offset + stripe.length // 2 for stripe in self._stripes]
+        else:  # not known; equally long stripes put each into one part of the file, too
+            middles = [self._size * (2 * i + 1) // (2 * count) for i in range(count)]
+        return [i for i, middle in enumerate(middles) if start <= middle < start + length]
 
 
 _FORMATS: Final[dict[str, Callable[[pa.NativeFile, str, IoCounters, bool], BaseFile]]] = {

@@ -1,0 +1,159 @@
+"""The tail of an ORC file: where its stripes lie, and whether its types can be read at all.
+
+The reader library shows no stripe offsets, and ends the whole process over a decimal type of impossible precision, so
+both are taken from the footer here (ORC specification v1, "File Tail"; messages are Protocol Buffers).
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from hudi_hive.errors import CorruptFileError
+
+_MAGIC: Final = b"ORC"
+_TAIL_BYTES: Final = 16 * 1024
+_MAX_FOOTER: Final = 256 << 20
+_DECIMAL: Final = 14
+_MAX_PRECISION: Final = 38
+
+_NONE, _ZLIB, _SNAPPY, _ZSTD = 0, 1, 2, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Stripe:
+    """A stripe's place in the file, in bytes."""
+
+    offset: int
+    length: int
+
+
+def read_stripes(stream: pa.NativeFile, path: str) -> list[Stripe] | None:
+    """The stripes of an ORC file, in file order; None if its footer is packed in a way that we do not unpack (LZO,
+    LZ4).
+
+    Args:
+        stream: the open file.
+        path: its URI, for messages.
+
+    Raises:
+        CorruptFileError: the tail breaks the format, or names a decimal type that cannot be.
+    """
+    try:
+        footer = _footer(stream)
+        return None if footer is None else _check(footer)
+    except (ValueError, IndexError, zlib.error, pa.ArrowException) as error:
+        raise CorruptFileError(
+            f"ORC file tail cannot be decoded: {error}", path=path, remedy="restore the file or roll its commit back"
+        ) from error
+
+
+def _footer(stream: pa.NativeFile) -> bytes | None:
+    size = stream.size()
+    tail = stream.read_at(min(size, _TAIL_BYTES), max(0, size - _TAIL_BYTES))
+    if len(tail) < 4 or tail[-1] + 1 > len(tail):
+        raise ValueError("too short")
+    postscript = dict(_fields(tail[-1 - tail[-1] : -1]))
+    if postscript.get(8000) != _MAGIC:
+        raise ValueError("no ORC magic")
+    length, packing = _whole(postscript.get(1, 0)), _whole(postscript.get(2, _NONE))
+    end = size - 1 - tail[-1]
+    if not 0 < length <= min(end, _MAX_FOOTER):
+        raise ValueError(f"footer of {length} bytes in a file of {size}")
+    return _unpacked(stream.read_at(length, end - length), packing, _whole(postscript.get(3, 256 * 1024)))
+
+
+def _check(footer: bytes) -> list[Stripe]:
+    stripes = []
+    for number, value in _fields(footer):
+        if number == 3 and isinstance(value, bytes):
+            parts = dict(_fields(value))
+            lengths = [_whole(parts.get(part, 0)) for part in (2, 3, 4)]
+            stripes.append(Stripe(_whole(parts.get(1, 0)), sum(lengths)))
+        elif number == 4 and isinstance(value, bytes):
+            kind = dict(_fields(value))
+            precision, scale = _whole(kind.get(5, 0)), _whole(kind.get(6, 0))
+            if kind.get(1) == _DECIMAL and not (
+                precision <= _MAX_PRECISION and scale <= max(precision, _MAX_PRECISION)
+            ):
+                raise ValueError(f"decimal type of precision {precision} and scale {scale}")
+    return stripes
+
+
+def _whole(value: int | bytes) -> int:
+    if isinstance(value, bytes):
+        raise ValueError("bytes where a number must be")
+    return value
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Numbers and values of a message's fields: numbers for varints, bytes for everything else."""
+    position = 0
+    while position < len(message):
+        key, position = _varint(message, position)
+        kind = key & 7
+        if kind == 0:
+            value, position = _varint(message, position)
+            yield key >> 3, value
+            continue
+        if kind == 2:
+            length, position = _varint(message, position)
+        elif kind in (1, 5):
+            length = 8 if kind == 1 else 4
+        else:
+            raise ValueError(f"wire type {kind}")
+        if length > len(message) - position:
+            raise ValueError("field runs over its message")
+        yield key >> 3, message[position : position + length]
+        position += length
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    result = shift = 0
+    while shift < 70:
+        byte = data[position]
+        position += 1
+        result |= (byte & 127) << shift
+        if byte < 128:
+            return result, position
+        shift += 7
+    raise ValueError("number too long")
+
+
+def _unpacked(data: bytes, packing: int, block: int) -> bytes | None:
+    """Undo the chunks of three header bytes (length * 2 + 1 if stored as it is) and the chunk's bytes."""
+    if packing == _NONE:
+        return data
+    if packing not in (_ZLIB, _SNAPPY, _ZSTD) or not 0 < block <= _MAX_FOOTER:
+        return None
+    result = bytearray()
+    position = 0
+    while position < len(data):
+        header = int.from_bytes(data[position : position + 3], "little")
+        position += 3
+        chunk = data[position : position + (header >> 1)]
+        if len(chunk) != header >> 1:
+            raise ValueError("chunk runs over the footer")
+        position += len(chunk)
+        result += chunk if header & 1 else _inflate(chunk, packing, block)
+        if len(result) > _MAX_FOOTER:
+            raise ValueError("footer too large")
+    return bytes(result)
+
+
+def _inflate(chunk: bytes, packing: int, block: int) -> bytes:
+    if packing == _ZLIB:
+        return zlib.decompressobj(-15).decompress(chunk, block)
+    if packing == _ZSTD:
+        with pa.CompressedInputStream(pa.BufferReader(chunk), "zstd") as stream:
+            data: bytes = stream.read(block)
+        return data
+    size, _ = _varint(chunk, 0)  # snappy begins with the size of what it holds
+    if size > block:
+        raise ValueError("chunk larger than the block size")
+    plain: bytes = pa.decompress(chunk, size, codec="snappy", asbytes=True)
+    return plain
