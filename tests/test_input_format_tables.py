@@ -407,6 +407,14 @@ def test_incremental_on_a_file_and_on_part_of_the_partitions():
     assert single.plan.input_paths == (path,)
 
 
+def test_a_nested_table_without_partitions_is_not_read_as_a_partition(tmp_path):
+    outer = unzip_fixture("v8_cow_part_mdt", tmp_path)
+    before = names_of(job(outer))
+    unzip_fixture("v8_cow_nonpart", outer / "deep")
+    assert names_of(job(outer)) == before
+    assert names_of(job(outer / "deep")) == []
+
+
 def test_nested_tables_keep_to_themselves(tmp_path):
     outer = unzip_fixture("v8_cow_ymd_hive", tmp_path)
     inner = unzip_fixture("v9_cow_nonpart", outer / "year=2024")

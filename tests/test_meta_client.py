@@ -66,6 +66,18 @@ def test_walk_passes_over_folders_that_are_no_partitions(tmp_path):
     assert MetaClient.load(path).partition_paths() == before
 
 
+@pytest.mark.parametrize("inner", ["v6_cow_nonpart", "v8_cow_nonpart"])
+@pytest.mark.parametrize("folder", ["", "deep"])
+def test_a_nested_table_without_partitions_is_no_partition(tmp_path, inner, folder):
+    path = unzip_fixture("v8_cow_part_mdt", tmp_path)
+    before = MetaClient.load(path).partition_paths()
+    nested = unzip_fixture(inner, path / folder)
+    assert (nested / ".hoodie_partition_metadata").exists()  # its base path is marked as a partition
+    client = MetaClient.load(path)
+    assert client.partition_paths() == before
+    assert set(client.list_files().column("partition").to_pylist()) == set(before)
+
+
 def test_metafile_in_base_format_marks_a_partition(tmp_path):
     path = unzip_fixture("v8_cow_part_mdt", tmp_path)
     before = MetaClient.load(path).partition_paths()

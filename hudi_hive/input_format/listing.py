@@ -53,11 +53,11 @@ def list_partitions(client: MetaClient, roots: Sequence[str]) -> pa.Table:
         following: list[str] = []
         for path, listing in zip(level, listings, strict=True):
             files = _files(path, listing)
-            if path and pc.any(pc.is_in(files.column("name"), value_set=pa.array(PARTITION_METAFILES))).as_py():
-                tables.append(files)
-                continue
             folders: list[str] = listing.filter(listing.column("is_dir")).column("path").to_pylist()
             if path and f"{path}/.hoodie" in folders:
+                continue  # first: the base path of a nested table without partitions is marked as a partition
+            if path and pc.any(pc.is_in(files.column("name"), value_set=pa.array(PARTITION_METAFILES))).as_py():
+                tables.append(files)
                 continue
             following += [folder for folder in folders if not folder.rpartition("/")[2].startswith(".hoodie")]
         level = following

@@ -186,15 +186,16 @@ class MetaClient:
         while level:
             entries = self._entries(level)
             folders, files = entries.filter(entries.column("is_dir")), _files(entries)
+            # Another table nested in this one's folder ends a branch; if it has no partitions, its base path is marked
+            # as one. This table's own base path, marked or not, is no partition either.
+            names, parents = folders.column("name"), folders.column("partition")
+            tables_here = set(parents.filter(pc.equal(names, ".hoodie")).to_pylist())
             marked = pc.is_in(files.column("name"), value_set=pa.array(_METAFILES))
             found = files.filter(marked).column("partition").unique().to_pylist()
-            ended = [path for path in found if path]  # the base path of a partitioned table is no partition
+            ended = [path for path in found if path and path not in tables_here]
             partitions += ended
             tables.append(files.filter(pc.is_in(files.column("partition"), value_set=pa.array(ended, pa.string()))))
-            # Another table nested in this one's folder ends a branch, too.
-            names, parents = folders.column("name"), folders.column("partition")
-            nested = parents.filter(pc.and_(pc.equal(names, ".hoodie"), pc.not_equal(parents, "")))
-            closed = pc.is_in(parents, value_set=pa.array([*ended, *nested.to_pylist()], pa.string()))
+            closed = pc.is_in(parents, value_set=pa.array([*ended, *(tables_here - {""})], pa.string()))
             further = pc.invert(pc.or_(closed, pc.starts_with(names, ".hoodie")))
             level = folders.filter(further).column("path").to_pylist()
         self._partitions = sorted(partitions)
