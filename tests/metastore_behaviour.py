@@ -6,6 +6,7 @@ A subclass gives the fixture ``metastore`` (anything with ``uri`` and ``warehous
 from __future__ import annotations
 
 import itertools
+import time
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ INPUT = "org.apache.hudi.hadoop.HoodieParquetInputFormat"
 OUTPUT = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat"
 SERDE = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
 
-_numbers = itertools.count()
+_numbers = itertools.count(int(time.time() * 1000))  # a metastore of somebody else keeps earlier runs' databases
 
 
 def columns(*pairs: tuple[str, str]) -> list[FieldSchema]:
@@ -81,6 +82,9 @@ def add_numbered(client, table: Table, count: int, folder: Path) -> list[str]:
 class MetastoreBehaviour:
     """The suite."""
 
+    strict_names = True
+    """Whether names may only hold letters, digits and ``_`` (metastore 4 takes more)."""
+
     @pytest.fixture
     def client(self, metastore):
         with HiveMetastore(metastore.uri, retries=Retries(attempts=1)) as client:
@@ -124,6 +128,8 @@ class MetastoreBehaviour:
             client.tables("nowhere")
 
     def test_database_name_refused(self, client):
+        if not self.strict_names:
+            pytest.skip("this metastore takes any name")
         with pytest.raises(InvalidOperationError, match="not a valid"):
             client.create_database("a-b")
 
@@ -194,7 +200,6 @@ class MetastoreBehaviour:
     @pytest.mark.parametrize(
         ("change", "error"),
         [
-            ({"tableName": "a-b"}, InvalidOperationError),
             ({"dbName": "nowhere"}, InvalidOperationError),
             ({"cols": [("a", "wrong")]}, InvalidOperationError),
             ({"cols": [("a", "Int")]}, InvalidOperationError),
@@ -205,7 +210,6 @@ class MetastoreBehaviour:
     )
     def test_create_table_refused(self, client, database, tmp_path, change, error):
         given = table_of(database, "bad", tmp_path / "bad")
-        given.tableName = change.get("tableName", given.tableName)
         given.dbName = change.get("dbName", given.dbName)
         if "cols" in change:
             given.sd.cols = columns(*change["cols"])
@@ -217,6 +221,12 @@ class MetastoreBehaviour:
         with pytest.raises(error):
             client.create_table(given)
         assert client.tables(database) == []
+
+    def test_table_name_refused(self, client, database, tmp_path):
+        if not self.strict_names:
+            pytest.skip("this metastore takes any name")
+        with pytest.raises(InvalidOperationError, match="not a valid"):
+            client.create_table(table_of(database, "a-b", tmp_path / "x"))
 
     def test_table_missing(self, client, database):
         for call in (client.table, client.drop_table, client.fields, client.schema, client.partition_names):

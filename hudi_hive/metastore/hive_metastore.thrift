@@ -227,7 +227,7 @@ service ThriftHiveMetastore {
   list<Partition> get_partitions(1: string db_name, 2: string tbl_name, 3: i16 max_parts)
     throws (1: NoSuchObjectException o1, 2: MetaException o2)
   list<Partition> get_partitions_by_names(1: string db_name, 2: string tbl_name, 3: list<string> names)
-    throws (1: MetaException o1, 2: NoSuchObjectException o2)
+    throws (1: MetaException o1, 2: NoSuchObjectException o2, 3: InvalidObjectException o3)
   list<Partition> get_partitions_by_filter(1: string db_name, 2: string tbl_name, 3: string filter, 4: i16 max_parts)
     throws (1: MetaException o1, 2: NoSuchObjectException o2)
   i32 get_num_partitions_by_filter(1: string db_name, 2: string tbl_name, 3: string filter)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from hudi_hive.errors import InvalidOptionError, MetastoreServerError, NoSuchObjectError
+from hudi_hive.errors import InvalidOperationError, InvalidOptionError, MetastoreServerError, NoSuchObjectError
 from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.base_client import BaseClient
 from hudi_hive.metastore.partition_names import parse_partition_name
@@ -60,6 +60,8 @@ class PartitionCalls(BaseClient):
             names = self._all_names(database, table, limit)
         else:
             names = list(self._call("get_partition_names_ps", database, table, list(values), limit, about=about))
+        if not names:
+            self.table(database, table)  # Metastore 4 answers for a missing table with an empty list.
         return names if maximum is None else names[:maximum]
 
     def _all_names(self, database: str, table: str, limit: int) -> list[str]:
@@ -133,7 +135,11 @@ class PartitionCalls(BaseClient):
         about = f"partitions of {database}.{table}"
 
         def fetch(part: Sequence[str]) -> list[Partition]:
-            found = self._call("get_partitions_by_names", database, table, list(part), about=about)
+            try:
+                found = self._call("get_partitions_by_names", database, table, list(part), about=about)
+            except InvalidOperationError:
+                self.table(database, table)  # What metastore 4 says of a missing table; this says it plainly.
+                raise
             return _in_order(found, part)
 
         yield from self._read_batches(names, fetch, batch)
