@@ -101,7 +101,7 @@ class HudiTable:
 
     def schema(self, as_of: Moment | None = None) -> pa.Schema:
         """The Arrow schema, meta columns first; with ``as_of`` the one that the table had then."""
-        return self._client.schema(Query.of(as_of=as_of).as_of)
+        return self._client.schema(Query.of(as_of=as_of, timezone=self.config.timezone).as_of)
 
     def partitions(self) -> list[str]:
         """Paths of all partitions relative to the base path, sorted; ``[""]`` when it has no partition columns."""
@@ -134,7 +134,15 @@ class HudiTable:
         Raises:
             InvalidOptionError: an option or argument is unknown, invalid or contradicts another.
         """
-        query = Query.of(query_type, as_of=as_of, begin=begin, end=end, limit=limit, options=options)
+        query = Query.of(
+            query_type,
+            as_of=as_of,
+            begin=begin,
+            end=end,
+            limit=limit,
+            options=options,
+            timezone=self.config.timezone,
+        )
         return Scan(self._client, query, row_filter, None if selected_fields is None else tuple(selected_fields))
 
     def __repr__(self) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.errors import TimeTravelError
+from hudi_hive.errors import InvalidOptionError, TimeTravelError
 from tests.support import VERSIONS, expected, fixture_names, unzip_fixture
 
 
@@ -29,6 +30,37 @@ def test_as_of_in_all_spellings(version):
         assert table.scan(options={"as.of.instant": instant.requested}).count() == rows
         # Seconds mean their last millisecond.
         assert table.scan(as_of=instant.requested[:14]).query.as_of == instant.requested[:14] + "999"
+
+
+@pytest.fixture
+def honolulu(monkeypatch):
+    """A machine whose local time is ten hours behind UTC."""
+    monkeypatch.setenv("TZ", "Pacific/Honolulu")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.parametrize(("zone", "instant"), [("UTC", "20300101120000000"), ("LOCAL", "20300101020000000")])
+def test_times_with_a_zone_become_the_tables_own(tmp_path, honolulu, zone, instant):
+    path = unzip_fixture("v8_cow_nonpart", tmp_path)
+    properties = path / ".hoodie" / "hoodie.properties"
+    lines = [line for line in properties.read_text().splitlines() if "timeline.timezone" not in line]
+    properties.write_text("\n".join([*lines, f"hoodie.table.timeline.timezone={zone}"]))
+    table = HudiTable.open(path)
+    moment = dt.datetime(2030, 1, 1, 12, tzinfo=dt.UTC)
+    for spelling in (moment, "2030-01-01T12:00:00.000Z", "2030-01-01 14:00:00.000+02:00"):
+        assert table.scan(as_of=spelling).query.as_of == instant
+        assert table.scan(options={"as.of.instant": str(spelling)}).query.as_of[:14] == instant[:14]
+        query = table.scan(begin=spelling, end=spelling).query
+        assert (query.begin, query.end) == (instant, instant)
+
+
+@pytest.mark.parametrize("words", [{"as_of": 20250101000000000}, {"begin": 2025}, {"begin": "0", "end": 1.5}])
+def test_numbers_are_no_times(words):
+    with pytest.raises(InvalidOptionError, match="is not a time"):
+        HudiTable.open(unzip_fixture("v8_cow_nonpart")).scan(**words)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

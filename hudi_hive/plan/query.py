@@ -50,10 +50,12 @@ class Query:
         end: Moment | None = None,
         limit: int | None = None,
         options: Mapping[str, Any] | ReadOptions | None = None,
+        timezone: str = "LOCAL",
     ) -> Query:
         """A query from keyword arguments and Hudi's options; either may say the same thing, not both differently.
 
-        ``begin`` may also be ``"earliest"``.
+        ``begin`` may also be ``"earliest"``. ``timezone`` is the table's (``hoodie.table.timeline.timezone``): times that
+        carry a zone of their own are converted to it.
 
         Raises:
             InvalidOptionError: an option is unknown, a value is invalid, or two of them do not go together.
@@ -64,9 +66,9 @@ class Query:
         )
         query = cls(
             query_type=kind,
-            as_of=_one("as_of", _as_of(as_of), _as_of(read.as_of)),
-            begin=_one("begin", _bound("begin", begin), _bound("begin", read.begin)),
-            end=_one("end", _bound("end", end), _bound("end", read.end)),
+            as_of=_one("as_of", _as_of(as_of, timezone), _as_of(read.as_of, timezone)),
+            begin=_one("begin", _bound("begin", begin, timezone), _bound("begin", read.begin, timezone)),
+            end=_one("end", _bound("end", end, timezone), _bound("end", read.end, timezone)),
             limit=limit,
             options=replace(read, query_type=None, as_of=None, begin=None, end=None),
         )
@@ -74,8 +76,8 @@ class Query:
         return query
 
     def _check(self) -> None:
-        if self.limit is not None and self.limit < 0:
-            raise InvalidOptionError(f"limit {self.limit} is negative")
+        if self.limit is not None and (not isinstance(self.limit, int) or self.limit < 0):
+            raise InvalidOptionError(f"limit {self.limit!r} is not a number of rows")
         if self.query_type is QueryType.INCREMENTAL:
             if self.begin is None:
                 raise InvalidOptionError(
@@ -97,24 +99,24 @@ def _kind(text: str | None) -> QueryType | None:
     return None if text is None else ReadOptions.parse({"hoodie.datasource.query.type": text}).query_type
 
 
-def _as_of(moment: Moment | None) -> str | None:
-    return None if moment is None else _normalise("as_of", moment)
+def _as_of(moment: Moment | None, timezone: str) -> str | None:
+    return None if moment is None else _normalise("as_of", moment, timezone)
 
 
-def _bound(name: str, moment: Moment | None) -> str | None:
+def _bound(name: str, moment: Moment | None, timezone: str) -> str | None:
     """A bound of an incremental range. Digits stay as they are: a shorter text sorts before all instants it begins."""
     if moment is None:
         return None
-    text = str(moment).strip() if isinstance(moment, str) else ""
+    text = moment.strip() if isinstance(moment, str) else ""
     if text.lower() == "earliest":
         return EARLIEST
-    return text if text.isascii() and text.isdigit() else _normalise(name, moment)
+    return text if text.isascii() and text.isdigit() else _normalise(name, moment, timezone)
 
 
-def _normalise(name: str, moment: Moment) -> str:
+def _normalise(name: str, moment: Moment, timezone: str) -> str:
     try:
-        return normalise_instant(moment)
-    except (ValueError, InvalidOptionError) as error:
+        return normalise_instant(moment, timezone)
+    except (ValueError, AttributeError, InvalidOptionError) as error:
         raise InvalidOptionError(
             f"{name} {moment!r} is not a time",
             remedy="give an instant (yyyyMMddHHmmssSSS), 'yyyy-MM-dd' or 'yyyy-MM-dd HH:mm:ss'",
