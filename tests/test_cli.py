@@ -163,6 +163,8 @@ ERRORS = {
         *("--database", "d", "--metastore-uris", "thrift://127.0.0.1:1"),
     ),
     "no metastore given": lambda tmp: ("sync", "--base-path", unzip_fixture(TABLE)),
+    "files of a missing partition": lambda tmp: ("files", unzip_fixture(TABLE), "--partition", "nope"),
+    "files before the first commit": lambda tmp: ("files", unzip_fixture(TABLE), "--as-of", "2001-01-01"),
     "missing input path": lambda tmp: ("input-format", tmp / "nope"),
 }
 

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.cli.common import pairs, storage_options, with_output
 from hudi_hive.cli.output import Output
+from hudi_hive.errors import PathNotFoundError
 from hudi_hive.table import MetaClient
 
 
@@ -71,7 +72,7 @@ def schema(path: str, as_of: str | None, storage_option: tuple[str, ...], output
     from hudi_hive.timeline import normalise_instant
 
     client = _open(path, storage_option)
-    columns = client.schema(normalise_instant(as_of) if as_of else None)
+    columns = client.schema(normalise_instant(as_of, client.config.timezone) if as_of else None)
     partition = set(client.config.partition_fields)
     output.section(
         "schema",
@@ -98,11 +99,18 @@ def files(
     path: str, partitions: tuple[str, ...], as_of: str | None, storage_option: tuple[str, ...], output: Output
 ) -> None:
     """The latest file slices of a table."""
+    from hudi_hive.plan.snapshot import check_time_travel
     from hudi_hive.timeline import normalise_instant
 
     client = _open(path, storage_option)
+    moment = normalise_instant(as_of, client.config.timezone) if as_of else None
+    if moment is not None:
+        check_time_travel(client, moment)
+    for partition in partitions:
+        if not client.storage.is_dir(partition):
+            raise PathNotFoundError("no such partition", path=client.storage.uri(partition))
     view = client.file_system_view(list(partitions) or None)
-    slices = view.latest_merged_file_slices(normalise_instant(as_of) if as_of else None)
+    slices = view.latest_merged_file_slices(moment)
     output.arrow("file slices", slices.select(["partition", "file_id", "base_instant", "base_size", "log_files"]))
     total = pc.sum(pa.chunked_array(slices["base_size"])).as_py() or 0
     output.note(f"{slices.num_rows} slices, {total:,} bytes of base files, {client.counters['lists']} listings")

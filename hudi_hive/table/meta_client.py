@@ -324,8 +324,9 @@ class MetaClient:
         avro = self.avro_schema(as_of)
         if avro is None:
             raise SchemaError(
-                "the table's schema is not known: no commit holds one",
+                f"the table's schema {f'as of {as_of} ' if as_of else ''}is not known: no commit holds one",
                 path=self.base_path,
+                instant=as_of,
                 remedy="write a commit, or set hoodie.table.create.schema",
             )
         try:
