@@ -54,7 +54,7 @@ class Query:
     ) -> Query:
         """A query from keyword arguments and Hudi's options; either may say the same thing, not both differently.
 
-        ``begin`` may also be ``"earliest"``. ``timezone`` is the table's (``hoodie.table.timeline.timezone``): times that
+        ``begin`` may also be ``"earliest"``. ``timezone`` is the table's ``hoodie.table.timeline.timezone``: times that
         carry a zone of their own are converted to it.
 
         Raises:
