@@ -19,12 +19,27 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnsupportedTableError,
 )
+from hudi_hive.input_format import HoodieParquetInputFormat
+from hudi_hive.input_format.job_conf import INPUT_DIR
 from tests.support import fixture_names, unzip_fixture
 
 
 @pytest.fixture
 def table() -> HudiTable:
     return HudiTable.open(unzip_fixture("v8_cow_part_mdt"))
+
+
+@pytest.mark.parametrize("name", fixture_names("cow_part_mdt"))
+def test_lost_partition_columns_are_refused(tmp_path, name):
+    path = unzip_fixture(name, tmp_path)
+    properties = path / ".hoodie" / "hoodie.properties"
+    lines = properties.read_text().splitlines()
+    properties.write_text("\n".join(line for line in lines if "partition.fields" not in line))
+    with pytest.raises(InvalidPropertiesError, match="partition.fields is missing") as caught:
+        HudiTable.open(path).scan().to_arrow()
+    assert caught.value.path.endswith("hoodie.properties") and caught.value.instant and caught.value.remedy
+    with pytest.raises(InvalidPropertiesError, match="partition.fields is missing"):
+        HoodieParquetInputFormat({INPUT_DIR: str(path)}).list_status()
 
 
 def test_what_a_table_says_of_itself(table):

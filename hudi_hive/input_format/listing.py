@@ -44,6 +44,7 @@ def list_partitions(client: MetaClient, roots: Sequence[str]) -> pa.Table:
     """
     storage = client.storage
     if not client.config.is_partitioned:
+        client.partition_paths()  # refuses a table whose properties have lost the partition columns
         listing = storage.list("", missing_ok=True) if "" in roots else None
         return LISTED_SCHEMA.empty_table() if listing is None else _files("", listing)
     tables: list[pa.Table] = []

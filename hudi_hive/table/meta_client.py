@@ -148,14 +148,32 @@ class MetaClient:
 
         A folder is a partition when it holds a partition metafile (section 1.2). One listing per folder; what the walk
         saw of the files is kept for :meth:`list_files`.
+
+        Raises:
+            InvalidPropertiesError: the properties name no partition columns and the newest commit wrote to partitions.
         """
         if self._partitions is None:
             if self.config.is_partitioned:
                 self._walk()
             else:
+                self._refuse_partitions()
                 self._partitions = [""]
         assert self._partitions is not None
         return list(self._partitions)
+
+    def _refuse_partitions(self) -> None:
+        """Without partition columns only the base path is looked at: no commit may have written elsewhere."""
+        last = self.timeline.last_completed_write()
+        if last is None:
+            return
+        written = self.timeline.commit_metadata(last).partitions_written()
+        if any(written):
+            raise InvalidPropertiesError(
+                f"hoodie.table.partition.fields is missing, but a commit wrote to the partition {written[-1]!r}",
+                path=self.storage.uri(PROPERTIES_PATH),
+                instant=last.requested,
+                remedy="restore the key hoodie.table.partition.fields",
+            )
 
     def list_files(self, partitions: Sequence[str] | None = None) -> pa.Table:
         """Files of partitions as a table of ``FILES_SCHEMA``, one listing per partition, concurrent.
