@@ -54,7 +54,7 @@ class FakeMetastore:
         without: Thrift methods that it claims not to have.
 
     Example:
-        >>> with FakeMetastore() as metastore, HiveMetastore(metastore.uri) as client:
+        >>> with FakeMetastore() as metastore, HiveMetastore(metastore.uri) as client:  # doctest: +SKIP
         ...     client.databases()
         ['default']
     """
