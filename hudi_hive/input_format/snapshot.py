@@ -35,12 +35,19 @@ def snapshot_files(table: TableInputs) -> tuple[pa.Table, str | None]:
 
 
 def base_files(table: TableInputs, as_of: str | None) -> pa.Table:
-    """Newest visible base files at or before an instant, as :data:`FOUND_SCHEMA`."""
+    """Newest visible base files at or before an instant, as :data:`FOUND_SCHEMA`.
+
+    Raises:
+        FileVanishedError: files that the moment of the client's timeline shows were cleaned since.
+    """
     client = table.client
     seen_by = _WithPending(client) if table.options.pending_commits else client.timeline
     coverage = table.coverage
     listed = list_partitions(client, coverage.roots)
-    files = FileSystemView(listed, seen_by).latest_base_files(as_of)
+    view = FileSystemView(listed, seen_by)
+    if view.has_hidden_files or as_of is not None:
+        client.refuse_removed_files()
+    files = view.latest_base_files(as_of)
     files = files.filter(coverage.mask(files.column("partition"), files.column("name")))
     where = pc.index_in(_keys(files), value_set=_keys(listed))
     return files.append_column(FOUND_SCHEMA.field("mtime_ms"), listed.column("mtime_ms").take(where))

@@ -9,7 +9,7 @@ from hudi_hive.errors import TimeTravelError, UnsupportedTableError
 from hudi_hive.plan.options import QueryType
 from hudi_hive.plan.scan_plan import PlanStep, base_files_as_slices, with_paths
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline import Instant, Timeline
+from hudi_hive.timeline import Instant, State, Timeline
 
 
 def snapshot_slices(
@@ -25,10 +25,13 @@ def snapshot_slices(
 
     Raises:
         UnsupportedTableError: a merge-on-read snapshot whose slices have log files.
+        FileVanishedError: files that the moment of the client's timeline shows were cleaned since.
     """
     timeline = client.timeline  # read before the listing: see FileSystemView
     files = client.list_files(partitions)
     view = client.file_system_view(files=files)
+    if view.has_hidden_files or as_of is not None:
+        client.refuse_removed_files()
     if client.config.is_merge_on_read and query_type is QueryType.SNAPSHOT:
         slices = view.latest_merged_file_slices(as_of if as_of is not None else _newest(timeline))
         _refuse_logs(client, slices)
@@ -98,14 +101,16 @@ def _check_first_commit(client: MetaClient, as_of: str, first_active: str | None
 
 
 def _earliest_retained(timeline: Timeline) -> str | None:
-    """The commit up to which the last completed clean has taken files away; None when nothing was cleaned."""
+    """The commit up to which cleans have taken files away, or are doing so; None when nothing was cleaned."""
     cleans = timeline.completed({"clean"})
-    if not cleans:
+    running = [clean for clean in timeline.pending({"clean"}) if clean.state is State.INFLIGHT]
+    if not cleans and not running:
         return None
-    retained = timeline.clean_metadata(cleans[-1]).earliest_retained
-    if retained:
-        return retained
-    return min((instant.requested for instant in timeline.write_instants()), default=None)
+    found = [timeline.cleaner_plan(clean).earliest_retained for clean in running]
+    if cleans:
+        found.append(timeline.clean_metadata(cleans[-1]).earliest_retained)
+    first = min((instant.requested for instant in timeline.write_instants()), default=None)
+    return max((time for time in (retained or first for retained in found) if time), default=None)
 
 
 def _first_pending_write(timeline: Timeline) -> Instant | None:

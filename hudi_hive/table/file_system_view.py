@@ -90,9 +90,15 @@ class FileSystemView:
         layout: 1 to place log files by the base instant in their names (tables up to version 6), 2 to place them by
             completion time (from version 8 on); the timeline's own by default.
 
+    Attributes:
+        has_hidden_files: whether there are base files that do not count: of writes that crashed, that still run, or
+            that completed after the timeline was loaded.
+
     Raises:
         UnsupportedTableError: a file that looks like a base file does not follow Hudi's naming.
     """
+
+    has_hidden_files: bool
 
     def __init__(self, files: pa.Table, timeline: ViewTimeline, *, layout: int | None = None) -> None:
         self._timeline = timeline
@@ -221,6 +227,7 @@ class FileSystemView:
         group = self._groups.of_bases
         rank = self._instants.rank_of(split.base["instant"])
         seen = self._instants.committed[rank]
+        self.has_hidden_files = not bool(seen.all())
         group, rank, row = group[seen], rank[seen], split.base_rows[seen]
         order = np.argsort(self._key(group, rank), kind="stable")
         group, rank, row = group[order], rank[order], row[order]

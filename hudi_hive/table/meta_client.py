@@ -13,14 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import InvalidPropertiesError, SchemaError, TableNotFoundError
+from hudi_hive.errors import FileVanishedError, InvalidPropertiesError, SchemaError, TableNotFoundError
 from hudi_hive.metrics import IoCounters
 from hudi_hive.schema import META_FIELDS, add_partition_columns, avro_to_arrow, with_meta_fields
 from hudi_hive.schema.internal import EvolvedSchema, InternalSchema, parse_history, parse_internal_schema
 from hudi_hive.storage import LISTING_SCHEMA, Storage
 from hudi_hive.table.config import BACKUP_PATH, PROPERTIES_PATH, TableConfig
 from hudi_hive.table.file_system_view import FILES_SCHEMA, FileSystemView
-from hudi_hive.timeline import CommitMetadata, Instant, Timeline
+from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline
+from hudi_hive.timeline.instant import CLEAN
 
 PARTITION_METAFILE = ".hoodie_partition_metadata"
 
@@ -130,16 +131,52 @@ class MetaClient:
             TimelineError: it cannot be read.
         """
         if self._timeline is None:
-            config = self.config
-            self._timeline = Timeline.load(
-                self.storage,
-                layout=config.layout,
-                timeline_path=config.timeline_path,
-                history_path=config.history_path,
-                archive_folder=config.archive_folder,
-                timezone=config.timezone,
-            )
+            self._timeline = self._load_timeline()
         return self._timeline
+
+    def _load_timeline(self) -> Timeline:
+        config = self.config
+        return Timeline.load(
+            self.storage,
+            layout=config.layout,
+            timeline_path=config.timeline_path,
+            history_path=config.history_path,
+            archive_folder=config.archive_folder,
+            timezone=config.timezone,
+        )
+
+    def refuse_removed_files(self) -> None:
+        """Check, by one more listing of the timeline, that no table service has taken files since it was read.
+
+        Ask after listing files that the timeline does not explain: where a later commit has rewritten a file and a
+        clean has removed the one before, the listing holds neither of the two that this client's moment could see.
+
+        Raises:
+            FileVanishedError: a clean has begun to delete, or a commit was rolled back, since the timeline was read.
+        """
+        known, current = self.timeline, self._load_timeline()
+        seen = {(instant.requested, instant.state) for instant in known.instants if instant.action == CLEAN}
+        removers = [
+            instant
+            for instant in current.instants
+            if instant.action == CLEAN
+            and instant.state is not State.REQUESTED
+            and (instant.requested, instant.state) not in seen
+        ]
+        first = current.first_active()
+        kept = {instant.requested for instant in current.write_instants()}
+        removers += [
+            instant
+            for instant in known.write_instants()
+            if instant.requested not in kept and (first is None or instant.requested >= first)
+        ]
+        if removers:
+            raise FileVanishedError(
+                "files were cleaned or rolled back since the table was opened",
+                path=self.base_path,
+                instant=removers[-1].requested,
+                remedy="open or refresh the table and ask again",
+            )
 
     # -- partitions and files --------------------------------------------------------------------------------------
 
