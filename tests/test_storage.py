@@ -33,6 +33,22 @@ def test_write_read_and_list(storage):
     assert storage.exists("a") and storage.is_dir("a") and not storage.exists("z")
 
 
+@pytest.mark.parametrize(
+    ("text", "root", "uri"),
+    [
+        ("abfss://box@lake.dfs.core.windows.net/a/b", "box/a/b", "abfss://box@lake.dfs.core.windows.net/a/b"),
+        ("s3://bucket/a#b?c/", "bucket/a#b?c", "s3://bucket/a#b?c"),
+        ("file:///a/b#c?d", "/a/b#c?d", "file:/a/b#c?d"),
+        ("file://localhost/a%20b", "/a b", "file:/a b"),
+    ],
+)
+def test_uris_keep_account_and_odd_characters(text, root, uri):
+    storage = Storage(text)
+    assert (storage.root, storage.uri(), storage.child("x").uri("y")) == (root, uri, f"{uri}/x/y")
+    copy = pickle.loads(pickle.dumps(storage))
+    assert (copy.root, copy.uri()) == (root, uri)
+
+
 def test_every_call_is_counted(tmp_path):
     storage = Storage(tmp_path)
     for name in ("x/1", "x/2", "y/1"):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -55,7 +55,7 @@ class Storage:
         text = os.fspath(root)
         self.counters = counters if counters is not None else IoCounters()
         self.storage_options = dict(storage_options or {})
-        self._prefix, self._filesystem, self._root = _resolve(text, self.storage_options)
+        self._prefix, self._filesystem, self._root, self._account = _resolve(text, self.storage_options)
         if filesystem is not None:
             self._filesystem = filesystem
         self.is_local = isinstance(self._filesystem, pafs.LocalFileSystem)
@@ -74,7 +74,11 @@ class Storage:
 
     def uri(self, path: str = "") -> str:
         """Full URI of a relative path (``file:/…`` for local files, as Hadoop writes it)."""
-        return self._prefix + self.full_path(path)
+        full = self.full_path(path)
+        if self._account:
+            container, slash, below = full.partition("/")
+            full = f"{container}{self._account}{slash}{below}"
+        return self._prefix + full
 
     def full_path(self, path: str = "") -> str:
         """The path as :attr:`filesystem` takes it.
@@ -287,22 +291,24 @@ def _mapped(path: str) -> Iterator[None]:
         raise StorageError(f"storage call failed: {error}", path=path) from error
 
 
-def _resolve(text: str, options: Mapping[str, Any]) -> tuple[str, pafs.FileSystem, str]:
-    """Prefix for URIs, file system, root path of a user's path or URI."""
+def _resolve(text: str, options: Mapping[str, Any]) -> tuple[str, pafs.FileSystem, str, str]:
+    """Prefix for URIs, file system, root path and ``@account`` (abfs; else empty) of a user's path or URI."""
     if not text:
         raise InvalidOptionError("empty path", remedy="give the table's base path")
     scheme, separator, _ = text.partition(":")
     if not separator or "/" in scheme or len(scheme) < 2:
-        return "file:", pafs.LocalFileSystem(), os.path.abspath(text).rstrip("/") or "/"
+        return "file:", pafs.LocalFileSystem(), os.path.abspath(text).rstrip("/") or "/", ""
     scheme = scheme.lower()
     if scheme == "file":
-        path = unquote(urlsplit(text).path) if "://" in text else text[len("file:") :]
-        return "file:", pafs.LocalFileSystem(), os.path.abspath(path).rstrip("/") or "/"
-    parts = urlsplit(text)
+        path = unquote(_after_authority(text)[1]) if text[len("file:") :].startswith("//") else text[len("file:") :]
+        return "file:", pafs.LocalFileSystem(), os.path.abspath(path).rstrip("/") or "/", ""
+    authority, below = _after_authority(text)
     if scheme in _ARROW_SCHEMES and not options.get("use_fsspec"):
-        filesystem = _arrow_filesystem(_ARROW_SCHEMES[scheme], parts.netloc, options, text)
-        root = f"{parts.netloc.rpartition('@')[0] or parts.netloc}{parts.path}".rstrip("/")
-        return f"{scheme}://", filesystem, root
+        filesystem = _arrow_filesystem(_ARROW_SCHEMES[scheme], authority, options, text)
+        # abfs: the file system is that of the account, and its paths begin with the container alone.
+        container, at, account = authority.rpartition("@")
+        bucket = container or account
+        return f"{scheme}://", filesystem, f"{bucket}{below}".rstrip("/"), f"{at}{account}" if container else ""
     if scheme == "hdfs":
         try:
             filesystem, path = pafs.FileSystem.from_uri(text)
@@ -310,8 +316,14 @@ def _resolve(text: str, options: Mapping[str, Any]) -> tuple[str, pafs.FileSyste
             raise StorageError(
                 f"cannot reach HDFS: {error}", path=text, remedy="set HADOOP_HOME and CLASSPATH"
             ) from error
-        return f"hdfs://{parts.netloc}", filesystem, path.rstrip("/")
+        return f"hdfs://{authority}", filesystem, path.rstrip("/"), ""
     return _fsspec_filesystem(scheme, text, options)
+
+
+def _after_authority(text: str) -> tuple[str, str]:
+    """Authority and path of a URI; ``?`` and ``#`` are characters of the path, as in names of files and objects."""
+    authority, slash, path = text.partition(":")[2].removeprefix("//").partition("/")
+    return authority, slash + path
 
 
 def _arrow_filesystem(kind: str, netloc: str, options: Mapping[str, Any], text: str) -> pafs.FileSystem:
@@ -326,7 +338,7 @@ def _arrow_filesystem(kind: str, netloc: str, options: Mapping[str, Any], text: 
         raise StorageError(f"cannot make the {kind} file system: {error}", path=text) from error
 
 
-def _fsspec_filesystem(scheme: str, text: str, options: Mapping[str, Any]) -> tuple[str, pafs.FileSystem, str]:
+def _fsspec_filesystem(scheme: str, text: str, options: Mapping[str, Any]) -> tuple[str, pafs.FileSystem, str, str]:
     try:
         import fsspec
     except ImportError as error:
@@ -340,4 +352,4 @@ def _fsspec_filesystem(scheme: str, text: str, options: Mapping[str, Any]) -> tu
         raise StorageError(f"no file system for scheme {scheme!r}: {error}", path=text) from error
     root = root.rstrip("/")
     prefix = text[: text.index("://") + 3] if not root.startswith("/") else f"{scheme}://"
-    return prefix, pafs.PyFileSystem(pafs.FSSpecHandler(filesystem)), root
+    return prefix, pafs.PyFileSystem(pafs.FSSpecHandler(filesystem)), root, ""
