@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import InstantNotFoundError
 from hudi_hive.input_format.listing import list_partitions
 from hudi_hive.plan.classify import TableInputs
-from hudi_hive.plan.snapshot import check_time_travel
+from hudi_hive.plan.snapshot import check_time_travel, refuse_cleaned_files
 from hudi_hive.table import MetaClient
 from hudi_hive.table.file_system_view import BASE_FILE_SCHEMA, FileSystemView
 from hudi_hive.timeline import Instant, Timeline, normalise_instant
@@ -47,6 +47,8 @@ def base_files(table: TableInputs, as_of: str | None) -> pa.Table:
     view = FileSystemView(listed, seen_by)
     if view.has_hidden_files or as_of is not None:
         client.refuse_removed_files()
+    if as_of is not None:
+        refuse_cleaned_files(client, as_of, listed)
     files = view.latest_base_files(as_of)
     files = files.filter(coverage.mask(files.column("partition"), files.column("name")))
     where = pc.index_in(_keys(files), value_set=_keys(listed))

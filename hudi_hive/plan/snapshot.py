@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import TimeTravelError, UnsupportedTableError
 from hudi_hive.plan.options import QueryType
 from hudi_hive.plan.scan_plan import PlanStep, base_files_as_slices, with_paths
-from hudi_hive.table import MetaClient
+from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.timeline import Instant, State, Timeline
 
 
@@ -32,6 +32,8 @@ def snapshot_slices(
     view = client.file_system_view(files=files)
     if view.has_hidden_files or as_of is not None:
         client.refuse_removed_files()
+    if as_of is not None:
+        refuse_cleaned_files(client, as_of, files)
     if client.config.is_merge_on_read and query_type is QueryType.SNAPSHOT:
         slices = view.latest_merged_file_slices(as_of if as_of is not None else _newest(timeline))
         _refuse_logs(client, slices)
@@ -82,6 +84,49 @@ def check_time_travel(client: MetaClient, as_of: str) -> None:
             path=client.base_path,
             instant=as_of,
             remedy=f"ask for a time before {pending.requested}, or for now",
+        )
+
+
+def refuse_cleaned_files(client: MetaClient, as_of: str, files: pa.Table) -> None:
+    """Refuse a time at which a file that is cleaned by now was visible.
+
+    Cleans by commits tell up to where the past is whole (:func:`check_time_travel`). Those that keep a number of file
+    versions do not, so the files that they deleted are put back into the listing: the view must choose none of them.
+
+    Args:
+        client: the table.
+        as_of: requested time.
+        files: the listing of the partitions that are looked at.
+
+    Raises:
+        TimeTravelError: the view at that time would need a cleaned file.
+    """
+    timeline = client.timeline
+    listed = files.select(FILES_SCHEMA.names)
+    tables = [listed]
+    partitions = set(pc.unique(listed.column("partition")).to_pylist())
+    for clean in timeline.completed({"clean"}):
+        metadata = timeline.clean_metadata(clean)
+        if metadata.earliest_retained is None:
+            for partition in partitions & metadata.partitions.keys():
+                names = pa.array(metadata.partitions[partition].deleted, pa.string())
+                columns = [
+                    pa.repeat(pa.scalar(partition, pa.string()), len(names)),
+                    names,
+                    pa.nulls(len(names), pa.int64()),
+                ]
+                tables.append(pa.table(columns, schema=FILES_SCHEMA))
+    if len(tables) == 1:
+        return
+    chosen = client.file_system_view(files=pa.concat_tables(tables)).latest_base_files(as_of)
+    cleaned = chosen.filter(pc.invert(pc.is_in(chosen.column("name"), value_set=listed.column("name"))))
+    if cleaned.num_rows:
+        partition, name = cleaned.column("partition")[0].as_py(), cleaned.column("name")[0].as_py()
+        raise TimeTravelError(
+            f"{cleaned.num_rows} file(s) of {as_of} were cleaned",
+            path=client.storage.uri(f"{partition}/{name}" if partition else name),
+            instant=as_of,
+            remedy="ask for a later time, or keep more file versions when cleaning",
         )
 
 
