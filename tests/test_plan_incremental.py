@@ -75,6 +75,18 @@ def test_archived_commits_are_answered(name):
     assert answered >= len(commits) - 3
 
 
+@pytest.mark.parametrize("name", fixture_names("cow_archived"))
+def test_an_archived_commit_with_an_active_savepoint_is_answered(tmp_path, name):
+    path = unzip_fixture(name, tmp_path)
+    table = HudiTable.open(path)
+    rows = table.scan(begin="earliest").count()
+    archived = [i for i in table.timeline.archived().instants if i.is_completed and i.is_write][-1]
+    time = archived.requested if archived.completed is None else f"{archived.requested}_{archived.completed}"
+    folder = (path / table.timeline.instants[0].path).parent
+    (folder / f"{time}.savepoint").write_bytes(b"")  # bears the time of the commit that it protects
+    assert HudiTable.open(path).scan(begin="earliest").count() == rows
+
+
 @pytest.mark.parametrize("name", fixture_names("cow_part_mdt"))
 def test_cleaned_ranges_are_refused_or_scanned_in_full(name):
     table, commits = HudiTable.open(unzip_fixture(name)), commits_of(name)

@@ -103,7 +103,7 @@ class TablePlan:
         columns = ["partition", "file_id", "instant", "path", "length"]
         names = ["partition", "file_id", "instant", "name", "size"]
         files = self.statuses.select(columns).rename_columns(names)
-        files = files.set_column(3, "name", pc.replace_substring_regex(files.column("name"), r"^.*/", ""))
+        files = files.set_column(3, "name", pc.replace_substring_regex(files.column("name"), r"(?s)^.*/", ""))
         found = self.incremental
         if found is None:
             query = Query(QueryType.READ_OPTIMIZED, as_of=self.as_of, options=self.read_options)

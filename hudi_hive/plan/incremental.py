@@ -94,7 +94,7 @@ def select_commits(
         active = without_hollow(client, active, policy)
     archived: list[Instant] = []
     if _reaches_archive(timeline, begin):
-        known = {instant.requested for instant in timeline.instants}
+        known = {instant.requested for instant in timeline.instants if instant.is_write}  # not a savepoint's time
         found = [i for i in timeline.archived().instants if i.is_completed and i.is_write and i.requested not in known]
         archived = _changing(client, found, compactions)
     by_transition = timeline.layout == 1 and policy is HollowCommitPolicy.USE_TRANSITION_TIME
@@ -218,7 +218,7 @@ def _written(
         stats = metadata.write_stats
         paths = stats.column("path").cast(pa.string())
         stats = stats.filter(pc.fill_null(pc.greater(pc.utf8_length(paths), 0), False))
-        names = pc.replace_substring_regex(stats.column("path").cast(pa.string()), r"^.*/", "")
+        names = pc.replace_substring_regex(stats.column("path").cast(pa.string()), r"(?s)^.*/", "")
         logs = pc.starts_with(names, ".")
         if base_files_only:
             stats, names = stats.filter(pc.invert(logs)), names.filter(pc.invert(logs))
