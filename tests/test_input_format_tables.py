@@ -415,6 +415,17 @@ def test_a_nested_table_without_partitions_is_not_read_as_a_partition(tmp_path):
     assert names_of(job(outer / "deep")) == []
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_link_to_a_partition_is_not_read_as_plain_files(tmp_path, version):
+    base = unzip_fixture(f"{version}_cow_part_mdt")
+    (tmp_path / "link").symlink_to(base / expected(base.name)["partitions"][0])
+    with pytest.raises(InvalidOptionError, match="partition of a Hudi table") as caught:
+        job(tmp_path / "link").list_status()
+    assert caught.value.path == str(tmp_path / "link") and caught.value.remedy
+    (tmp_path / "table").symlink_to(base)
+    assert names_of(job(tmp_path / "table")) == names_of(job(base))
+
+
 def test_nested_tables_keep_to_themselves(tmp_path):
     outer = unzip_fixture("v8_cow_ymd_hive", tmp_path)
     inner = unzip_fixture("v9_cow_nonpart", outer / "year=2024")

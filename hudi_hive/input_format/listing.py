@@ -95,7 +95,7 @@ def list_plain(paths: Sequence[InputPath], stores: Stores, recursive: bool) -> p
 
     Raises:
         InvalidOptionError: a folder has sub-folders and ``recursive`` is false (Hadoop fails on them, too), or one of
-            them is a Hudi table, whose old file versions a plain listing would read.
+            them is a Hudi table or a partition of one, whose old file versions a plain listing would read.
     """
     listed: set[tuple[str, str]] = set()
     tables: list[pa.Table] = []
@@ -136,6 +136,12 @@ def _visible(path: InputPath, folder: str, listing: pa.Table) -> tuple[pa.Table,
             "a Hudi table lies below a plain input folder",
             path=str(path.path.at(folder)),
             remedy="give the table's path as an input path of its own",
+        )
+    if pc.any(pc.is_in(names, value_set=pa.array(PARTITION_METAFILES))).as_py():
+        raise InvalidOptionError(
+            "a plain input folder is a partition of a Hudi table whose base path is not above it",
+            path=str(path.path.at(folder)),
+            remedy="give the partition below the table's base path, not a link to it or a copy of it",
         )
     suspicious = pc.match_substring_regex(names, "^[._]")  # the exact rule is asked for these alone
     hidden = [name for name in names.filter(suspicious).to_pylist() if is_hidden(name)]
