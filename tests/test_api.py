@@ -16,6 +16,7 @@ from hudi_hive.errors import (
     InvalidOptionError,
     InvalidPropertiesError,
     TableNotFoundError,
+    TimelineError,
     UnknownColumnError,
     UnsupportedTableError,
 )
@@ -35,11 +36,20 @@ def test_lost_partition_columns_are_refused(tmp_path, name):
     properties = path / ".hoodie" / "hoodie.properties"
     lines = properties.read_text().splitlines()
     properties.write_text("\n".join(line for line in lines if "partition.fields" not in line))
-    with pytest.raises(InvalidPropertiesError, match="partition.fields is missing") as caught:
+    with pytest.raises(InvalidPropertiesError, match="fields is missing") as caught:
         HudiTable.open(path).scan().to_arrow()
     assert caught.value.path.endswith("hoodie.properties") and caught.value.instant and caught.value.remedy
-    with pytest.raises(InvalidPropertiesError, match="partition.fields is missing"):
+    with pytest.raises(InvalidPropertiesError, match="fields is missing"):
         HoodieParquetInputFormat({INPUT_DIR: str(path)}).list_status()
+
+
+@pytest.mark.parametrize("name", ["v8_cow_nonpart", "v9_cow_part_mdt"])
+def test_a_lost_timeline_is_no_empty_table(tmp_path, name):
+    path = unzip_fixture(name, tmp_path)
+    (path / ".hoodie" / "timeline").rename(tmp_path / "elsewhere")
+    with pytest.raises(TimelineError, match="timeline folder does not exist") as caught:
+        HudiTable.open(path).scan().to_arrow()
+    assert caught.value.path.endswith(".hoodie/timeline") and caught.value.remedy
 
 
 def test_what_a_table_says_of_itself(table):

@@ -10,7 +10,13 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import InstantNotFoundError, PathNotFoundError, TableNotFoundError, UnsupportedTableError
+from hudi_hive.errors import (
+    InstantNotFoundError,
+    PathNotFoundError,
+    TableNotFoundError,
+    TimelineError,
+    UnsupportedTableError,
+)
 from hudi_hive.storage import Storage
 from hudi_hive.timeline import plans
 from hudi_hive.timeline.archive import ArchivedTimeline
@@ -132,16 +138,18 @@ class Timeline:
         Raises:
             UnsupportedTableError: another layout.
             TableNotFoundError: there is no ``.hoodie`` folder.
+            TimelineError: the timeline folder of layout 2 is gone and the table holds data.
         """
         if layout not in (1, 2):
             raise UnsupportedTableError(f"timeline layout {layout} is not supported", path=storage.uri())
         folder = ".hoodie" if layout == 1 else _join(".hoodie", timeline_path)
         archive = _join(".hoodie", archive_folder) if layout == 1 else _join(folder, history_path)
         try:
-            # Object stores have no empty folders: a table of layout 2 that was never written has no timeline folder.
-            listing = storage.list(folder, missing_ok=layout == 2)
+            listing = storage.list(folder)
         except PathNotFoundError as error:
-            raise TableNotFoundError("no Hudi table: there is no .hoodie folder", path=storage.uri()) from error
+            if layout == 1:
+                raise TableNotFoundError("no Hudi table: there is no .hoodie folder", path=storage.uri()) from error
+            listing = _never_written(storage, folder)
         files = listing.filter(pc.invert(listing["is_dir"]))
         mtimes = dict(zip(files["path"].to_pylist(), files["mtime_ms"].to_pylist(), strict=True))
         found = (parse_instant_name(path.rsplit("/", 1)[-1], layout, folder) for path in mtimes)
@@ -427,6 +435,20 @@ class Timeline:
                 self._derived[name] = make()
             value: _T = self._derived[name]
             return value
+
+
+def _never_written(storage: Storage, folder: str) -> pa.Table:
+    """The empty listing of a missing timeline folder: object stores have no empty folders, so that a table without a
+    commit has none. A table with anything but ``.hoodie`` in it has lost its timeline."""
+    listing = storage.list("", missing_ok=True)
+    names = pc.replace_substring_regex(listing["path"], r"(?s)^.*/", "")
+    if not pc.all(pc.starts_with(names, ".hoodie"), min_count=0).as_py():
+        raise TimelineError(
+            "the timeline folder does not exist, but the table holds data",
+            path=storage.uri(folder),
+            remedy="restore the folder, or correct hoodie.timeline.path",
+        )
+    return listing.slice(0, 0)
 
 
 def _highest_states(instants: Iterable[Instant]) -> list[Instant]:
