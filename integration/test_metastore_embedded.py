@@ -15,7 +15,6 @@ import pytest
 
 from hudi_hive.errors import (
     JavaNotFoundError,
-    MetastoreConnectError,
     MetastoreError,
     MetastoreLostError,
     MetastoreTimeoutError,

@@ -41,8 +41,15 @@ def _parse(text: str) -> Address:
     try:
         parts = urlsplit(text if "://" in text else f"thrift://{text}")
         host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise InvalidOptionError(f"not a metastore URI: {text!r}", remedy=remedy) from error
+    except ValueError:
+        # Without its cause: that one may quote a password.
+        raise InvalidOptionError(f"not a metastore URI: {_shown(text)!r}", remedy=remedy) from None
     if parts.scheme != "thrift" or not host or parts.path not in ("", "/") or parts.username is not None:
-        raise InvalidOptionError(f"not a metastore URI: {text!r}", remedy=remedy)
+        raise InvalidOptionError(f"not a metastore URI: {_shown(text)!r}", remedy=remedy)
     return Address(host, DEFAULT_PORT if port is None else port)
+
+
+def _shown(text: str) -> str:
+    """The text without user name and password."""
+    scheme, separator, rest = text.rpartition("://")
+    return f"{scheme}{separator}…@{rest.rpartition('@')[2]}" if "@" in rest else text

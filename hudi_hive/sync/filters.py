@@ -14,6 +14,8 @@ from hudi_hive.errors import PartitionValueError
 _NUMBERS = frozenset({"int", "bigint"})
 _TEXTS = frozenset({"string", "date"})
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_ENDS_IN_ESCAPE = re.compile(r"(?<!\\)(\\\\)*\\\Z")
 
 Key = tuple[str, str]
 """Name and type of a partition key, as the metastore has them."""
@@ -79,9 +81,14 @@ def _literal(value: str, kind: str) -> str:
     if kind in _NUMBERS:
         return str(_number(value))
     if kind == "date":
+        # A date stands in the filter without quotes.
+        if not _DATE.fullmatch(value):
+            raise PartitionValueError(f"partition value {value!r} is not a date, which its key asks for")
         return value
     if kind != "string":
         raise PartitionValueError(f"a partition key of type {kind} cannot stand in a filter")
+    if _ENDS_IN_ESCAPE.search(value):
+        raise PartitionValueError(f"partition value {value!r} ends in a backslash, which would hide the closing quote")
     if '"' not in value:
         return f'"{value}"'
     if "'" in value:
