@@ -35,6 +35,26 @@ def test_filter_texts(case):
         assert ours() == case["filter"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("date", "2024-01-01 OR dt > 1970-01-01"),
+        ("date", "__HIVE_DEFAULT_PARTITION__"),
+        ("string", "a\\"),
+        ("string", 'a"\\'),
+        ("string", "a\\\\\\"),
+    ],
+)
+@pytest.mark.parametrize("max_size", [0, 100])
+def test_values_that_would_change_a_filter_are_refused(kind, value, max_size):
+    with pytest.raises(PartitionValueError):
+        partition_filter([("dt", kind)], [[value], ["2024-01-01"]], max_size=max_size)
+
+
+def test_backslashes_inside_a_value_stand_in_a_filter():
+    assert partition_filter([("k", "string")], [["a\\b"], ["c\\\\"]], max_size=9) == '(k = "a\\b" OR k = "c\\\\")'
+
+
 def registered(**locations):
     rows = [{"name": name.replace("_", "="), "location": location} for name, location in locations.items()]
     return pa.Table.from_pylist(rows, schema=REGISTERED)
