@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 
 import pytest
 
@@ -368,6 +369,15 @@ def test_addresses(given, expected):
 def test_addresses_refused(given):
     with pytest.raises(InvalidOptionError):
         HiveMetastore(given)
+
+
+@pytest.mark.parametrize(
+    "given", ["thrift://u:hunter2@h:1", "u:hunter2@h:1", "thrift://u:hunter2@h:x", "thrift://[u:hunter2@"]
+)
+def test_refused_addresses_keep_their_password(given):
+    with pytest.raises(InvalidOptionError, match="not a metastore URI") as caught:
+        HiveMetastore(given)
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
 
 
 # -- the rest --------------------------------------------------------------------------------------------------------
