@@ -78,6 +78,8 @@ def test_values(path, fields, hive, encoded, values):
         ("oslo", ["city"], True),
         ("town=oslo", ["city"], True),
         ("city=", ["city"], True),
+        ("city=oslo", ["city"], False),
+        ("eu/month=1", ["region", "month"], False),
         ("eu/2024/01", ["region", "month"], False),
         ("eu", ["region", "month"], False),
         ("eu/", ["region", "month"], False),

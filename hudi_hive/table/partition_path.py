@@ -134,6 +134,11 @@ def _split_evenly(paths: pa.Array, fields: Sequence[str], hive_style: bool) -> l
         columns = [
             pc.utf8_slice_codeunits(column, len(prefix)) for column, prefix in zip(columns, prefixes, strict=True)
         ]
+    elif any(
+        pc.any(pc.starts_with(column, f"{field}="), min_count=0).as_py()
+        for field, column in zip(fields, columns, strict=True)
+    ):
+        return None
     if any(pc.any(pc.equal(column, ""), min_count=0).as_py() for column in columns):
         return None
     return columns
@@ -173,6 +178,9 @@ def _value(path: str, text: str, field: str, fields: Sequence[str], hive_style: 
         if not text.startswith(f"{field}="):
             raise _misfit(path, fields)
         text = text[len(field) + 1 :]
+    elif text.startswith(f"{field}="):
+        # The table's properties do not tell that its folders are in hive style: the name is no part of a value.
+        raise _misfit(path, fields)
     if not text:
         raise _misfit(path, fields)
     if text == DEFAULT_PARTITION:
