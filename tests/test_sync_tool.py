@@ -275,6 +275,36 @@ def test_last_sync_in_the_archive_compares_everything(client):
     assert client.partition_names(DATABASE, "arch") == names
 
 
+def test_a_last_sync_that_was_taken_back_compares_everything(client, tmp_path):
+    path = story_table(tmp_path, "t", "01")
+    sync(client, path, "t")
+    names = client.partition_names(DATABASE, "t")
+    (item,) = client.partitions(DATABASE, "t", names[:1])
+    item.values = ["XX"]
+    item.sd.location = f"{path}/country=XX"
+    client.add_partitions(DATABASE, "t", [item])
+    change_stamp(client, "t", {LAST_COMMIT: "29990101000000000", LAST_COMPLETION: "29990101000000000"})
+    report = sync(client, path, "t")
+    assert report.rows()[0]["comparison"] == "full"
+    assert "taken back" in report.rows()[0]["reason"]
+    assert client.partition_names(DATABASE, "t") == names
+
+
+def test_a_table_of_another_kind_is_left_alone(client, tmp_path):
+    path = story_table(tmp_path, "t", "01")
+    sync(client, path, "t")
+    table = client.table(DATABASE, "t")
+    table.tableName = "u"
+    table.parameters = {"owner": "somebody"}
+    table.sd.inputFormat = "org.apache.hadoop.mapred.TextInputFormat"
+    table.sd.location = str(tmp_path / "texts")
+    client.create_table(table)
+    for settings in ({}, {"recreate_on_error": True}):
+        with pytest.raises(SchemaSyncError, match="no Hudi table"):
+            sync(client, path, "u", **settings)
+    assert client.table(DATABASE, "u").sd.location.endswith("texts")
+
+
 def test_a_conditional_sync_moves_the_stamp_only_with_something_else(client, tmp_path):
     path = story_table(tmp_path, "t", "01")
     sync(client, path, "t", conditional=True)

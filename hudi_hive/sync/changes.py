@@ -63,6 +63,11 @@ def is_archived(timeline: Timeline, last: LastSync) -> bool:
     return first is None or last.requested < first
 
 
+def is_taken_back(timeline: Timeline, last: LastSync) -> bool:
+    """Whether the last sync's instant was rolled back or restored away: its partitions may be gone with it."""
+    return all(instant.requested != last.requested for instant in timeline.write_instants())
+
+
 def instants_since(timeline: Timeline, last: LastSync) -> tuple[Instant, ...]:
     """Completed writes requested after the last sync, and those it missed since they completed only later."""
 

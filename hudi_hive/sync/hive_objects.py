@@ -31,6 +31,13 @@ def read_stamp(table: Table) -> LastSync | None:
     return LastSync(requested, parameters.get(LAST_COMPLETION) or None) if requested else None
 
 
+def is_hudi(table: Table) -> bool:
+    """Whether a metastore table was made for a Hudi table, by a sync or by Spark."""
+    parameters, input_format = table.parameters or {}, table.sd.inputFormat or ""
+    made_for_hudi = LAST_COMMIT in parameters or parameters.get("spark.sql.sources.provider") == "hudi"
+    return made_for_hudi or input_format.startswith(("org.apache.hudi.", "com.uber.hoodie."))
+
+
 def stamp_parameters(stamp: LastSync | None) -> dict[str, str]:
     """Table parameters of a stamp."""
     if stamp is None:

@@ -11,7 +11,15 @@ import pyarrow.compute as pc
 from hudi_hive.errors import NoSuchObjectError, PartitionValueError, SchemaSyncError
 from hudi_hive.metastore import HiveMetastore, Table
 from hudi_hive.sync import hive_objects as objects
-from hudi_hive.sync.changes import LastSync, changes_since, cleaned_after, instants_since, is_archived, newest_stamp
+from hudi_hive.sync.changes import (
+    LastSync,
+    changes_since,
+    cleaned_after,
+    instants_since,
+    is_archived,
+    is_taken_back,
+    newest_stamp,
+)
 from hudi_hive.sync.config import HiveSyncConfig, SyncTarget
 from hudi_hive.sync.extractors import find_extractor
 from hudi_hive.sync.filters import partition_filter
@@ -53,11 +61,17 @@ class Planner:
         Raises:
             NoSuchObjectError: the database is missing and may not be created.
             PartitionValueError: a partition's path does not fit the partition fields.
-            SchemaSyncError: the partition keys of the existing table are others.
+            SchemaSyncError: the partition keys of the existing table are others, or it is no Hudi table.
         """
         existing = self._metastore.find_table(spec.database, spec.name)
         if existing is None:
             return self._creation(spec, CREATE, create_database=self._database_missing(spec.database))
+        if not objects.is_hudi(existing) and not same_location(existing.sd.location or "", spec.base_path):
+            raise SchemaSyncError(
+                f"the metastore has a table of this name that is no Hudi table (at {existing.sd.location})",
+                path=spec.full_name,
+                remedy="sync under another name, or drop that table from the metastore",
+            )
         mismatch = key_mismatch(objects.existing_columns(existing.partitionKeys), spec.partition_keys)
         if mismatch is not None and not (anew or self._config.recreate_on_error):
             raise SchemaSyncError(
@@ -159,6 +173,8 @@ class Planner:
             return "asked for"
         if is_archived(self._client.timeline, before):
             return "commits since the last sync may be archived"
+        if is_taken_back(self._client.timeline, before):
+            return f"commit {before.requested} of the last sync was taken back"
         return ""
 
     def _full(self, spec: TableSpec) -> tuple[PartitionDiff, tuple[str, ...]]:
