@@ -102,7 +102,8 @@ def relation_plan(
     Raises:
         HudiHiveError: the table cannot be read, or not with this query.
     """
-    snapshot = TableSnapshot(location, query, environment.storage_options, _partition_fields(declared))
+    fields = None if declared is None else declared.partition_columns
+    snapshot = TableSnapshot(location, query, environment.storage_options, fields)
     own = spark_schema(snapshot.client, query.as_of)
     columns = own if declared is None else _declared_columns(declared, own, query)
     columns = _formatted_as_text(snapshot, columns)
@@ -112,11 +113,6 @@ def relation_plan(
         assert times is not None
         plan = _only_commits(environment.jvm, plan, times)
     return plan
-
-
-def _partition_fields(declared: Declared | None) -> tuple[str, ...] | None:
-    """None: the table's own names; the catalog's when a sync gave the folders of a path other names."""
-    return declared.partition_columns or None if declared is not None else None
 
 
 def _declared_columns(declared: Declared, own: StructType, query: Query) -> StructType:

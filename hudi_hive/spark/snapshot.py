@@ -57,7 +57,8 @@ class TableSnapshot:
         location: base path as Hadoop writes it (``file:/…``, ``s3a://…``): file paths given to Spark start with it.
         query: the question.
         storage_options: for this package's own file access.
-        partition_fields: names that the folders of a partition path stand for; the table's own when not given.
+        partition_fields: the catalog's names for what the folders of a partition path stand for, which a sync may have
+            chosen; the table's own without any, and when they are the same names: the table knows their order.
 
     Raises:
         TableError, TimelineError: the table cannot be read.
@@ -77,7 +78,9 @@ class TableSnapshot:
         if query.as_of is not None:
             check_time_travel(self.client, query.as_of)
         config = self.client.config
-        self.partition_fields = tuple(partition_fields if partition_fields is not None else config.partition_fields)
+        own, given = config.partition_fields, tuple(partition_fields or ())
+        renamed = {name.lower() for name in given} != {name.lower() for name in own}
+        self.partition_fields = given if given and renamed else own
         instants = timeline.instants
         # Any change of the timeline may change what is visible; equal tokens mean equal rows.
         self.token = f"{self.location}|{query}|{hash(instants)}|{len(instants)}"
