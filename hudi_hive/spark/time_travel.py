@@ -70,26 +70,31 @@ def _moment(hook: SessionHook, node: JavaValue) -> str:
     version = option(node.version())
     if version is not None:
         return str(version)
-    text = _evaluate(hook, option(node.timestamp()))
+    text, zone = _evaluate(hook, option(node.timestamp()))
     if text is None:
         raise InvalidOptionError("TIMESTAMP AS OF null", remedy="give a time or an instant")
-    return _MICROSECONDS.sub(r"\1", text)
+    return _MICROSECONDS.sub(r"\1", text) + (zone or "")
 
 
-def _evaluate(hook: SessionHook, expression: JavaValue) -> str | None:
-    """Value of an expression without columns, as text in the session's time zone."""
+def _evaluate(hook: SessionHook, expression: JavaValue) -> tuple[str | None, str | None]:
+    """Value of an expression without columns as text, and its zone.
+
+    A point in time (Spark's TIMESTAMP) is written in the session's time zone, which need not be the table's; a text and
+    a TIMESTAMP_NTZ have no zone and are in the table's, as in Hudi.
+    """
     jvm = hook.environment.jvm
-    expressions, logical = jvm.package("catalyst.expressions"), jvm.package("catalyst.plans.logical")
-    strict = jvm.module("org.apache.spark.sql.catalyst.expressions.EvalMode").ANSI()
-    text = expressions.Cast(expression, hook.session.parseDataType('"string"'), jvm.none(), strict)
-    named = jvm.package("catalyst.analysis").UnresolvedAlias(text, jvm.none())
+    logical = jvm.package("catalyst.plans.logical")
+    named = jvm.package("catalyst.analysis").UnresolvedAlias(expression, jvm.none())
     single = jvm.module("org.apache.spark.sql.catalyst.plans.logical.OneRowRelation").apply()
     frame = jvm.package("classic").Dataset.ofRows(hook.session, logical.Project(jvm.seq([named]), single))
-    rows = frame.collectAsList()
+    frame = frame.toDF(jvm.seq(["moment"]))
+    is_point = str(frame.schema().apply("moment").dataType().typeName()) == "timestamp"
+    zone = "date_format(moment, 'XXX')" if is_point else "CAST(NULL AS STRING)"
+    rows = frame.selectExpr(jvm.seq(["CAST(moment AS STRING)", zone])).collectAsList()
     if rows.size() != 1:
         raise SparkError("TIMESTAMP AS OF needs a single value")
-    value = rows.get(0).get(0)
-    return None if value is None else str(value)
+    text, offset = rows.get(0).get(0), rows.get(0).get(1)
+    return None if text is None else str(text), None if offset is None else str(offset)
 
 
 def _alias(hook: SessionHook, parts: list[str], plan: JavaValue) -> JavaValue:
