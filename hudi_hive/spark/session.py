@@ -49,8 +49,11 @@ class SessionHook:
         self.install_cache()
 
     def find(self, database: str | None, name: str) -> HudiTableEntry | None:
-        """The synced table of this name, or None."""
-        return find_table(self.environment.jvm, self.session, database, name)
+        """The synced table of this name, or None; a temporary view hides a table of the current database."""
+        jvm = self.environment.jvm
+        if database is None and self.session.sessionState().catalog().isTempView(jvm.seq([name])):
+            return None
+        return find_table(jvm, self.session, database, name)
 
     def plan(self, database: str, name: str) -> JavaValue | None:
         """The plan of a table in this thread's statement; None for what is not a synced table.
@@ -122,14 +125,17 @@ class _RelationCache(JavaProxy):
 
     @to_java
     def getIfPresent(self, key: JavaValue) -> JavaValue | None:
-        """The plan of a name, if it is cached or a synced table."""
-        found = self._delegate.getIfPresent(key)
-        return found if found is not None else self._hook.plan(key.database(), key.name())
+        """The plan of a name, if it is a synced table or cached.
+
+        The catalog is asked first: what Spark cached may be a table of this name that is gone by now.
+        """
+        found = self._hook.plan(key.database(), key.name())
+        return found if found is not None else self._delegate.getIfPresent(key)
 
     @to_java
     def get(self, key: JavaValue, loader: JavaValue) -> JavaValue:
         """The plan of a name; loaded if need be."""
-        found = self._delegate.getIfPresent(key) or self._hook.plan(key.database(), key.name())
+        found = self._hook.plan(key.database(), key.name())
         return found if found is not None else self._delegate.get(key, loader)
 
     def __getattr__(self, name: str) -> Callable[..., JavaValue]:
