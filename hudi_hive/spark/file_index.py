@@ -109,7 +109,7 @@ class HudiFileIndex(JavaProxy):
         self._schema = session.parseDataType(columns.json())
         self._roots = jvm.seq([jvm.view.org.apache.hadoop.fs.Path(snapshot.location)])
         self._lock = threading.RLock()
-        self._listings: OrderedDict[str, JavaValue] = OrderedDict()
+        self._listings: OrderedDict[tuple[str, ...], tuple[list[JavaValue], JavaValue]] = OrderedDict()
         watch(snapshot.location)
 
     # -- Spark's interface -------------------------------------------------------------------------------------------
@@ -129,13 +129,15 @@ class HudiFileIndex(JavaProxy):
         """Directories with the files of the partitions that the filters leave."""
         filters = [*scala_items(partition_filters), *self._on_hidden(data_filters)]
         texts = tuple(str(item.toString()) for item in filters)
-        key = "\n".join(texts)
         with self._lock:
-            found = self._listings.get(key)
-            if found is None:
-                found = self._listings[key] = self._list(filters, texts)
-                while len(self._listings) > _LISTINGS_KEPT:
-                    self._listings.popitem(last=False)
+            kept = self._listings.get(texts)
+            # A text leaves out what matters: the zone of a cast, which function a name stands for, the end of a list.
+            if kept is not None and all(old.equals(new) for old, new in zip(kept[0], filters, strict=True)):
+                return kept[1]
+            found = self._list(filters, texts)
+            self._listings[texts] = filters, found
+            while len(self._listings) > _LISTINGS_KEPT:
+                self._listings.popitem(last=False)
             return found
 
     @to_java
