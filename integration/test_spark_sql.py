@@ -115,6 +115,20 @@ def test_dynamic_partition_pruning_and_subqueries(spark, synced):
     assert count(spark, f"{wide} WHERE p = (SELECT max(p) FROM wanted)") == 1
 
 
+def test_filters_of_one_text_are_told_apart(spark, synced):
+    wide = spark.table(synced("v9_cow_wide_250"))
+    moment = "cast(concat('2024-01-', substr(p, 3, 2), ' 00:00:00') as timestamp)"
+    expression = f"cast({moment} as bigint) >= 1704844800"
+    found = []
+    try:
+        for zone in ("UTC", "Asia/Tokyo"):
+            spark.conf.set("spark.sql.session.timeZone", zone)
+            found.append({row.p for row in wide.where(f"p < 'p020' AND p > 'p000' AND {expression}").collect()})
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert (min(found[0]), min(found[1])) == ("p010", "p011")
+
+
 # -- names -----------------------------------------------------------------------------------------------------------
 
 
@@ -156,6 +170,29 @@ def test_cached_data_is_not_stale(spark, synced, tmp_path):
     commit()
     assert count(spark, table) != before
     spark.sql(f"UNCACHE TABLE IF EXISTS {table}")
+
+
+def test_a_name_that_was_another_table_before(spark, synced, metastore, tmp_path):
+    spark.sql(f"CREATE TABLE hudi_it.reborn (a int) USING parquet LOCATION '{tmp_path / 'plain'}'")
+    assert count(spark, "hudi_it.reborn") == 0
+    metastore.drop_table("hudi_it", "reborn")
+    table = synced(PARTITIONED, tmp_path, "reborn")
+    assert count(spark, table) == 15
+    metastore.drop_table("hudi_it", "reborn")
+    assert count(spark, synced("v9_cow_nonpart", tmp_path, "reborn")) == 31
+
+
+def test_a_temporary_view_hides_a_table(spark, synced):
+    from pyspark.errors import AnalysisException
+
+    database, name = synced(PARTITIONED).split(".")
+    other = spark.newSession()
+    other.sql(f"USE {database}")
+    other.sql(f"CREATE TEMP VIEW {name} AS SELECT 7 AS visit_id")
+    assert other.table(name).collect()[0].visit_id == 7
+    with pytest.raises(AnalysisException):
+        other.sql(f"SELECT * FROM {name} TIMESTAMP AS OF '2999-01-01'").collect()
+    assert count(other, f"{database}.{name} TIMESTAMP AS OF '2999-01-01'") == 15
 
 
 # -- freshness -------------------------------------------------------------------------------------------------------
@@ -213,6 +250,12 @@ def test_time_travel(spark, synced, version):
     text = f"{first[:4]}-{first[4:6]}-{first[6:8]} {first[8:10]}:{first[10:12]}:{first[12:14]}.{first[14:]}"
     for moment in (f"'{text}'", f"TIMESTAMP'{text}'", f"to_timestamp('{text}')"):
         assert count(spark, f"{table} TIMESTAMP AS OF {moment}") == 30
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+        moment = f"to_timestamp('{text}Z', \"yyyy-MM-dd HH:mm:ss.SSSX\")"
+        assert count(spark, f"{table} TIMESTAMP AS OF {moment}") == 30
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
     # In a common table expression, in a subquery, beside today's state.
     nested = f"(SELECT _hoodie_record_key FROM {table} VERSION AS OF '{first}')"
     sql = f"WITH old AS (SELECT * FROM {table} VERSION AS OF '{first}') SELECT count(*) FROM old o JOIN {table} n ON "
