@@ -24,7 +24,6 @@ from typing import Any
 
 import pyarrow as pa
 
-SHARED = Path(os.environ.get("HUDI_HIVE_SHARED") or Path(__file__).resolve().parents[2] / "shared")
 DATA = Path(__file__).resolve().parent / "data"
 
 FIXTURES = DATA / "fixtures"

@@ -94,7 +94,8 @@ class FakeMetastore:
 
     def stop(self) -> None:
         """Close the port and all connections, in the middle of calls too. What it holds is kept."""
-        listener, self._listener = self._listener, None
+        with self._lock:
+            listener, self._listener = self._listener, None
         if listener is not None:
             # A thread waits in accept; only a shutdown wakes it at once.
             with suppress(OSError):
@@ -141,8 +142,11 @@ class FakeMetastore:
                 connection, _ = listener.accept()
             except OSError:
                 return
-            self.connections += 1
             with self._lock:
+                if self._listener is not listener:  # stopped between accept and here: nobody else would close it
+                    connection.close()
+                    return
+                self.connections += 1
                 self._open.add(connection)
             threading.Thread(target=self._serve, args=(connection,), name="fake-metastore-call", daemon=True).start()
 
