@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hudi_hive import HudiTable
 from hudi_hive.errors import CorruptFileError, FileVanishedError, PredicateError, SchemaError, UnknownColumnError
 from hudi_hive.predicate import parse_filter
 from hudi_hive.read import ColumnMapping, read_base_files
@@ -328,3 +329,15 @@ def test_rows_of_real_tables(name):
     result.validate(full=True)
     names = [column["name"] for column in query["columns"]]
     assert sorted(map(repr, encode_rows(result, names))) == sorted(map(repr, query["rows"]))
+
+
+def test_a_partition_column_that_nothing_tells_is_refused(tmp_path):
+    base = unzip_fixture("v8_cow_ymd_hive", tmp_path)
+    for file in base.rglob("year=*/**/*.parquet"):
+        pq.write_table(pq.ParquetFile(file).read().drop_columns(["year"]), file)
+    rows = HudiTable.open(base).scan(selected_fields=("year",)).to_arrow()
+    assert set(rows.column(0).to_pylist()) == {int(folder.name[5:]) for folder in base.glob("year=*")}
+    (base / "year=2023").rename(base / "year=soon")
+    with pytest.raises(SchemaError, match="'year' is not in the file") as caught:
+        HudiTable.open(base).scan(selected_fields=("year",)).to_arrow()
+    assert caught.value.path.endswith(".parquet")

@@ -50,6 +50,7 @@ def read_plan(
         plan.row_filter,
         partition_columns=partition_columns(plan, chosen),
         partition_values_from_path=bool(plan.path_columns),
+        partition_fields=plan.partition_fields,
         commit_times=plan.commit_times,
         limit=plan.query.limit,
         batch_size=batch_size,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -44,6 +44,7 @@ def read_base_files(
     *,
     partition_columns: pa.Table | None = None,
     partition_values_from_path: bool = False,
+    partition_fields: Sequence[str] = (),
     commit_times: pa.Array | None = None,
     limit: int | None = None,
     batch_size: int = BATCH_ROWS,
@@ -63,6 +64,8 @@ def read_base_files(
         partition_columns: a row per row of ``files``, columns named as in ``target_schema``: typed values told by the
             partition path. They stand in for columns that a file does not have.
         partition_values_from_path: they replace columns that a file has, too.
+        partition_fields: columns that are never just missing: with neither the file nor ``partition_columns`` telling
+            their value, the file is refused.
         commit_times: keep only rows whose ``_hoodie_commit_time`` is one of these (incremental queries).
         limit: stop after so many rows.
         batch_size: greatest number of rows of a batch.
@@ -82,6 +85,7 @@ def read_base_files(
     if commit_times is not None and len(commit_times) == 0:
         return
     scan = _scan(target_schema, output, row_filter, partition_columns, partition_values_from_path, commit_times)
+    scan = replace(scan, partition_fields=frozenset(partition_fields))
     if limit is not None and limit <= 0:
         return
     threads = 1 if storage.is_local and _are_small(files) else threads
@@ -172,6 +176,7 @@ class _Scan:
     path_columns: frozenset[str]
     from_path: bool
     commit_times: pa.Array | None
+    partition_fields: frozenset[str] = frozenset()
 
     def finish(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Rows that pass the filter, with the output columns; nothing if there are none."""
@@ -251,6 +256,7 @@ class _FileReader:
             with decoding(file.path):  # names in a damaged footer need not be text
                 reconciler = Reconciler(file.schema, self.scan.needed, self.mapping, file.path)
             constants = self._constants(reconciler)
+            self._check_told(reconciler, constants)
             columns = [source for name, source in reconciler.sources.items() if source and name not in constants]
             columns = list(dict.fromkeys(columns))
             commit_column = self._commit_column(file)
@@ -279,6 +285,16 @@ class _FileReader:
         if self.scan.from_path:
             return dict(self.constants)
         return {name: value for name, value in self.constants.items() if reconciler.sources[name] is None}
+
+    def _check_told(self, reconciler: Reconciler, constants: Mapping[str, pa.Scalar]) -> None:
+        """Refuse a partition column of which nothing tells the value: null would be a wrong one."""
+        for name, source in reconciler.sources.items():
+            if source is None and name in self.scan.partition_fields and name not in constants:
+                raise SchemaError(
+                    f"partition column {name!r} is not in the file, and the partition path does not tell its value",
+                    path=self.storage.uri(self.path),
+                    remedy="the column's type must fit the partition paths, or the file must be written again",
+                )
 
     def _commit_column(self, file: BaseFile) -> str | None:
         if self.scan.commit_times is None:
