@@ -205,19 +205,20 @@ def encode_block(kind: BlockType, headers: Mapping[HeaderKey, str], content: byt
     return _FIRST_FIELDS.pack(MAGIC, block_size, FORMAT_VERSION, kind) + body + _SIZE.pack(block_size + len(MAGIC))
 
 
-# -- AVRO_DATA (section 4.1) -----------------------------------------------------------------------------------------
+# -- AVRO_DATA and CDC_DATA (section 4.1) ----------------------------------------------------------------------------
 
 _AVRO_VERSIONS = (1, 2, 3)
+_AVRO_TYPES = (BlockType.AVRO_DATA, BlockType.CDC_DATA)
 
 
 def avro_spans(block: LogBlock) -> list[tuple[int, int]]:
-    """Begin and end, within the content of an AVRO_DATA block, of each record's bare Avro binary; lengths checked.
+    """Begin and end, within the content of an AVRO_DATA or CDC_DATA block, of each record's bare Avro binary.
 
     Raises:
         UnsupportedFormatError: another type of block, or a block version that we do not know.
         CorruptFileError: a length is wrong.
     """
-    if block.type is not BlockType.AVRO_DATA:
+    if block.type not in _AVRO_TYPES:
         raise UnsupportedFormatError(f"{block.type.name} block where AVRO_DATA is due", path=block.path)
     content = block.content
     if len(content) < _ENTRY.size:

@@ -1,0 +1,130 @@
+"""What the blocks of log files hold: data blocks to Arrow batches, delete blocks to tables of keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
+from hudi_hive.formats.avro_container import describe
+from hudi_hive.formats.delete_block import decode_deletes
+from hudi_hive.formats.log_block import BlockType, HeaderKey, LogBlock, decode_avro_records
+from hudi_hive.schema import avro_to_arrow
+
+
+@dataclass(frozen=True, slots=True)
+class LogData:
+    """Records of one data block.
+
+    Args:
+        instant: requested time of the instant that wrote the block.
+        batch: the records, columns as in the block; of an HFile block ``key`` (string) and ``value`` (binary).
+        schema: Avro schema of the block (of the values, for an HFile block), parsed JSON.
+        is_partial: the records hold changed columns only; those that the schema lacks keep their older values.
+        path: the file, for messages.
+    """
+
+    instant: str
+    batch: pa.RecordBatch
+    schema: Mapping[str, Any]
+    is_partial: bool = False
+    path: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LogDeletes:
+    """Keys of one delete block.
+
+    Args:
+        instant: requested time of the instant that wrote the block.
+        table: ``record_key``, ``partition_path``, ``ordering``, ``has_ordering``; see
+            :func:`hudi_hive.formats.delete_block.decode_deletes`.
+        path: the file, for messages.
+    """
+
+    instant: str
+    table: pa.Table
+    path: str = field(default="", compare=False)
+
+
+def decode_block(block: LogBlock, instant: str, columns: Sequence[str] | None) -> LogData | LogDeletes:
+    """Contents of a data or delete block.
+
+    Args:
+        block: the block.
+        instant: its instant, for errors too.
+        columns: columns that are wanted (null: all); those that the block lacks are left out.
+
+    Raises:
+        CorruptFileError: lengths, schema or records are damaged.
+        UnsupportedFormatError: a type or version of block that we cannot decode.
+    """
+    if block.type is BlockType.DELETE:
+        return LogDeletes(instant, decode_deletes(block), block.path)
+    schema = _schema(block)
+    partial = block.headers.get(HeaderKey.IS_PARTIAL, "").strip().lower() == "true"
+    wanted = _wanted(schema, columns)
+    if block.type in (BlockType.AVRO_DATA, BlockType.CDC_DATA):
+        batch = _avro_batch(block, schema, wanted)
+    elif block.type is BlockType.PARQUET_DATA:
+        batch = _parquet_batch(block, wanted)
+    else:
+        raise UnsupportedFormatError(f"{block.type.name} block", path=block.path, instant=instant)
+    return LogData(instant, batch, schema, partial, block.path)
+
+
+def _schema(block: LogBlock) -> Mapping[str, Any]:
+    text = block.headers.get(HeaderKey.SCHEMA)
+    if text is None:
+        raise CorruptFileError(f"log block at offset {block.offset} has no schema", path=block.path)
+    try:
+        return _parsed(text)
+    except (ValueError, RecursionError) as error:
+        raise CorruptFileError(f"schema of a log block: {describe(error)}", path=block.path) from error
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> Mapping[str, Any]:
+    schema = json.loads(text)
+    fields = schema.get("fields") if isinstance(schema, dict) else None
+    if not isinstance(fields, list) or not all(isinstance(f, dict) and isinstance(f.get("name"), str) for f in fields):
+        raise ValueError("no Avro record")
+    return dict(schema)
+
+
+def _wanted(schema: Mapping[str, Any], columns: Sequence[str] | None) -> list[str] | None:
+    if columns is None:
+        return None
+    there = {entry["name"] for entry in schema["fields"]}
+    return [name for name in dict.fromkeys(columns) if name in there]
+
+
+def _avro_batch(block: LogBlock, schema: Mapping[str, Any], columns: list[str] | None) -> pa.RecordBatch:
+    arrow = avro_to_arrow(schema)
+    batch = pa.RecordBatch.from_pylist(decode_avro_records(block), arrow)
+    return batch if columns is None else batch.select(columns)
+
+
+def _parquet_batch(block: LogBlock, columns: list[str] | None) -> pa.RecordBatch:
+    try:
+        with pq.ParquetFile(pa.BufferReader(pa.py_buffer(block.content))) as file:
+            names = file.schema_arrow.names
+            wanted = names if columns is None else [name for name in columns if name in names]
+            table = file.read(wanted, use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptFileError(f"Parquet data of a log block: {describe(error)}", path=block.path) from error
+    return one_batch(table.select(wanted))
+
+
+def one_batch(table: pa.Table) -> pa.RecordBatch:
+    """The rows of a table as one batch."""
+    columns = [column.combine_chunks() if column.num_chunks != 1 else column.chunk(0) for column in table.columns]
+    if not columns:
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * table.num_rows, pa.struct([])))
+    return pa.RecordBatch.from_arrays(columns, schema=table.schema)

@@ -1,0 +1,223 @@
+"""Log files of one file slice: which of their blocks count, in what order, and what they hold.
+
+Log file names and a timeline in, the records and deleted keys of the blocks that count out, oldest first (table format,
+section 4.6). Blocks are chosen by their headers; only those that count are decoded.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import pyarrow as pa
+
+from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundError, UnsupportedFormatError
+from hudi_hive.formats.log_block import BlockType, HeaderKey, LogBlock, iter_blocks
+from hudi_hive.storage import Storage
+from hudi_hive.table.log_data import LogData, LogDeletes, decode_block
+
+_log = logging.getLogger(__name__)
+
+_CONTENT_TYPES: Final = frozenset(BlockType) - {BlockType.COMMAND, BlockType.CORRUPT}
+_ROLLBACK: Final = "0"
+
+
+class CommitTest(Protocol):
+    """What the scan asks of a timeline (:class:`hudi_hive.timeline.Timeline` is one)."""
+
+    def committed_mask(self, instants: pa.Array) -> pa.BooleanArray:
+        """Whether blocks written by each instant are visible."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecords:
+    """What the log files of one slice hold.
+
+    Args:
+        blocks: the blocks that count, oldest first; a later block's records are the newer ones of a merge.
+        files: log files read.
+        blocks_seen: blocks in them, corrupt stretches included.
+        corrupt: corrupt stretches (what a writer that died left behind); they are passed over.
+        skipped: whole blocks that do not count: not committed, out of range, rolled back or compacted.
+    """
+
+    blocks: tuple[LogData | LogDeletes, ...] = ()
+    files: int = 0
+    blocks_seen: int = 0
+    corrupt: int = 0
+    skipped: int = 0
+
+    @property
+    def data(self) -> tuple[LogData, ...]:
+        """The data blocks among them."""
+        return tuple(block for block in self.blocks if isinstance(block, LogData))
+
+    @property
+    def deletes(self) -> tuple[LogDeletes, ...]:
+        """The delete blocks among them."""
+        return tuple(block for block in self.blocks if isinstance(block, LogDeletes))
+
+
+def scan_logs(
+    storage: Storage,
+    partition: str,
+    log_files: Sequence[str],
+    *,
+    timeline: CommitTest | None,
+    max_instant: str | None,
+    columns: Sequence[str] | None = None,
+    instants: Container[str] | None = None,
+) -> LogRecords:
+    """Read the log files of a slice.
+
+    A block counts if its instant is committed, not after ``max_instant``, among ``instants``, not rolled back by a
+    command block behind it, and not part of a log compaction that counts itself; of the blocks that retries of a write
+    task wrote twice, one set counts. Each file is opened once.
+
+    Args:
+        storage: rooted at the table's base path.
+        partition: partition path, ``""`` for a table without partitions.
+        log_files: names of the slice's log files, in the order of reading.
+        timeline: tells which instants are committed; null to take every block as committed.
+        max_instant: requested time of the last instant that counts, null for no bound.
+        columns: columns to decode of data blocks (null: all); a block that lacks one leaves it out. HFile blocks are
+            always given whole.
+        instants: instants whose blocks count (null: all), as for an incremental range.
+
+    Raises:
+        FileVanishedError: a log file is gone.
+        CorruptFileError: a block that counts is damaged, or a file is no log file.
+        UnsupportedFormatError: a block type, block version or command that we do not know.
+    """
+    blocks: list[LogBlock] = []
+    for name in log_files:
+        blocks += _blocks_of(storage, f"{partition}/{name}" if partition else name)
+    chosen = _choose(blocks, timeline, max_instant, instants)
+    corrupt = sum(block.type is BlockType.CORRUPT for block in blocks)
+    skipped = sum(block.type in _CONTENT_TYPES for block in blocks) - len(chosen)
+    storage.counters.add("log_files", len(log_files))
+    storage.counters.add("log_blocks", len(blocks))
+    storage.counters.add("log_blocks_skipped", skipped)
+    storage.counters.add("log_blocks_corrupt", corrupt)
+    decoded = tuple(decode_block(block, _instant(block), columns) for block in chosen)
+    return LogRecords(decoded, len(log_files), len(blocks), corrupt, skipped)
+
+
+def _blocks_of(storage: Storage, path: str) -> Iterator[LogBlock]:
+    uri = storage.uri(path)
+    try:
+        data = storage.read_bytes(path)
+    except PathNotFoundError as error:
+        raise FileVanishedError("log file is gone", path=uri, remedy="plan the query again") from error
+    for block in iter_blocks(data, uri):
+        if block.type is BlockType.CORRUPT:
+            _log.warning("corrupt block of %d bytes at offset %d is passed over: %s", block.size, block.offset, uri)
+        yield block
+
+
+def _choose(
+    blocks: Sequence[LogBlock],
+    timeline: CommitTest | None,
+    max_instant: str | None,
+    instants: Container[str] | None,
+) -> list[LogBlock]:
+    """Blocks that count, oldest first."""
+    committed = _committed({_instant(block) for block in blocks if block.type in _CONTENT_TYPES}, timeline)
+    kept: list[LogBlock] = []
+    for block in blocks:
+        if block.type is BlockType.COMMAND:
+            # Not bound to the asked range: what was rolled back at any time is void at every time.
+            target = _rolled_back(block)
+            kept = [earlier for earlier in kept if earlier.instant != target]
+        elif block.type in _CONTENT_TYPES:
+            instant = _instant(block)
+            early_enough = max_instant is None or instant <= max_instant
+            if early_enough and instant in committed and (instants is None or instant in instants):
+                kept.append(block)
+    seen = {block.instant for block in blocks if block.type in _CONTENT_TYPES}
+    return _without_compacted(_without_retries(kept), seen)
+
+
+def _instant(block: LogBlock) -> str:
+    if block.instant is None:
+        raise CorruptFileError(f"log block at offset {block.offset} has no instant time", path=block.path)
+    return block.instant
+
+
+def _committed(instants: set[str], timeline: CommitTest | None) -> set[str]:
+    if timeline is None or not instants:
+        return instants
+    times = pa.array(sorted(instants), pa.string())
+    return set(times.filter(timeline.committed_mask(times)).to_pylist())
+
+
+def _rolled_back(block: LogBlock) -> str:
+    """Instant that a command block makes void."""
+    command = block.headers.get(HeaderKey.COMMAND_BLOCK_TYPE)
+    if command != _ROLLBACK:
+        raise UnsupportedFormatError(f"command {command!r} in a log file", path=block.path, instant=block.instant)
+    target = block.headers.get(HeaderKey.TARGET_INSTANT_TIME)
+    if target is None:
+        raise CorruptFileError("rollback command in a log file names no instant", path=block.path)
+    return target
+
+
+def _without_retries(blocks: list[LogBlock]) -> list[LogBlock]:
+    """Of the attempts of a write task that all wrote blocks of one instant, keep the one with the most blocks.
+
+    Only table version 6 has the header; equal attempts hold the same rows.
+    """
+    attempts: dict[str, dict[int, int]] = {}
+    for block in blocks:
+        attempt = _attempt(block)
+        if attempt is not None:
+            counts = attempts.setdefault(_instant(block), {})
+            counts[attempt] = counts.get(attempt, 0) + 1
+    best = {instant: max(counts, key=lambda a: (counts[a], -a)) for instant, counts in attempts.items()}
+    return [block for block in blocks if _attempt(block) in (None, best.get(_instant(block)))]
+
+
+def _attempt(block: LogBlock) -> int | None:
+    text = block.headers.get(HeaderKey.BLOCK_IDENTIFIER)
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
+        raise UnsupportedFormatError(f"block identifier {text!r} in a log file", path=block.path, instant=block.instant)
+    return int(parts[0])
+
+
+def _without_compacted(blocks: list[LogBlock], seen: set[str | None]) -> list[LogBlock]:
+    """Put the blocks of a log compaction where the newest of the blocks that it replaces is, and leave those out.
+
+    A compaction none of whose originals is in the slice's files stays where it is.
+    """
+    final: dict[str, str] = {}
+    originals_of: dict[str, set[str]] = {}
+    for block in reversed(blocks):
+        times = block.headers.get(HeaderKey.COMPACTED_BLOCK_TIMES)
+        if times is None:
+            continue
+        instant = _instant(block)
+        last = final.get(instant, instant)
+        for original in filter(None, (time.strip() for time in times.split(","))):
+            if original != last:
+                final.setdefault(original, last)
+                originals_of.setdefault(last, set()).add(original)
+    if not final:
+        return blocks
+    moved = {last for last, originals in originals_of.items() if last not in final and not originals.isdisjoint(seen)}
+    result: list[LogBlock] = []
+    placed: set[str] = set()
+    for block in reversed(blocks):
+        instant = _instant(block)
+        target = final.get(instant)
+        if target is None and instant not in moved:
+            result.append(block)
+        elif target in moved and HeaderKey.COMPACTED_BLOCK_TIMES not in block.headers and target not in placed:
+            placed.add(target)
+            result += [b for b in reversed(blocks) if b.instant == target]
+    result.reverse()
+    return result
