@@ -6,11 +6,15 @@ import csv
 import io
 import json
 import shutil
+from collections import Counter
+from html.parser import HTMLParser
 
 import pyarrow.parquet as pq
 import pytest
 
+from hudi_hive import HudiTable
 from hudi_hive.cli.main import main
+from hudi_hive.formats.base_file import open_base_file
 from tests.support import expected, unzip_fixture
 
 TABLE = "v8_cow_part_mdt"
@@ -45,7 +49,19 @@ def rows(run):
 def test_help_and_version(run):
     code, out, _ = run("--help")
     assert code == 0
-    for command in ("demo", "show", "timeline", "schema", "files", "read", "plan", "input-format", "sync", "metastore"):
+    for command in (
+        "demo",
+        "show",
+        "timeline",
+        "schema",
+        "files",
+        "stats",
+        "read",
+        "plan",
+        "input-format",
+        "sync",
+        "metastore",
+    ):
         assert f"\n  {command} " in out
         code, text, _ = run(command, "--help")
         assert code == 0 and "Usage:" in text
@@ -97,6 +113,104 @@ def test_files(rows):
     found = rows("files", unzip_fixture(TABLE))
     wanted = {(s["partition"], s["file_id"], s["base_instant"]) for s in expected(TABLE)["file_slices"]}
     assert {(row["partition"], row["file_id"], row["base_instant"]) for row in found} == wanted
+
+
+@pytest.mark.parametrize("name", ["v9_cow_archived", "v8_mor_event_time", "v6_cow_orc", "v8_mor_empty"])
+def test_stats(rows, name):
+    path = unzip_fixture(name)
+    shown = rows("stats", path)
+    table, slices = shown["table"], rows("files", path)
+    client = HudiTable.open(path).client
+    assert table["file groups"] == len(slices) == sum(row["slices"] for row in shown["partitions"])
+    opened = [row for row in slices if row["base_size"] is not None]
+    view = client.file_system_view().latest_merged_file_slices().to_pylist()
+    names = [(row["partition"], row["base_file"]) for row in view if row["base_file"]]
+    footers = sum(open_base_file(client.storage, "/".join(filter(None, part))).num_rows for part in names)
+    assert table["rows in latest base files"] == footers == sum(row["base_rows"] for row in shown["partitions"])
+    assert table["latest base files, bytes"] == sum(row["base_size"] for row in opened)
+    assert table["slices with log files"] == sum(bool(row["log_files"]) for row in view)
+    writes = client.timeline.write_instants()
+    assert [row["instant"] for row in shown.get("commits", [])] == [instant.requested for instant in writes][-20:]
+
+
+def test_stats_of_one_partition_and_its_commits(rows):
+    shown = rows("stats", unzip_fixture(TABLE), "--partition", "lima", "--commits", "2")
+    assert [row["partition"] for row in shown["partitions"]] == ["lima"]
+    assert len(shown["commits"]) == 2 and shown["commits"][-1]["inserts"] == 1
+
+
+class _Page(HTMLParser):
+    """Tags and attributes of a page, and whether every tag was closed where it should be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen, self.open, self.text = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.mark.parametrize(
+    "name", [TABLE, WIDE, "v9_mor_event_time", "v6_mor_rollback", "v9_cow_archived", "v8_mor_empty"]
+)
+def test_timeline_page(run, tmp_path, name):
+    page, path = tmp_path / "out.html", unzip_fixture(name)
+    code, _, err = run("timeline", path, "--html", page)
+    assert code == 0, err
+    parser = _Page()
+    parser.feed(page.read_text("utf-8"))
+    assert parser.open == []
+    tags = [tag for tag, _ in parser.seen]
+    assert "script" not in tags and "link" not in tags and "img" not in tags
+    assert not any({"href", "src"} & attributes.keys() for _, attributes in parser.seen)
+    assert "url(" not in "".join(parser.text) and "@import" not in "".join(parser.text)
+    timeline = HudiTable.open(path).timeline
+    bars = [a for tag, a in parser.seen if tag == "rect" and (a.get("class") or "").startswith("bar ") and "rx" in a]
+    pending = bool(timeline.pending())  # the legend then has a bar too
+    assert len(bars) == len(timeline.instants) + pending
+
+
+def test_timeline_page_draws_what_was_cleaned_and_replaced(run, tmp_path):
+    page = tmp_path / "out.html"
+    assert run("timeline", unzip_fixture(TABLE), "--html", page)[0] == 0
+    parser = _Page()
+    parser.feed(page.read_text("utf-8"))
+    kinds = Counter(a.get("class") for tag, a in parser.seen if tag in ("circle", "path") and a.get("width") != "14")
+    assert kinds["replaced"] == 3  # two groups and the legend
+    assert kinds["base gone"] == 7 and kinds["base"] == 5  # one of each in the legend
+
+
+def test_timeline_page_escapes_what_the_table_says(run, tmp_path):
+    table = unzip_fixture("v8_cow_nonpart", tmp_path)
+    properties = table / ".hoodie" / "hoodie.properties"
+    lines = [line for line in properties.read_text().splitlines() if "checksum" not in line]
+    bad = "<script>alert(1)</script>&\"'"
+    lines = [f"hoodie.table.name={bad}" if line.startswith("hoodie.table.name=") else line for line in lines]
+    properties.write_text("\n".join(lines))
+    page = tmp_path / "out.html"
+    code, _, err = run("timeline", table, "--html", page)
+    assert code == 0, err
+    text = page.read_text("utf-8")
+    assert "<script" not in text and "&lt;script&gt;alert(1)&lt;/script&gt;&amp;&quot;&#x27;" in text
+
+
+def test_timeline_page_leaves_groups_out_and_says_so(run, tmp_path):
+    page = tmp_path / "out.html"
+    assert run("timeline", unzip_fixture(WIDE), "--html", page, "--max-groups", "3")[0] == 0
+    groups = len({(row["partition"], row["file_id"]) for row in expected(WIDE)["file_slices"]})
+    assert f"{groups - 3:,} file groups that were not written as recently are left out" in page.read_text("utf-8")
+    assert run("timeline", unzip_fixture(WIDE), "--html", tmp_path / "no" / "x.html")[0] == 1
 
 
 def test_read(rows):

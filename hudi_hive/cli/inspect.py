@@ -52,14 +52,43 @@ def show(path: str, storage_option: tuple[str, ...], output: Output) -> None:
 @click.command()
 @click.argument("path")
 @click.option("--archived", is_flag=True, help="The archived instants too.")
+@click.option("--html", "page", metavar="FILE.html", help="Draw instants and file groups as a page of its own.")
+@click.option(
+    "--max-groups",
+    default=200,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="File groups to draw, the newest.",
+)
 @storage_options
 @with_output
-def timeline(path: str, archived: bool, storage_option: tuple[str, ...], output: Output) -> None:
+def timeline(
+    path: str, archived: bool, page: str | None, max_groups: int, storage_option: tuple[str, ...], output: Output
+) -> None:
     """The instants of a table: requested and completion time, action, state."""
-    found = _open(path, storage_option).timeline
+    client = _open(path, storage_option)
+    if page is not None:
+        _write_page(client, page, archived, max_groups, output)
+        return
+    found = client.timeline
     for instant in found.write_instants():
         found.commit_metadata(instant)  # so that the operation is known
     output.arrow("timeline", found.to_arrow(archived=archived))
+
+
+def _write_page(client: MetaClient, page: str, archived: bool, max_groups: int, output: Output) -> None:
+    from hudi_hive.cli.timeline_data import collect
+    from hudi_hive.cli.timeline_page import render
+    from hudi_hive.errors import StorageError
+
+    picture = collect(client, archived=archived, max_groups=max_groups)
+    try:
+        with open(page, "w", encoding="utf-8") as stream:
+            stream.write(render(picture))
+    except OSError as error:
+        raise StorageError(f"cannot write: {error}", path=page) from error
+    shown = {"page": page, "instants": len(picture.instants), "file groups": picture.groups_total}
+    output.pairs("timeline page", {**shown, "file groups drawn": len(picture.groups)})
 
 
 @click.command()
