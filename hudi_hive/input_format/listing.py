@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,74 +11,29 @@ from hudi_hive.errors import InvalidOptionError
 from hudi_hive.input_format.job_conf import INPUT_RECURSIVE
 from hudi_hive.plan.classify import InputPath
 from hudi_hive.plan.hadoop_paths import Stores, is_hidden
-from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-
-PARTITION_METAFILES = tuple(".hoodie_partition_metadata" + suffix for suffix in ("", ".parquet", ".orc"))
-
-LISTED_SCHEMA = pa.schema(
-    [("partition", pa.string()), ("name", pa.string()), ("size", pa.int64()), ("mtime_ms", pa.int64())]
-)
-"""Files of partitions: the columns of a file-system view's listing, and when each was last changed."""
+from hudi_hive.table.listing import PARTITION_METAFILES, list_concurrently, list_folders, walk
 
 PLAIN_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("mtime_ms", pa.int64())])
 """Plain files: path as the caller writes paths, bytes, milliseconds since the epoch."""
-
-# Listing is waiting: many at once for a store behind a network, few for a local disk.
-_LOCAL_LISTERS, _REMOTE_LISTERS = 4, 16
 
 
 def list_partitions(client: MetaClient, roots: Sequence[str]) -> pa.Table:
     """Files of all partitions at or below some folders of a table, each folder listed once.
 
-    A folder is a partition when it holds a partition metafile (table format, section 1.2); others are gone down into,
-    but for tables nested in this one's folders.
+    File statuses have modification times, which the metadata table does not keep: so these are always listed.
 
     Args:
         client: the table.
         roots: folders relative to the base path, none below another.
 
     Returns:
-        A table of :data:`LISTED_SCHEMA`.
+        A table of :data:`~hudi_hive.table.listing.LISTED_SCHEMA`.
     """
-    storage = client.storage
     if not client.config.is_partitioned:
         client.partition_paths()  # refuses a table whose properties have lost the partition columns
-        listing = storage.list("", missing_ok=True) if "" in roots else None
-        return LISTED_SCHEMA.empty_table() if listing is None else _files("", listing)
-    tables: list[pa.Table] = []
-    level = list(roots)
-    while level:
-        listings = _concurrently(storage, lambda path: storage.list(path, missing_ok=True), level)
-        following: list[str] = []
-        for path, listing in zip(level, listings, strict=True):
-            files = _files(path, listing)
-            folders: list[str] = listing.filter(listing.column("is_dir")).column("path").to_pylist()
-            if path and f"{path}/.hoodie" in folders:
-                continue  # first: the base path of a nested table without partitions is marked as a partition
-            if path and pc.any(pc.is_in(files.column("name"), value_set=pa.array(PARTITION_METAFILES))).as_py():
-                tables.append(files)
-                continue
-            following += [folder for folder in folders if not folder.rpartition("/")[2].startswith(".hoodie")]
-        level = following
-    return pa.concat_tables(tables) if tables else LISTED_SCHEMA.empty_table()
-
-
-def _files(partition: str, listing: pa.Table) -> pa.Table:
-    files = listing.filter(pc.invert(listing.column("is_dir")))
-    names = files.column("path")
-    if partition:
-        names = pc.utf8_slice_codeunits(names, len(partition) + 1)
-    partitions = pa.repeat(pa.scalar(partition, pa.string()), files.num_rows)
-    return pa.table([partitions, names, files.column("size"), files.column("mtime_ms")], schema=LISTED_SCHEMA)
-
-
-def _concurrently(storage: Storage, function: Callable[[str], pa.Table], paths: Sequence[str]) -> list[pa.Table]:
-    workers = min(len(paths), _LOCAL_LISTERS if storage.is_local else _REMOTE_LISTERS)
-    if workers <= 1:
-        return [function(path) for path in paths]
-    with ThreadPoolExecutor(workers, thread_name_prefix="hudi-list") as pool:
-        return list(pool.map(function, paths))
+        return list_folders(client.storage, [""] if "" in roots else [])
+    return walk(client.storage, roots)[1]
 
 
 def list_plain(paths: Sequence[InputPath], stores: Stores, recursive: bool) -> pa.Table:
@@ -109,7 +63,7 @@ def list_plain(paths: Sequence[InputPath], stores: Stores, recursive: bool) -> p
             listed.update((path.path.store, key) for key in level)
             storage = stores.of(path.path)
             following: list[str] = []
-            for folder, listing in zip(level, _concurrently(storage, storage.list, level), strict=True):
+            for folder, listing in zip(level, list_concurrently(storage, storage.list, level), strict=True):
                 files, folders = _visible(path, folder, listing)
                 tables.append(files)
                 if folders and not recursive:

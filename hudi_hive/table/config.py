@@ -67,7 +67,7 @@ class TableConfig:
         hive_style_partitioning, url_encode_partitioning: how partition paths are written.
         drop_partition_columns: the partition columns are not in the data files.
         populate_meta_fields: the five meta columns are in the data files.
-        base_file_format: ``parquet`` or ``orc``: also the extension of base files.
+        base_file_format: ``parquet`` or ``orc`` (``hfile`` for metadata tables): also the extension of base files.
         create_schema: Avro schema JSON at creation, or None.
         metadata_partitions: partitions of the metadata table that are complete.
         merge_mode, merge_strategy_id, payload_class: how records merge, as written; None when absent.
@@ -115,8 +115,12 @@ class TableConfig:
         return self.table_type == MERGE_ON_READ
 
     @classmethod
-    def load(cls, storage: Storage) -> TableConfig:
+    def load(cls, storage: Storage, *, metadata_table: bool = False) -> TableConfig:
         """Read the properties of the table at the root of ``storage``; while they are being rewritten, their backup.
+
+        Args:
+            storage: rooted at the table's base path.
+            metadata_table: the table is another one's metadata table, whose base files are HFiles.
 
         Raises:
             TableNotFoundError: there are no properties and no backup.
@@ -127,17 +131,17 @@ class TableConfig:
         try:
             data = storage.read_bytes(PROPERTIES_PATH)
         except PathNotFoundError:
-            return cls._load_backup(storage)
+            return cls._load_backup(storage, metadata_table)
         try:
-            return cls.from_properties(parse_properties(data), path=path)
+            return cls.from_properties(parse_properties(data), path=path, metadata_table=metadata_table)
         except InvalidPropertiesError:
             # A writer rewrites the file in place, with the old content in the backup until it is done.
             if storage.exists(BACKUP_PATH):
-                return cls._load_backup(storage)
+                return cls._load_backup(storage, metadata_table)
             raise
 
     @classmethod
-    def _load_backup(cls, storage: Storage) -> TableConfig:
+    def _load_backup(cls, storage: Storage, metadata_table: bool) -> TableConfig:
         try:
             data = storage.read_bytes(BACKUP_PATH)
         except PathNotFoundError:
@@ -146,11 +150,14 @@ class TableConfig:
                 path=storage.uri(),
                 remedy="give the table's base path, the folder that holds .hoodie",
             ) from None
-        return cls.from_properties(parse_properties(data), path=storage.uri(BACKUP_PATH))
+        path = storage.uri(BACKUP_PATH)
+        return cls.from_properties(parse_properties(data), path=path, metadata_table=metadata_table)
 
     @classmethod
-    def from_properties(cls, properties: Mapping[str, str], path: str | None = None) -> TableConfig:
-        """The typed value of parsed properties; ``path`` is for error messages.
+    def from_properties(
+        cls, properties: Mapping[str, str], path: str | None = None, *, metadata_table: bool = False
+    ) -> TableConfig:
+        """The typed value of parsed properties; ``path`` is for error messages, ``metadata_table`` as for :meth:`load`.
 
         Raises:
             InvalidPropertiesError: a required key is missing, a value is invalid, or the checksum does not fit.
@@ -181,7 +188,7 @@ class TableConfig:
             url_encode_partitioning=get.flag("hoodie.datasource.write.partitionpath.urlencode", False),
             drop_partition_columns=get.flag("hoodie.datasource.write.drop.partition.columns", False),
             populate_meta_fields=get.flag("hoodie.populate.meta.fields", True),
-            base_file_format=_base_file_format(get),
+            base_file_format=_base_file_format(get, metadata_table),
             create_schema=get.text("hoodie.table.create.schema"),
             metadata_partitions=get.items("hoodie.table.metadata.partitions"),
             merge_mode=get.text("hoodie.record.merge.mode"),
@@ -308,8 +315,10 @@ def _partition_fields(get: _Getter) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(names), tuple(types)
 
 
-def _base_file_format(get: _Getter) -> str:
+def _base_file_format(get: _Getter, metadata_table: bool) -> str:
     value = (get.text("hoodie.table.base.file.format") or "PARQUET").upper()
+    if value == "HFILE" and metadata_table:
+        return "hfile"
     if value not in _BASE_FILE_FORMATS:
         raise UnsupportedTableError(
             f"base file format {value} is not supported", path=get.path, remedy="Parquet and ORC are"

@@ -6,35 +6,28 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudi_hive.errors import FileVanishedError, InvalidPropertiesError, SchemaError, TableNotFoundError
 from hudi_hive.metrics import IoCounters
 from hudi_hive.schema import META_FIELDS, add_partition_columns, avro_to_arrow, with_meta_fields
 from hudi_hive.schema.internal import EvolvedSchema, InternalSchema, parse_history, parse_internal_schema
-from hudi_hive.storage import LISTING_SCHEMA, Storage
+from hudi_hive.storage import Storage
 from hudi_hive.table.config import BACKUP_PATH, PROPERTIES_PATH, TableConfig
-from hudi_hive.table.file_system_view import FILES_SCHEMA, FileSystemView
+from hudi_hive.table.file_system_view import FileSystemView
+from hudi_hive.table.listing import DirectoryLister, Lister
 from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline
 from hudi_hive.timeline.instant import CLEAN
 
-PARTITION_METAFILE = ".hoodie_partition_metadata"
-
-_METAFILES = (PARTITION_METAFILE, PARTITION_METAFILE + ".parquet", PARTITION_METAFILE + ".orc")
+_T = TypeVar("_T")
 
 _SCHEMA_FOLDER = ".hoodie/.schema"
 _SCHEMA_COMMIT = re.compile(r"(\d+)(?:_\d+)?\.schemacommit")
 
 _NO_TABLE_SCHEMA = frozenset({"CLUSTER", "COMPACT", "INDEX", "LOG_COMPACT"})
 """Operations whose commits do not say what the table's schema is (section 8)."""
-
-# Listing is waiting: many at once for a store behind a network, few for a local disk.
-_LOCAL_LISTERS, _REMOTE_LISTERS = 4, 16
 
 
 def is_hudi_table(
@@ -53,14 +46,18 @@ class MetaClient:
     Attributes:
         storage: the table's storage, rooted at its base path; its counters count all I/O.
         config: the table's properties.
+        listing: makes the lister that answers for partitions and files, from the client; directory listings without.
     """
 
-    def __init__(self, storage: Storage, config: TableConfig) -> None:
+    def __init__(
+        self, storage: Storage, config: TableConfig, listing: Callable[[MetaClient], Lister] | None = None
+    ) -> None:
         self.storage = storage
         self.config = config
+        self.listing = listing
+        self._lister: Lister | None = None
         self._timeline: Timeline | None = None
-        self._walked: pa.Table | None = None
-        self._partitions: list[str] | None = None
+        self._kept: dict[str, Any] = {}
         self._history: tuple[InternalSchema, ...] | None = None
         self._schemas: dict[str | None, dict[str, Any] | None] = {}
 
@@ -72,6 +69,7 @@ class MetaClient:
         *,
         counters: IoCounters | None = None,
         storage: Storage | None = None,
+        listing: Callable[[MetaClient], Lister] | None = None,
     ) -> MetaClient:
         """The client of the table at ``base_path``; reads ``hoodie.properties`` and nothing else.
 
@@ -80,6 +78,7 @@ class MetaClient:
             storage_options: as for :class:`~hudi_hive.storage.Storage`.
             counters: where I/O is counted.
             storage: use this storage, rooted at the base path, in place of a new one.
+            listing: makes the lister for partitions and files; directory listings without it.
 
         Raises:
             TableNotFoundError: there is no Hudi table.
@@ -89,7 +88,7 @@ class MetaClient:
         if storage is None:
             storage = Storage(base_path, storage_options, counters=counters)
         try:
-            return cls(storage, TableConfig.load(storage))
+            return cls(storage, TableConfig.load(storage), listing)
         except TableNotFoundError:
             if not storage.exists():
                 raise TableNotFoundError(
@@ -101,17 +100,40 @@ class MetaClient:
 
     def reload(self) -> MetaClient:
         """A client of the same table that reads properties and timeline anew, on the same storage and counters."""
-        return type(self)(self.storage, TableConfig.load(self.storage))
+        return type(self)(self.storage, TableConfig.load(self.storage), self.listing)
+
+    def with_listing(self, listing: Callable[[MetaClient], Lister] | None) -> MetaClient:
+        """A client of the same moment whose partitions and files come from another lister; itself if it is the same."""
+        if listing == self.listing:
+            return self
+        other = type(self)(self.storage, self.config, listing)
+        _ = self.timeline  # of the same moment
+        other.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("listing", "_lister")})
+        return other
+
+    @property
+    def lister(self) -> Lister:
+        """What answers for partitions and files; made when first needed."""
+        if self._lister is None:
+            self._lister = self.listing(self) if self.listing is not None else DirectoryLister(self.storage)
+        return self._lister
+
+    def kept(self, name: str, make: Callable[[], _T]) -> _T:
+        """What ``make`` gave when first asked for under this name: for what other layers know of the same moment."""
+        if name not in self._kept:
+            self._kept[name] = make()
+        value: _T = self._kept[name]
+        return value
 
     def __repr__(self) -> str:
         config = self.config
         return f"MetaClient({self.base_path!r}, {config.name!r}, {config.table_type}, version {config.version})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"storage": self.storage, "config": self.config}
+        return {"storage": self.storage, "config": self.config, "listing": self.listing}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["storage"], state["config"])  # type: ignore[misc]
+        self.__init__(state["storage"], state["config"], state.get("listing"))  # type: ignore[misc]
 
     @property
     def base_path(self) -> str:
@@ -183,20 +205,16 @@ class MetaClient:
     def partition_paths(self) -> list[str]:
         """Paths of all partitions, relative to the base path, sorted; ``[""]`` for a table without partition columns.
 
-        A folder is a partition when it holds a partition metafile (section 1.2). One listing per folder; what the walk
-        saw of the files is kept for :meth:`list_files`.
+        A directory listing takes folders that hold a partition metafile (section 1.2), one listing per folder, and
+        keeps what it saw of the files for :meth:`list_files`.
 
         Raises:
             InvalidPropertiesError: the properties name no partition columns and the newest commit wrote to partitions.
         """
-        if self._partitions is None:
-            if self.config.is_partitioned:
-                self._walk()
-            else:
-                self._refuse_partitions()
-                self._partitions = [""]
-        assert self._partitions is not None
-        return list(self._partitions)
+        if self.config.is_partitioned:
+            return self.lister.partitions()
+        self._refuse_partitions()
+        return [""]
 
     def _refuse_partitions(self) -> None:
         """Without partition columns only the base path is looked at: no commit may have written elsewhere."""
@@ -213,66 +231,16 @@ class MetaClient:
             )
 
     def list_files(self, partitions: Sequence[str] | None = None) -> pa.Table:
-        """Files of partitions as a table of ``FILES_SCHEMA``, one listing per partition, concurrent.
+        """Files of partitions as a table of ``FILES_SCHEMA``.
 
-        Partitions that :meth:`partition_paths` walked already are not listed again. A partition that does not exist
-        gives no rows: metadata may name partitions that were dropped and cleaned since.
+        By directory listing: one per partition, concurrent; partitions that :meth:`partition_paths` walked are not
+        listed again. A partition that does not exist gives no rows: metadata may name partitions that were dropped and
+        cleaned since.
 
         Args:
             partitions: paths relative to the base path; all partitions without it.
         """
-        if partitions is None:
-            partitions = self.partition_paths()
-        wanted = list(dict.fromkeys(partitions))
-        if self._walked is not None:
-            known = set(self.partition_paths())
-            mask = pc.is_in(self._walked.column("partition"), value_set=pa.array(wanted, pa.string()))
-            tables = [self._walked.filter(mask)]
-            wanted = [path for path in wanted if path not in known]
-        else:
-            tables = []
-        return pa.concat_tables([*tables, _files(self._entries(wanted))])
-
-    def _walk(self) -> None:
-        """Walk the table level by level until each branch ends in a partition; fills what is known of both."""
-        partitions: list[str] = []
-        tables = [FILES_SCHEMA.empty_table()]
-        level = [""]
-        while level:
-            entries = self._entries(level)
-            folders, files = entries.filter(entries.column("is_dir")), _files(entries)
-            # Another table nested in this one's folder ends a branch; if it has no partitions, its base path is marked
-            # as one. This table's own base path, marked or not, is no partition either.
-            names, parents = folders.column("name"), folders.column("partition")
-            tables_here = set(parents.filter(pc.equal(names, ".hoodie")).to_pylist())
-            marked = pc.is_in(files.column("name"), value_set=pa.array(_METAFILES))
-            found = files.filter(marked).column("partition").unique().to_pylist()
-            ended = [path for path in found if path and path not in tables_here]
-            partitions += ended
-            tables.append(files.filter(pc.is_in(files.column("partition"), value_set=pa.array(ended, pa.string()))))
-            closed = pc.is_in(parents, value_set=pa.array([*ended, *(tables_here - {""})], pa.string()))
-            further = pc.invert(pc.or_(closed, pc.starts_with(names, ".hoodie")))
-            level = folders.filter(further).column("path").to_pylist()
-        self._partitions = sorted(partitions)
-        self._walked = pa.concat_tables(tables)
-
-    def _entries(self, folders: Sequence[str]) -> pa.Table:
-        """What is in folders: columns ``partition`` (the folder), ``name``, and those of a listing."""
-        listings = self._run(lambda path: self.storage.list(path, missing_ok=True), folders)
-        if not listings:
-            listings = [LISTING_SCHEMA.empty_table()]
-        entries = pa.concat_tables(listings)
-        rows = np.repeat(np.arange(len(listings)), [listing.num_rows for listing in listings])
-        partitions = pa.array(list(folders) or [""], pa.string()).take(pa.array(rows))
-        names = pc.replace_substring_regex(entries.column("path"), r"(?s)^.*/", "")
-        return entries.append_column("partition", partitions).append_column("name", names)
-
-    def _run(self, function: Callable[[str], pa.Table], paths: Sequence[str]) -> list[pa.Table]:
-        workers = min(len(paths), _LOCAL_LISTERS if self.storage.is_local else _REMOTE_LISTERS)
-        if workers <= 1:
-            return [function(path) for path in paths]
-        with ThreadPoolExecutor(workers, thread_name_prefix="hudi-list") as pool:
-            return list(pool.map(function, paths))
+        return self.lister.files(self.partition_paths() if partitions is None else partitions)
 
     def file_system_view(
         self, partitions: Sequence[str] | None = None, files: pa.Table | None = None
@@ -405,8 +373,3 @@ class MetaClient:
 def _without_meta_fields(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema as commits should hold it: those of ALTER TABLE have the meta fields in it."""
     return {**schema, "fields": [field for field in schema["fields"] if field["name"] not in META_FIELDS]}
-
-
-def _files(entries: pa.Table) -> pa.Table:
-    """The files among entries, as ``FILES_SCHEMA``."""
-    return entries.filter(pc.invert(entries.column("is_dir"))).select(FILES_SCHEMA.names)

@@ -1,0 +1,142 @@
+"""Partitions and files of a table: the one walk over its folders, and what else may answer in its place.
+
+A :class:`Lister` gives a table's partitions and their files. :class:`DirectoryLister` lists folders; the metadata table
+gives another one, which planning hands to :class:`~hudi_hive.table.MetaClient`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.storage import LISTING_SCHEMA, Storage
+from hudi_hive.table.file_system_view import FILES_SCHEMA
+
+PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
+PARTITION_METAFILES: Final = (PARTITION_METAFILE, PARTITION_METAFILE + ".parquet", PARTITION_METAFILE + ".orc")
+
+LISTED_SCHEMA: Final = FILES_SCHEMA.append(pa.field("mtime_ms", pa.int64()))
+"""Files of partitions (``FILES_SCHEMA``) and when each was last changed, milliseconds since the epoch."""
+
+# Listing is waiting: many at once for a store behind a network, few for a local disk.
+_LOCAL_LISTERS, _REMOTE_LISTERS = 4, 16
+
+
+class Lister(Protocol):
+    """Where a table's partitions and files are learnt from; all answers of one lister are of one moment."""
+
+    @property
+    def source(self) -> str:
+        """What answers, in words for plans and logs."""
+
+    def partitions(self) -> list[str]:
+        """Paths of all partitions of a partitioned table, relative to its base path, sorted."""
+
+    def files(self, partitions: Sequence[str]) -> pa.Table:
+        """Files of partitions as a table of ``FILES_SCHEMA``; a partition that does not exist gives no rows."""
+
+
+class DirectoryLister:
+    """Lists folders: one walk finds all partitions, and what it saw of their files is not listed again.
+
+    Args:
+        storage: rooted at the table's base path.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._partitions: list[str] | None = None
+        self._walked: pa.Table | None = None
+
+    @property
+    def source(self) -> str:
+        """What answers: directory listings."""
+        return "directory listing"
+
+    def partitions(self) -> list[str]:
+        """All partitions; one listing per folder, once."""
+        if self._partitions is None:
+            self._partitions, listed = walk(self._storage, [""])
+            self._walked = listed.select(FILES_SCHEMA.names)
+        return list(self._partitions)
+
+    def files(self, partitions: Sequence[str]) -> pa.Table:
+        """Files of partitions, one listing for each that was not walked, concurrent."""
+        wanted = list(dict.fromkeys(partitions))
+        tables: list[pa.Table] = []
+        if self._walked is not None:
+            known = set(self._partitions or ())
+            mask = pc.is_in(self._walked.column("partition"), value_set=pa.array(wanted, pa.string()))
+            tables = [self._walked.filter(mask)]
+            wanted = [path for path in wanted if path not in known]
+        return pa.concat_tables([*tables, list_folders(self._storage, wanted).select(FILES_SCHEMA.names)])
+
+
+def walk(storage: Storage, roots: Sequence[str]) -> tuple[list[str], pa.Table]:
+    """Partitions at or below some folders of a table, and their files; each folder is listed once.
+
+    A folder is a partition when it holds a partition metafile (table format, section 1.2); others are gone down into,
+    level by level, but for tables nested in this one's folders.
+
+    Args:
+        storage: rooted at the table's base path.
+        roots: folders relative to the base path, none below another.
+
+    Returns:
+        The partitions, sorted, and a table of :data:`LISTED_SCHEMA`.
+    """
+    partitions: list[str] = []
+    tables = [LISTED_SCHEMA.empty_table()]
+    level = list(roots)
+    while level:
+        entries = _entries(storage, level)
+        folders, files = entries.filter(entries.column("is_dir")), _files(entries)
+        # Another table nested in this one's folder ends a branch; if it has no partitions, its base path is marked
+        # as one. This table's own base path, marked or not, is no partition either.
+        names, parents = folders.column("name"), folders.column("partition")
+        tables_here = set(parents.filter(pc.equal(names, ".hoodie")).to_pylist())
+        marked = pc.is_in(files.column("name"), value_set=pa.array(PARTITION_METAFILES))
+        found = files.filter(marked).column("partition").unique().to_pylist()
+        ended = [path for path in found if path and path not in tables_here]
+        partitions += ended
+        tables.append(files.filter(pc.is_in(files.column("partition"), value_set=pa.array(ended, pa.string()))))
+        closed = pc.is_in(parents, value_set=pa.array([*ended, *(tables_here - {""})], pa.string()))
+        further = pc.invert(pc.or_(closed, pc.starts_with(names, ".hoodie")))
+        level = folders.filter(further).column("path").to_pylist()
+    return sorted(partitions), pa.concat_tables(tables)
+
+
+def list_folders(storage: Storage, folders: Sequence[str]) -> pa.Table:
+    """Files of folders as a table of :data:`LISTED_SCHEMA`, one listing each, concurrent; a missing one has none."""
+    return _files(_entries(storage, folders))
+
+
+def list_concurrently(storage: Storage, function: Callable[[str], pa.Table], paths: Sequence[str]) -> list[pa.Table]:
+    """What ``function`` gives for each path, in order, on as many threads as suit the storage."""
+    workers = min(len(paths), _LOCAL_LISTERS if storage.is_local else _REMOTE_LISTERS)
+    if workers <= 1:
+        return [function(path) for path in paths]
+    with ThreadPoolExecutor(workers, thread_name_prefix="hudi-list") as pool:
+        return list(pool.map(function, paths))
+
+
+def _entries(storage: Storage, folders: Sequence[str]) -> pa.Table:
+    """What is in folders: columns ``partition`` (the folder), ``name``, and those of a listing."""
+    listings = list_concurrently(storage, lambda path: storage.list(path, missing_ok=True), folders)
+    if not listings:
+        listings = [LISTING_SCHEMA.empty_table()]
+    entries = pa.concat_tables(listings)
+    rows = np.repeat(np.arange(len(listings)), [listing.num_rows for listing in listings])
+    partitions = pa.array(list(folders) or [""], pa.string()).take(pa.array(rows))
+    names = pc.replace_substring_regex(entries.column("path"), r"(?s)^.*/", "")
+    return entries.append_column("partition", partitions).append_column("name", names)
+
+
+def _files(entries: pa.Table) -> pa.Table:
+    """The files among entries, as :data:`LISTED_SCHEMA`."""
+    return entries.filter(pc.invert(entries.column("is_dir"))).select(LISTED_SCHEMA.names)
