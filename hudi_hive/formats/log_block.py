@@ -18,9 +18,14 @@ from functools import lru_cache
 from typing import Any, Final
 
 import fastavro
+import numpy as np
+import numpy.typing as npt
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
 from hudi_hive.formats.avro_container import describe
+
+Positions = npt.NDArray[np.int64]
+"""Offsets in bytes."""
 
 MAGIC: Final = b"#HUDI#"
 """First bytes of every block."""
@@ -218,6 +223,17 @@ def avro_spans(block: LogBlock) -> list[tuple[int, int]]:
         UnsupportedFormatError: another type of block, or a block version that we do not know.
         CorruptFileError: a length is wrong.
     """
+    starts, ends = avro_bounds(block)
+    return list(zip(starts.tolist(), ends.tolist(), strict=True))
+
+
+def avro_bounds(block: LogBlock) -> tuple[Positions, Positions]:
+    """Begins and ends, within the content of an AVRO_DATA or CDC_DATA block, of the records' bare Avro binaries.
+
+    Raises:
+        UnsupportedFormatError: another type of block, or a block version that we do not know.
+        CorruptFileError: a length is wrong.
+    """
     if block.type not in _AVRO_TYPES:
         raise UnsupportedFormatError(f"{block.type.name} block where AVRO_DATA is due", path=block.path)
     content = block.content
@@ -229,19 +245,29 @@ def avro_spans(block: LogBlock) -> list[tuple[int, int]]:
     position = _ENTRY.size
     if count < 0 or count * _COUNT.size > len(content) - position:
         raise _damaged(block.path, block.offset)
-    spans: list[tuple[int, int]] = []
-    for _ in range(count):
-        if position + _COUNT.size > len(content):
-            raise _damaged(block.path, block.offset)
-        length = _COUNT.unpack_from(content, position)[0]
-        start = position + _COUNT.size
-        if length < 0 or length > len(content) - start:
-            raise _damaged(block.path, block.offset)
-        position = start + length
-        spans.append((start, position))
-    if position != len(content):
+    ends = np.empty(count + 1, np.int64)
+    ends[0] = position
+    if not _walk(content, position, ends):
         raise _damaged(block.path, block.offset)
-    return spans
+    # The walk is the one loop over records, so its steps are judged afterwards, all at once.
+    if (ends[1:] - ends[:-1] < _COUNT.size).any() or ends[-1] != len(content):
+        raise _damaged(block.path, block.offset)
+    return ends[:-1] + _COUNT.size, ends[1:]
+
+
+def _walk(content: memoryview, position: int, ends: Positions) -> bool:
+    """Fill in where each record ends, one behind the other; whether every length could be read."""
+    unpack, width = _COUNT.unpack_from, _COUNT.size
+    found: list[int] = []
+    append = found.append
+    try:
+        for _ in range(len(ends) - 1):
+            position += unpack(content, position)[0] + width
+            append(position)
+    except struct.error:
+        return False
+    ends[1:] = found
+    return True
 
 
 def block_schema(block: LogBlock) -> object:

@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
+from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
+from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.avro_container import describe
 from hudi_hive.formats.delete_block import decode_deletes
-from hudi_hive.formats.log_block import BlockType, HeaderKey, LogBlock, decode_avro_records
-from hudi_hive.schema import avro_to_arrow
+from hudi_hive.formats.log_block import BlockType, HeaderKey, LogBlock, avro_bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +106,12 @@ def _wanted(schema: Mapping[str, Any], columns: Sequence[str] | None) -> list[st
 
 
 def _avro_batch(block: LogBlock, schema: Mapping[str, Any], columns: list[str] | None) -> pa.RecordBatch:
-    arrow = avro_to_arrow(schema)
-    batch = pa.RecordBatch.from_pylist(decode_avro_records(block), arrow)
-    return batch if columns is None else batch.select(columns)
+    starts, ends = avro_bounds(block)
+    try:
+        return decode_records(block.content, starts, ends, schema, columns=columns)
+    except (CorruptFileError, SchemaError) as error:
+        message = f"log block at offset {block.offset}: {error.message}"
+        raise type(error)(message, path=block.path, instant=block.instant, remedy=error.remedy) from error
 
 
 def _parquet_batch(block: LogBlock, columns: list[str] | None) -> pa.RecordBatch:
@@ -126,5 +129,5 @@ def one_batch(table: pa.Table) -> pa.RecordBatch:
     """The rows of a table as one batch."""
     columns = [column.combine_chunks() if column.num_chunks != 1 else column.chunk(0) for column in table.columns]
     if not columns:
-        return pa.RecordBatch.from_struct_array(pa.array([{}] * table.num_rows, pa.struct([])))
+        return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), table.num_rows, [None]))
     return pa.RecordBatch.from_arrays(columns, schema=table.schema)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final, Protocol
 
 import pyarrow as pa
@@ -40,7 +41,7 @@ class LogRecords:
         files: log files read.
         blocks_seen: blocks in them, corrupt stretches included.
         corrupt: corrupt stretches (what a writer that died left behind); they are passed over.
-        skipped: whole blocks that do not count: not committed, out of range, rolled back or compacted.
+        skipped: whole blocks that do not count: not committed, out of range, rolled back, repeated or compacted.
     """
 
     blocks: tuple[LogData | LogDeletes, ...] = ()
@@ -73,8 +74,8 @@ def scan_logs(
     """Read the log files of a slice.
 
     A block counts if its instant is committed, not after ``max_instant``, among ``instants``, not rolled back by a
-    command block behind it, and not part of a log compaction that counts itself; of the blocks that retries of a write
-    task wrote twice, one set counts. Each file is opened once.
+    command block behind it, and not part of a log compaction that counts itself; of a block that a retried write task
+    repeated, one copy counts. Each file is opened once.
 
     Args:
         storage: rooted at the table's base path.
@@ -137,7 +138,7 @@ def _choose(
             if early_enough and instant in committed and (instants is None or instant in instants):
                 kept.append(block)
     seen = {block.instant for block in blocks if block.type in _CONTENT_TYPES}
-    return _without_compacted(_without_retries(kept), seen)
+    return _without_compacted(_without_copies(kept), seen)
 
 
 def _instant(block: LogBlock) -> str:
@@ -164,29 +165,23 @@ def _rolled_back(block: LogBlock) -> str:
     return target
 
 
-def _without_retries(blocks: list[LogBlock]) -> list[LogBlock]:
-    """Of the attempts of a write task that all wrote blocks of one instant, keep the one with the most blocks.
+def _without_copies(blocks: list[LogBlock]) -> list[LogBlock]:
+    """Of blocks with an identifier that a retried write task wrote again byte by byte, keep the last copy.
 
-    Only table version 6 has the header; equal attempts hold the same rows.
+    An attempt that differs is kept: the identifier's numbers are those of one task, and several tasks of an instant may
+    write to one slice, so that only equal bytes prove a repetition.
     """
-    attempts: dict[str, dict[int, int]] = {}
-    for block in blocks:
-        attempt = _attempt(block)
-        if attempt is not None:
-            counts = attempts.setdefault(_instant(block), {})
-            counts[attempt] = counts.get(attempt, 0) + 1
-    best = {instant: max(counts, key=lambda a: (counts[a], -a)) for instant, counts in attempts.items()}
-    return [block for block in blocks if _attempt(block) in (None, best.get(_instant(block)))]
-
-
-def _attempt(block: LogBlock) -> int | None:
-    text = block.headers.get(HeaderKey.BLOCK_IDENTIFIER)
-    if text is None:
-        return None
-    parts = text.split(",")
-    if len(parts) != 2 or not all(part.strip().isdecimal() for part in parts):
-        raise UnsupportedFormatError(f"block identifier {text!r} in a log file", path=block.path, instant=block.instant)
-    return int(parts[0])
+    kept: list[LogBlock] = []
+    known: set[tuple[str | None, BlockType, bytes]] = set()
+    for block in reversed(blocks):
+        if HeaderKey.BLOCK_IDENTIFIER in block.headers:
+            copy = (block.instant, block.type, sha256(block.content).digest())
+            if copy in known:
+                continue
+            known.add(copy)
+        kept.append(block)
+    kept.reverse()
+    return kept
 
 
 def _without_compacted(blocks: list[LogBlock], seen: set[str | None]) -> list[LogBlock]:
