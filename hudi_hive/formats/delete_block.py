@@ -6,23 +6,25 @@ is wrapped in a record per type; int 0 stands for "no ordering value".
 
 from __future__ import annotations
 
-import io
 import struct
-from collections.abc import Sequence
 from typing import Any, Final
 
-import fastavro
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
+from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.avro_container import describe
 from hudi_hive.formats.log_block import BlockType, LogBlock
 
 DELETE_BLOCK_VERSION: Final = 3
 _HEAD = struct.Struct(">ii")  # block version, bytes of the payload
 _NAMESPACE: Final = "org.apache.hudi.avro.model"
+_LONGEST_VARINT: Final = 10
 
-# Wrapper records in the order of the union, with the Avro type and the Arrow type of their value.
+_DECIMAL: Final = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 15}
+# Wrapper records in the order of the union, with the Avro and the Arrow type of their value.
 _WRAPPERS: Final[tuple[tuple[str, Any, pa.DataType], ...]] = (
     ("BooleanWrapper", "boolean", pa.bool_()),
     ("IntWrapper", "int", pa.int32()),
@@ -32,77 +34,41 @@ _WRAPPERS: Final[tuple[tuple[str, Any, pa.DataType], ...]] = (
     ("BytesWrapper", "bytes", pa.binary()),
     ("StringWrapper", "string", pa.string()),
     ("DateWrapper", "int", pa.date32()),
-    (
-        "DecimalWrapper",
-        {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 15},
-        pa.decimal128(30, 15),
-    ),
+    ("DecimalWrapper", _DECIMAL, pa.decimal128(30, 15)),
     ("TimeMicrosWrapper", {"type": "long", "logicalType": "time-micros"}, pa.time64("us")),
     ("TimestampMicrosWrapper", "long", pa.timestamp("us", "UTC")),
 )
 _LOCAL_DATE: Final = ("LocalDateWrapper", "int", pa.date32())
-_TYPES: Final = {f"{_NAMESPACE}.{name}": arrow for name, _, arrow in (*_WRAPPERS, _LOCAL_DATE)}
-_INT: Final = f"{_NAMESPACE}.IntWrapper"
-_ARRAY: Final = f"{_NAMESPACE}.ArrayWrapper"
+_TYPES: Final = tuple(arrow for _, _, arrow in (*_WRAPPERS, _LOCAL_DATE))
+_ARRAY_MEMBER: Final = len(_WRAPPERS)
 
 
 def _wrapper(name: str, value: object) -> dict[str, Any]:
     return {"type": "record", "name": name, "fields": [{"name": "value", "type": value}]}
 
 
+def _optional(name: str, kind: list[Any]) -> dict[str, Any]:
+    return {"name": name, "type": ["null", *kind], "default": None}
+
+
 # Release 1.1 appended the array, for several ordering fields, to the union of the releases before.
-_SCHEMA: Final = fastavro.parse_schema(
-    {
-        "type": "record",
-        "name": "HoodieDeleteRecordList",
-        "namespace": _NAMESPACE,
-        "fields": [
-            {
-                "name": "deleteRecordList",
-                "type": {
-                    "type": "array",
-                    "items": {
-                        "type": "record",
-                        "name": "HoodieDeleteRecord",
-                        "fields": [
-                            {"name": "recordKey", "type": ["null", "string"], "default": None},
-                            {"name": "partitionPath", "type": ["null", "string"], "default": None},
-                            {
-                                "name": "orderingVal",
-                                "type": [
-                                    "null",
-                                    *(_wrapper(name, value) for name, value, _ in _WRAPPERS),
-                                    {
-                                        "type": "record",
-                                        "name": "ArrayWrapper",
-                                        "fields": [
-                                            {
-                                                "name": "wrappedValues",
-                                                "type": [
-                                                    "null",
-                                                    {
-                                                        "type": "array",
-                                                        "items": [
-                                                            "null",
-                                                            *(name for name, _, _ in _WRAPPERS),
-                                                            _wrapper(*_LOCAL_DATE[:2]),
-                                                        ],
-                                                    },
-                                                ],
-                                                "default": None,
-                                            }
-                                        ],
-                                    },
-                                ],
-                                "default": None,
-                            },
-                        ],
-                    },
-                },
-            }
-        ],
-    }
-)
+_IN_ARRAY: Final[list[Any]] = ["null", *(name for name, _, _ in _WRAPPERS), _wrapper(*_LOCAL_DATE[:2])]
+_ARRAY_WRAPPER: Final[dict[str, Any]] = {
+    "type": "record",
+    "name": "ArrayWrapper",
+    "fields": [_optional("wrappedValues", [{"type": "array", "items": _IN_ARRAY}])],
+}
+DELETE_RECORD: Final[dict[str, Any]] = {
+    "type": "record",
+    "name": "HoodieDeleteRecord",
+    "namespace": _NAMESPACE,
+    "fields": [
+        _optional("recordKey", ["string"]),
+        _optional("partitionPath", ["string"]),
+        _optional("orderingVal", [*(_wrapper(name, value) for name, value, _ in _WRAPPERS), _ARRAY_WRAPPER]),
+    ],
+}
+"""Avro schema of one entry of a delete block; the block holds an array of them."""
 
 
 def decode_deletes(block: LogBlock) -> pa.Table:
@@ -120,21 +86,21 @@ def decode_deletes(block: LogBlock) -> pa.Table:
         CorruptFileError: lengths or records are damaged.
     """
     payload = _payload(block)
-    stream = io.BytesIO(payload)
     try:
-        decoded: Any = fastavro.schemaless_reader(stream, _SCHEMA, None, return_record_name=True)
-        deletes = decoded["deleteRecordList"]
-    except Exception as error:  # damaged bytes make the decoder fail in any place
-        raise CorruptFileError(f"delete block of a log file: {describe(error)}", path=block.path) from error
-    if stream.tell() != len(payload):
-        raise CorruptFileError("delete block of a log file does not fill its length", path=block.path)
-    values = [_without_default(delete["orderingVal"]) for delete in deletes]
+        starts, ends = _Walk(payload).records()
+        batch = decode_records(payload, starts, ends, DELETE_RECORD)
+        wrapped = batch.column("orderingVal")
+        ordering = _multiple(wrapped, block) if _any(_members(wrapped)[_ARRAY_MEMBER]) else _single(wrapped, block)
+    except (CorruptFileError, IndexError, pa.ArrowException) as error:
+        message = error.message if isinstance(error, CorruptFileError) else describe(error)
+        message = f"delete block at offset {block.offset} is damaged: {message}"
+        raise CorruptFileError(message, path=block.path, instant=block.instant) from error
     return pa.table(
         {
-            "record_key": pa.array([delete["recordKey"] for delete in deletes], pa.string()),
-            "partition_path": pa.array([delete["partitionPath"] for delete in deletes], pa.string()),
-            "ordering": _ordering(values, block),
-            "has_ordering": pa.array([value is not None for value in values], pa.bool_()),
+            "record_key": batch.column("recordKey"),
+            "partition_path": batch.column("partitionPath"),
+            "ordering": ordering,
+            "has_ordering": pc.is_valid(ordering),
         }
     )
 
@@ -158,54 +124,184 @@ def _payload(block: LogBlock) -> bytes:
     return bytes(content[_HEAD.size :])
 
 
-_Wrapped = tuple[str, dict[str, Any]]
+# -- where the records lie -------------------------------------------------------------------------------------------
+
+_FIXED_WIDTHS: Final = {1: 1, 4: 4, 5: 8}  # branch of the union -> bytes: boolean, float, double
+_WITH_LENGTH: Final = frozenset((6, 7, 9))  # bytes, string, decimal
+_ARRAY_BRANCH: Final = _ARRAY_MEMBER + 1  # inside of an array the local date has this number
 
 
-def _without_default(value: _Wrapped | None) -> _Wrapped | None:
-    """The wrapped value, or null where it says that there is none."""
-    if value is None or (value[0] == _INT and value[1]["value"] == 0):
-        return None
-    if value[0] == _ARRAY and not value[1]["wrappedValues"]:
-        return None
-    return value
+class _Walk:
+    """Steps over the array of delete records to find where each begins.
+
+    It trusts no length: a step beyond the end fails at the next byte asked for (IndexError).
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def records(self) -> tuple[np.ndarray, np.ndarray]:
+        """Begins and ends of the records."""
+        starts: list[int] = []
+        ends: list[int] = []
+        data, at = self._data, self._at
+        while count := self._count(at):
+            at = self._at
+            for _ in range(count):
+                starts.append(at)
+                for _ in range(2):  # key, partition path
+                    branch, length = data[at], 0
+                    at += 1
+                    if branch == 2:
+                        length = data[at]
+                        if length & 0x81:  # of more than one byte, or negative
+                            length, at = self._length(at)
+                        else:
+                            length >>= 1
+                            at += 1
+                    elif branch:
+                        raise CorruptFileError("a key is neither text nor null")
+                    at += length
+                branch = data[at]
+                at = at + 1 if branch == 0 else self._behind_value(at)
+                ends.append(at)
+        if self._at != len(data):
+            raise CorruptFileError("its records do not fill it")
+        return np.array(starts, np.int64), np.array(ends, np.int64)
+
+    def _count(self, at: int) -> int:
+        """Number of items in the array block at a position; the position behind it is kept."""
+        count, self._at = self._varint(at)
+        if count < 0:  # a negative count is followed by the block's bytes
+            _, self._at = self._varint(self._at)
+        return abs(count)
+
+    def _behind_value(self, at: int, *, in_array: bool = False) -> int:
+        """Position behind the wrapped value, null or not, at a position."""
+        branch, at = self._varint(at)
+        if not 0 <= branch <= _ARRAY_BRANCH:
+            raise CorruptFileError(f"there is no ordering value of kind {branch}")
+        if branch == 0:
+            return at
+        if branch == _ARRAY_BRANCH and not in_array:
+            return self._behind_array(at)
+        if branch in _FIXED_WIDTHS:
+            return at + _FIXED_WIDTHS[branch]
+        if branch in _WITH_LENGTH:
+            length, at = self._length(at)
+            return at + length
+        return self._varint(at)[1]
+
+    def _behind_array(self, at: int) -> int:
+        present, at = self._varint(at)
+        if present not in (0, 1):
+            raise CorruptFileError(f"there is no list of ordering values of kind {present}")
+        if present:
+            while count := self._count(at):
+                at = self._at
+                for _ in range(count):
+                    at = self._behind_value(at, in_array=True)
+            at = self._at
+        return at
+
+    def _length(self, at: int) -> tuple[int, int]:
+        length, at = self._varint(at)
+        if length < 0:
+            raise CorruptFileError("a length is negative")
+        return length, at
+
+    def _varint(self, at: int) -> tuple[int, int]:
+        """Zig-zag number at a position, and the position behind it."""
+        value = 0
+        for i in range(_LONGEST_VARINT):
+            byte = self._data[at + i]
+            value |= (byte & 0x7F) << (7 * i)
+            if byte < 0x80:
+                return (value >> 1) ^ -(value & 1), at + i + 1
+        raise CorruptFileError("a number has more than ten bytes")
 
 
-def _ordering(values: Sequence[_Wrapped | None], block: LogBlock) -> pa.Array:
-    kinds = {value[0] for value in values if value is not None}
-    if not kinds:
-        return pa.nulls(len(values))
-    if kinds == {_ARRAY}:
-        rows = [None if value is None else value[1]["wrappedValues"] for value in values]
-        widths = {len(row) for row in rows if row is not None}
-        if len(widths) != 1:
-            raise CorruptFileError("deletes of one log block have ordering values of different number", path=block.path)
-        fields = [_plain([None if row is None else row[i] for row in rows], block) for i in range(widths.pop())]
-        missing = pa.array([row is None for row in rows], pa.bool_())
-        return pa.StructArray.from_arrays(fields, [f"f{i}" for i in range(len(fields))], mask=missing)
-    return _plain(values, block)
+# -- ordering values -------------------------------------------------------------------------------------------------
 
 
-def _plain(values: Sequence[_Wrapped | None], block: LogBlock) -> pa.Array:
-    """Wrapped values of one type as an array of it; numbers of several types as the widest of them."""
-    types = {_TYPES.get(value[0]) for value in values if value is not None}
-    if not types:
-        return pa.nulls(len(values))
-    arrow = next(iter(types)) if len(types) == 1 else _widest(types)
+def _members(wrapped: pa.StructArray) -> list[pa.Array]:
+    return list(wrapped.flatten())
+
+
+def _any(array: pa.Array) -> bool:
+    return bool(array.null_count < len(array))
+
+
+def _single(wrapped: pa.StructArray, block: LogBlock) -> pa.Array:
+    """Values of one ordering field; null where there is none."""
+    values = _values(wrapped)
+    if 1 in values:
+        # The default of a missing ordering value is the int 0, whatever the field's type.
+        ints = values[1]
+        values[1] = pc.if_else(pc.equal(ints, 0), pa.scalar(None, ints.type), ints)
+        if not _any(values[1]):
+            del values[1]
+    return _one_type(list(values.values()), len(wrapped), block)
+
+
+def _multiple(wrapped: pa.StructArray, block: LogBlock) -> pa.Array:
+    """Values of several ordering fields as a struct; null where there are none."""
+    lists = _members(wrapped)[_ARRAY_MEMBER].flatten()[0]
+    widths = pc.list_value_length(lists)
+    sizes = pc.drop_null(pc.unique(pc.if_else(pc.equal(widths, 0), pa.scalar(None, widths.type), widths)))
+    if _any(pc.if_else(pc.is_null(lists), _without_default(wrapped), pa.scalar(None, pa.bool_()))) or len(sizes) > 1:
+        raise CorruptFileError("ordering values are different in number")
+    if not len(sizes):
+        return pa.nulls(len(wrapped))
+    present = pc.fill_null(pc.greater(widths, 0), False)
+    rows = np.cumsum(present.to_numpy(zero_copy_only=False)) - 1
+    full = lists.filter(present)
+    fields = []
+    for i in range(sizes[0].as_py()):
+        column = pc.list_element(full, i)
+        values = _values(column)
+        field = _one_type(list(values.values()), len(column), block)
+        fields.append(field.take(pa.array(rows, mask=~present.to_numpy(zero_copy_only=False))))
+    return pa.StructArray.from_arrays(fields, [f"f{i}" for i in range(len(fields))], mask=pc.invert(present))
+
+
+def _without_default(wrapped: pa.StructArray) -> pa.Array:
+    """True where a record has a single ordering value that is not the int 0, else null."""
+    values = _values(wrapped)
+    found = pa.nulls(len(wrapped), pa.bool_())
+    for member, array in values.items():
+        there = pc.not_equal(array, 0) if member == 1 else pc.is_valid(array)
+        found = pc.if_else(pc.fill_null(there, False), True, found)
+    return found
+
+
+def _values(wrapped: pa.StructArray) -> dict[int, pa.Array]:
+    """Values by number of the union's member, in their Arrow types, of those members that occur."""
+    found: dict[int, pa.Array] = {}
+    for number, (member, arrow) in enumerate(zip(_members(wrapped), _TYPES, strict=False)):
+        if _any(member) and not (number == _ARRAY_MEMBER and "wrappedValues" in {field.name for field in member.type}):
+            found[number] = member.flatten()[0].cast(arrow)
+    return found
+
+
+def _one_type(arrays: list[pa.Array], length: int, block: LogBlock) -> pa.Array:
+    """Values that stand in arrays of different types as one array; numbers in the widest of their types."""
+    if not arrays:
+        return pa.nulls(length)
+    types = {array.type for array in arrays}
+    arrow = types.pop() if len(types) == 1 else _widest(types)
     if arrow is None:
         raise UnsupportedFormatError(
             "deletes of one log block have ordering values of different types", path=block.path, instant=block.instant
         )
-    plain = [None if value is None else value[1]["value"] for value in values]
-    try:
-        return pa.array(plain, arrow)
-    except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
-        raise CorruptFileError(f"ordering value of a deleted record: {describe(error)}", path=block.path) from error
+    return pc.coalesce(*(array.cast(arrow) for array in arrays))
 
 
-def _widest(types: set[pa.DataType | None]) -> pa.DataType | None:
+def _widest(types: set[pa.DataType]) -> pa.DataType | None:
     for among, widest in (
         ({pa.int32(), pa.int64()}, pa.int64()),
-        ({pa.int32(), pa.int64(), pa.float32(), pa.float64()}, pa.float64()),
+        ({pa.float32(), pa.float64()}, pa.float64()),
     ):
         if types <= among:
             return widest
