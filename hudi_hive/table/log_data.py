@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
 from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.avro_container import describe
+from hudi_hive.formats.base_file import decoding, empty_columns
 from hudi_hive.formats.delete_block import decode_deletes
 from hudi_hive.formats.log_block import BlockType, HeaderKey, LogBlock, avro_bounds
 
@@ -115,19 +116,18 @@ def _avro_batch(block: LogBlock, schema: Mapping[str, Any], columns: list[str] |
 
 
 def _parquet_batch(block: LogBlock, columns: list[str] | None) -> pa.RecordBatch:
-    try:
-        with pq.ParquetFile(pa.BufferReader(pa.py_buffer(block.content))) as file:
-            names = file.schema_arrow.names
-            wanted = names if columns is None else [name for name in columns if name in names]
-            table = file.read(wanted, use_threads=False)
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptFileError(f"Parquet data of a log block: {describe(error)}", path=block.path) from error
-    return one_batch(table.select(wanted))
+    # The image is read where it lies in the log file's bytes.
+    with decoding(block.path), pq.ParquetFile(pa.BufferReader(pa.py_buffer(block.content))) as file:
+        names = file.schema_arrow.names
+        wanted = names if columns is None else [name for name in columns if name in names]
+        batch = one_batch(file.read(wanted, use_threads=False).select(wanted))
+        batch.validate(full=True)  # the reader does not look whether text is UTF-8
+    return batch
 
 
 def one_batch(table: pa.Table) -> pa.RecordBatch:
     """The rows of a table as one batch."""
+    if not table.num_columns:
+        return empty_columns(table.num_rows)
     columns = [column.combine_chunks() if column.num_chunks != 1 else column.chunk(0) for column in table.columns]
-    if not columns:
-        return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), table.num_rows, [None]))
     return pa.RecordBatch.from_arrays(columns, schema=table.schema)
