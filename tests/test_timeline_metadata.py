@@ -83,11 +83,14 @@ def test_nulls_and_absent_fields():
     assert (metadata.operation, metadata.compacted, metadata.extra) == ("UNKNOWN", False, {"a": "1"})
     assert metadata.schema is None
     assert commit(extraMetadata={"schema": ""}).schema is None
-    assert commit(extraMetadata={"schema": '{"type":"record"}'}).schema == {"type": "record"}
+    assert commit(extraMetadata={"schema": '{"type":"record","fields":[]}'}).schema == {"type": "record", "fields": []}
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "null", "7", "[" * 100_000])
-def test_a_schema_that_is_no_object(text):
+NO_RECORDS = ['{"type":"record"}', '{"fields":{}}', '{"fields":[7]}', '{"fields":[{"nane":"a","type":"int"}]}']
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "null", "7", "[" * 100_000, *NO_RECORDS])
+def test_a_schema_that_is_no_record(text):
     with pytest.raises(CorruptInstantError, match="schema") as raised:
         commit(extraMetadata={"schema": text}).schema  # noqa: B018
     assert raised.value.instant == T

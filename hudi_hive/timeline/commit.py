@@ -93,7 +93,7 @@ class CommitMetadata:
         """The writer's Avro schema, without meta columns; null if the commit carries none.
 
         Raises:
-            CorruptInstantError: the text is no JSON object.
+            CorruptInstantError: the text is no JSON object that describes a record.
         """
         text = self.extra.get("schema")
         if not text or not text.strip():
@@ -104,10 +104,17 @@ class CommitMetadata:
             raise self._bad_schema(describe(error)) from error
         if not isinstance(schema, dict):
             raise self._bad_schema("not a JSON object")
+        fields = schema.get("fields")
+        if not isinstance(fields, list) or not all(_is_field(field) for field in fields):
+            raise self._bad_schema("not a record of named fields")
         return schema
 
     def _bad_schema(self, why: str) -> Exception:
         return corrupt(f"schema in the commit metadata: {why}", self.instant.path, self.instant.requested)
+
+
+def _is_field(field: object) -> bool:
+    return isinstance(field, dict) and isinstance(field.get("name"), str) and "type" in field
 
 
 def decode_commit(record: Mapping[str, Any] | None, instant: Instant, path: str) -> CommitMetadata:
