@@ -451,3 +451,15 @@ def test_each_file_is_opened_once_and_counted(tmp_path):
         "log_blocks_skipped": 1,
         "log_blocks_corrupt": 1,
     }
+
+
+def test_files_of_a_remote_store_keep_their_order(tmp_path):
+    storage = Storage(f"memory://{tmp_path.name}")
+    names = [f".f-0_{T1}.log.{number}_1-0-1" for number in range(1, 13)]
+    for number, name in enumerate(names):
+        storage.write_bytes(f"p/{name}", rows(T1, f"k{number}"))
+    records = scan_logs(storage, "p", names, timeline=ALL, max_instant=None)
+    assert keys(records) == [f"k{number}" for number in range(12)]
+    assert storage.counters["opens"] == 12
+    with pytest.raises(FileVanishedError):
+        scan_logs(storage, "p", [*names, ".f-0_1.log.99_1-0-1"], timeline=ALL, max_instant=None)

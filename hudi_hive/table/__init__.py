@@ -1,12 +1,26 @@
 """Tables: in come a base path and its storage, out come typed properties, partitions, files, slices and schemas.
 
-Files and slices are Arrow tables (``FILES_SCHEMA``, ``SLICE_SCHEMA``); what a query does with them is no matter here.
+Files and slices are Arrow tables (``FILES_SCHEMA``, ``SLICE_SCHEMA``), the log files of a slice its records and
+deleted keys (``LogRecords``). What a query does with them is no matter here.
 """
 
 from __future__ import annotations
 
 from hudi_hive.table.config import TableConfig
 from hudi_hive.table.file_system_view import FILES_SCHEMA, SLICE_SCHEMA, FileSystemView
+from hudi_hive.table.log_data import LogData, LogDeletes
+from hudi_hive.table.log_scanner import LogRecords, scan_logs
 from hudi_hive.table.meta_client import MetaClient, is_hudi_table
 
-__all__ = ["FILES_SCHEMA", "SLICE_SCHEMA", "FileSystemView", "MetaClient", "TableConfig", "is_hudi_table"]
+__all__ = [
+    "FILES_SCHEMA",
+    "SLICE_SCHEMA",
+    "FileSystemView",
+    "LogData",
+    "LogDeletes",
+    "LogRecords",
+    "MetaClient",
+    "TableConfig",
+    "is_hudi_table",
+    "scan_logs",
+]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Container, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, Protocol
@@ -23,6 +24,8 @@ _log = logging.getLogger(__name__)
 
 _CONTENT_TYPES: Final = frozenset(BlockType) - {BlockType.COMMAND, BlockType.CORRUPT}
 _ROLLBACK: Final = "0"
+_READERS: Final = 8
+"""Files of one slice that are fetched at a time from a store that is not local."""
 
 
 class CommitTest(Protocol):
@@ -92,9 +95,10 @@ def scan_logs(
         CorruptFileError: a block that counts is damaged, or a file is no log file.
         UnsupportedFormatError: a block type, block version or command that we do not know.
     """
-    blocks: list[LogBlock] = []
-    for name in log_files:
-        blocks += _blocks_of(storage, f"{partition}/{name}" if partition else name)
+    paths = [f"{partition}/{name}" if partition else name for name in log_files]
+    blocks = [
+        block for path, data in zip(paths, _read(storage, paths), strict=True) for block in _blocks(storage, path, data)
+    ]
     chosen = _choose(blocks, timeline, max_instant, instants)
     corrupt = sum(block.type is BlockType.CORRUPT for block in blocks)
     skipped = sum(block.type in _CONTENT_TYPES for block in blocks) - len(chosen)
@@ -106,12 +110,24 @@ def scan_logs(
     return LogRecords(decoded, len(log_files), len(blocks), corrupt, skipped)
 
 
-def _blocks_of(storage: Storage, path: str) -> Iterator[LogBlock]:
+def _read(storage: Storage, paths: Sequence[str]) -> list[bytes]:
+    """Bytes of the files; several at a time where each costs a round trip."""
+
+    def read(path: str) -> bytes:
+        try:
+            return storage.read_bytes(path)
+        except PathNotFoundError as error:
+            uri = storage.uri(path)
+            raise FileVanishedError("log file is gone", path=uri, remedy="plan the query again") from error
+
+    if storage.is_local or len(paths) < 2:
+        return [read(path) for path in paths]
+    with ThreadPoolExecutor(min(_READERS, len(paths))) as pool:
+        return list(pool.map(read, paths))
+
+
+def _blocks(storage: Storage, path: str, data: bytes) -> Iterator[LogBlock]:
     uri = storage.uri(path)
-    try:
-        data = storage.read_bytes(path)
-    except PathNotFoundError as error:
-        raise FileVanishedError("log file is gone", path=uri, remedy="plan the query again") from error
     for block in iter_blocks(data, uri):
         if block.type is BlockType.CORRUPT:
             _log.warning("corrupt block of %d bytes at offset %d is passed over: %s", block.size, block.offset, uri)
