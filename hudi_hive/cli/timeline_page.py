@@ -166,7 +166,8 @@ def _draw_lanes(figure: _Figure, instants: Sequence[InstantMark]) -> None:
         for mark in marks:
             start = axis.at[mark.instant.requested]
             end = axis.width - 6 if not mark.instant.is_completed else axis.visible(mark.instant.requested)
-            end = max(end, start + 8)
+            if end < start + 8:  # a moment rather than a span
+                start, end = start - 4, start + 4
             row = next((number for number, taken in enumerate(rows) if taken <= start), len(rows))
             rows[row : row + 1] = [end]
             placed.append((row, mark, start, end))
@@ -184,8 +185,9 @@ def _draw_records(figure: _Figure, instants: Sequence[InstantMark]) -> None:
     if not written:
         return
     figure.y += 6
-    figure.label("records", _RECORDS)
     most = max(sum(records) for _, records in written)
+    figure.label("records", _RECORDS)
+    figure.labels.append(f'<text class="most" x="16" y="{figure.y + _RECORDS / 2 + 15:.1f}">{most:,} at most</text>')
     floor = figure.y + _RECORDS - 4
     for mark, records in written:
         place = figure.axis.visible(mark.instant.requested)
@@ -198,7 +200,6 @@ def _draw_records(figure: _Figure, instants: Sequence[InstantMark]) -> None:
             title = f"{mark.instant.requested}: {count:,} {kind}"
             figure.draw("rect", kind, title, x=place - 4, y=top, width=8, height=height)
     figure.shapes.append(f'<line class="floor" x1="0" x2="{figure.axis.width:.0f}" y1="{floor:.1f}" y2="{floor:.1f}"/>')
-    figure.shapes.append(f'<text class="most" x="4" y="{figure.y + 10:.1f}">{most:,} at most</text>')
     figure.y += _RECORDS
 
 
@@ -222,15 +223,16 @@ def _draw_group(figure: _Figure, row: GroupRow) -> None:
     end = axis.width - 6 if row.replaced is None else axis.visible(row.replaced)
     title = f"file group {row.file_id}"
     figure.draw("line", "life", title, x1=start, x2=max(start, end), y1=middle, y2=middle)
-    logs_at: dict[float, int] = {}
+    logs_at: dict[float, float] = {}
     for mark in row.files:
         place = axis.visible(mark.instant)
         kind = f"{mark.kind}" + ("" if mark.present else " gone")
         if mark.kind == BASE:
             figure.draw("circle", kind, _tell_file(mark), cx=place, cy=middle, r=5)
-        else:  # several log files of one moment stand behind each other
-            shift = logs_at.get(place, 0) * 3.0
-            logs_at[place] = logs_at.get(place, 0) + 1
+            logs_at.setdefault(place, 10.0)
+        else:  # files of one moment stand behind each other
+            shift = logs_at.get(place, 0.0)
+            logs_at[place] = shift + 9.0
             figure.draw("rect", kind, _tell_file(mark), x=place - 3.5 + shift, y=middle - 3.5, width=7, height=7)
     if row.replaced is not None:
         cross = f"M{end - 4:.1f},{middle - 4:.1f}l8,8m0,-8l-8,8"
@@ -309,7 +311,8 @@ def _caption(picture: TimelinePicture) -> str:
     if any(mark.instant.completed for mark in picture.instants):
         words.append("A bar runs from the requested to the completion time; files stand where they became visible.")
     else:
-        words.append("This timeline layout does not record completion times: all stands at the requested time.")
+        words.append("This timeline layout does not record completion times: all stands at the requested time,")
+        words.append("log files that no active commit names beside the base file that they belong to.")
     left_out = picture.groups_total - len(picture.groups)
     if left_out:
         words.append(f"{left_out:,} file groups that were not written as recently are left out.")
