@@ -278,6 +278,67 @@ def test_attempts_that_differ_are_both_kept(tmp_path):
     assert keys(scan(tmp_path, one, rows(T2, "a", BLOCK_IDENTIFIER="0,1"))) == ["a", "a"]
 
 
+@st.composite
+def histories(draw):
+    """What writers did to one slice: ("write", t), ("roll back", t, target) or ("compact", t, originals)."""
+    done: list[tuple] = []
+    live: list[str] = []  # instants that may still be rolled back or compacted
+    for number in range(draw(st.integers(1, 12))):
+        t = f"{20250101000000000 + number}"
+        kind = draw(st.sampled_from(["write", "write", "write", "roll back", "compact"]))
+        if kind == "roll back" and live:
+            target = draw(st.sampled_from(live))
+            live.remove(target)
+            done.append((kind, t, target))
+        elif kind == "compact" and live:
+            originals = live[: draw(st.integers(1, len(live)))]
+            live = [*live[len(originals) :], t]
+            done.append((kind, t, originals))
+            if draw(st.booleans()):
+                continue  # no rollback of this one: its originals are gone for good
+            if draw(st.booleans()):
+                live = [*originals, *[one for one in live if one not in (t, *originals)]]
+                done.append(("roll back", f"{t}5", t))
+        else:
+            live.append(t)
+            done.append(("write", t))
+    return done
+
+
+def replay(history: list[tuple], until: str) -> list[str]:
+    """Instants whose blocks a reader sees, step by step: the definition, without a thought for cost."""
+    void = {entry[2] for entry in history if entry[0] == "roll back"}
+    state: list[str] = []
+    for kind, t, *more in history:
+        if t > until or t in void or kind == "roll back":
+            continue
+        if kind == "write":
+            state.append(t)
+        else:
+            here = [one for one in state if one in more[0]]
+            if here:
+                state[state.index(here[-1])] = t
+                state = [one for one in state if one not in here]
+    return state
+
+
+@given(histories(), st.integers(0, 12))
+@settings(max_examples=400, deadline=None)
+def test_any_history_is_seen_as_it_was_written(tmp_path_factory, history, last):
+    files = []
+    for kind, t, *more in history:
+        if kind == "roll back":
+            files.append(rollback_block(t, more[0]))
+        elif kind == "compact":
+            files.append(rows(t, t, COMPACTED_BLOCK_TIMES=",".join(reversed(more[0]))))
+        else:
+            files.append(rows(t, t))
+    until = f"{20250101000000000 + last}"
+    assert keys(scan(tmp_path_factory.getbasetemp(), *files, timeline=None, max_instant=until)) == replay(
+        history, until
+    )
+
+
 # -- contents ------------------------------------------------------------------------------------------------------
 
 
