@@ -1,0 +1,135 @@
+"""Index blocks of an HFile, of one level or several (table format, section 6.3)."""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+from hudi_hive.errors import CorruptFileError
+from hudi_hive.formats.hfile.wire import hadoop_vint, protobuf_varint
+
+_LOCATION = struct.Struct(">qi")
+_INT = struct.Struct(">i")
+_SHORT = struct.Struct(">h")
+_VarInt: TypeAlias = Callable[[memoryview, int, str], tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Entries of one index block, ascending.
+
+    Args:
+        keys: a row that is not greater than any row below the entry, and greater than (or, in a file that repeats
+            rows, equal to) all rows before it.
+        locations: offset in the file and size on disk, header included, of the block that each entry leads to.
+    """
+
+    keys: list[bytes]
+    locations: list[tuple[int, int]]
+
+    def places_of_row(self, row: bytes) -> range:
+        """Entries below which a row can be."""
+        # An entry whose key is the row itself may have been split from equal rows before it.
+        return range(max(bisect_left(self.keys, row) - 1, 0), bisect_right(self.keys, row))
+
+    def places_between(self, low: bytes, beyond: bytes | None) -> range:
+        """Entries below which rows from ``low`` up to, not including, ``beyond`` can be."""
+        end = len(self.keys) if beyond is None else bisect_left(self.keys, beyond)
+        return range(max(bisect_left(self.keys, low) - 1, 0), end)
+
+
+def parse_root(data: memoryview, count: int, limit: int, path: str, *, raw_keys: bool = False) -> Index:
+    """A root index, of data or of meta blocks.
+
+    The release 1.1.1 of Hudi writes the length of a key as a protobuf integer, which differs from Hadoop's from 128
+    on; so where the one gives nonsense the other is tried.
+
+    Args:
+        data: content of the block; HBase may put more behind the entries.
+        count: number of entries.
+        limit: offset that blocks must end before.
+        path: the file, for errors.
+        raw_keys: keys are names of meta blocks, not rows.
+
+    Raises:
+        CorruptFileError: the entries do not fit the block or lead out of the file.
+    """
+    if count * (_LOCATION.size + 1) > len(data):
+        raise CorruptFileError(f"HFile: {count} index entries in {len(data)} bytes", path=path)
+    try:
+        return _root_entries(data, count, limit, path, hadoop_vint, raw_keys)
+    except CorruptFileError:
+        try:
+            return _root_entries(data, count, limit, path, protobuf_varint, raw_keys)
+        except CorruptFileError:
+            pass
+        raise
+
+
+def _root_entries(data: memoryview, count: int, limit: int, path: str, varint: _VarInt, raw_keys: bool) -> Index:
+    keys: list[bytes] = []
+    locations: list[tuple[int, int]] = []
+    position = 0
+    for _ in range(count):
+        if position + _LOCATION.size > len(data):
+            raise CorruptFileError("HFile: an index block is cut short", path=path)
+        offset, size = _LOCATION.unpack_from(data, position)
+        length, position = varint(data, position + _LOCATION.size, path)
+        if not 0 <= length <= len(data) - position:
+            raise CorruptFileError("HFile: an index key reaches beyond its block", path=path)
+        key = data[position : position + length]
+        position += length
+        keys.append(bytes(key) if raw_keys else _row(key, path))
+        locations.append((offset, size))
+    return _checked(keys, locations, limit, path)
+
+
+def parse_branch(data: memoryview, limit: int, path: str) -> Index:
+    """A leaf or intermediate index block.
+
+    Args:
+        data: content of the block.
+        limit: offset that blocks must end before.
+        path: the file, for errors.
+
+    Raises:
+        CorruptFileError: the entries do not fit the block or lead out of the file.
+    """
+    if len(data) < _INT.size:
+        raise CorruptFileError("HFile: an index block is cut short", path=path)
+    count = _INT.unpack_from(data, 0)[0]
+    base = _INT.size * (count + 2)
+    if count <= 0 or base > len(data):
+        raise CorruptFileError(f"HFile: an index block of {count} entries in {len(data)} bytes", path=path)
+    relative = struct.unpack_from(f">{count + 1}i", data, _INT.size)
+    keys: list[bytes] = []
+    locations: list[tuple[int, int]] = []
+    for begin, end in pairwise(relative):
+        if begin < 0 or end < begin + _LOCATION.size or base + end > len(data):
+            raise CorruptFileError("HFile: an index entry reaches beyond its block", path=path)
+        offset, size = _LOCATION.unpack_from(data, base + begin)
+        keys.append(_row(data[base + begin + _LOCATION.size : base + end], path))
+        locations.append((offset, size))
+    return _checked(keys, locations, limit, path)
+
+
+def _row(key: memoryview, path: str) -> bytes:
+    """The row of an index key, which may be a whole key or end behind the row."""
+    if len(key) >= _SHORT.size:
+        length = _SHORT.unpack_from(key, 0)[0]
+        if 0 <= length <= len(key) - _SHORT.size:
+            return bytes(key[_SHORT.size : _SHORT.size + length])
+    raise CorruptFileError("HFile: an index key holds no row", path=path)
+
+
+def _checked(keys: list[bytes], locations: list[tuple[int, int]], limit: int, path: str) -> Index:
+    if any(left > right for left, right in pairwise(keys)):
+        raise CorruptFileError("HFile: index keys are out of order", path=path)
+    for offset, size in locations:
+        if offset < 0 or size <= 0 or offset + size > limit:
+            raise CorruptFileError(f"HFile: an index leads to {size} bytes at {offset}, out of its section", path=path)
+    return Index(keys, locations)

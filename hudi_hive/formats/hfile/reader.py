@@ -1,0 +1,279 @@
+"""The reader of one HFile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
+from hudi_hive.formats.hfile import blocks
+from hudi_hive.formats.hfile.blocks import Block, parse_block, parse_trailer
+from hudi_hive.formats.hfile.entries import as_table, decode_entries
+from hudi_hive.formats.hfile.index import Index, parse_branch, parse_root
+from hudi_hive.formats.hfile.wire import delimited_message, protobuf_message
+
+_PROTOBUF_INFO: Final = b"PBUF"
+# The tail is read in one go: the load-on-open section of most files fits before the trailer.
+_TAIL_BYTES: Final = 64 << 10
+# Neighbouring blocks of a scan are read together up to this many bytes.
+_SCAN_BYTES: Final = 8 << 20
+
+
+class HFileReader:
+    """One HFile; made with one or two reads of its end, then reads the blocks that are asked for.
+
+    Args:
+        source: a random-access stream, which stays open as long as the reader is used, or the file's bytes.
+        path: the file, for errors.
+
+    Attributes:
+        blocks_read: data and leaf index blocks read so far.
+        bytes_read: bytes read so far, the tail included.
+
+    Raises:
+        CorruptFileError: trailer, indexes or file info do not follow the format.
+        UnsupportedFormatError: another major version, encryption, block encoding, tags, an unknown codec.
+    """
+
+    def __init__(self, source: pa.NativeFile | bytes | memoryview, path: str) -> None:
+        self._file = source if isinstance(source, pa.NativeFile) else None
+        self._memory = pa.py_buffer(b"" if isinstance(source, pa.NativeFile) else source)
+        self._path = path
+        self.blocks_read = 0
+        self.bytes_read = 0
+        size = int(self._file.size()) if self._file is not None else self._memory.size
+        if size < blocks.TRAILER_SIZE:
+            raise CorruptFileError(f"not an HFile: {size} bytes are less than a trailer", path=path)
+        tail_start = max(0, size - _TAIL_BYTES)
+        tail = self._read(tail_start, size - tail_start)
+        trailer = parse_trailer(memoryview(tail).cast("B")[-blocks.TRAILER_SIZE :], size, path)
+        self._trailer = trailer
+        start = trailer.load_on_open_offset
+        section_end = size - blocks.TRAILER_SIZE
+        if start < tail_start:
+            section = self._read(start, section_end - start)
+        else:
+            section = tail.slice(start - tail_start, section_end - start)
+        self._load(section)
+
+    def _load(self, section: pa.Buffer) -> None:
+        """The load-on-open section: root index, meta index, file info."""
+        trailer, path = self._trailer, self._path
+        root = self._next(section, 0, blocks.ROOT_INDEX)
+        meta = self._next(section, root.size, blocks.ROOT_INDEX)
+        info_at = trailer.file_info_offset - trailer.load_on_open_offset
+        info = self._next(section, info_at if info_at > 0 else root.size + meta.size, blocks.FILE_INFO)
+        limit = trailer.load_on_open_offset
+        self._root = parse_root(memoryview(root.content).cast("B"), trailer.root_count, limit, path)
+        self._metas = parse_root(memoryview(meta.content).cast("B"), trailer.meta_count, limit, path, raw_keys=True)
+        self.info: Mapping[str, bytes] = _file_info(memoryview(info.content).cast("B"), path)
+        """Entries of the file info: name → value."""
+        self._mvcc = self.info.get("KEY_VALUE_VERSION", b"") == b"\x00\x00\x00\x01"
+        if "hfile.MAX_TAGS_LEN" in self.info:
+            raise UnsupportedFormatError("HFile with tags", path=path)
+        if self.info.get("DATA_BLOCK_ENCODING", b"NONE") != b"NONE":
+            raise UnsupportedFormatError("HFile with encoded data blocks", path=path)
+        if trailer.entry_count and not self._root.keys:
+            raise CorruptFileError(f"HFile: {trailer.entry_count} entries and no index", path=path)
+
+    def _next(self, section: pa.Buffer, position: int, magic: bytes) -> Block:
+        if position > section.size:
+            raise CorruptFileError("HFile: a block would begin behind its section", path=self._path)
+        return self._expect(parse_block(section.slice(position), self._trailer.codec, self._path), magic)
+
+    def _expect(self, block: Block, *magics: bytes) -> Block:
+        if block.magic not in magics:
+            wanted = magics[0].decode()
+            raise CorruptFileError(f"HFile: a block that is not {wanted} where one is due", path=self._path)
+        return block
+
+    # -- what the file says of itself --------------------------------------------------------------------------------
+
+    @property
+    def num_entries(self) -> int:
+        """Number of entries, as the trailer says."""
+        return self._trailer.entry_count
+
+    @cached_property
+    def schema(self) -> dict[str, Any] | None:
+        """Avro schema of the values, parsed; None if the file holds none.
+
+        Raises:
+            CorruptFileError: it is not JSON.
+        """
+        text = self.info.get("schema")
+        if text is None:
+            return None
+        try:
+            schema = json.loads(text)
+        except ValueError as error:
+            raise CorruptFileError("HFile: the schema is not JSON", path=self._path) from error
+        if not isinstance(schema, dict):
+            raise CorruptFileError("HFile: the schema is not that of a record", path=self._path)
+        return schema
+
+    def meta(self, name: str) -> bytes | None:
+        """Content of a meta block (``bloomFilter``), or None.
+
+        Raises:
+            CorruptFileError: the block does not follow the format.
+        """
+        wanted = name.encode()
+        if wanted not in self._metas.keys:
+            return None
+        offset, size = self._metas.locations[self._metas.keys.index(wanted)]
+        return bytes(self._block(self._read(offset, size), blocks.META).content)
+
+    # -- entries -------------------------------------------------------------------------------------------------------
+
+    def scan(self) -> pa.Table:
+        """All entries in file order, columns ``key`` (string) and ``value`` (binary); one chunk per block.
+
+        Raises:
+            CorruptFileError: a block does not follow the format, or the number of entries is not that of the trailer.
+        """
+        rows: list[pa.Array] = []
+        values: list[pa.Array] = []
+        for keys, found in self._data_blocks():
+            rows.append(keys)
+            values.append(found)
+        count = sum(len(block) for block in rows)
+        if count != self.num_entries:
+            raise CorruptFileError(f"HFile of {self.num_entries} entries holds {count}", path=self._path)
+        return as_table(rows, values, self._path)
+
+    def lookup(self, keys: Sequence[str]) -> pa.Table:
+        """Entries of keys, in file order; a key that is not there gives no row.
+
+        Args:
+            keys: sought keys, in any order.
+        """
+        wanted = sorted({key.encode() for key in keys})
+        return self._select(
+            wanted, Index.places_of_row, lambda rows, few: pc.is_in(rows, value_set=pa.array(few, pa.binary()))
+        )
+
+    def scan_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
+        """Entries whose key begins with any of the prefixes, in file order, each once.
+
+        Args:
+            prefixes: sought prefixes, in any order.
+        """
+        wanted = sorted({prefix.encode() for prefix in prefixes})
+        return self._select(
+            wanted, lambda index, prefix: index.places_between(prefix, successor(prefix)), _begins_with_any
+        )
+
+    def _select(
+        self,
+        wanted: list[bytes],
+        places: Callable[[Index, bytes], range],
+        matches: Callable[[pa.Array, list[bytes]], pa.Array],
+    ) -> pa.Table:
+        """Entries of the blocks that the index leads to for what is wanted."""
+        rows: list[pa.Array] = []
+        values: list[pa.Array] = []
+        if wanted and self.num_entries:
+            for location, few in self._locate(self._root, self._trailer.levels, wanted, places):
+                keys, found = self._entries(self._read(*location))
+                mask = matches(keys, few)
+                rows.append(keys.filter(mask))
+                values.append(found.filter(mask))
+        return as_table(rows, values, self._path)
+
+    def _locate(
+        self, index: Index, levels: int, wanted: list[bytes], places: Callable[[Index, bytes], range]
+    ) -> Iterator[tuple[tuple[int, int], list[bytes]]]:
+        """Data blocks below an index that can hold something wanted, each with what."""
+        by_place: dict[int, list[bytes]] = {}
+        for item in wanted:
+            for place in places(index, item):
+                by_place.setdefault(place, []).append(item)
+        for place in sorted(by_place):
+            location = index.locations[place]
+            if levels == 1:
+                yield location, by_place[place]
+            else:
+                yield from self._locate(self._branch(location), levels - 1, by_place[place], places)
+
+    def _branch(self, location: tuple[int, int]) -> Index:
+        block = self._block(self._read(*location), blocks.LEAF_INDEX, blocks.INTERMEDIATE_INDEX)
+        # What an index leads to lies before it: so a damaged one cannot lead in circles.
+        return parse_branch(memoryview(block.content).cast("B"), location[0], self._path)
+
+    def _data_blocks(self) -> Iterator[tuple[pa.Array, pa.Array]]:
+        """Entries of all data blocks, neighbours read together."""
+        group: list[tuple[int, int]] = []
+        for location in self._all_locations(self._root, self._trailer.levels):
+            if group and (location[0] < sum(group[-1]) or sum(location) - group[0][0] > _SCAN_BYTES):
+                yield from self._read_group(group)
+                group = []
+            group.append(location)
+        if group:
+            yield from self._read_group(group)
+
+    def _read_group(self, group: list[tuple[int, int]]) -> Iterator[tuple[pa.Array, pa.Array]]:
+        start = group[0][0]
+        data = self._read(start, sum(group[-1]) - start)
+        for offset, size in group:
+            yield self._entries(data.slice(offset - start, size))
+
+    def _all_locations(self, index: Index, levels: int) -> Iterator[tuple[int, int]]:
+        if not self.num_entries:
+            return
+        for location in index.locations:
+            if levels == 1:
+                yield location
+            else:
+                yield from self._all_locations(self._branch(location), levels - 1)
+
+    def _entries(self, data: pa.Buffer) -> tuple[pa.Array, pa.Array]:
+        return decode_entries(self._block(data, blocks.DATA).content, self._mvcc, self._path)
+
+    def _block(self, data: pa.Buffer, *magics: bytes) -> Block:
+        self.blocks_read += 1
+        return self._expect(parse_block(data, self._trailer.codec, self._path), *magics)
+
+    def _read(self, offset: int, length: int) -> pa.Buffer:
+        self.bytes_read += length
+        if self._file is None:
+            return self._memory.slice(offset, length)
+        data = self._file.read_at(length, offset)
+        if len(data) != length:
+            raise CorruptFileError("HFile: the file ends early", path=self._path)
+        return pa.py_buffer(data)
+
+    def __repr__(self) -> str:
+        return f"HFileReader({self._path!r}, {self.num_entries} entries, {self._trailer.codec})"
+
+
+def _file_info(data: memoryview, path: str) -> dict[str, bytes]:
+    """Entries of the file info (section 6.4)."""
+    if bytes(data[:4]) != _PROTOBUF_INFO:
+        raise UnsupportedFormatError("HFile whose file info is not protobuf", path=path)
+    info: dict[str, bytes] = {}
+    for entry in delimited_message(data[4:], path).get(1, []):
+        pair = protobuf_message(memoryview(entry), path) if isinstance(entry, bytes) else {}
+        name, value = pair.get(1, [b""])[-1], pair.get(2, [b""])[-1]
+        if not isinstance(name, bytes) or not isinstance(value, bytes):
+            raise CorruptFileError("HFile: an entry of the file info is no pair of names and bytes", path=path)
+        info[name.decode("utf-8", "replace")] = value
+    return info
+
+
+def _begins_with_any(rows: pa.Array, prefixes: list[bytes]) -> pa.Array:
+    mask = pa.array([False] * len(rows), pa.bool_())
+    for prefix in prefixes:
+        mask = pc.or_(mask, pc.starts_with(rows, prefix))
+    return mask
+
+
+def successor(prefix: bytes) -> bytes | None:
+    """The least bytes greater than all that begin with a prefix; None if there are none."""
+    stripped = prefix.rstrip(b"\xff")
+    return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else None
