@@ -6,6 +6,7 @@ import io
 import json
 import struct
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +20,8 @@ from hudi_hive.errors import (
     SchemaError,
     UnsupportedFormatError,
 )
+from hudi_hive.formats.avro import decode_records
+from hudi_hive.formats.hfile import ENTRY_SCHEMA
 from hudi_hive.formats.log_block import BlockType, HeaderKey, encode_block
 from hudi_hive.schema import avro_to_arrow
 from hudi_hive.storage import Storage
@@ -524,3 +527,34 @@ def test_files_of_a_remote_store_keep_their_order(tmp_path):
     assert storage.counters["opens"] == 12
     with pytest.raises(FileVanishedError):
         scan_logs(storage, "p", [*names, ".f-0_1.log.99_1-0-1"], timeline=ALL, max_instant=None)
+
+
+# -- HFile blocks --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["v6_mor_part_rli", "v8_mor_part_rli", "v9_mor_part_rli"])
+def test_hfile_blocks_of_real_metadata_tables(name):
+    root = unzip_fixture(name) / ".hoodie" / "metadata"
+    storage = Storage(str(root))
+    kinds = set()
+    for file in sorted(root.rglob(".*.log.*")):
+        partition = file.parent.relative_to(root).as_posix()
+        records = scan_logs(storage, partition, [file.name], timeline=None, max_instant=None, columns=["type"])
+        for block in records.data:
+            assert block.batch.schema == ENTRY_SCHEMA
+            assert block.batch.num_rows > 0
+            found = block.batch.column("key").to_pylist()
+            assert found == sorted(found)
+            assert block.schema["name"] == "HoodieMetadataRecord"
+            lengths = np.cumsum([0, *map(len, block.batch.column("value").to_pylist())])
+            values = b"".join(block.batch.column("value").to_pylist())
+            decoded = decode_records(values, lengths[:-1], lengths[1:], block.schema, columns=["key", "type"])
+            assert set(decoded.column("key").to_pylist()) == {""}
+            kinds |= set(decoded.column("type").to_pylist())
+    assert kinds >= {1, 2, 5}
+
+
+@pytest.mark.parametrize("content", [b"", bytes(5000)])
+def test_damaged_hfile_blocks(tmp_path, content):
+    with pytest.raises(CorruptFileError, match=r"HFile.*\.log\.1"):
+        scan(tmp_path, data_block(T1, [], kind=BlockType.HFILE_DATA, content=content))

@@ -16,6 +16,7 @@ from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.avro_container import describe
 from hudi_hive.formats.base_file import decoding, empty_columns
 from hudi_hive.formats.delete_block import decode_deletes
+from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.formats.log_block import BlockType, HeaderKey, LogBlock, avro_bounds
 
 
@@ -75,6 +76,8 @@ def decode_block(block: LogBlock, instant: str, columns: Sequence[str] | None) -
         batch = _avro_batch(block, schema, wanted)
     elif block.type is BlockType.PARQUET_DATA:
         batch = _parquet_batch(block, wanted)
+    elif block.type is BlockType.HFILE_DATA:
+        batch = _hfile_batch(block)
     else:
         raise UnsupportedFormatError(f"{block.type.name} block", path=block.path, instant=instant)
     return LogData(instant, batch, schema, partial, block.path)
@@ -123,6 +126,11 @@ def _parquet_batch(block: LogBlock, columns: list[str] | None) -> pa.RecordBatch
         batch = one_batch(file.read(wanted, use_threads=False).select(wanted))
         batch.validate(full=True)  # the reader does not look whether text is UTF-8
     return batch
+
+
+def _hfile_batch(block: LogBlock) -> pa.RecordBatch:
+    """Keys and Avro binaries; the records' own key field is blank in them (table format, section 6.4)."""
+    return one_batch(HFileReader(block.content, block.path).scan())
 
 
 def one_batch(table: pa.Table) -> pa.RecordBatch:
