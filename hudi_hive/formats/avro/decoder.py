@@ -1,27 +1,35 @@
-"""Many bare Avro records to one Arrow batch."""
+"""Many bare Avro records to one Arrow batch, field by field over all records at once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from hudi_hive.errors import CorruptFileError, UnknownColumnError
-from hudi_hive.formats.avro.fallback import decode_with_fastavro
+from hudi_hive.errors import CorruptFileError, UnknownColumnError, UnsupportedFormatError
+from hudi_hive.formats.avro.columns import Places, decode
+from hudi_hive.formats.avro.cursor import PADDING, Block, Cursor, Positions
 from hudi_hive.formats.avro.schema import RecordNode, parse_record
+from hudi_hive.formats.avro.skipping import skip
+
+_CHUNK_BYTES: Final = 32 << 20
+"""Records are decoded in runs of about so many bytes, which bounds what is held beside the result."""
 
 
 def decode_records(
     data: bytes | memoryview,
-    starts: np.ndarray,
-    ends: np.ndarray,
+    starts: NDArray[Any],
+    ends: NDArray[Any],
     writer_schema: Mapping[str, Any],
     *,
     columns: Sequence[str] | None = None,
 ) -> pa.RecordBatch:
     """Decode bare Avro binaries (no container) to columns.
+
+    Fields that are not asked for are skipped, those behind the last one that is are not even looked at.
 
     Args:
         data: bytes that hold the records.
@@ -31,21 +39,34 @@ def decode_records(
             :func:`~hudi_hive.formats.avro.avro_to_arrow`.
         columns: names of the top-level fields to give, in that order; all in the schema's order when not given.
 
+    Returns:
+        A row per span, in the order of the spans.
+
     Raises:
-        CorruptFileError: a record does not follow the schema, or a span does not lie in the data.
+        CorruptFileError: a record does not follow the schema or does not fill its span, spans overlap or do not lie in
+            the data. Time and memory stay in proportion to the data, whatever it holds.
         SchemaError: the schema cannot be converted.
         UnknownColumnError: the schema has no field of a name in ``columns``.
+        UnsupportedFormatError: a column has more than 2 GiB of text.
     """
     root = parse_record(writer_schema)
     wanted = _positions(root, columns)
-    view = memoryview(data).cast("B")
-    starts, ends = _checked_spans(starts, ends, len(view))
-    arrays = decode_with_fastavro(view, list(zip(starts.tolist(), ends.tolist(), strict=True)), root)
+    octets = np.frombuffer(data, np.uint8)
+    starts, ends = _checked_spans(starts, ends, len(octets))
     schema = pa.schema([root.fields[at] for at in wanted])
     if not wanted:
         # A batch without columns has its number of rows from a struct's length alone.
         return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), len(starts), [None]))
-    return pa.RecordBatch.from_arrays([arrays[at] for at in wanted], schema=schema)
+    order = None
+    if (starts[1:] < ends[:-1]).any():
+        # Cursors run through the bytes in one direction; a span that is given twice is decoded once.
+        starts, first, order = np.unique(starts, return_index=True, return_inverse=True)
+        ends = ends[first]
+        if (starts[1:] < ends[:-1]).any():
+            raise CorruptFileError("Avro records overlap")
+    chunks = [_decode_chunk(octets, starts[run], ends[run], root, wanted) for run in _runs(starts, ends)]
+    batch = pa.RecordBatch.from_arrays([_joined(arrays) for arrays in zip(*chunks, strict=True)], schema=schema)
+    return batch if order is None else batch.take(pa.array(order))
 
 
 def _positions(root: RecordNode, columns: Sequence[str] | None) -> list[int]:
@@ -58,7 +79,7 @@ def _positions(root: RecordNode, columns: Sequence[str] | None) -> list[int]:
     return [by_name[name] for name in columns]
 
 
-def _checked_spans(starts: np.ndarray, ends: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+def _checked_spans(starts: NDArray[Any], ends: NDArray[Any], size: int) -> tuple[Positions, Positions]:
     starts, ends = np.asarray(starts, np.int64), np.asarray(ends, np.int64)
     if starts.ndim != 1 or starts.shape != ends.shape:
         raise ValueError("starts and ends must be one-dimensional and of the same length")
@@ -66,3 +87,44 @@ def _checked_spans(starts: np.ndarray, ends: np.ndarray, size: int) -> tuple[np.
     if wrong.any():
         raise CorruptFileError(f"Avro record {int(np.argmax(wrong))} does not lie in its block")
     return starts, ends
+
+
+def _runs(starts: Positions, ends: Positions) -> Iterator[slice]:
+    """Neighbouring records of about the bytes of a chunk; one empty run for no records."""
+    begin = 0
+    while True:
+        limit = starts[begin] + _CHUNK_BYTES if begin < len(starts) else 0
+        end = max(int(np.searchsorted(ends, limit, "right")), min(begin + 1, len(starts)))
+        yield slice(begin, end)
+        begin = end
+        if begin >= len(starts):
+            return
+
+
+def _decode_chunk(
+    octets: NDArray[np.uint8], starts: Positions, ends: Positions, root: RecordNode, wanted: list[int]
+) -> list[pa.Array]:
+    low, high = (int(starts[0]), int(ends[-1])) if len(starts) else (0, 0)
+    block = Block(octets[low:high], low)
+    cursor = Cursor(block, starts - (low - PADDING), ends - (low - PADDING))
+    places = Places(len(starts))
+    asked = set(wanted)
+    arrays: dict[int, pa.Array] = {}
+    last = max(wanted)
+    for at in range(last + 1):
+        if at in asked:
+            arrays[at] = decode(root.children[at], cursor, places)
+        else:
+            skip(root.children[at], cursor)
+    if last + 1 == len(root.children) and (cursor.pos != cursor.end).any():
+        raise block.damaged("it does not fill its length", int(cursor.pos[np.argmax(cursor.pos != cursor.end)]))
+    return [arrays[at] for at in wanted]
+
+
+def _joined(arrays: tuple[pa.Array, ...]) -> pa.Array:
+    if len(arrays) == 1:
+        return arrays[0]
+    try:
+        return pa.concat_arrays(arrays)
+    except pa.ArrowInvalid as error:
+        raise UnsupportedFormatError("a column of one block has more than 2 GiB of text or bytes") from error

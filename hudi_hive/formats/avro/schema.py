@@ -44,6 +44,9 @@ _MAX_DEPTH: Final = 100
 _MAX_WEIGHT: Final = 100_000
 """Nodes that a schema may stand for once its references are followed; references to references can grow without end."""
 
+_MAX_FIXED: Final = 1 << 20
+"""Bytes that a fixed may have: Arrow lays them out for nulls too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -310,8 +313,8 @@ def _enum(schema: Mapping[str, Any], path: str) -> EnumNode:
 
 def _fixed(schema: Mapping[str, Any], path: str) -> FixedNode:
     size = schema.get("size")
-    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 1 << 31:
-        raise SchemaError(f"Avro fixed of column {path!r} has no size")
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= _MAX_FIXED:
+        raise SchemaError(f"Avro fixed of column {path!r} has the size {size!r}")
     arrow = _decimal(schema, path) if schema.get("logicalType") == "decimal" else pa.binary(size)
     return FixedNode(arrow, size, 1, size)
 

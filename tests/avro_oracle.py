@@ -57,7 +57,7 @@ class _Namer:
         self._count += 1
         return f"n{self._count}"
 
-    def plain_schema(self, node: Node) -> Any:  # noqa: ANN401 - JSON
+    def plain_schema(self, node: Node) -> Any:
         if isinstance(node, PlainNode):
             return node.kind
         if isinstance(node, FixedNode):

@@ -1,0 +1,215 @@
+"""Values at many cursors to one Arrow array, by type.
+
+Nulls are not filled in afterwards: each array is made at its full length at once, with the values of the records that
+have one put in their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
+from hudi_hive.formats.avro.cursor import Block, Cursor, Positions
+from hudi_hive.formats.avro.schema import (
+    ArrayNode,
+    EnumNode,
+    FixedNode,
+    MapNode,
+    Node,
+    PlainNode,
+    RecordNode,
+    UnionNode,
+)
+from hudi_hive.formats.avro.skipping import find_items
+
+_NUMBERS: Final = {"float": "<f4", "double": "<f8"}
+_MAX_OFFSET: Final = (1 << 31) - 1
+
+
+class Places:
+    """Which rows of an array the values of a cursor belong to; the others are null.
+
+    Args:
+        total: length of the array.
+        rows: a row for each value, ascending, or None when every row has a value.
+    """
+
+    __slots__ = ("_validity", "rows", "total")
+
+    def __init__(self, total: int, rows: Positions | None = None) -> None:
+        self.total = total
+        self.rows = rows
+        self._validity: pa.Buffer | None = None
+
+    def select(self, chosen: Positions) -> Places:
+        """The places of some of the values."""
+        return Places(self.total, chosen if self.rows is None else self.rows[chosen])
+
+    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values in their rows, zero in the others."""
+        if self.rows is None:
+            return np.ascontiguousarray(values)
+        spread = np.zeros((self.total, *values.shape[1:]), values.dtype)
+        spread[self.rows] = values
+        return spread
+
+    def array(
+        self, arrow: pa.DataType, buffers: Sequence[NDArray[Any]] = (), children: Sequence[pa.Array] | None = None
+    ) -> pa.Array:
+        """An array of buffers that are at full length already."""
+        nulls = 0 if self.rows is None else self.total - len(self.rows)
+        packed = [pa.py_buffer(buffer) for buffer in buffers]
+        return pa.Array.from_buffers(arrow, self.total, [self.validity, *packed], nulls, children=children)
+
+    @property
+    def validity(self) -> pa.Buffer | None:
+        """Bitmap of the rows that have a value."""
+        if self._validity is None and self.rows is not None:
+            present = np.zeros(self.total, np.bool_)
+            present[self.rows] = True
+            self._validity = pa.py_buffer(np.packbits(present, bitorder="little"))
+        return self._validity
+
+
+def decode(node: Node, cursor: Cursor, places: Places) -> pa.Array:
+    """One value at each cursor as an array; the cursor moves behind them.
+
+    Args:
+        node: the type.
+        cursor: where the values begin.
+        places: their rows in the array.
+
+    Raises:
+        CorruptFileError: a value does not follow its type or does not lie in its record.
+    """
+    if isinstance(node, UnionNode):
+        return _decode_union(node, cursor, places)
+    if isinstance(node, PlainNode):
+        return _decode_plain(node, cursor, places)
+    if isinstance(node, RecordNode):
+        children = [decode(child, cursor, places) for child in node.children]
+        return places.array(node.arrow, children=children)
+    if isinstance(node, ArrayNode):
+        return _decode_items(node, node.item, cursor, places)
+    if isinstance(node, MapNode):
+        return _decode_items(node, node.entry, cursor, places)
+    if isinstance(node, FixedNode):
+        return _decode_fixed(node, cursor, places)
+    if isinstance(node, EnumNode):
+        positions = places.array(pa.int32(), [places.spread(cursor.choices(len(node.symbols)).astype(np.int32))])
+        return pa.array(node.symbols, pa.string()).take(positions)
+    raise AssertionError(node)
+
+
+def _decode_plain(node: PlainNode, cursor: Cursor, places: Places) -> pa.Array:
+    kind = node.kind
+    if kind == "string":
+        array = _decode_bytes(pa.binary(), cursor, places)
+        try:
+            return array.cast(pa.string())  # checks that it is UTF-8
+        except pa.ArrowInvalid as error:
+            raise CorruptFileError("Avro string is not UTF-8") from error
+    if kind == "bytes":
+        if pa.types.is_decimal(node.arrow):
+            length = cursor.lengths()
+            return _decimals(node.arrow, cursor.block, cursor.pos, length, places)
+        return _decode_bytes(node.arrow, cursor, places)
+    if kind == "long":
+        return places.array(node.arrow, [places.spread(cursor.longs())])
+    if kind == "int":
+        return places.array(node.arrow, [places.spread(cursor.ints())])
+    if kind == "boolean":
+        values = cursor.fixed("u1")
+        if int(values.max(initial=0)) > 1:
+            raise cursor.block.damaged("a boolean is neither 0 nor 1", int(cursor.pos[np.argmax(values > 1)]) - 1)
+        return places.array(node.arrow, [np.packbits(places.spread(values), bitorder="little")])
+    if kind == "null":
+        return pa.nulls(places.total)
+    return places.array(node.arrow, [places.spread(cursor.fixed(_NUMBERS[kind]))])
+
+
+def _decode_union(node: UnionNode, cursor: Cursor, places: Places) -> pa.Array:
+    branch = cursor.choices(len(node.branches))
+    if not node.members:
+        return pa.nulls(places.total)
+    if len(node.members) == 1:
+        return _decode_branch(node.branches[node.members[0]], branch == node.members[0], cursor, places)
+    children = [_decode_branch(node.branches[at], branch == at, cursor, places) for at in node.members]
+    present = np.flatnonzero(branch != node.null_at)
+    return (places if len(present) == len(cursor) else places.select(present)).array(node.arrow, children=children)
+
+
+def _decode_branch(node: Node, chosen: NDArray[np.bool_], cursor: Cursor, places: Places) -> pa.Array:
+    rows = np.flatnonzero(chosen)
+    if len(rows) == len(cursor):
+        return decode(node, cursor, places)
+    if not len(rows):
+        return pa.nulls(places.total, node.arrow)
+    selected = cursor.select(rows)
+    array = decode(node, selected, places.select(rows))
+    cursor.pos[rows] = selected.pos
+    return array
+
+
+def _decode_bytes(arrow: pa.DataType, cursor: Cursor, places: Places) -> pa.Array:
+    length = cursor.lengths()
+    if int(length.sum()) > _MAX_OFFSET:
+        raise UnsupportedFormatError("a column of one block has more than 2 GiB of text or bytes")
+    # An array over the bytes as they lie, in which wanted values and what lies between them take turns: picking every
+    # second one copies the values with Arrow's kernel, many times faster than numpy can gather bytes.
+    wide = len(cursor.block.bytes) > _MAX_OFFSET
+    offsets = np.empty(2 * len(cursor), np.int64 if wide else np.int32)
+    offsets[0::2] = cursor.pos - length
+    offsets[1::2] = cursor.pos
+    source = pa.large_binary() if wide else arrow
+    buffers = [None, pa.py_buffer(offsets), cursor.block.buffer]
+    lying = pa.Array.from_buffers(source, max(len(offsets) - 1, 0), buffers, 0)
+    picked = places.array(pa.int64(), [places.spread(np.arange(0, len(offsets), 2))])
+    return lying.take(picked).cast(arrow) if wide else lying.take(picked)
+
+
+def _decode_fixed(node: FixedNode, cursor: Cursor, places: Places) -> pa.Array:
+    cursor.advance(node.size)
+    if pa.types.is_decimal(node.arrow):
+        return _decimals(node.arrow, cursor.block, cursor.pos, np.full(len(cursor), node.size), places)
+    if node.size == 0 or not len(cursor):
+        return places.array(node.arrow, [np.zeros(node.size * places.total, np.uint8)])
+    return places.array(node.arrow, [places.spread(cursor.block.words(f"V{node.size}")[cursor.pos - node.size])])
+
+
+def _decimals(arrow: pa.DataType, block: Block, end: Positions, length: Positions, places: Places) -> pa.Array:
+    """Big-endian two's complements of any length as decimals."""
+    count = arrow.bit_width // 64
+    words, swapped = block.words(">i8"), np.empty((len(end), count), np.int64)
+    for at in range(count):
+        bits = np.clip(8 * length - 64 * at, 0, 64)
+        shift = np.where(bits > 0, 64 - bits, 0)
+        # Below the word lies whatever was there before the number: shifted out, the sign comes in.
+        word = words[np.maximum(end - 8 * (at + 1), 0)].astype(np.int64) << shift >> shift
+        swapped[:, at] = np.where(bits > 0, word, swapped[:, at - 1] >> 63 if at else 0)
+    for row in np.flatnonzero(length > 8 * count).tolist():
+        head = block.bytes[end[row] - length[row] : end[row] - 8 * count]
+        if (head != (swapped[row, -1] >> 63).astype(np.uint8)).any():
+            raise block.damaged(f"a decimal does not fit {arrow}", int(end[row]))
+    array = places.array(arrow, [places.spread(swapped)])
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise CorruptFileError(f"Avro decimal does not fit {arrow}") from error
+    return array
+
+
+def _decode_items(node: Node, item: Node, cursor: Cursor, places: Places) -> pa.Array:
+    ends = cursor.end
+    begins, counts = find_items(item, cursor)
+    if len(begins) > _MAX_OFFSET:
+        raise UnsupportedFormatError("a column of one block has more than 2 billion items")
+    offsets = np.zeros(places.total + 1, np.int32)
+    np.cumsum(places.spread(counts), out=offsets[1:])
+    items = decode(item, Cursor(cursor.block, begins, np.repeat(ends, counts)), Places(len(begins)))
+    return places.array(node.arrow, [offsets], [items])

@@ -1,0 +1,238 @@
+"""Moving cursors over values that nobody asked for, and finding where the items of arrays and maps begin."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from hudi_hive.formats.avro.cursor import Block, Cursor, Positions
+from hudi_hive.formats.avro.schema import (
+    ArrayNode,
+    EnumNode,
+    FixedNode,
+    MapNode,
+    Node,
+    PlainNode,
+    RecordNode,
+    UnionNode,
+)
+
+_FEW: Final = 48
+"""With fewer records than this left in a loop, walking them one by one costs less than another round of array steps."""
+
+_MAX_EMPTY_ITEMS: Final = 1 << 22
+"""Items without bytes (nulls, empty records) that arrays may claim to have: nothing in the data bounds their number."""
+
+_WIDTHS: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}
+
+
+def fixed_width(node: Node) -> int | None:
+    """Bytes that each value of the type takes, or None if that differs."""
+    if isinstance(node, PlainNode):
+        return _WIDTHS.get(node.kind)
+    if isinstance(node, FixedNode):
+        return node.size
+    if isinstance(node, RecordNode):
+        widths = [fixed_width(child) for child in node.children]
+        return None if None in widths else sum(width for width in widths if width is not None)
+    return None
+
+
+def skip(node: Node, cursor: Cursor) -> None:
+    """Move over one value of the type in each record.
+
+    Raises:
+        CorruptFileError: a value does not lie in its record.
+    """
+    width = fixed_width(node)
+    if width is not None:
+        cursor.advance(width)
+    elif isinstance(node, UnionNode):
+        _skip_union(node, cursor)
+    elif isinstance(node, RecordNode):
+        for child in node.children:
+            skip(child, cursor)
+    elif isinstance(node, (ArrayNode, MapNode)):
+        find_items(node.item if isinstance(node, ArrayNode) else node.entry, cursor)
+    elif _is_varint(node):
+        cursor.skip_varints()
+    else:
+        cursor.lengths()
+
+
+def _is_varint(node: Node) -> bool:
+    return isinstance(node, EnumNode) or (isinstance(node, PlainNode) and node.kind in ("int", "long"))
+
+
+def _skip_union(node: UnionNode, cursor: Cursor) -> None:
+    branch = cursor.choices(len(node.branches))
+    for at in node.members:
+        rows = np.flatnonzero(branch == at)
+        if len(rows) == len(cursor):
+            skip(node.branches[at], cursor)
+        elif len(rows):
+            selected = cursor.select(rows)
+            skip(node.branches[at], selected)
+            cursor.pos[rows] = selected.pos
+
+
+def find_items(item: Node, cursor: Cursor) -> tuple[Positions, Positions]:
+    """Where the items of one array or map in each record begin, and how many each record has.
+
+    The cursor moves behind the arrays. Begins come in the order of records and items.
+
+    Raises:
+        CorruptFileError: a count is more than the bytes that are left can hold, or an item does not lie in its record.
+    """
+    counts = np.zeros(len(cursor), np.int64)
+    begins: list[Positions] = []
+    rows = np.arange(len(cursor))
+    while len(rows):
+        selected = cursor.select(rows)
+        count = _block_counts(item, selected)
+        cursor.pos[rows] = selected.pos
+        going_on = count > 0
+        rows, count = rows[going_on], count[going_on]
+        counts[rows] += count
+        if item.least == 0 and int(counts.sum()) > _MAX_EMPTY_ITEMS:
+            raise cursor.block.damaged("an array has too many items", int(cursor.pos[rows[0]]))
+        if len(rows):
+            selected = cursor.select(rows)
+            begins.append(_block_items(item, selected, count))
+            cursor.pos[rows] = selected.pos
+    if not begins:
+        return np.zeros(0, np.int64), counts
+    # Records lie one behind the other, and so do the items of each: the order of bytes is the order of items.
+    return np.sort(np.concatenate(begins)), counts
+
+
+def _block_counts(item: Node, cursor: Cursor) -> Positions:
+    """Items of the next block of each array, 0 at its end."""
+    count = cursor.longs()
+    sized = np.flatnonzero(count < 0)
+    if len(sized):
+        selected = cursor.select(sized)
+        selected.longs()  # the block's size in bytes, which only serves those who skip it
+        cursor.pos[sized] = selected.pos
+        count[sized] = -count[sized]
+    most = (cursor.end - cursor.pos) // item.least if item.least else np.int64(_MAX_EMPTY_ITEMS)
+    wrong = (count < 0) | (count > most)
+    if wrong.any():
+        raise cursor.block.damaged("an array has more items than bytes", int(cursor.pos[np.argmax(wrong)]))
+    return count
+
+
+def _block_items(item: Node, cursor: Cursor, count: Positions) -> Positions:
+    """Where the next items begin, in any order; the cursor moves behind them."""
+    width = fixed_width(item)
+    if width is not None:
+        begin = cursor.pos
+        cursor.advance(count * width)
+        return np.repeat(begin, count) + _ordinals(count) * width
+    if _is_varint(item):
+        return _varint_items(cursor, count)
+    begins: list[Positions] = []
+    rows, left = np.arange(len(cursor)), count.copy()
+    while len(rows) > _FEW:
+        selected = cursor.select(rows)
+        begins.append(selected.pos.copy())  # skipping may change the positions in place
+        skip(item, selected)
+        cursor.pos[rows] = selected.pos
+        left[rows] -= 1
+        rows = rows[left[rows] > 0]
+    one_by_one: list[int] = []
+    for row in rows.tolist():
+        position, end = int(cursor.pos[row]), int(cursor.end[row])
+        for _ in range(int(left[row])):
+            one_by_one.append(position)
+            position = _skip_one(item, cursor.block, position, end)
+        cursor.pos[row] = position
+    return np.concatenate([*begins, np.array(one_by_one, np.int64)])
+
+
+def _ordinals(count: Positions) -> Positions:
+    """0, 1, 2 … for each count, one behind the other."""
+    ends = np.cumsum(count)
+    return np.arange(int(ends[-1]), dtype=np.int64) - np.repeat(ends - count, count)
+
+
+def _varint_items(cursor: Cursor, count: Positions) -> Positions:
+    """Numbers one behind the other end where a byte has no continuation bit."""
+    low, high = int(cursor.pos[0]), int(cursor.end[-1])
+    stops = np.flatnonzero(cursor.block.bytes[low:high] < 0x80) + low
+    first = np.searchsorted(stops, cursor.pos)
+    last = first + count - 1
+    wrong = last >= len(stops)
+    if not wrong.any():
+        wrong = stops[last] >= cursor.end
+    if wrong.any():
+        raise cursor.block.damaged("a number reaches beyond its end", int(cursor.pos[np.argmax(wrong)]))
+    ordinals = _ordinals(count)
+    begins = np.repeat(cursor.pos, count)
+    later = ordinals > 0
+    begins[later] = stops[(np.repeat(first, count) + ordinals)[later] - 1] + 1
+    cursor.pos = stops[last] + 1
+    return begins
+
+
+# -- One record at a time ---------------------------------------------------------------------------------------------
+
+
+def _skip_one(node: Node, block: Block, position: int, end: int) -> int:
+    """The position behind a value, which lies before the end."""
+    width = fixed_width(node)
+    if width is not None:
+        position += width
+    elif isinstance(node, UnionNode):
+        branch, position = _long_at(block, position, end)
+        if not 0 <= branch < len(node.branches):
+            raise block.damaged("no such branch or symbol", position)
+        return _skip_one(node.branches[branch], block, position, end)
+    elif isinstance(node, RecordNode):
+        for child in node.children:
+            position = _skip_one(child, block, position, end)
+    elif isinstance(node, (ArrayNode, MapNode)):
+        return _skip_one_array(node.item if isinstance(node, ArrayNode) else node.entry, block, position, end)
+    else:
+        value, position = _long_at(block, position, end)
+        if not _is_varint(node):
+            if value < 0:
+                raise block.damaged("a length is negative", position)
+            position += value
+    if position > end:
+        raise block.damaged("a length reaches beyond its end", position)
+    return position
+
+
+def _skip_one_array(item: Node, block: Block, position: int, end: int) -> int:
+    width = fixed_width(item)
+    while True:
+        count, position = _long_at(block, position, end)
+        if count == 0:
+            return position
+        if count < 0:
+            count = -count
+            _, position = _long_at(block, position, end)
+        if count * item.least > end - position or (not item.least and count > _MAX_EMPTY_ITEMS):
+            raise block.damaged("an array has more items than bytes", position)
+        if width is not None:
+            position += count * width
+            continue
+        for _ in range(count):
+            position = _skip_one(item, block, position, end)
+
+
+def _long_at(block: Block, position: int, end: int) -> tuple[int, int]:
+    """The zig-zag number at a position, and the position behind it."""
+    view, value, shift = block.view, 0, 0
+    while position < end and shift < 70:
+        byte = view[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value >> 64:
+                break
+            return (value >> 1) ^ -(value & 1), position
+        shift += 7
+    raise block.damaged("a number has no end", position)
