@@ -69,6 +69,9 @@ def parse_trailer(data: memoryview, file_size: int, path: str) -> Trailer:
             raise CorruptFileError(f"HFile: trailer field {field} is not a number", path=path)
         return value
 
+    # Writers set these even to zero; without them a damaged trailer would pass for that of an empty file.
+    if missing := [field for field in (2, 5, 7) if field not in fields]:
+        raise CorruptFileError(f"HFile: the trailer lacks field {missing[0]}", path=path)
     codec = number(12, 2)
     if not codec < len(CODECS):
         raise UnsupportedFormatError(f"HFile compressed with codec number {codec}", path=path)

@@ -78,8 +78,9 @@ class HFileReader:
             raise UnsupportedFormatError("HFile with tags", path=path)
         if self.info.get("DATA_BLOCK_ENCODING", b"NONE") != b"NONE":
             raise UnsupportedFormatError("HFile with encoded data blocks", path=path)
-        if trailer.entry_count and not self._root.keys:
-            raise CorruptFileError(f"HFile: {trailer.entry_count} entries and no index", path=path)
+        if bool(trailer.entry_count) != bool(self._root.keys):
+            indexed = len(self._root.keys)
+            raise CorruptFileError(f"HFile: {trailer.entry_count} entries in {indexed} indexed blocks", path=path)
 
     def _next(self, section: pa.Buffer, position: int, magic: bytes) -> Block:
         if position > section.size:
