@@ -1,0 +1,214 @@
+"""Merging a file slice: base rows with what its log files say of their keys (format rules, section 5.2).
+
+Base batches and log blocks in, merged batches out: base rows in their order, then new keys in the order of the log.
+Base batches that hold no key of the log come out as they are. Filters belong behind the merge: a base row that they
+drop may be the one that a log record loses against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.read.merge_fold import Folded, fold
+from hudi_hive.read.merge_keys import record_keys
+from hudi_hive.read.merge_order import Flags, Ints, not_less, ordering_columns
+from hudi_hive.read.merge_partial import default_of, keeps
+from hudi_hive.read.reconcile import Reconciler
+from hudi_hive.table.log_data import LogData
+from hudi_hive.table.log_scanner import LogRecords
+from hudi_hive.table.merge_spec import MergeSpec, Order
+
+_BATCH_ROWS = 65_536
+_MOST_WAITING_ROWS = 1 << 20
+
+Reconcile = Callable[[LogData], pa.RecordBatch]
+"""A data block to a batch of the wanted schema; columns that the block lacks are null."""
+
+
+def merge_slice(
+    base_batches: Iterable[pa.RecordBatch] | None,
+    logs: LogRecords,
+    spec: MergeSpec,
+    schema: pa.Schema,
+    *,
+    reconcile: Reconcile | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Merged rows of one file slice.
+
+    Args:
+        base_batches: rows of the base file with the columns of ``schema``, None or nothing for a slice without one.
+        logs: the blocks of its log files that count, oldest first.
+        spec: how the table merges.
+        schema: columns of the result; they must hold :meth:`MergeSpec.columns`.
+        reconcile: data blocks to ``schema``; by name if None.
+
+    Yields:
+        Batches with ``schema``, none of them empty.
+
+    Raises:
+        UnsupportedTableError: ordering values that cannot be compared, keys whose text is not defined.
+        CorruptFileError: a record without a key.
+        SchemaError: a column of a block cannot become the table's.
+    """
+    folded = fold(logs, spec, schema, reconcile or _by_name(schema))
+    if folded is None:
+        yield from (batch for batch in base_batches or () if batch.num_rows)
+        return
+    merger = _Merger(folded, spec, schema, logs.data)
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    most = max(_BATCH_ROWS, min(len(folded.keys), _MOST_WAITING_ROWS))
+    for batch in base_batches or ():
+        waiting.append(batch)
+        rows += batch.num_rows
+        if rows >= most:
+            yield from merger.merged(waiting)
+            waiting, rows = [], 0
+    yield from merger.merged(waiting)
+    yield from merger.new_rows()
+
+
+def _by_name(schema: pa.Schema) -> Reconcile:
+    return lambda block: Reconciler(block.batch.schema, schema, path=block.path or None).apply(block.batch)
+
+
+class _Merger:
+    """Base rows met with the folded log; remembers which keys the base had."""
+
+    def __init__(self, folded: Folded, spec: MergeSpec, schema: pa.Schema, blocks: tuple[LogData, ...]) -> None:
+        self._log = folded
+        self._spec = spec
+        self._schema = schema
+        self._blocks = blocks
+        self._seen = np.zeros(len(folded.keys), np.bool_)
+        self._compares = spec.on_base is Order.EVENT_TIME
+
+    def merged(self, batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Batches with the log merged in. The key look-up is one for all: it builds a table of the log's keys."""
+        if not batches:
+            return
+        keys = pa.chunked_array([record_keys(batch, self._spec) for batch in batches], pa.string())
+        found = pc.index_in(keys, value_set=self._log.keys)
+        for batch, numbers in zip(batches, found.chunks, strict=True):
+            if numbers.null_count < len(numbers):
+                batch = self._merge(batch, numbers)
+            if batch.num_rows:
+                yield batch
+
+    def new_rows(self) -> Iterator[pa.RecordBatch]:
+        """Records of keys that the base does not have."""
+        keys = np.flatnonzero(~self._seen & ~self._log.deleted)
+        for start in range(0, len(keys), _BATCH_ROWS):
+            part = keys[start : start + _BATCH_ROWS]
+            row = self._log.row[part]
+            arrays = []
+            for name in self._schema.names:
+                source = self._log.sources.get(name)
+                chosen = row if source is None else np.where(source[part] < 0, row, source[part])
+                arrays.append(self._values(name, chosen))
+            if arrays:
+                yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _values(self, name: str, rows: Ints) -> pa.Array:
+        taken = self._log.rows.column(name).take(pa.array(rows))
+        return taken.chunk(0) if taken.num_chunks == 1 else pa.concat_arrays(taken.chunks or [pa.nulls(0, taken.type)])
+
+    def _merge(self, batch: pa.RecordBatch, numbers: pa.Array) -> pa.RecordBatch:
+        at, key = self._first_matches(numbers)
+        if not len(at):
+            return batch
+        self._seen[key] = True
+        wins = self._wins(batch, at, key)
+        deleted = self._log.deleted[key]
+        drop = at[deleted & (wins | self._log.always[key])]
+        replaced, key_of = at[wins & ~deleted], key[wins & ~deleted]
+        if len(replaced):
+            batch = self._replace(batch, replaced, key_of)
+        if self._spec.partial is not None and not wins.all():
+            lost = ~wins & ~deleted
+            batch = self._fill(batch, at[lost], key[lost])
+        if len(drop):
+            keep = np.ones(batch.num_rows, np.bool_)
+            keep[drop] = False
+            batch = batch.filter(pa.array(keep))
+        return batch
+
+    def _first_matches(self, numbers: pa.Array) -> tuple[Ints, Ints]:
+        """Rows with a key of the log, and the key's number. Of a key that the base file holds several times only the
+        first row is merged, as all releases read it."""
+        at = np.flatnonzero(pc.is_valid(numbers).to_numpy(zero_copy_only=False))
+        key = numbers.fill_null(0).to_numpy(zero_copy_only=False)[at].astype(np.int64)
+        first = np.full(len(self._seen), -1, np.int64)
+        first[key[::-1]] = at[::-1]
+        chosen = (first[key] == at) & ~self._seen[key]
+        return at[chosen], key[chosen]
+
+    def _wins(self, batch: pa.RecordBatch, at: Ints, key: Ints) -> Flags:
+        """Whether the log's word beats the base record."""
+        wins = np.ones(len(at), np.bool_)
+        if not self._compares or not self._log.ordering:
+            return wins
+        open_ = np.flatnonzero(~self._log.always[key])
+        rows, numbers = pa.array(at[open_]), pa.array(key[open_])
+        base = [column.take(rows) for column in ordering_columns(batch, self._spec.ordering_fields)]
+        mine = [column.take(numbers) for column in self._log.ordering]
+        if self._spec.deletes_yield:
+            # Version 6: a base record without ordering value gives way.
+            missing = np.ones(len(open_), np.bool_)
+            for column in base:
+                missing &= pc.is_null(column).to_numpy(zero_copy_only=False)
+            told = pa.array(np.flatnonzero(~missing))
+            result = np.ones(len(open_), np.bool_)
+            result[~missing] = not_less([c.take(told) for c in mine], [c.take(told) for c in base], len(told))
+        else:
+            result = not_less(mine, base, len(open_))
+        wins[open_] = result
+        return wins
+
+    def _replace(self, batch: pa.RecordBatch, at: Ints, key: Ints) -> pa.RecordBatch:
+        row = self._log.row[key]
+        whole = _mask(at, batch.num_rows)
+        arrays = []
+        for name, column in zip(self._schema.names, batch.columns, strict=True):
+            source = self._log.sources.get(name)
+            if source is None:
+                arrays.append(_put(column, at, whole, self._values(name, row)))
+                continue
+            has = source[key] >= 0
+            mask = _mask(at[has], batch.num_rows)
+            arrays.append(_put(column, at[has], mask, self._values(name, source[key][has])))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _fill(self, batch: pa.RecordBatch, at: Ints, key: Ints) -> pa.RecordBatch:
+        """Partial update modes where the base record wins: its default values are filled from the log."""
+        if not len(at):
+            return batch
+        arrays = []
+        for field, column in zip(self._schema, batch.columns, strict=True):
+            default = default_of(self._blocks[-1].schema, field)
+            source = self._log.sources[field.name][key]
+            open_ = ~keeps(column.take(pa.array(at)), self._spec, default) & (source >= 0)
+            mask = _mask(at[open_], batch.num_rows)
+            arrays.append(_put(column, at[open_], mask, self._values(field.name, source[open_])))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+def _mask(at: Ints, rows: int) -> pa.BooleanArray:
+    mask = np.zeros(rows, np.bool_)
+    mask[at] = True
+    return pa.array(mask)
+
+
+def _put(column: pa.Array, at: Ints, mask: pa.BooleanArray, values: pa.Array) -> pa.Array:
+    """A column with new values at some rows."""
+    if not len(at):
+        return column
+    if not pa.types.is_nested(column.type) and not pa.types.is_null(column.type):
+        return pc.replace_with_mask(column, mask, values)
+    indices = np.arange(len(column))
+    indices[at] = len(column) + np.arange(len(at))
+    return pa.concat_arrays([column, values]).take(pa.array(indices))

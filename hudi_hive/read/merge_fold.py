@@ -1,0 +1,282 @@
+"""Log records of a slice folded to one state a key: which record is left, or that the key is deleted.
+
+Blocks in, oldest first; out come numbers of rows. Event-time ordering has a closed form (greatest ordering value behind
+the last delete that has none, later ones first among equals), so that no step goes record by record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.read.merge_keys import record_keys
+from hudi_hive.read.merge_order import Flags, Ints, column_of, ordering_columns, ranks
+from hudi_hive.read.merge_partial import column_sources
+from hudi_hive.table.log_data import LogData, LogDeletes
+from hudi_hive.table.log_scanner import LogRecords
+from hudi_hive.table.merge_spec import IS_DELETED, OPERATION, MergeSpec, Order
+
+_DELETING_OPERATIONS = pa.array(["D", "-U"])
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """All log records and deletes of a slice, oldest first.
+
+    Attributes:
+        keys: the distinct record keys, in order of first appearance.
+        key: number of each event's key.
+        row: row of each event in ``rows``, -1 for an entry of a delete block.
+        deletes: whether the event deletes.
+        natural: whether it is a delete without ordering value, which wins over all before it.
+        ordering: columns of ordering values, a value an event.
+        rows: the data records, columns of the wanted schema.
+        blocks: the data blocks.
+        block: of each row of ``rows``, the number of its block.
+    """
+
+    keys: pa.Array
+    key: Ints
+    row: Ints
+    deletes: Flags
+    natural: Flags
+    ordering: tuple[pa.Array, ...]
+    rows: pa.Table
+    blocks: tuple[LogData, ...]
+    block: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What the log holds of each key.
+
+    Attributes:
+        keys: the distinct record keys, in order of first appearance.
+        rows: data records.
+        row: row of each key's record; -1 where the last word is an entry of a delete block.
+        deleted: whether the last word is a delete.
+        always: whether that delete wins over any base record.
+        ordering: columns of ordering values of the last word.
+        sources: columns whose values do not come from ``row``: for each key a row, -1 for "as in the base record".
+    """
+
+    keys: pa.Array
+    rows: pa.Table
+    row: Ints
+    deleted: Flags
+    always: Flags
+    ordering: tuple[pa.Array, ...]
+    sources: dict[str, Ints]
+
+
+def fold(
+    logs: LogRecords, spec: MergeSpec, schema: pa.Schema, reconcile: Callable[[LogData], pa.RecordBatch]
+) -> Folded | None:
+    """One state a key, or None if the logs hold nothing.
+
+    Raises:
+        UnsupportedTableError: ordering values that cannot be compared.
+        CorruptFileError: a record without a key.
+    """
+    events = _events(logs, spec, schema, reconcile)
+    if events is None:
+        return None
+    last, cut = _winners(events, spec)
+    row, natural = events.row[last], events.natural[last]
+    deleted = events.deletes[last]
+    partial = spec.partial is not None or any(block.is_partial for block in events.blocks)
+    return Folded(
+        keys=events.keys,
+        rows=events.rows,
+        row=row,
+        deleted=deleted,
+        always=natural | (deleted & (row < 0)) if spec.deletes_yield else natural,
+        ordering=tuple(column.take(pa.array(last)) for column in events.ordering),
+        sources=column_sources(events, spec, cut) if partial else {},
+    )
+
+
+def _events(
+    logs: LogRecords, spec: MergeSpec, schema: pa.Schema, reconcile: Callable[[LogData], pa.RecordBatch]
+) -> Events | None:
+    keys: list[pa.Array] = []
+    rows: list[Ints] = []
+    deletes: list[Flags] = []
+    natural: list[Flags] = []
+    ordering: list[list[pa.Array]] = []
+    batches: list[pa.RecordBatch] = []
+    blocks: list[LogData] = []
+    count = 0
+    fields = spec.ordering_fields if spec.needs_ordering else ()
+    types = [column_of(schema.empty_table(), name).type for name in fields]
+    for block in logs.blocks:
+        if isinstance(block, LogDeletes):
+            table = block.table
+            if not table.num_rows:
+                continue
+            keys.append(_one(table.column("record_key")).cast(pa.string()))
+            rows.append(np.full(table.num_rows, -1, np.int64))
+            deletes.append(np.ones(table.num_rows, np.bool_))
+            has = _one(table.column("has_ordering")).to_numpy(zero_copy_only=False)
+            natural.append(~has.astype(np.bool_))
+            ordering.append(_delete_ordering(table, types, block))
+        else:
+            batch = reconcile(block)
+            if not batch.num_rows:
+                continue
+            keys.append(record_keys(batch, spec, block.path or None))
+            rows.append(np.arange(count, count + batch.num_rows, dtype=np.int64))
+            soft = _soft_deletes(batch, spec)
+            values = ordering_columns(batch, fields)
+            deletes.append(soft)
+            # Version 6 gives such a record its ordering value, whatever it is.
+            natural.append(np.zeros_like(soft) if spec.deletes_yield else soft & _no_ordering(values, batch.num_rows))
+            ordering.append(values)
+            batches.append(batch)
+            blocks.append(block)
+            count += batch.num_rows
+    if not keys:
+        return None
+    encoded = pa.concat_arrays(keys).dictionary_encode()
+    columns = [pa.concat_arrays([part[number].cast(kind) for part in ordering]) for number, kind in enumerate(types)]
+    return Events(
+        keys=encoded.dictionary,
+        key=encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64),
+        row=np.concatenate(rows),
+        deletes=np.concatenate(deletes),
+        natural=np.concatenate(natural),
+        ordering=tuple(columns),
+        rows=pa.Table.from_batches(batches, schema=schema).combine_chunks(),
+        blocks=tuple(blocks),
+        block=np.repeat(np.arange(len(batches)), [batch.num_rows for batch in batches]),
+    )
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _soft_deletes(batch: pa.RecordBatch, spec: MergeSpec) -> Flags:
+    """Rows that delete: by ``_hoodie_is_deleted``, ``_hoodie_operation`` or the table's own marker."""
+    result = np.zeros(batch.num_rows, np.bool_)
+    if batch.schema.get_field_index(IS_DELETED) >= 0 and pa.types.is_boolean(batch.schema.field(IS_DELETED).type):
+        result |= batch.column(IS_DELETED).fill_null(False).to_numpy(zero_copy_only=False)
+    if batch.schema.get_field_index(OPERATION) >= 0:
+        values = batch.column(OPERATION).cast(pa.string())
+        result |= pc.is_in(values, value_set=_DELETING_OPERATIONS).to_numpy(zero_copy_only=False)
+    if spec.delete_field is not None:
+        values = column_of(batch, spec.delete_field)
+        if not pa.types.is_null(values.type):
+            marked = pc.equal(values.cast(pa.string()), pa.scalar(spec.delete_marker, pa.string()))
+            result |= marked.fill_null(False).to_numpy(zero_copy_only=False)
+    return result
+
+
+def _no_ordering(values: Sequence[pa.Array], rows: int) -> Flags:
+    """Rows whose ordering value is Hudi's default, the 32-bit 0, which null stands for too."""
+    result = np.ones(rows, np.bool_)
+    for column in values:
+        missing = pc.is_null(column)
+        if pa.types.is_int32(column.type):
+            missing = pc.or_(missing, pc.equal(column, 0).fill_null(True))
+        result &= missing.to_numpy(zero_copy_only=False)
+    return result
+
+
+def _delete_ordering(table: pa.Table, types: Sequence[pa.DataType], block: LogDeletes) -> list[pa.Array]:
+    """Ordering values of a delete block with the types of the table's columns."""
+    values = _one(table.column("ordering"))
+    parts = values.flatten() if pa.types.is_struct(values.type) else [values]
+    if pa.types.is_null(values.type):
+        return [pa.nulls(table.num_rows, kind) for kind in types]
+    if len(parts) != len(types) and types:
+        raise UnsupportedTableError(
+            f"deletes with {len(parts)} ordering values in a table of {len(types)} ordering fields",
+            path=block.path or None,
+            instant=block.instant,
+        )
+    try:
+        return [_cast(part, kind) for part, kind in zip(parts, types, strict=False)]
+    except pa.ArrowException as error:
+        raise UnsupportedTableError(
+            f"ordering values of type {values.type} of deletes do not fit the ordering column: {error}",
+            path=block.path or None,
+            instant=block.instant,
+        ) from error
+
+
+def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if values.type == kind:
+        return values
+    if pa.types.is_timestamp(values.type) and pa.types.is_timestamp(kind):
+        return values.cast(pa.timestamp(kind.unit, values.type.tz), safe=False).cast(kind)
+    if pa.types.is_integer(values.type) and (pa.types.is_date(kind) or pa.types.is_temporal(kind)):
+        return values.cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)
+    return values.cast(kind)
+
+
+def _winners(events: Events, spec: MergeSpec) -> tuple[Ints, Ints]:
+    """Each key's last word, and the event that voids it and all before it (-1 for none)."""
+    keys, count = len(events.keys), len(events.key)
+    position = np.arange(count)
+    winner = np.zeros(keys, np.int64)
+    winner[events.key] = position  # of equal keys the last assignment stays
+    cut = np.full(keys, -1, np.int64)
+    if spec.in_log is Order.COMMIT_TIME:
+        void = np.flatnonzero(events.deletes)
+        cut[events.key[void]] = void
+        return winner, cut
+    void = np.flatnonzero(events.natural)
+    cut[events.key[void]] = void
+    live = position > cut[events.key]
+    several = np.bincount(events.key[live], minlength=keys) > 1
+    contested = np.flatnonzero(live & several[events.key])
+    if not len(contested):
+        return winner, cut
+    rank = ranks([column.take(pa.array(contested)) for column in events.ordering], len(contested))
+    if spec.deletes_yield:
+        alive = _behind_deletes(events, contested, rank, winner)
+        contested, rank = contested[alive], rank[alive]
+    _greatest(events.key[contested], rank, contested, winner)
+    return winner, cut
+
+
+def _greatest(key: Ints, rank: Ints, position: Ints, winner: Ints) -> None:
+    """Set each key's winner to the position of the greatest rank, the last one among equals."""
+    order = np.lexsort((position, rank, key))
+    winner[key[order]] = position[order]
+
+
+def _behind_deletes(events: Events, contested: Ints, rank: Ints, winner: Ints) -> Flags:
+    """Version 6: which contested records are left behind the last delete that takes effect.
+
+    An entry of a delete block takes effect if no record since the last one that did has a greater ordering value. Each
+    pass finds at least the next one of every key, and most often the last.
+    """
+    key = events.key[contested]
+    entry = events.row[contested] < 0
+    if not entry.any():
+        return np.ones(len(contested), np.bool_)
+    dense = np.unique(rank, return_inverse=True)[1].astype(np.int64) + 1
+    order = np.lexsort((contested, key))
+    span = int(dense.max()) + 1
+    left = order
+    cut = np.full(len(events.keys), -1, np.int64)
+    while True:
+        base = key[left] * span
+        highest = np.maximum.accumulate(base + np.where(entry[left], 0, dense[left]))
+        effective = left[entry[left] & (base + dense[left] >= highest)]
+        if not len(effective):
+            break
+        cut[key[effective]] = contested[effective]
+        left = left[contested[left] > cut[key[left]]]
+    void = cut >= 0
+    winner[void] = cut[void]
+    alive = np.zeros(len(contested), np.bool_)
+    alive[left[~entry[left]]] = True
+    return alive

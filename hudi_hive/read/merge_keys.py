@@ -1,0 +1,49 @@
+"""Record keys as text: the meta column, or the key fields' values as Hudi writes them (section 5.3)."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import CorruptFileError, UnsupportedTableError
+from hudi_hive.read.merge_order import column_of
+from hudi_hive.read.promote import scalar_promotion
+from hudi_hive.table.merge_spec import RECORD_KEY, MergeSpec
+
+
+def record_keys(batch: pa.RecordBatch, spec: MergeSpec, path: str | None = None) -> pa.Array:
+    """Record key of each row.
+
+    Raises:
+        CorruptFileError: a row without a key.
+        UnsupportedTableError: a key field of a type whose text is not defined.
+    """
+    if not spec.key_fields:
+        keys = column_of(batch, RECORD_KEY)
+        keys = keys if pa.types.is_string(keys.type) else keys.cast(pa.string())
+    elif not spec.named_key and len(spec.key_fields) == 1:
+        keys = _text(column_of(batch, spec.key_fields[0]), spec.key_fields[0])
+    else:
+        parts = []
+        for name in spec.key_fields:
+            text = _text(column_of(batch, name), name)
+            text = pc.if_else(pc.equal(pc.binary_length(text), 0), "__empty__", text)
+            parts.append(pc.binary_join_element_wise(f"{name}:", text.fill_null("__null__"), ""))
+        keys = pc.binary_join_element_wise(*parts, ",")
+    if keys.null_count:
+        raise CorruptFileError("a record without a record key", path=path)
+    return keys
+
+
+def _text(values: pa.Array, name: str) -> pa.Array:
+    arrow = values.type
+    if pa.types.is_string(arrow):
+        return values
+    if pa.types.is_timestamp(arrow):
+        return values.view(pa.int64()).cast(pa.string())
+    convert = None if pa.types.is_binary(arrow) else scalar_promotion(arrow, pa.string())
+    if pa.types.is_boolean(arrow):
+        return values.cast(pa.string())
+    if convert is None:
+        raise UnsupportedTableError(f"record key field {name!r} of type {arrow} in a table without meta columns")
+    return convert(values)

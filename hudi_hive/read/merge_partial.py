@@ -1,0 +1,121 @@
+"""Partial updates: which log record each column's value comes from (section 5.2).
+
+Blocks of changed columns only, and the modes in which default or unavailable values leave older ones in place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.read.merge_order import Flags, Ints, ranks
+from hudi_hive.table.merge_spec import MergeSpec, Order, Partial
+
+if TYPE_CHECKING:
+    from hudi_hive.read.merge_fold import Events
+
+
+def column_sources(events: Events, spec: MergeSpec, cut: Ints) -> dict[str, Ints]:
+    """For each column and key the row whose value counts, -1 where no log record has one.
+
+    Records count from the greatest ordering value down (from the latest back, by commit time), as far as the first
+    delete among them.
+
+    Args:
+        events: the slice's log records.
+        spec: how the table merges.
+        cut: for each key the event that voids all up to itself.
+
+    Raises:
+        UnsupportedTableError: a column's default value that we cannot compare with.
+    """
+    position = np.arange(len(events.key))
+    live = np.flatnonzero(position > cut[events.key])
+    if spec.in_log is Order.EVENT_TIME:
+        rank = ranks([column.take(pa.array(live)) for column in events.ordering], len(live))
+        live = live[np.argsort(rank, kind="stable")]
+    key = events.key[live]
+    place = np.arange(len(live))
+    barrier = np.full(len(events.keys), -1, np.int64)
+    deleting = events.deletes[live]
+    barrier[key[deleting]] = place[deleting]
+    counted = live[place > barrier[key]]
+    row, key = events.row[counted], events.key[counted]
+    sources: dict[str, Ints] = {}
+    for number, field in enumerate(events.rows.schema):
+        has = _has_value(events, spec, number, field)[row]
+        found = np.full(len(events.keys), -1, np.int64)
+        found[key[has]] = row[has]
+        sources[field.name] = found
+    return sources
+
+
+def _has_value(events: Events, spec: MergeSpec, number: int, field: pa.Field) -> Flags:
+    """Of each data record whether it has a value of its own in a column."""
+    column = events.rows.column(number)
+    result = np.ones(events.rows.num_rows, np.bool_)
+    absent = [not _in_block(block.schema, field.name) if block.is_partial else False for block in events.blocks]
+    if any(absent):
+        result &= ~np.array(absent, np.bool_)[events.block]
+    if spec.partial is not None:
+        result &= keeps(_flat(column), spec, _default(events, field))
+    return result
+
+
+def keeps(values: pa.Array, spec: MergeSpec, default: pa.Scalar | None) -> Flags:
+    """Which values replace older ones under the table's partial update mode.
+
+    Args:
+        values: values of one column.
+        spec: its ``partial`` is set.
+        default: the column's Avro default as an Arrow scalar, or None for null.
+    """
+    if spec.partial is Partial.FILL_UNAVAILABLE:
+        if not (pa.types.is_string(values.type) or pa.types.is_binary(values.type)):
+            return np.ones(len(values), np.bool_)
+        marker = pa.scalar(spec.unavailable_value, pa.string()).cast(values.type)
+        return _mask(pc.not_equal(values, marker).fill_null(True))
+    if default is None:
+        return _mask(pc.is_valid(values))
+    return _mask(pc.not_equal(values, default).fill_null(True))
+
+
+def _mask(values: pa.Array) -> Flags:
+    return np.asarray(values.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _flat(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])
+
+
+def _in_block(schema: Mapping[str, Any], name: str) -> bool:
+    lower = name.lower()
+    return any(field["name"].lower() == lower for field in schema["fields"])
+
+
+def _default(events: Events, field: pa.Field) -> pa.Scalar | None:
+    """A column's Avro default, by the newest block; None for null and for a column without default."""
+    return default_of(events.blocks[-1].schema, field)
+
+
+def default_of(schema: Mapping[str, Any], field: pa.Field) -> pa.Scalar | None:
+    """A column's default in an Avro schema as an Arrow scalar; None for null and for a column without default.
+
+    Raises:
+        UnsupportedTableError: a default that is no plain value.
+    """
+    for avro in schema["fields"]:
+        if avro["name"].lower() == field.name.lower() and avro.get("default") is not None:
+            try:
+                return pa.scalar(avro["default"]).cast(field.type)
+            except (pa.ArrowException, TypeError) as error:
+                raise UnsupportedTableError(
+                    f"partial updates of column {field.name!r}, whose default is {json.dumps(avro['default'])[:80]}"
+                ) from error
+    return None

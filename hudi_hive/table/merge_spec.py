@@ -1,0 +1,239 @@
+"""How the records of a table merge: ordering, deletes, payload quirks, keys (format rules, sections 5.2 and 5.3).
+
+A table's properties in, one immutable value out. What it does not know is refused by name: a guess would be wrong rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+import pyarrow as pa
+
+from hudi_hive.errors import InvalidPropertiesError, UnknownColumnError, UnsupportedTableError
+from hudi_hive.table.config import TableConfig
+
+RECORD_KEY: Final = "_hoodie_record_key"
+IS_DELETED: Final = "_hoodie_is_deleted"
+OPERATION: Final = "_hoodie_operation"
+UNAVAILABLE_VALUE: Final = "__debezium_unavailable_value"
+
+_COMMIT_TIME_STRATEGY: Final = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
+_EVENT_TIME_STRATEGY: Final = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
+_PAYLOAD_STRATEGY: Final = "00000000-0000-0000-0000-000000000000"
+_MODEL: Final = "org.apache.hudi.common.model."
+_DELETE_FIELD: Final = "hoodie.payload.delete.field"
+_DELETE_MARKER: Final = "hoodie.payload.delete.marker"
+_PROPERTY: Final = "hoodie.record.merge.property."
+
+
+class Order(Enum):
+    """Which of two records of a key is kept."""
+
+    COMMIT_TIME = "COMMIT_TIME_ORDERING"
+    EVENT_TIME = "EVENT_TIME_ORDERING"
+
+
+class Partial(Enum):
+    """Which values of the kept record give way to those of the other one."""
+
+    IGNORE_DEFAULTS = "IGNORE_DEFAULTS"
+    FILL_UNAVAILABLE = "FILL_UNAVAILABLE"
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSpec:
+    """How records of one key become one record.
+
+    Attributes:
+        version: table version.
+        in_log: order among log records.
+        on_base: order between what the log holds of a key and its base record.
+        deletes_yield: version 6: any log record replaces a log delete before it, and a delete block's entry deletes the
+            base record whatever their ordering values are.
+        ordering_fields: columns whose values order records; dotted for fields of structs.
+        partial: the values that do not replace older ones, or None.
+        unavailable_value: the text that stands for "as before" under ``FILL_UNAVAILABLE``.
+        delete_field, delete_marker: a record whose column has this value, as text, deletes; or None.
+        key_fields: the columns that make up the key of a table without meta columns; empty if it has them.
+        named_key: such keys are written as ``field:value``.
+    """
+
+    version: int
+    in_log: Order
+    on_base: Order
+    deletes_yield: bool = False
+    ordering_fields: tuple[str, ...] = ()
+    partial: Partial | None = None
+    unavailable_value: str = UNAVAILABLE_VALUE
+    delete_field: str | None = None
+    delete_marker: str | None = None
+    key_fields: tuple[str, ...] = ()
+    named_key: bool = False
+
+    @classmethod
+    def from_config(cls, config: TableConfig) -> MergeSpec:
+        """The way that a table's properties ask for.
+
+        Raises:
+            UnsupportedTableError: a merge mode, strategy, payload class or key that we do not know.
+            InvalidPropertiesError: the properties contradict one another.
+        """
+        in_log, on_base, partial, payload = _version_6(config) if config.version == 6 else _version_8(config)
+        field, marker = _delete_marker(config, payload)
+        fields, named = _keys(config)
+        return cls(
+            version=config.version,
+            in_log=in_log,
+            on_base=on_base,
+            deletes_yield=config.version == 6,
+            ordering_fields=config.ordering_fields,
+            partial=partial,
+            unavailable_value=_unavailable_value(config),
+            delete_field=field,
+            delete_marker=marker,
+            key_fields=fields,
+            named_key=named,
+        )
+
+    @property
+    def needs_ordering(self) -> bool:
+        """Whether ordering values are looked at."""
+        return bool(self.ordering_fields) and Order.EVENT_TIME in (self.in_log, self.on_base)
+
+    def columns(self, schema: pa.Schema) -> list[str]:
+        """Columns of a table's schema that merging reads, whatever the query shows; each once.
+
+        Raises:
+            UnknownColumnError: the schema has no column of a key.
+        """
+        keys = list(self.key_fields) or [RECORD_KEY]
+        for name in keys:
+            if _column(schema, name) is None:
+                raise UnknownColumnError(f"no column {name!r}, which records are merged by")
+        names = [*keys, IS_DELETED, OPERATION]
+        names += [] if self.delete_field is None else [self.delete_field]
+        names += self.ordering_fields if self.needs_ordering else ()
+        found = (_column(schema, name) for name in names)
+        return list(dict.fromkeys(name for name in found if name is not None))
+
+
+def _column(schema: pa.Schema, name: str) -> str | None:
+    """The top-level column that a name, dotted maybe, begins with."""
+    for candidate in (name, name.partition(".")[0]):
+        if schema.get_field_index(candidate) >= 0:
+            return candidate
+    return None
+
+
+_Way = tuple[Order, Order, Partial | None, str | None]
+"""Order in the log, order on the base, partial updates, short payload class."""
+
+
+def _payload(config: TableConfig, key: str | None = None) -> str | None:
+    """Payload class without the package of Hudi's own ones."""
+    name = config.payload_class if key is None else (config.properties.get(key) or "").strip() or None
+    return None if name is None else name.removeprefix(_MODEL).removeprefix("debezium.")
+
+
+def _version_6(config: TableConfig) -> _Way:
+    """By the payload class alone. All of these classes order log records by ordering value (their ``preCombine``)."""
+    payload = _payload(config) or "OverwriteWithLatestAvroPayload"
+    event, commit = Order.EVENT_TIME, Order.COMMIT_TIME
+    if payload == "DefaultHoodieRecordPayload":
+        return event, event, None, payload
+    if payload in ("OverwriteWithLatestAvroPayload", "AWSDmsAvroPayload"):
+        return event, commit, None, payload
+    raise _refused(config, f"payload class {config.payload_class}")
+
+
+def _version_8(config: TableConfig) -> _Way:
+    payload = _payload(config, "hoodie.table.legacy.payload.class") or _payload(config)
+    partial = _partial_mode(config)
+    mode = (config.merge_mode or _inferred_mode(config)).upper()
+    if mode == "CUSTOM":
+        return _custom(config, payload)
+    try:
+        order = Order(mode)
+    except ValueError:
+        raise _refused(config, f"hoodie.record.merge.mode={config.merge_mode}") from None
+    return order, order, partial, payload
+
+
+def _inferred_mode(config: TableConfig) -> str:
+    """The mode of a table that does not name it: by strategy, else by whether there are ordering fields."""
+    by_strategy: dict[str, str] = {
+        _COMMIT_TIME_STRATEGY: Order.COMMIT_TIME.value,
+        _EVENT_TIME_STRATEGY: Order.EVENT_TIME.value,
+    }
+    if config.merge_strategy_id is not None:
+        return by_strategy.get(config.merge_strategy_id, "CUSTOM")
+    order = Order.EVENT_TIME if config.ordering_fields else Order.COMMIT_TIME
+    return str(order.value)
+
+
+def _custom(config: TableConfig, payload: str | None) -> _Way:
+    """Payload classes whose way is one of ours; a merger class of the user's is code that we do not have."""
+    if config.merge_strategy_id not in (None, _PAYLOAD_STRATEGY):
+        raise _refused(config, f"hoodie.record.merge.strategy.id={config.merge_strategy_id}")
+    commit = Order.COMMIT_TIME
+    if payload == "AWSDmsAvroPayload":
+        return commit, commit, None, payload
+    if payload == "OverwriteNonDefaultsWithLatestAvroPayload":
+        return commit, commit, Partial.IGNORE_DEFAULTS, payload
+    raise _refused(config, f"payload class {config.payload_class}")
+
+
+def _partial_mode(config: TableConfig) -> Partial | None:
+    mode = (config.properties.get("hoodie.table.partial.update.mode") or "").strip().upper()
+    if mode in ("", "NONE"):
+        return None
+    try:
+        return Partial(mode)
+    except ValueError:
+        raise _refused(config, f"hoodie.table.partial.update.mode={mode}") from None
+
+
+def _property(config: TableConfig, key: str) -> str | None:
+    for name in (_PROPERTY + key, key):
+        value = (config.properties.get(name) or "").strip()
+        if value:
+            return value
+    return None
+
+
+def _delete_marker(config: TableConfig, payload: str | None) -> tuple[str | None, str | None]:
+    field, marker = _property(config, _DELETE_FIELD), _property(config, _DELETE_MARKER)
+    if field is None and payload == "AWSDmsAvroPayload":
+        return "Op", "D"
+    if (field is None) != (marker is None):
+        raise InvalidPropertiesError(
+            f"{_DELETE_FIELD} and {_DELETE_MARKER} go together, one is missing", remedy="set both or none"
+        )
+    return field, marker
+
+
+def _unavailable_value(config: TableConfig) -> str:
+    value = _property(config, "hoodie.write.partial.update.unavailable.value")
+    return value if value is not None else UNAVAILABLE_VALUE
+
+
+def _keys(config: TableConfig) -> tuple[tuple[str, ...], bool]:
+    """Key columns of a table without meta columns, and whether a single one is written with its name."""
+    if config.populate_meta_fields:
+        return (), False
+    if not config.record_keys:
+        raise _refused(config, "a table with neither meta columns nor record key fields")
+    generator = config.key_generator or ""
+    named = len(config.record_keys) > 1
+    # Releases differ on a complex key of one field; version 9 writes its name.
+    named = named or (config.version >= 9 and generator.startswith("COMPLEX"))
+    return config.record_keys, named
+
+
+def _refused(config: TableConfig, what: str) -> UnsupportedTableError:
+    return UnsupportedTableError(
+        f"{what}: how records of table {config.name} merge is not known",
+        remedy="query read_optimized, which shows base files alone",
+    )
