@@ -6,7 +6,8 @@
     ├── TableError
     │   ├── TableNotFoundError          no Hudi table at the path
     │   ├── InvalidPropertiesError      hoodie.properties missing a key, unreadable, contradictory
-    │   └── UnsupportedTableError       table version, layout, merge mode, key generator … that we refuse
+    │   ├── UnsupportedTableError       table version, layout, merge mode, key generator … that we refuse
+    │   └── MetadataTableError          the metadata table, or a partition of it, cannot be used
     ├── TimelineError
     │   ├── InstantNotFoundError        no such instant on the active or archived timeline
     │   ├── CorruptInstantError         an instant's file cannot be decoded
@@ -105,6 +106,10 @@ class InvalidPropertiesError(TableError):
 
 class UnsupportedTableError(TableError):
     """A table version, timeline layout, merge mode or other property that we refuse rather than guess."""
+
+
+class MetadataTableError(TableError):
+    """The metadata table, or a partition of it, is off, being built, missing or behind: list folders instead."""
 
 
 class TimelineError(HudiHiveError):

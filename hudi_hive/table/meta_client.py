@@ -57,7 +57,7 @@ class MetaClient:
         self.listing = listing
         self._lister: Lister | None = None
         self._timeline: Timeline | None = None
-        self._kept: dict[str, Any] = {}
+        self._memo: dict[str, Any] = {}
         self._history: tuple[InternalSchema, ...] | None = None
         self._schemas: dict[str | None, dict[str, Any] | None] = {}
 
@@ -120,9 +120,9 @@ class MetaClient:
 
     def kept(self, name: str, make: Callable[[], _T]) -> _T:
         """What ``make`` gave when first asked for under this name: for what other layers know of the same moment."""
-        if name not in self._kept:
-            self._kept[name] = make()
-        value: _T = self._kept[name]
+        if name not in self._memo:
+            self._memo[name] = make()
+        value: _T = self._memo[name]
         return value
 
     def __repr__(self) -> str:

@@ -1,0 +1,12 @@
+"""The metadata table: in comes a table's client, out come partitions, files, column ranges and places of records.
+
+:class:`MetadataListing` puts it behind the client's partitions and files, and lists folders where it cannot serve.
+"""
+
+from __future__ import annotations
+
+from hudi_hive.metadata.lister import MetadataListing, validate
+from hudi_hive.metadata.table import MetadataTable
+from hudi_hive.metadata.validation import ValidationReport
+
+__all__ = ["MetadataListing", "MetadataTable", "ValidationReport", "validate"]

@@ -1,0 +1,186 @@
+"""One file group of the metadata table: its base HFile and the log blocks that count, as raw keys and values.
+
+Log files are read once and kept; of the base file only the blocks that hold sought keys are read, or all at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundError
+from hudi_hive.formats.avro import decode_records
+from hudi_hive.formats.hfile import HFileReader
+from hudi_hive.storage import Storage
+from hudi_hive.table.log_data import LogData
+from hudi_hive.table.log_scanner import LogRecords, scan_logs
+
+_WHOLE_FILE_BYTES: Final = 4 << 20
+"""Base files up to this size are read in one go: seeking in them costs more than it saves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payloads:
+    """Values of one base file or log block, decoded.
+
+    Args:
+        order: place of the file or block: greater is newer.
+        keys: record keys.
+        values: the asked field of each record, an Arrow array of its own type.
+        schema: Avro schema that the values were written with.
+    """
+
+    order: int
+    keys: pa.Array
+    values: pa.Array
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Records of sought keys in all of a slice's files, oldest first, and the keys that were deleted on the way."""
+
+    payloads: tuple[Payloads, ...] = ()
+    deletes: tuple[tuple[int, pa.Array], ...] = ()
+
+
+class FileGroup:
+    """The newest slice of one file group.
+
+    Args:
+        storage: rooted at the metadata table's base path.
+        partition: partition of the metadata table.
+        slice_row: one row of ``SLICE_SCHEMA``, as a dict.
+        valid: instants whose log blocks count.
+    """
+
+    def __init__(self, storage: Storage, partition: str, slice_row: Mapping[str, Any], valid: Container[str]) -> None:
+        self._storage = storage
+        self._partition = partition
+        self._valid = valid
+        self.file_id: str = slice_row["file_id"]
+        self._base_file: str | None = slice_row["base_file"]
+        self._base_size: int = slice_row["base_size"] or 0
+        self._log_files: list[str] = slice_row["log_files"]
+
+    @cached_property
+    def _base(self) -> HFileReader | None:
+        if self._base_file is None:
+            return None
+        path = f"{self._partition}/{self._base_file}"
+        try:
+            if self._base_size <= _WHOLE_FILE_BYTES:
+                return HFileReader(self._storage.read_bytes(path), self._storage.uri(path))
+            return HFileReader(self._storage.open_input(path), self._storage.uri(path))
+        except PathNotFoundError as error:
+            raise FileVanishedError(
+                "a file of the metadata table is gone", path=self._storage.uri(path), remedy="ask again"
+            ) from error
+
+    @cached_property
+    def _logs(self) -> LogRecords:
+        found = scan_logs(
+            self._storage, self._partition, self._log_files, timeline=None, max_instant=None, instants=self._valid
+        )
+        if found.corrupt:
+            # It may be what a dead writer left, or a commit's files: those would be hidden, so nothing is believed.
+            raise CorruptFileError(
+                f"{found.corrupt} corrupt block(s) in the log files of the metadata table",
+                path=self._storage.uri(f"{self._partition}/{self._log_files[0]}"),
+            )
+        return found
+
+    def scan(self, field: str) -> Found:
+        """All records' values of a field."""
+        return self._find(field, lambda base: base.scan(), None)
+
+    def lookup(self, field: str, keys: Sequence[str]) -> Found:
+        """Values of a field of some keys."""
+        wanted = pa.array(sorted(set(keys)), pa.string())
+        return self._find(
+            field, lambda base: base.lookup(sorted(set(keys))), lambda found: pc.is_in(found, value_set=wanted)
+        )
+
+    def scan_prefixes(self, field: str, prefixes: Sequence[str]) -> Found:
+        """Values of a field of all keys that begin with any of some prefixes, all of one length in characters."""
+        wanted = pa.array(sorted(set(prefixes)), pa.string())
+        lengths = {len(prefix) for prefix in prefixes}
+
+        def fits(keys: pa.Array) -> pa.Array:
+            mask = pa.array(np.zeros(len(keys), np.bool_))
+            for length in lengths:
+                head = pc.utf8_slice_codeunits(keys, 0, length)
+                mask = pc.or_(mask, pc.is_in(head, value_set=wanted))
+            return mask
+
+        return self._find(field, lambda base: base.scan_prefixes(sorted(set(prefixes))), fits)
+
+    def _find(
+        self, field: str, of_base: Callable[[HFileReader], pa.Table], fits: Callable[[pa.Array], pa.Array] | None
+    ) -> Found:
+        payloads: list[Payloads] = []
+        deletes: list[tuple[int, pa.Array]] = []
+        if self._base is not None and self._base.num_entries:
+            table = of_base(self._base)
+            if table.num_rows:
+                schema = _schema(self._base.schema, self._storage.uri(f"{self._partition}/{self._base_file}"))
+                payloads.append(_decode(0, table.column("key"), table.column("value"), schema, field))
+        for order, block in enumerate(self._logs.blocks, start=1):
+            keys = block.batch.column("key") if isinstance(block, LogData) else block.table.column("record_key")
+            keys = _one_array(keys).cast(pa.string())
+            mask = fits(keys) if fits is not None else None
+            keys = keys if mask is None else keys.filter(mask)
+            if not len(keys):
+                continue
+            if isinstance(block, LogData):
+                values = block.batch.column("value")
+                values = values if mask is None else values.filter(mask)
+                payloads.append(_decode(order, keys, values, block.schema, field))
+            else:
+                deletes.append((order, keys))
+        return Found(tuple(payloads), tuple(deletes))
+
+
+def _decode(order: int, keys: pa.Array, values: pa.Array, schema: Mapping[str, Any], field: str) -> Payloads:
+    keys = _one_array(keys).cast(pa.string())
+    values = _one_array(values).cast(pa.binary())
+    if not any(entry["name"] == field for entry in schema["fields"]):
+        return Payloads(order, keys.slice(0, 0), pa.nulls(0), schema)
+    offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
+    data = values.buffers()[2]
+    batch = decode_records(
+        memoryview(data) if data is not None else b"",
+        offsets[:-1].astype(np.int64),
+        offsets[1:].astype(np.int64),
+        schema,
+        columns=[field],
+    )
+    return Payloads(order, keys, batch.column(0), schema)
+
+
+def _schema(schema: object, path: str) -> Mapping[str, Any]:
+    if isinstance(schema, Mapping):
+        return schema
+    try:
+        return _parsed(str(schema))
+    except ValueError as error:
+        raise CorruptFileError("the schema of a metadata file is not JSON", path=path) from error
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str) -> Mapping[str, Any]:
+    schema: Mapping[str, Any] = json.loads(text)
+    return schema
+
+
+def _one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if isinstance(column, pa.ChunkedArray):
+        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return column

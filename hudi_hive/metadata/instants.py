@@ -1,0 +1,78 @@
+"""Which instants of a metadata table count, and whether it has kept up with its table (table format, section 7.6)."""
+
+from __future__ import annotations
+
+from hudi_hive.timeline import Instant, Timeline
+from hudi_hive.timeline.instant import RESTORE, ROLLBACK
+
+_INITIAL = "00000000000000"
+_LENGTH = 17  # of an ordinary instant; table services of version 6 append three digits to one
+
+
+class ValidInstants:
+    """The instants whose log blocks count: a container of requested times.
+
+    These are completed instants of the data table, completed delta commits of the metadata table that are not pending
+    in the data table, what the data table rolled back, rollbacks and restores of the metadata table, and the instants
+    that made it. A metadata delta commit of a data commit that never completed is none of these.
+
+    Args:
+        data: timeline of the data table.
+        metadata: timeline of the metadata table, loaded after it.
+    """
+
+    def __init__(self, data: Timeline, metadata: Timeline) -> None:
+        self._data = data
+        completed = {instant.requested for instant in data.completed()}
+        self._pending = {instant.requested for instant in data.pending()} - completed
+        own = {instant.requested for instant in metadata.completed() if instant.requested not in self._pending}
+        self._valid = completed | own
+        self._first = metadata.first_active()
+        self._rolled_back: frozenset[str] | None = None
+
+    def __contains__(self, instant: object) -> bool:
+        if not isinstance(instant, str):
+            return False
+        if instant in self._valid or instant.startswith(_INITIAL):
+            return True
+        if instant in self._pending:
+            # Of a pending instant only a rollback of an earlier attempt could speak; its blocks were undone then.
+            return False
+        if self._first is not None and instant < self._first:
+            return True  # archived, hence complete
+        return instant in self._undone()
+
+    def _undone(self) -> frozenset[str]:
+        """Instants that rollbacks and restores of the data table name; read only where a block asks for them."""
+        if self._rolled_back is None:
+            found: set[str] = set()
+            for instant in self._data.completed({ROLLBACK}):
+                found.update(self._data.rollback_metadata(instant).rolled_back)
+            for instant in self._data.completed({RESTORE}):
+                found.update(self._data.restore_metadata(instant).rolled_back)
+            self._rolled_back = frozenset(found)
+        return self._rolled_back
+
+
+def newest(metadata: Timeline) -> str | None:
+    """Upper bound for slices of a metadata table: the last write, a pending compaction's new slice included."""
+    writes = [i.requested for i in metadata.instants if i.is_write and (i.is_completed or i.action == "compaction")]
+    return max(writes, default=None)
+
+
+def missing_write(data: Timeline, metadata: Timeline) -> Instant | None:
+    """A completed write that the metadata table should know and does not: its files would be hidden, so list instead.
+
+    Every write is a delta commit of the same time in the metadata table, unless it was there before the table was made
+    or is so old that it was archived here.
+    """
+    own = [i for i in metadata.completed() if i.is_write and i.action != "replacecommit"]
+    if not own:
+        return next(iter(data.write_instants()), None)
+    if metadata.layout == 1:
+        since = min(instant.requested[:_LENGTH] for instant in own)
+    else:
+        since = min(instant.completed or instant.requested for instant in own)
+    known = {instant.requested for instant in own}
+    late = [i for i in data.write_instants() if i.requested > since and i.requested not in known]
+    return late[0] if late else None

@@ -1,0 +1,145 @@
+"""Keys of the metadata table's records and the file groups that they are in (table format, sections 7.2 and 7.3)."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+ALL_PARTITIONS: Final = "__all_partitions__"
+"""Key of the record that names all partitions."""
+
+ROOT_PARTITION: Final = "."
+"""How the partition of a table without partition columns is called here; its path is empty."""
+
+_MASK: Final = 0xFFFFFFFFFFFFFFFF
+_P1, _P2, _P3, _P4, _P5 = (
+    0x9E3779B185EBCA87,
+    0xC2B2AE3D27D4EB4F,
+    0x165667B19E3779F9,
+    0x85EBCA77C2B2AE63,
+    0x27D4EB2F165667C5,
+)
+_SEED: Final = 0xFFFFFFFFDABADABA  # a 32-bit seed, sign-extended
+
+
+def partition_identifier(path: str) -> str:
+    """What a partition path is called in keys."""
+    return path or ROOT_PARTITION
+
+
+def partition_path(identifier: str) -> str:
+    """The partition path that an identifier stands for."""
+    return "" if identifier == ROOT_PARTITION else identifier
+
+
+def column_key(column: str) -> str:
+    """First part (12 characters) of all column_stats and partition_stats keys of a column."""
+    return _text(_hash64(column))
+
+
+def partition_key(path: str) -> str:
+    """Part (12 characters) of keys that stands for a partition path."""
+    return _text(_hash64(partition_identifier(path)))
+
+
+def file_key(name: str) -> str:
+    """Part (24 characters) of keys that stands for the bare name of a base or log file."""
+    return _text(hashlib.md5(name.encode(), usedforsecurity=False).digest())
+
+
+def escape_secondary(value: str) -> str:
+    """A secondary key as it stands before the ``$`` of a secondary index key."""
+    return value.replace("\\", "\\\\").replace("$", "\\$")
+
+
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_SPLIT = re.compile(r"((?:[^\\$]|\\.)*)\$(.*)", re.DOTALL)
+
+
+def split_secondary(key: str) -> tuple[str, str] | None:
+    """Secondary key and record key of a secondary index key, unescaped; null if it is none."""
+    match = _SPLIT.fullmatch(key)
+    if match is None:
+        return None
+    return _ESCAPED.sub(r"\1", match[1]), _ESCAPED.sub(r"\1", match[2])
+
+
+def group_indexes(keys: Sequence[str], groups: int) -> npt.NDArray[np.int64]:
+    """Which of a partition's file groups each key is in.
+
+    The hash is Java's of a string, over UTF-16 units, with Java's remainder.
+
+    Args:
+        keys: record keys.
+        groups: number of file groups of the partition of the metadata table.
+    """
+    encoded = [key.encode("utf-16-be", "surrogatepass") for key in keys]
+    lengths = np.array([len(text) // 2 for text in encoded], np.int64)
+    units = np.frombuffer(b"".join(encoded), ">u2").astype(np.uint32)
+    starts = np.cumsum(lengths) - lengths
+    hashes = np.zeros(len(keys), np.uint32)
+    order = np.argsort(-lengths, kind="stable")
+    alive = len(order)
+    for at in range(int(lengths.max(initial=0))):
+        while alive and lengths[order[alive - 1]] <= at:
+            alive -= 1
+        rows = order[:alive]
+        hashes[rows] = hashes[rows] * np.uint32(31) + units[starts[rows] + at]
+    signed = hashes.astype(np.int32).astype(np.int64)
+    least = np.int64(-(2**31))
+    absolute = np.where(signed == least, least, np.abs(signed))  # Java's abs leaves the least int negative
+    return np.abs(np.fmod(absolute, groups)).astype(np.int64)
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _hash64(text: str) -> bytes:
+    return _xxhash64(text.encode(), _SEED).to_bytes(8, "big")
+
+
+def _rotate(value: int, bits: int) -> int:
+    return ((value << bits) | (value >> (64 - bits))) & _MASK
+
+
+def _round(state: int, lane: int) -> int:
+    return (_rotate((state + lane * _P2) & _MASK, 31) * _P1) & _MASK
+
+
+def _xxhash64(data: bytes, seed: int) -> int:
+    """xxHash64 of short texts: names of columns and partitions, so speed is no matter."""
+    position = 0
+    if len(data) >= 32:
+        states = [(seed + _P1 + _P2) & _MASK, (seed + _P2) & _MASK, seed, (seed - _P1) & _MASK]
+        while position + 32 <= len(data):
+            lanes = struct.unpack_from("<4Q", data, position)
+            states = [_round(state, lane) for state, lane in zip(states, lanes, strict=True)]
+            position += 32
+        value = sum(_rotate(state, bits) for state, bits in zip(states, (1, 7, 12, 18), strict=True)) & _MASK
+        for state in states:
+            value = ((value ^ _round(0, state)) * _P1 + _P4) & _MASK
+    else:
+        value = (seed + _P5) & _MASK
+    value = (value + len(data)) & _MASK
+    while position + 8 <= len(data):
+        value ^= _round(0, int(struct.unpack_from("<Q", data, position)[0]))
+        value = (_rotate(value, 27) * _P1 + _P4) & _MASK
+        position += 8
+    if position + 4 <= len(data):
+        value ^= (int(struct.unpack_from("<I", data, position)[0]) * _P1) & _MASK
+        value = (_rotate(value, 23) * _P2 + _P3) & _MASK
+        position += 4
+    for byte in data[position:]:
+        value ^= (byte * _P5) & _MASK
+        value = (_rotate(value, 11) * _P1) & _MASK
+    value = ((value ^ (value >> 33)) * _P2) & _MASK
+    value = ((value ^ (value >> 29)) * _P3) & _MASK
+    return value ^ (value >> 32)

@@ -1,0 +1,180 @@
+"""Partitions and files of a table from its metadata table, by listing where that cannot be used, or both compared."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+
+from hudi_hive.errors import HudiHiveError, MetadataTableError
+from hudi_hive.metadata.table import MetadataTable
+from hudi_hive.metadata.validation import ValidationReport, compare_listings
+from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
+from hudi_hive.table import MetaClient
+from hudi_hive.table.listing import DirectoryLister, Lister
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataListing:
+    """Makes a client's lister: give it to :class:`~hudi_hive.table.MetaClient` as ``listing``.
+
+    Attributes:
+        enable: ``hoodie.metadata.enable``: use the metadata table where the table has one.
+        validate: ``hoodie.metadata.validate``: list folders as well, compare, log and count differences, and answer
+            with the listing.
+    """
+
+    enable: bool = True
+    validate: bool = False
+
+    def __call__(self, client: MetaClient) -> Lister:
+        """The lister of a client."""
+        if not self.enable:
+            return _Listed(client, "hoodie.metadata.enable=false")
+        if self.validate:
+            return ValidatingLister(client)
+        return MetadataLister(client)
+
+
+class _Listed:
+    """Directory listings, and why."""
+
+    def __init__(self, client: MetaClient, reason: str) -> None:
+        self._lister = DirectoryLister(client.storage)
+        self._reason = reason
+
+    @property
+    def source(self) -> str:
+        return f"{self._lister.source} ({self._reason})"
+
+    def partitions(self) -> list[str]:
+        return self._lister.partitions()
+
+    def files(self, partitions: Sequence[str]) -> pa.Table:
+        return self._lister.files(partitions)
+
+
+class MetadataLister:
+    """Answers from the metadata table; from directory listings, for good, once that turns out not to be usable.
+
+    A table without metadata table is listed as it ever was; one whose metadata table is damaged or behind is listed
+    with a warning in the log. Either way :attr:`source` tells.
+    """
+
+    def __init__(self, client: MetaClient, metrics: MetadataMetrics = METADATA_METRICS) -> None:
+        self._client = client
+        self._metrics = metrics
+        self._fallback: _Listed | None = None
+
+    @property
+    def source(self) -> str:
+        """``metadata table``, or ``directory listing`` and the reason in brackets."""
+        if self._fallback is None:
+            self._ask(lambda table: table)
+        return "metadata table" if self._fallback is None else self._fallback.source
+
+    def partitions(self) -> list[str]:
+        """All partitions: one look-up."""
+        found = self._ask(lambda table: table.partitions())
+        return found if found is not None else self._listed.partitions()
+
+    def files(self, partitions: Sequence[str]) -> pa.Table:
+        """Files of partitions: one look-up for all of them."""
+        found = self._ask(lambda table: table.files_table(partitions))
+        return found if found is not None else self._listed.files(partitions)
+
+    @property
+    def _listed(self) -> _Listed:
+        assert self._fallback is not None
+        return self._fallback
+
+    def _ask(self, question: Callable[[MetadataTable], _T]) -> _T | None:
+        if self._fallback is not None:
+            return None
+        try:
+            return question(MetadataTable.open(self._client, metrics=self._metrics))
+        except HudiHiveError as error:
+            _fall_back(error, self._metrics)
+            self._fallback = _Listed(self._client, error.message)
+            return None
+
+
+def _fall_back(error: HudiHiveError, metrics: MetadataMetrics) -> None:
+    metrics.add("fallback")
+    off = isinstance(error, MetadataTableError) and error.message.endswith((" is off", " is being built"))
+    _log.log(logging.INFO if off else logging.WARNING, "folders are listed in place of the metadata table: %s", error)
+
+
+class ValidatingLister:
+    """Asks both, compares, logs and counts what differs, and answers with the listing."""
+
+    def __init__(self, client: MetaClient, metrics: MetadataMetrics = METADATA_METRICS) -> None:
+        self._client = client
+        self._metrics = metrics
+        self._lister = DirectoryLister(client.storage)
+
+    @property
+    def source(self) -> str:
+        """What answers."""
+        return "directory listing (hoodie.metadata.validate=true)"
+
+    def partitions(self) -> list[str]:
+        """All partitions by listing; the metadata table's are compared with them."""
+        partitions = self._lister.partitions()
+        with self._metrics.timed("validate_partitions"):
+            self._compare(partitions, lambda table: table.partitions())
+        return partitions
+
+    def files(self, partitions: Sequence[str]) -> pa.Table:
+        """Files by listing; the metadata table's are compared with them."""
+        files = self._lister.files(partitions)
+        with self._metrics.timed("validate_files"):
+            self._compare(partitions, lambda table: None, files)
+        return files
+
+    def _compare(
+        self, partitions: Sequence[str], ask: Callable[[MetadataTable], list[str] | None], files: pa.Table | None = None
+    ) -> None:
+        try:
+            table = MetadataTable.open(self._client, metrics=self._metrics)
+            known = ask(table)
+            if files is None:
+                report = compare_listings(self._client, partitions, None, known or [], None)
+            else:
+                report = compare_listings(self._client, partitions, files, partitions, table.files_table(partitions))
+        except HudiHiveError as error:
+            _fall_back(error, self._metrics)
+            if not isinstance(error, MetadataTableError):
+                self._metrics.add("validate_errors")
+            return
+        if not report.is_valid:
+            self._metrics.add("validate_errors", report.errors)
+            _log.warning("the metadata table differs from the listing of %s: %s", self._client.base_path, report)
+
+
+def validate(client: MetaClient, metrics: MetadataMetrics = METADATA_METRICS) -> ValidationReport:
+    """Compare all that the metadata table says of partitions and files with a listing made now.
+
+    Args:
+        client: the table.
+        metrics: where the comparison is counted.
+
+    Raises:
+        MetadataTableError: there is no metadata table to compare.
+    """
+    table = MetadataTable.open(client, metrics=metrics)
+    lister = DirectoryLister(client.storage)
+    with metrics.timed("validate_files"):
+        partitions = lister.partitions() if client.config.is_partitioned else [""]
+        report = compare_listings(
+            client, partitions, lister.files(partitions), table.partitions(), table.files_table(None)
+        )
+    if not report.is_valid:
+        metrics.add("validate_errors", report.errors)
+    return report

@@ -1,0 +1,404 @@
+"""The metadata table of one table: partitions, files, statistics and indexes by look-up in place of listing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import HudiHiveError, MetadataTableError, TableNotFoundError
+from hudi_hive.metadata import keys as names
+from hudi_hive.metadata import records
+from hudi_hive.metadata.file_group import FileGroup, Found
+from hudi_hive.metadata.instants import ValidInstants, missing_write, newest
+from hudi_hive.metadata.merge import merge_entries
+from hudi_hive.metadata.merge import newest as newest_records
+from hudi_hive.metadata.ranges import column_type, merge_stats, typed_ranges
+from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
+from hudi_hive.table import FILES_SCHEMA, MetaClient, TableConfig
+from hudi_hive.table.listing import list_folders
+from hudi_hive.timeline.instant import millis_to_instant
+
+METADATA_FOLDER: Final = ".hoodie/metadata"
+
+FILES: Final = "files"
+COLUMN_STATS: Final = "column_stats"
+PARTITION_STATS: Final = "partition_stats"
+RECORD_INDEX: Final = "record_index"
+BLOOM_FILTERS: Final = "bloom_filters"
+SECONDARY_PREFIX: Final = "secondary_index_"
+
+LOCATION_SCHEMA: Final = pa.schema(
+    [("key", pa.string()), ("partition", pa.string()), ("file_id", pa.string()), ("instant", pa.string())]
+)
+"""Columns of :meth:`MetadataTable.record_locations`."""
+
+SECONDARY_SCHEMA: Final = pa.schema([("secondary_key", pa.string()), *LOCATION_SCHEMA])
+"""Columns of :meth:`MetadataTable.secondary_locations`."""
+
+BLOOM_FILTER_SCHEMA: Final = pa.schema([("file_name", pa.string()), ("type", pa.string()), ("filter", pa.binary())])
+"""Columns of :meth:`MetadataTable.bloom_filters`."""
+
+_GROUP: Final = re.compile(r"(?P<prefix>.+)-(?P<index>\d{4,})-\d+")
+
+
+class MetadataTable:
+    """A table's metadata table at the moment of the client; make it with :meth:`open`.
+
+    Its timeline is read once, each of its partitions is listed once, each log file is read once: further look-ups cost
+    at most the blocks of base files that hold the sought keys.
+    """
+
+    def __init__(self, client: MetaClient, own: MetaClient, metrics: MetadataMetrics) -> None:
+        self._client = client
+        self._own = own
+        self._metrics = metrics
+        self._valid = ValidInstants(client.timeline, own.timeline)
+        self._groups: dict[str, tuple[FileGroup, ...]] = {}
+        self._files: pa.Table | None = None
+        self._partitions: list[str] | None = None
+
+    # -- opening -------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def open(cls, client: MetaClient, *, metrics: MetadataMetrics = METADATA_METRICS) -> MetadataTable:
+        """The metadata table of a client's table; opened once per client.
+
+        Args:
+            client: the table.
+            metrics: where look-ups are counted.
+
+        Raises:
+            MetadataTableError: it is off, being built, missing, not readable, or lacks a completed commit.
+        """
+
+        def make() -> MetadataTable | HudiHiveError:
+            try:
+                with metrics.timed("initialize"):
+                    return cls._open(client, metrics)
+            except HudiHiveError as error:
+                return error
+
+        found = client.kept("metadata_table", make)
+        if isinstance(found, MetadataTable):
+            return found
+        if isinstance(found, MetadataTableError):
+            raise found.with_traceback(None)
+        raise MetadataTableError(f"the metadata table cannot be read: {found}", path=client.base_path) from found
+
+    @classmethod
+    def _open(cls, client: MetaClient, metrics: MetadataMetrics) -> MetadataTable:
+        config = client.config
+        if FILES not in config.metadata_partitions:
+            inflight = _items(config, "hoodie.table.metadata.partitions.inflight")
+            state = "is being built" if FILES in inflight else "is off"
+            raise MetadataTableError(f"the metadata table {state}", path=client.base_path)
+        _ = client.timeline  # first: the metadata table must know all that this moment shows
+        storage = client.storage.child(METADATA_FOLDER)
+        try:
+            own_config = TableConfig.load(storage, metadata_table=True)
+        except TableNotFoundError as error:
+            raise MetadataTableError("the metadata table is missing", path=storage.uri()) from error
+        if own_config.base_file_format != "hfile":
+            raise MetadataTableError("the metadata table's base files are no HFiles", path=storage.uri())
+        own = MetaClient(storage, own_config)
+        with metrics.timed("sync"):
+            _ = own.timeline
+        missing = missing_write(client.timeline, own.timeline)
+        if missing is not None:
+            raise MetadataTableError(
+                f"the metadata table lacks the completed {missing.action}",
+                path=storage.uri(),
+                instant=missing.requested,
+                remedy="a writer did not keep it up to date; rebuild it",
+            )
+        return cls(client, own, metrics)
+
+    @property
+    def index_partitions(self) -> tuple[str, ...]:
+        """Partitions of the metadata table that are complete: ``files``, ``column_stats`` …"""
+        return self._client.config.metadata_partitions
+
+    def has(self, partition: str) -> bool:
+        """Whether a partition of the metadata table can be asked."""
+        return partition in self.index_partitions
+
+    # -- partitions and files ------------------------------------------------------------------------------------
+
+    def partitions(self) -> list[str]:
+        """Paths of all partitions, sorted; ``[""]`` for a table without partition columns.
+
+        Raises:
+            MetadataTableError: the record that names them is not there.
+        """
+        if self._partitions is None:
+            with self._metrics.timed("lookup_partitions"):
+                found = self._lookup(FILES, "filesystemMetadata", [names.ALL_PARTITIONS])
+                if not any(part.payloads for part in found):
+                    raise MetadataTableError("the metadata table does not name its partitions", path=self._uri)
+                identifiers = merge_entries(found).column("name").to_pylist()
+            self._partitions = sorted(names.partition_path(identifier) for identifier in identifiers)
+        return list(self._partitions)
+
+    def files(self, partition: str) -> pa.Table:
+        """Files of one partition, a table of ``FILES_SCHEMA``."""
+        return self.files_table([partition])
+
+    def files_table(self, partitions: Sequence[str] | None = None) -> pa.Table:
+        """Files of partitions, a table of ``FILES_SCHEMA``; of all in one scan when not given.
+
+        A partition that the metadata table does not know gives no rows.
+        """
+        if partitions is None:
+            if self._files is None:
+                with self._metrics.timed("lookup_files"):
+                    self._files = self._file_rows(merge_entries(self._scan(FILES, "filesystemMetadata")))
+            return self._files
+        wanted = list(dict.fromkeys(partitions))
+        if self._files is not None:
+            return self._files.filter(
+                pc.is_in(self._files.column("partition"), value_set=pa.array(wanted, pa.string()))
+            )
+        with self._metrics.timed("lookup_files"):
+            identifiers = [names.partition_identifier(path) for path in wanted]
+            return self._file_rows(merge_entries(self._lookup(FILES, "filesystemMetadata", identifiers)))
+
+    @staticmethod
+    def _file_rows(entries: pa.Table) -> pa.Table:
+        entries = entries.filter(pc.not_equal(entries.column("key"), names.ALL_PARTITIONS))
+        key = entries.column("key")
+        partition = pc.if_else(pc.equal(key, names.ROOT_PARTITION), "", key)
+        return pa.table([partition, entries.column("name"), entries.column("size")], schema=FILES_SCHEMA)
+
+    # -- statistics ----------------------------------------------------------------------------------------------
+
+    def column_ranges(
+        self, columns: Sequence[str], file_names: Sequence[str] | None = None, partitions: Sequence[str] | None = None
+    ) -> dict[str, pa.Table]:
+        """What is known of columns' values, file by file (base and log files), one table per column.
+
+        Args:
+            columns: columns of the table; fields of nested structs by dotted names.
+            file_names: bare names of the files that are wanted; all without it.
+            partitions: partition paths to look into; all without it.
+
+        Returns:
+            Per column ``file_name``, ``min``, ``max`` (of the column's type; null where not known for sure),
+            ``null_count``, ``value_count`` (rows), ``total_size`` (bytes), ``is_tight``. A file without statistics has
+            no row.
+
+        Raises:
+            MetadataTableError: there is no complete ``column_stats`` partition.
+            UnknownColumnError: the table has no such column.
+        """
+        with self._metrics.timed("lookup_column_stats"):
+            return self._ranges(COLUMN_STATS, columns, file_names, partitions, "file_name")
+
+    def partition_ranges(self, columns: Sequence[str], partitions: Sequence[str] | None = None) -> dict[str, pa.Table]:
+        """What is known of columns' values, partition by partition: as :meth:`column_ranges`, with ``partition``.
+
+        Raises:
+            MetadataTableError: there is no complete ``partition_stats`` partition.
+            UnknownColumnError: the table has no such column.
+        """
+        with self._metrics.timed("lookup_partition_stats"):
+            return self._ranges(PARTITION_STATS, columns, None, partitions, "partition")
+
+    def _ranges(
+        self,
+        index: str,
+        columns: Sequence[str],
+        file_names: Sequence[str] | None,
+        partitions: Sequence[str] | None,
+        name_column: str,
+    ) -> dict[str, pa.Table]:
+        schema = self._client.schema()
+        kinds = {column: column_type(schema, column) for column in dict.fromkeys(columns)}
+        if not kinds:
+            return {}
+        heads = [names.column_key(column) for column in kinds]
+        if partitions is not None:
+            tails = [names.partition_key(path) for path in dict.fromkeys(partitions)]
+            heads = [head + tail for head in heads for tail in tails]
+        merged = merge_stats(self._prefixes(index, "ColumnStatsMetadata", heads)) if heads else None
+        result: dict[str, pa.Table] = {}
+        for column, kind in kinds.items():
+            if merged is None:
+                result[column] = typed_ranges(records.STATS_SCHEMA.empty_table(), kind, name_column)
+                continue
+            mask = pc.and_(pc.equal(merged.column("column"), column), pc.invert(merged.column("is_deleted")))
+            if file_names is not None:
+                wanted = pa.array(list(file_names), pa.string())
+                mask = pc.and_(mask, pc.is_in(merged.column("file_name"), value_set=wanted))
+            result[column] = typed_ranges(merged.filter(mask), kind, name_column)
+        if name_column == "partition":
+            result = {column: _root_as_path(table) for column, table in result.items()}
+        return result
+
+    def raw_stats(self, index: str = COLUMN_STATS) -> pa.Table:
+        """All records of ``column_stats`` or ``partition_stats``, merged, deleted ones included (``STATS_SCHEMA``)."""
+        return merge_stats(self._scan(index, "ColumnStatsMetadata"))
+
+    # -- indexes -------------------------------------------------------------------------------------------------
+
+    def record_locations(self, keys: Sequence[str] | None = None) -> pa.Table:
+        """Where records are, by the record index.
+
+        Args:
+            keys: record keys; all records without it.
+
+        Returns:
+            A table of :data:`LOCATION_SCHEMA`, sorted by key; a key that is in no file has no row.
+
+        Raises:
+            MetadataTableError: there is no complete ``record_index`` partition, or it is kept per partition.
+        """
+        with self._metrics.timed("lookup_record_index"):
+            if keys is None:
+                found = self._scan(RECORD_INDEX, "recordIndexMetadata")
+            else:
+                found = self._lookup(RECORD_INDEX, "recordIndexMetadata", list(dict.fromkeys(keys)))
+            table = newest_records(found, records.locations).combine_chunks()
+        zone = self._client.config.timezone
+        times = table.column("instant_ms").combine_chunks().dictionary_encode()
+        texts = [None if value is None else millis_to_instant(value, zone) for value in times.dictionary.to_pylist()]
+        instants = pa.array(texts, pa.string()).take(times.indices)
+        columns = [table.column("key"), table.column("partition"), table.column("file_id"), instants]
+        return pa.table(columns, schema=LOCATION_SCHEMA)
+
+    def secondary_locations(self, index: str, values: Sequence[str]) -> pa.Table:
+        """Where the records with some values of an indexed column are.
+
+        Args:
+            index: name of the index, with or without ``secondary_index_`` before it.
+            values: values of the column as text.
+
+        Returns:
+            A table of :data:`SECONDARY_SCHEMA`: a row per record.
+
+        Raises:
+            MetadataTableError: the index or the record index is not complete.
+        """
+        partition = index if index.startswith(SECONDARY_PREFIX) else SECONDARY_PREFIX + index
+        with self._metrics.timed("lookup_secondary_index"):
+            prefixes = [f"{names.escape_secondary(value)}$" for value in dict.fromkeys(values)]
+            found = self._prefixes(partition, "SecondaryIndexMetadata", prefixes) if prefixes else []
+            table = newest_records(found, records.deletions)
+            table = table.filter(pc.invert(pc.fill_null(table.column("is_deleted"), False)))
+            pairs = [pair for key in table.column("key").to_pylist() if (pair := names.split_secondary(key))]
+        secondary, keys = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        located = self.record_locations(keys)
+        row = pc.index_in(pa.array(keys, pa.string()), value_set=located.column("key").combine_chunks())
+        here = pc.is_valid(row)
+        chosen = located.take(row.filter(here)).columns
+        return pa.table([pa.array(secondary, pa.string()).filter(here), *chosen], schema=SECONDARY_SCHEMA)
+
+    def bloom_filters(self, partition: str, file_names: Sequence[str]) -> pa.Table:
+        """Bloom filters of base files of one partition, a table of :data:`BLOOM_FILTER_SCHEMA`.
+
+        ``filter`` is the Base64 text of the filter, as in base files' footers. A file without one has no row.
+
+        Raises:
+            MetadataTableError: there is no complete ``bloom_filters`` partition.
+        """
+        with self._metrics.timed("lookup_bloom_filters"):
+            head = names.partition_key(partition)
+            of_key = {head + names.file_key(name): name for name in dict.fromkeys(file_names)}
+            table = newest_records(
+                self._lookup(BLOOM_FILTERS, "BloomFilterMetadata", list(of_key)), records.bloom_filters
+            )
+        table = table.filter(pc.invert(pc.fill_null(table.column("is_deleted"), False)))
+        files = pa.array([of_key[key] for key in table.column("key").to_pylist()], pa.string())
+        return pa.table([files, table.column("type"), table.column("filter")], schema=BLOOM_FILTER_SCHEMA)
+
+    # -- slices --------------------------------------------------------------------------------------------------
+
+    def stats(self) -> pa.Table:
+        """What each complete partition is made of: ``partition``, ``file_groups``, ``base_files``, ``base_bytes``,
+        ``log_files``, ``log_bytes``."""
+        rows = [{"partition": name, **_sums(self._slices(name))} for name in sorted(self.index_partitions)]
+        kinds = [("partition", pa.string())]
+        kinds += [(name, pa.int64()) for name in ("file_groups", "base_files", "base_bytes", "log_files", "log_bytes")]
+        return pa.Table.from_pylist(rows, pa.schema(kinds))
+
+    @property
+    def client(self) -> MetaClient:
+        """The client of the metadata table itself: its properties and timeline."""
+        return self._own
+
+    @property
+    def metrics(self) -> MetadataMetrics:
+        """Where look-ups are counted."""
+        return self._metrics
+
+    @property
+    def _uri(self) -> str:
+        return self._own.base_path
+
+    def _scan(self, partition: str, field: str) -> list[Found]:
+        return self._each(self._file_groups(partition), lambda group: group.scan(field))
+
+    def _prefixes(self, partition: str, field: str, prefixes: Sequence[str]) -> list[Found]:
+        return self._each(self._file_groups(partition), lambda group: group.scan_prefixes(field, prefixes))
+
+    def _lookup(self, partition: str, field: str, keys: Sequence[str]) -> list[Found]:
+        groups = self._file_groups(partition)
+        if len(groups) == 1:
+            return self._each(groups, lambda group: group.lookup(field, keys)) if keys else []
+        at = names.group_indexes(keys, len(groups))
+        parts: dict[FileGroup, list[str]] = {}
+        for index in np.unique(at).tolist():
+            parts[groups[index]] = [keys[row] for row in np.flatnonzero(at == index).tolist()]
+        return self._each(tuple(parts), lambda group: group.lookup(field, parts[group]))
+
+    def _each(self, groups: Sequence[FileGroup], read: Callable[[FileGroup], Found]) -> list[Found]:
+        with self._metrics.timed("scan"):
+            return [read(group) for group in groups]
+
+    def _file_groups(self, partition: str) -> tuple[FileGroup, ...]:
+        """File groups of a partition in the order of their numbers; listed once."""
+        if partition not in self._groups:
+            if not self.has(partition):
+                raise MetadataTableError(f"the metadata table has no complete partition {partition!r}", path=self._uri)
+            rows = self._slices(partition).to_pylist()
+            numbers = [_GROUP.fullmatch(row["file_id"]) for row in rows]
+            prefixes = {match["prefix"] if match else None for match in numbers}
+            order = sorted(int(match["index"]) for match in numbers if match)
+            if not rows or len(prefixes) > 1 or None in prefixes or order != list(range(len(rows))):
+                raise MetadataTableError(
+                    f"the file groups of {partition!r} are not numbered from 0 on under one name: "
+                    "one is missing, or the index is kept for each partition",
+                    path=f"{self._uri}/{partition}",
+                )
+            rows.sort(key=lambda row: int(_GROUP.fullmatch(row["file_id"])["index"]))  # type: ignore[index]
+            self._groups[partition] = tuple(FileGroup(self._own.storage, partition, row, self._valid) for row in rows)
+        return self._groups[partition]
+
+    def _slices(self, partition: str) -> pa.Table:
+        timeline = self._own.timeline
+        files = list_folders(self._own.storage, [partition])
+        return self._own.file_system_view(files=files).latest_merged_file_slices(newest(timeline))
+
+
+def _root_as_path(table: pa.Table) -> pa.Table:
+    column = table.column("partition")
+    return table.set_column(0, "partition", pc.if_else(pc.equal(column, names.ROOT_PARTITION), "", column))
+
+
+def _items(config: TableConfig, key: str) -> list[str]:
+    return [item.strip() for item in config.properties.get(key, "").split(",") if item.strip()]
+
+
+def _sums(slices: pa.Table) -> dict[str, Any]:
+    logs = slices.column("log_sizes").combine_chunks().flatten()
+    return {
+        "file_groups": slices.num_rows,
+        "base_files": slices.num_rows - slices.column("base_file").null_count,
+        "base_bytes": pc.sum(slices.column("base_size")).as_py() or 0,
+        "log_files": len(logs),
+        "log_bytes": pc.sum(logs).as_py() or 0,
+    }

@@ -1,0 +1,80 @@
+"""Keys of the metadata table, and the metrics of asking it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudi_hive.metadata.keys import (
+    column_key,
+    escape_secondary,
+    file_key,
+    group_indexes,
+    partition_key,
+    split_secondary,
+)
+from hudi_hive.metrics import MetadataMetrics
+
+
+def test_keys_of_a_real_table():
+    # table format, section 7.2
+    assert column_key("driver") == "AjpJ7N1gBZc="
+    assert partition_key("city=san_francisco") == "8L2cgj6DtVM="
+    name = "036ded81-9ed4-479f-bcea-7145dfa0079b-0_0-986-2792_20251220210108078.parquet"
+    assert file_key(name) == "R0v7g76tSFUukD8HWc7Klw=="
+    assert partition_key("") == partition_key(".")
+
+
+def test_long_names_hash_in_stripes():
+    # 32 bytes and more go through four lanes; all lengths around the stripes must differ and be stable.
+    keys = [column_key("x" * length) for length in range(70)]
+    assert len(set(keys)) == 70 and all(len(key) == 12 for key in keys)
+
+
+def java_hash(text):
+    units = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for at in range(0, len(units), 2):
+        value = (value * 31 + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+@given(st.lists(st.text(max_size=30), max_size=20), st.integers(1, 100))
+def test_groups_of_keys(keys, groups):
+    def java_remainder(value):
+        return abs(abs(value) % groups) if value != -(2**31) else (2**31) % groups
+
+    assert group_indexes(keys, groups).tolist() == [java_remainder(java_hash(key)) for key in keys]
+
+
+def test_group_of_the_least_hash():
+    assert java_hash("polygenelubricants") == -(2**31)
+    assert group_indexes(["polygenelubricants"], 10).tolist() == [8]
+
+
+@given(st.text(), st.text())
+def test_secondary_keys(secondary, record):
+    assert split_secondary(f"{escape_secondary(secondary)}${escape_secondary(record)}") == (secondary, record)
+
+
+def test_metrics_by_their_names():
+    metrics = MetadataMetrics()
+    metrics.add("lookup_files", 2, millis=1.5)
+    with metrics.timed("scan"):
+        pass
+    values = metrics.snapshot()
+    assert values["HoodieMetadata.lookup_files.count"] == 2
+    assert values["HoodieMetadata.lookup_files.duration"] == 1.5
+    assert values["HoodieMetadata.scan.count"] == 1 and values["HoodieMetadata.scan.duration"] > 0
+    with pytest.raises(ValueError, match="unknown action"):
+        metrics.add("nothing")
+
+
+def test_prometheus_collects():
+    prometheus = pytest.importorskip("prometheus_client")
+    registry, metrics = prometheus.CollectorRegistry(), MetadataMetrics()
+    metrics.register_prometheus(registry)
+    metrics.add("validate_errors", 3, millis=250)
+    labels = {"action": "validate_errors"}
+    assert registry.get_sample_value("hudi_metadata_operations_total", labels) == 3
+    assert registry.get_sample_value("hudi_metadata_operation_seconds_total", labels) == 0.25
+    assert b"hudi_metadata_operations_total" in prometheus.generate_latest(registry)
