@@ -119,15 +119,19 @@ def _decode_plain(node: PlainNode, cursor: Cursor, places: Places) -> pa.Array:
             length = cursor.lengths()
             return _decimals(node.arrow, cursor.block, cursor.pos, length, places)
         return _decode_bytes(node.arrow, cursor, places)
-    if kind == "long":
-        return places.array(node.arrow, [places.spread(cursor.longs())])
-    if kind == "int":
-        return places.array(node.arrow, [places.spread(cursor.ints())])
+    if kind in ("int", "long"):
+        values: NDArray[Any] = cursor.ints() if kind == "int" else cursor.longs()
+        if pa.types.is_time(node.arrow) and len(values):
+            day = 86_400 * (1000 if kind == "int" else 1_000_000)
+            if values.min() < 0 or values.max() >= day:
+                wrong = int(np.argmax((values < 0) | (values >= day)))
+                raise cursor.block.damaged("a time of day is not within a day", int(cursor.pos[wrong]))
+        return places.array(node.arrow, [places.spread(values)])
     if kind == "boolean":
-        values = cursor.fixed("u1")
-        if int(values.max(initial=0)) > 1:
-            raise cursor.block.damaged("a boolean is neither 0 nor 1", int(cursor.pos[np.argmax(values > 1)]) - 1)
-        return places.array(node.arrow, [np.packbits(places.spread(values), bitorder="little")])
+        flags = cursor.fixed("u1")
+        if int(flags.max(initial=0)) > 1:
+            raise cursor.block.damaged("a boolean is neither 0 nor 1", int(cursor.pos[np.argmax(flags > 1)]) - 1)
+        return places.array(node.arrow, [np.packbits(places.spread(flags), bitorder="little")])
     if kind == "null":
         return pa.nulls(places.total)
     return places.array(node.arrow, [places.spread(cursor.fixed(_NUMBERS[kind]))])

@@ -54,7 +54,7 @@ def skip(node: Node, cursor: Cursor) -> None:
         for child in node.children:
             skip(child, cursor)
     elif isinstance(node, (ArrayNode, MapNode)):
-        find_items(node.item if isinstance(node, ArrayNode) else node.entry, cursor)
+        find_items(node.item if isinstance(node, ArrayNode) else node.entry, cursor, keep=False)
     elif _is_varint(node):
         cursor.skip_varints()
     else:
@@ -77,10 +77,11 @@ def _skip_union(node: UnionNode, cursor: Cursor) -> None:
             cursor.pos[rows] = selected.pos
 
 
-def find_items(item: Node, cursor: Cursor) -> tuple[Positions, Positions]:
+def find_items(item: Node, cursor: Cursor, *, keep: bool = True) -> tuple[Positions, Positions]:
     """Where the items of one array or map in each record begin, and how many each record has.
 
-    The cursor moves behind the arrays. Begins come in the order of records and items.
+    The cursor moves behind the arrays. Begins come in the order of records and items, or not at all unless they are
+    to be kept.
 
     Raises:
         CorruptFileError: a count is more than the bytes that are left can hold, or an item does not lie in its record.
@@ -99,7 +100,11 @@ def find_items(item: Node, cursor: Cursor) -> tuple[Positions, Positions]:
             raise cursor.block.damaged("an array has too many items", int(cursor.pos[rows[0]]))
         if len(rows):
             selected = cursor.select(rows)
-            begins.append(_block_items(item, selected, count))
+            width = fixed_width(item)
+            if keep or width is None:
+                begins.append(_block_items(item, selected, count))
+            else:
+                selected.advance(count * width)
             cursor.pos[rows] = selected.pos
     if not begins:
         return np.zeros(0, np.int64), counts
