@@ -56,6 +56,7 @@ def test_help_and_version(run):
         "schema",
         "files",
         "stats",
+        "metadata",
         "read",
         "plan",
         "input-format",
@@ -313,3 +314,42 @@ def test_damaged_tables(run, tmp_path, damage, word):
 
 def test_metastore_status_without_one(rows, tmp_path):
     assert rows("metastore", "status", "--directory", tmp_path)["state"] == "stopped"
+
+
+@pytest.mark.parametrize("name", ["v6_mor_part_rli", "v8_cow_part_mdt", "v9_mor_part_rli"])
+def test_metadata(rows, run, name):
+    path, want = unzip_fixture(name), expected(name)
+    assert [row["partition"] for row in rows("metadata", "list-partitions", path)] == sorted(want["partitions"])
+    listed = {row["name"]: row["size"] for row in rows("metadata", "list-files", path)}
+    on_disk = {f.name: f.stat().st_size for p in want["partitions"] for f in (path / p).iterdir()}
+    assert listed and {name: on_disk[name] for name in listed} == listed
+    one = sorted(want["partitions"])[0]
+    found = rows("metadata", "list-files", path, "--partition", one)
+    assert {row["partition"] for row in found} == {one}
+    shown = rows("metadata", "stats", path)
+    table, parts = shown["metadata table"], shown["partitions of the metadata table"]
+    assert table["partitionCount"] == len(parts) and "files" in {row["partition"] for row in parts}
+    files = [f for p in parts for f in (path / ".hoodie/metadata" / p["partition"]).iterdir()]
+    latest = sum(f.stat().st_size for f in files if f.suffix == ".hfile")
+    assert table["totalBaseFileSizeInBytes"] <= latest and table["logFileCount"] > 0
+    code, out, err = run("metadata", "validate", path, "--format", "json")
+    assert code == 0 and json.loads(out)["validate_errors"] == 0, err
+
+
+def test_metadata_validate_fails_with_what_differs(run, tmp_path):
+    path = unzip_fixture("v9_mor_part_rli", tmp_path)
+    victim = next((path / "north").glob("*.parquet"))
+    victim.unlink()
+    code, out, err = run("metadata", "validate", path, "--format", "json")
+    assert code == 1 and err.startswith("error: ") and err.count("\n") == 1
+    shown = json.loads(out)
+    assert shown["validation"]["validate_errors"] == 1
+    assert [(row["name"], row["only_in"]) for row in shown["differences"]] == [(victim.name, "metadata table")]
+
+
+def test_metadata_of_a_table_without_one(run):
+    for command in ("stats", "list-partitions", "list-files", "validate"):
+        code, out, err = run("metadata", command, unzip_fixture("v8_mor_commit_time"))
+        assert code == 1 and out == "" and "metadata table" in err and err.count("\n") == 1
+    code, _, err = run("metadata", "list-files", unzip_fixture("v9_mor_part_rli"), "--partition", "nope")
+    assert code == 1 and "nope" in err

@@ -19,6 +19,7 @@ _COMMANDS = {
     "schema": ("hudi_hive.cli.inspect", "The columns of a table."),
     "files": ("hudi_hive.cli.inspect", "The latest file slices of a table."),
     "stats": ("hudi_hive.cli.stats", "Files, bytes, slices and rows of a table and of its commits."),
+    "metadata": ("hudi_hive.cli.metadata", "Look into the metadata table: stats, partitions, files, validate."),
     "read": ("hudi_hive.cli.query", "Rows of a table, printed or written to Parquet."),
     "plan": ("hudi_hive.cli.query", "What a read would open, and what was pruned by what."),
     "input-format": ("hudi_hive.cli.input_format", "The three path groups of a job and its file statuses."),

@@ -1,0 +1,123 @@
+"""``metadata stats | list-partitions | list-files | validate``: what a table's metadata table holds (RFC-15)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+import pyarrow.compute as pc
+
+from hudi_hive.cli.common import pairs, storage_options, with_output
+from hudi_hive.cli.output import Output
+from hudi_hive.errors import MetadataTableError, PathNotFoundError
+from hudi_hive.table import MetaClient
+
+if TYPE_CHECKING:
+    from hudi_hive.metadata import MetadataTable
+
+
+@click.group()
+def metadata() -> None:
+    """Look into the metadata table: its size, the partitions and files it names, whether they are right."""
+
+
+def _open(path: str, storage_option: tuple[str, ...]) -> tuple[MetaClient, MetadataTable]:
+    from hudi_hive.metadata import MetadataTable
+
+    client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
+    return client, MetadataTable.open(client)
+
+
+@metadata.command()
+@click.argument("path")
+@storage_options
+@with_output
+def stats(path: str, storage_option: tuple[str, ...], output: Output) -> None:
+    """Files and bytes of the metadata table by partition, and its last compaction."""
+    _, table = _open(path, storage_option)
+    by_partition = table.stats()
+    timeline = table.client.timeline
+    compactions = [item for item in timeline.write_instants() if item.action == "commit"]
+    writes = timeline.write_instants()
+
+    def total(column: str) -> int:
+        return int(pc.sum(by_partition[column]).as_py() or 0)
+
+    output.pairs(
+        "metadata table",
+        {
+            "path": table.client.base_path,
+            "baseFileCount": total("base_files"),
+            "logFileCount": total("log_files"),
+            "partitionCount": by_partition.num_rows,
+            "totalBaseFileSizeInBytes": total("base_bytes"),
+            "totalLogFileSizeInBytes": total("log_bytes"),
+            "fileGroupCount": total("file_groups"),
+            "lastCompactionTimestamp": compactions[-1].requested if compactions else None,
+            "lastInstant": writes[-1].requested if writes else None,
+        },
+    )
+    output.arrow("partitions of the metadata table", by_partition)
+
+
+@metadata.command("list-partitions")
+@click.argument("path")
+@storage_options
+@with_output
+def list_partitions(path: str, storage_option: tuple[str, ...], output: Output) -> None:
+    """The table's partitions as the metadata table names them."""
+    _, table = _open(path, storage_option)
+    found = table.partitions()
+    output.section("partitions", [{"partition": partition} for partition in found], ["partition"])
+    output.note(f"{len(found)} partitions")
+
+
+@metadata.command("list-files")
+@click.argument("path")
+@click.option("--partition", "partitions", multiple=True, help="Only this partition path (repeatable).")
+@storage_options
+@with_output
+def list_files(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ...], output: Output) -> None:
+    """The files of all or some partitions as the metadata table lists them."""
+    client, table = _open(path, storage_option)
+    unknown = set(partitions) - set(table.partitions())
+    if unknown:
+        missing = sorted(unknown)[0]
+        raise PathNotFoundError("the metadata table knows no such partition", path=client.storage.uri(missing))
+    files = table.files_table(list(partitions) or None).sort_by([("partition", "ascending"), ("name", "ascending")])
+    output.arrow("files", files)
+    output.note(f"{files.num_rows} files, {int(pc.sum(files['size']).as_py() or 0):,} bytes")
+
+
+@metadata.command()
+@click.argument("path")
+@storage_options
+@with_output
+def validate(path: str, storage_option: tuple[str, ...], output: Output) -> None:
+    """List the table both ways and compare; an error (exit 1) when they differ."""
+    from hudi_hive.metadata import validate as compare
+
+    client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
+    report = compare(client)
+    rows: list[dict[str, object]] = []
+    for where, names in (("listing", report.missing_partitions), ("metadata table", report.extra_partitions)):
+        rows += [{"partition": name, "only_in": where} for name in names]
+    rows += [{**row, "only_in": _only_in(row)} for row in report.differences.to_pylist()]
+    output.pairs(
+        "validation",
+        {"partitions": report.partitions, "files": report.files, "validate_errors": report.errors},
+    )
+    if rows:
+        output.section("differences", rows, ["partition", "name", "listed", "metadata", "only_in"])
+        output.close()
+        raise MetadataTableError(
+            f"the metadata table and the listing differ in {report.errors} places",
+            path=client.base_path,
+            remedy="rebuild it, or read with hoodie.metadata.enable=false",
+        )
+
+
+def _only_in(row: dict[str, object]) -> str | None:
+    if row["metadata"] is None:
+        return "listing"
+    return "metadata table" if row["listed"] is None else None
