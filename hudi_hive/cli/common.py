@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from hudi_hive.cli.output import FORMATS, Output
 from hudi_hive.errors import InvalidOptionError
+
+if TYPE_CHECKING:
+    from hudi_hive.table import MetaClient
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,6 +47,18 @@ def storage_options(function: F) -> F:
         metavar="K=V",
         help="Key, region, endpoint … of the storage.",
     )(function)
+
+
+def open_client(path: str, storage_option: tuple[str, ...]) -> MetaClient:
+    """A table's client; its partitions and files come from the metadata table where that can be used.
+
+    Raises:
+        HudiHiveError: there is no table, or it cannot be read.
+    """
+    from hudi_hive.metadata import MetadataListing
+    from hudi_hive.table import MetaClient
+
+    return MetaClient.load(path, pairs(storage_option, "--storage-option"), listing=MetadataListing())
 
 
 def pairs(values: tuple[str, ...], option: str) -> dict[str, str]:

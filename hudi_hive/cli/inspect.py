@@ -6,14 +6,10 @@ import click
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.cli.common import pairs, storage_options, with_output
+from hudi_hive.cli.common import open_client, storage_options, with_output
 from hudi_hive.cli.output import Output
 from hudi_hive.errors import PathNotFoundError
 from hudi_hive.table import MetaClient
-
-
-def _open(path: str, storage_option: tuple[str, ...]) -> MetaClient:
-    return MetaClient.load(path, pairs(storage_option, "--storage-option"))
 
 
 @click.command()
@@ -22,7 +18,7 @@ def _open(path: str, storage_option: tuple[str, ...]) -> MetaClient:
 @with_output
 def show(path: str, storage_option: tuple[str, ...], output: Output) -> None:
     """What a table is: version, type, keys, partitions, last commit."""
-    client = _open(path, storage_option)
+    client = open_client(path, storage_option)
     config, timeline = client.config, client.timeline
     last = timeline.last_completed_write()
     output.pairs(
@@ -66,7 +62,7 @@ def timeline(
     path: str, archived: bool, page: str | None, max_groups: int, storage_option: tuple[str, ...], output: Output
 ) -> None:
     """The instants of a table: requested and completion time, action, state."""
-    client = _open(path, storage_option)
+    client = open_client(path, storage_option)
     if page is not None:
         _write_page(client, page, archived, max_groups, output)
         return
@@ -100,7 +96,7 @@ def schema(path: str, as_of: str | None, storage_option: tuple[str, ...], output
     """The columns of a table with their Arrow types."""
     from hudi_hive.timeline import normalise_instant
 
-    client = _open(path, storage_option)
+    client = open_client(path, storage_option)
     columns = client.schema(normalise_instant(as_of, client.config.timezone) if as_of else None)
     partition = set(client.config.partition_fields)
     output.section(
@@ -131,7 +127,7 @@ def files(
     from hudi_hive.plan.snapshot import check_time_travel
     from hudi_hive.timeline import normalise_instant
 
-    client = _open(path, storage_option)
+    client = open_client(path, storage_option)
     moment = normalise_instant(as_of, client.config.timezone) if as_of else None
     if moment is not None:
         check_time_travel(client, moment)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.cli.common import pairs, storage_options, with_output
+from hudi_hive.cli.common import open_client, storage_options, with_output
 from hudi_hive.cli.output import Output
 from hudi_hive.errors import PathNotFoundError
 from hudi_hive.table import MetaClient
@@ -35,7 +35,7 @@ def stats(
     Rows are those of the latest base files, before log files are merged into them: from the commits' own statistics
     where the active timeline still holds them, else from file footers.
     """
-    client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
+    client = open_client(path, storage_option)
     for partition in partitions:
         if not client.storage.is_dir(partition):
             raise PathNotFoundError("no such partition", path=client.storage.uri(partition))
