@@ -96,6 +96,21 @@ class RowFilter:
 
         return possible_outcomes(self.root, values.num_rows, leaf)
 
+    def required_values(self, column: str) -> pa.Array | None:
+        """The values that a top-level column has in every passing row, by an equality or ``IN``; None if none says."""
+        for part in self.conjuncts:
+            node = part.root
+            if isinstance(node, (nodes.Comparison, nodes.In)) and node.column.path == (column,):
+                # A literal of another type than the column's own is compared after a cast: not the column's values.
+                if node.column.cast is not None:
+                    continue
+                if isinstance(node, nodes.Comparison):
+                    if node.operator == "=":
+                        return pa.array([node.literal.as_py()], node.column.type)
+                elif not node.has_nan:
+                    return pc.drop_null(node.values)
+        return None
+
     def groups_that_may_match(self, ranges: Mapping[tuple[str, ...], ColumnRange], count: int) -> Mask:
         """For each of ``count`` files or row groups: False if their column ranges say that no row can pass.
 

@@ -268,9 +268,13 @@ def _file_info(data: memoryview, path: str) -> dict[str, bytes]:
 
 
 def _begins_with_any(rows: pa.Array, prefixes: list[bytes]) -> pa.Array:
-    mask = pa.array([False] * len(rows), pa.bool_())
+    by_length: dict[int, list[bytes]] = {}
     for prefix in prefixes:
-        mask = pc.or_(mask, pc.starts_with(rows, prefix))
+        by_length.setdefault(len(prefix), []).append(prefix)
+    mask = pa.array([False] * len(rows), pa.bool_())
+    for length, some in by_length.items():
+        heads = pc.binary_slice(rows, 0, length) if length else pa.array([b""] * len(rows), pa.binary())
+        mask = pc.or_(mask, pc.is_in(heads, value_set=pa.array(some, pa.binary())))
     return mask
 
 

@@ -1,0 +1,9 @@
+"""Data skipping: in come a plan's slices and the filter, out come the slices that can hold a row passing it, and steps.
+
+Asked are the metadata table's partition statistics, column statistics, bloom filters and record index. What they do not
+tell for sure is kept; an index that cannot be read prunes nothing.
+"""
+
+from hudi_hive.plan.pruning.prune import SkipContext, prune
+
+__all__ = ["SkipContext", "prune"]

@@ -1,0 +1,79 @@
+"""Pruning by record keys: bloom filters of base files, the record index."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.formats.bloom import BloomFilter, key_hashes
+from hudi_hive.metadata import MetadataTable
+from hudi_hive.predicate import RowFilter
+from hudi_hive.table import MetaClient
+
+RECORD_KEY: Final = "_hoodie_record_key"
+MOST_KEYS: Final = 1000
+"""With more keys than this, looking each of them up costs more than it saves."""
+
+_Mask = npt.NDArray[np.bool_]
+
+
+def wanted_keys(client: MetaClient, row_filter: RowFilter) -> tuple[str, ...] | None:
+    """The record keys that a passing row can have; None if the filter does not tell, or names too many.
+
+    Told by equality or ``IN`` on the record key's meta column, or on the field of a key of one field, whose text is the
+    value alone or behind the field's name (releases differ, so both are looked for).
+    """
+    config = client.config
+    if not config.populate_meta_fields:
+        return None
+    direct = row_filter.required_values(RECORD_KEY)
+    if direct is not None and pa.types.is_string(direct.type):
+        return _few(direct.to_pylist())
+    if len(config.record_keys) != 1:
+        return None
+    field = config.record_keys[0]
+    values = row_filter.required_values(field)
+    if values is None or not (pa.types.is_string(values.type) or pa.types.is_integer(values.type)):
+        return None
+    texts = [str(value) for value in values.to_pylist()]
+    texts += ["__empty__"] if "" in texts else []
+    return _few([*texts, *(f"{field}:{text}" for text in texts)])
+
+
+def _few(keys: list[str]) -> tuple[str, ...] | None:
+    return tuple(dict.fromkeys(keys)) if len(keys) <= MOST_KEYS else None
+
+
+def by_bloom_filters(metadata: MetadataTable, slices: pa.Table, keys: tuple[str, ...]) -> _Mask:
+    """For each slice whether its base file may hold one of the keys; slices with log files or without filter do."""
+    keep = np.ones(slices.num_rows, np.bool_)
+    bases = slices.column("base_file").combine_chunks()
+    alone = pc.and_(pc.is_valid(bases), pc.equal(pc.list_value_length(slices.column("log_files")), 0))
+    rows = np.flatnonzero(alone.to_numpy(zero_copy_only=False))
+    partitions = slices.column("partition").combine_chunks().take(pa.array(rows)).to_pylist()
+    of_partition: dict[str, list[int]] = {}
+    for row, partition in zip(rows.tolist(), partitions, strict=True):
+        of_partition.setdefault(partition, []).append(row)
+    hashes = key_hashes(keys, 0)
+    for partition, members in of_partition.items():
+        names = bases.take(pa.array(members)).to_pylist()
+        found = metadata.bloom_filters(partition, names)
+        places = dict(zip(names, members, strict=True))
+        for line in found.to_pylist():
+            bloom = BloomFilter.parse(line["filter"], line["type"], line["file_name"])
+            if bloom.hashes > hashes.shape[1]:
+                hashes = key_hashes(keys, bloom.hashes)
+            keep[places[line["file_name"]]] = bool(bloom.may_contain(hashes).any())
+    return keep
+
+
+def by_record_index(metadata: MetadataTable, slices: pa.Table, keys: tuple[str, ...]) -> _Mask:
+    """For each slice whether the record index says that it holds one of the keys."""
+    located = metadata.record_locations(list(keys))
+    places = set(zip(located.column("partition").to_pylist(), located.column("file_id").to_pylist(), strict=True))
+    here = zip(slices.column("partition").to_pylist(), slices.column("file_id").to_pylist(), strict=True)
+    return np.array([place in places for place in here], np.bool_)

@@ -1,0 +1,96 @@
+"""The steps of data skipping, one index after the other."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import HudiHiveError, MetadataTableError
+from hudi_hive.metadata import MetadataTable
+from hudi_hive.metadata.table import BLOOM_FILTERS, COLUMN_STATS, PARTITION_STATS, RECORD_INDEX
+from hudi_hive.plan.pruning.keys import by_bloom_filters, by_record_index, wanted_keys
+from hudi_hive.plan.pruning.statistics import by_column_stats, by_partition_stats, prunable_columns
+from hudi_hive.plan.scan_plan import PlanStep
+from hudi_hive.predicate import RowFilter
+from hudi_hive.table import MetaClient
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SkipContext:
+    """What a query says about which indexes may be asked.
+
+    Args:
+        path_columns: columns whose values come from the partition path: statistics of files say nothing of them.
+        renamed: columns may have had other names in older files, so that statistics by name are not theirs.
+        newest: the slices are the newest of the table with all their log files, which is what the record index tells.
+        record_index: the caller relies on each record key being in the table once; without that the record index,
+            which knows one place for each key, is not asked.
+    """
+
+    path_columns: tuple[str, ...] = ()
+    renamed: bool = False
+    newest: bool = False
+    record_index: bool = False
+
+
+def prune(
+    client: MetaClient, slices: pa.Table, row_filter: RowFilter | None, context: SkipContext
+) -> tuple[pa.Table, list[PlanStep]]:
+    """The slices that can hold a row passing a filter, in their order, and a step for each index that was asked.
+
+    Sound for rows as they stand in base and log files, merged or not: a merged row's values all come from files of its
+    slice. An index that is missing is passed over; one that cannot be read is reported in the log and prunes nothing.
+
+    Args:
+        client: the table.
+        slices: a table of ``PLAN_SCHEMA``.
+        row_filter: the filter, bound to the schema that the query shows; None keeps all.
+        context: what the query says.
+    """
+    steps: list[PlanStep] = []
+    if row_filter is None or not slices.num_rows:
+        return slices, steps
+    columns = () if context.renamed else prunable_columns(client, row_filter, context.path_columns)
+    keys = wanted_keys(client, row_filter) if not context.renamed else None
+    if not columns and keys is None:
+        return slices, steps
+    try:
+        metadata = MetadataTable.open(client)
+    except MetadataTableError as error:
+        _log.debug("no data skipping: %s", error)
+        return slices, steps
+
+    def step(name: str, index: str, keep: Callable[[pa.Table], npt.NDArray[np.bool_]]) -> None:
+        nonlocal slices
+        if not metadata.has(index) or not slices.num_rows:
+            return
+        try:
+            kept = slices.filter(pa.array(keep(slices), pa.bool_()))
+        except HudiHiveError as error:
+            _log.warning("the %s prune nothing: %s", name, error)
+            return
+        steps.append(PlanStep(f"{name} that the filter leaves", "files", _files(slices), _files(kept)))
+        slices = kept
+
+    if columns:
+        step("partition statistics", PARTITION_STATS, lambda s: by_partition_stats(metadata, s, row_filter, columns))
+        step("column statistics", COLUMN_STATS, lambda s: by_column_stats(client, metadata, s, row_filter, columns))
+    if keys is not None:
+        step("bloom filters", BLOOM_FILTERS, lambda s: by_bloom_filters(metadata, s, keys))
+        if context.newest and context.record_index:
+            step("record index", RECORD_INDEX, lambda s: by_record_index(metadata, s, keys))
+    return slices, steps
+
+
+def _files(slices: pa.Table) -> int:
+    """Base and log files of slices."""
+    logs = pc.sum(pc.list_value_length(slices.column("log_files"))).as_py() or 0
+    return int(slices.num_rows - slices.column("base_file").null_count + logs)

@@ -1,0 +1,191 @@
+"""Pruning by the metadata table's column and partition statistics.
+
+The bounds were made by several writers, so only those count whose order is surely that of the filter's kernels: texts
+are ordered by UTF-16 units there (and by code points here, which differ from U+E000 on), bytes with their sign, and
+decimals of log files by their bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.metadata import MetadataTable
+from hudi_hive.predicate import ColumnRange, RowFilter, nodes
+from hudi_hive.table import MetaClient
+
+# A column that each file with statistics has statistics of, in every version.
+_EVERYWHERE: Final = "_hoodie_record_key"
+# Log records hold other values in these than the rows that are shown.
+_SET_BY_READERS: Final = ("_hoodie_file_name", "_hoodie_commit_seqno")
+_HIGH_CHARACTER: Final = r"[\x{E000}-\x{10FFFF}]"
+# From table version 9 on, statistics say in which unit a timestamp's number is.
+_VERSION_WITH_UNITS: Final = 9
+
+Mask = npt.NDArray[np.bool_]
+
+
+def prunable_columns(client: MetaClient, row_filter: RowFilter, path_columns: Sequence[str]) -> tuple[str, ...]:
+    """Columns that the filter reads and whose statistics can be trusted; nested fields by dotted names."""
+    schema = client.schema()
+    found: dict[str, None] = {}
+    for node in nodes.walk_outlines(row_filter.root):
+        for column in nodes.own_columns(node):
+            name = column.name
+            if column.path[0] in path_columns or column.path[0] in _SET_BY_READERS:
+                continue
+            # A field of a struct is null with its struct, of which writers keep no count; dotted names are ambiguous.
+            if len(column.path) > 1 or "." in name or name not in schema.names:
+                continue
+            # The filter may be bound to an older schema than the one that the bounds are typed by.
+            if schema.field(name).type == column.type and _is_ordered(column.type, client.config.version):
+                found[name] = None
+    return tuple(found)
+
+
+def _is_ordered(kind: pa.DataType, version: int) -> bool:
+    if pa.types.is_timestamp(kind):
+        return version >= _VERSION_WITH_UNITS
+    return bool(
+        pa.types.is_boolean(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_string(kind)
+        or pa.types.is_date(kind)
+    )
+
+
+def by_partition_stats(
+    metadata: MetadataTable, slices: pa.Table, row_filter: RowFilter, columns: Sequence[str]
+) -> Mask:
+    """For each slice whether its partition can hold a row that passes.
+
+    A partition's bounds are used only if as many rows went into them as into those of the record key, which every file
+    has: else a file that was not counted could hold anything.
+    """
+    partitions = pc.unique(slices.column("partition"))
+    tables = metadata.partition_ranges([*columns, _EVERYWHERE], partitions.to_pylist())
+    everywhere = tables[_EVERYWHERE]
+    total = _taken(everywhere.column("value_count"), _places(partitions, everywhere.column("partition")))
+    ranges: dict[tuple[str, ...], ColumnRange] = {}
+    for column in columns:
+        table = tables[column]
+        place = _places(partitions, table.column("partition"))
+        rows = _taken(table.column("value_count"), place)
+        whole = pc.fill_null(pc.and_(pc.equal(rows, total), pc.greater(rows, 0)), False)
+        kind = table.schema.field("min").type
+        if pa.types.is_decimal(kind):
+            continue  # log files may have gone into them
+        low, high = _trusted(_taken(table.column("min"), place), _taken(table.column("max"), place))
+        nothing = pa.nulls(len(partitions), pa.int64())
+        ranges[(column,)] = ColumnRange(_where(whole, low), _where(whole, high), nothing, nothing)
+    keep = row_filter.groups_that_may_match(ranges, len(partitions))
+    place = pc.index_in(slices.column("partition").combine_chunks(), value_set=partitions)
+    kept: Mask = keep[place.to_numpy()]
+    return kept
+
+
+def by_column_stats(
+    client: MetaClient, metadata: MetadataTable, slices: pa.Table, row_filter: RowFilter, columns: Sequence[str]
+) -> Mask:
+    """For each slice whether its base and log files, taken together, can hold a row that passes.
+
+    A column of a slice with a file of which it has no statistics is not known.
+    """
+    owner, names, is_log = _files_of(slices)
+    partitions = pc.unique(slices.column("partition")).to_pylist() if client.config.is_partitioned else None
+    tables = metadata.column_ranges(columns, pc.unique(names).to_pylist(), partitions)
+    unique = _once(names)
+    ranges: dict[tuple[str, ...], ColumnRange] = {}
+    for column in columns:
+        table = tables[column]
+        table = table.filter(pa.array(_once(table.column("file_name").combine_chunks())))
+        usable = unique & ~is_log if pa.types.is_decimal(table.schema.field("min").type) else unique
+        ranges[(column,)] = _of_slices(table, names, usable, owner, slices.num_rows)
+    return np.asarray(row_filter.groups_that_may_match(ranges, slices.num_rows))
+
+
+def _of_slices(table: pa.Table, names: pa.Array, usable: Mask, owner: npt.NDArray[np.int64], count: int) -> ColumnRange:
+    """Ranges of one column over slices from those of their files."""
+    place = _where(pa.array(usable), _places(names, table.column("file_name")))
+    low, high = _trusted(_taken(table.column("min"), place), _taken(table.column("max"), place))
+    nulls, rows = _taken(table.column("null_count"), place), _taken(table.column("value_count"), place)
+    # A file of nulls alone has no bounds to add; any other without bounds leaves the slice without.
+    empty = pc.fill_null(pc.equal(nulls, rows), False)
+    files = pa.table(
+        {
+            "slice": pa.array(owner),
+            "low": low,
+            "high": high,
+            "nulls": nulls,
+            "rows": rows,
+            "no_low": pc.and_(pc.is_null(low), pc.invert(empty)),
+            "no_high": pc.and_(pc.is_null(high), pc.invert(empty)),
+            "no_counts": pc.or_(pc.is_null(nulls), pc.is_null(rows)),
+        }
+    )
+    wanted = [("low", "min"), ("high", "max"), ("nulls", "sum"), ("rows", "sum")]
+    wanted += [(name, "any") for name in ("no_low", "no_high", "no_counts")]
+    grouped = files.group_by("slice", use_threads=False).aggregate(wanted)
+    at = pc.index_in(pa.array(np.arange(count)), value_set=grouped.column("slice").combine_chunks())
+
+    def known(name: str, unknown: str) -> pa.Array:
+        return _where(pc.invert(_taken(grouped.column(unknown), at)), _taken(grouped.column(name), at))
+
+    return ColumnRange(
+        known("low_min", "no_low_any"),
+        known("high_max", "no_high_any"),
+        known("nulls_sum", "no_counts_any"),
+        known("rows_sum", "no_counts_any"),
+    )
+
+
+def _files_of(slices: pa.Table) -> tuple[npt.NDArray[np.int64], pa.Array, Mask]:
+    """All files of slices: the slice that each belongs to, its name, whether it is a log file."""
+    base = slices.column("base_file").combine_chunks()
+    logs = slices.column("log_files").combine_chunks()
+    has_base = pc.is_valid(base).to_numpy(zero_copy_only=False)
+    of_logs = pc.list_parent_indices(logs).to_numpy().astype(np.int64)
+    owner = np.concatenate([np.flatnonzero(has_base), of_logs])
+    names = pa.concat_arrays([pc.drop_null(base), pc.list_flatten(logs)])
+    is_log = np.arange(len(owner)) >= np.count_nonzero(has_base)
+    return owner, names, is_log
+
+
+def _once(names: pa.Array) -> Mask:
+    """Which names stand there once: a file name need not be unique over all partitions."""
+    coded = names.dictionary_encode()
+    counts = np.bincount(coded.indices.to_numpy(), minlength=len(coded.dictionary))
+    return np.asarray(counts[coded.indices.to_numpy()] == 1)
+
+
+def _trusted(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Bounds whose order is that of the filter's kernels; null for others."""
+    kind = low.type
+    if pa.types.is_string(kind):
+        plain = [pc.invert(pc.match_substring_regex(bound, _HIGH_CHARACTER)) for bound in (low, high)]
+        return _where(plain[0], low), _where(plain[1], high)
+    if pa.types.is_floating(kind):
+        numbers = pc.invert(pc.fill_null(pc.or_(pc.is_nan(low), pc.is_nan(high)), False))
+        low, high = _where(numbers, low), _where(numbers, high)
+    ordered = pc.fill_null(pc.less_equal(low, high), True)  # bounds that contradict each other tell nothing
+    return _where(ordered, low), _where(ordered, high)
+
+
+def _places(names: pa.Array, known: pa.ChunkedArray) -> pa.Array:
+    """Row of each name among the known ones, null if it is not there."""
+    return pc.index_in(names, value_set=known.combine_chunks())
+
+
+def _taken(column: pa.ChunkedArray, place: pa.Array) -> pa.Array:
+    return column.combine_chunks().take(place)
+
+
+def _where(mask: pa.Array, values: Any) -> pa.Array:  # noqa: ANN401
+    return pc.if_else(mask, values, pa.scalar(None, values.type))
