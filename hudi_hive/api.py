@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError
+from hudi_hive.metadata import MetadataListing, MetadataTable
 from hudi_hive.metrics import IoCounters
 from hudi_hive.plan import Query, ScanPlan, plan_scan
 from hudi_hive.plan.planner import Filter
@@ -53,7 +54,7 @@ class HudiTable:
             InvalidPropertiesError: its properties are broken.
             UnsupportedTableError: a table version or file format that is not read.
         """
-        return cls(MetaClient.load(path, storage_options, counters=counters))
+        return cls(MetaClient.load(path, storage_options, counters=counters, listing=MetadataListing()))
 
     def refresh(self) -> HudiTable:
         """The same table as of now."""
@@ -106,6 +107,15 @@ class HudiTable:
     def partitions(self) -> list[str]:
         """Paths of all partitions relative to the base path, sorted; ``[""]`` when it has no partition columns."""
         return self._client.partition_paths()
+
+    @property
+    def metadata(self) -> MetadataTable:
+        """The table's metadata table: partitions, files, column ranges, places of records.
+
+        Raises:
+            MetadataTableError: the table has none that can be used.
+        """
+        return MetadataTable.open(self._client)
 
     def scan(
         self,

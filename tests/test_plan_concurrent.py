@@ -14,6 +14,8 @@ from hudi_hive.timeline import Instant
 from tests.support import fixture_names, unzip_fixture
 
 CASES = fixture_names("cow_part_mdt")
+LISTED = {"hoodie.metadata.enable": "false"}
+"""The commits that these tests make do not write to the metadata table."""
 
 
 def later(table: HudiTable, seconds: int) -> str:
@@ -47,11 +49,22 @@ def test_a_clean_between_timeline_and_listing_is_refused(tmp_path, name):
     (inputs,) = input_format.groups.snapshot.values()
     assert inputs.client.timeline.instants
     rewrite_and_clean(path, HudiTable.open(path))
-    for plan in (table.scan().plan, input_format.list_status):
+    for plan in (table.scan(options=LISTED).plan, input_format.list_status):
         with pytest.raises(FileVanishedError, match="since the table was opened") as caught:
             plan()
         assert caught.value.path and caught.value.instant and caught.value.remedy
     assert table.refresh().scan().count() == rows
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_file_that_is_gone_though_the_metadata_table_names_it_is_refused_when_read(tmp_path, name):
+    path = unzip_fixture(name, tmp_path)
+    table = HudiTable.open(path)
+    assert table.timeline.instants
+    rewrite_and_clean(path, HudiTable.open(path))
+    with pytest.raises(FileVanishedError) as caught:
+        table.scan().count()
+    assert caught.value.path and caught.value.remedy
 
 
 @pytest.mark.parametrize("name", CASES)

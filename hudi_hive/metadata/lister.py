@@ -46,7 +46,7 @@ class _Listed:
     """Directory listings, and why."""
 
     def __init__(self, client: MetaClient, reason: str) -> None:
-        self._lister = DirectoryLister(client.storage)
+        self._lister = client.directory_lister
         self._reason = reason
 
     @property
@@ -117,7 +117,7 @@ class ValidatingLister:
     def __init__(self, client: MetaClient, metrics: MetadataMetrics = METADATA_METRICS) -> None:
         self._client = client
         self._metrics = metrics
-        self._lister = DirectoryLister(client.storage)
+        self._lister = client.directory_lister
 
     @property
     def source(self) -> str:

@@ -115,8 +115,13 @@ class MetaClient:
     def lister(self) -> Lister:
         """What answers for partitions and files; made when first needed."""
         if self._lister is None:
-            self._lister = self.listing(self) if self.listing is not None else DirectoryLister(self.storage)
+            self._lister = self.listing(self) if self.listing is not None else self.directory_lister
         return self._lister
+
+    @property
+    def directory_lister(self) -> DirectoryLister:
+        """Directory listings: what one client of this moment has listed, the others need not list again."""
+        return self.kept("directory_lister", lambda: DirectoryLister(self.storage))
 
     def kept(self, name: str, make: Callable[[], _T]) -> _T:
         """What ``make`` gave when first asked for under this name: for what other layers know of the same moment."""
