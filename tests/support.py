@@ -188,6 +188,12 @@ def named_gaps() -> dict[tuple[str, str], str]:
     vectorised = [q["as_of"] for q in queries("v6_mor_schema_evo", "time_travel") if "vectorized" in q.get("error", "")]
     for as_of in vectorised:
         gap("v6_mor_schema_evo", "release 0.15.0: its vectorised reader refuses a changed nested type", as_of=as_of)
+    for name in (n for n in (*fixture_names("cow_cdc"), *fixture_names("cow_cdc_key_only")) if not n.startswith("v9")):
+        last = expected(name)["commits"][-1]["requested"]
+        for query in queries(name, "cdc"):
+            if any(row[0] == "d" and row[1] == last for row in _answer(name, query)["rows"]):
+                reason = "release 1.0.2 and before: one row stands for every row that an overwritten file group had"
+                gaps[name, query_id(query)] = reason
     gap("v8_cow_orc", "fixtures/README.md: release 1.0.2 takes ORC files for Parquet", "snapshot", label="snapshot")
     return {key: reason for key, reason in gaps.items() if not _empty(*key)}
 
@@ -215,6 +221,23 @@ def _answer(name: str, query: dict[str, Any]) -> dict[str, Any]:
     return same[0]
 
 
+def same_images(table: pa.Table, name: str, query: dict[str, Any]) -> pa.Table:
+    """Change data with each image in the words of Hudi's answer where they say the same.
+
+    Releases before 1.1.1 write the keys of an image in the order of a hash table; version 9 is compared as text.
+    """
+    if expected(name)["table_version"] == 9:
+        return table
+    texts = [text for row in _answer(name, query)["rows"] for text in row[2:] if text is not None]
+    known = {canonical(json.loads(text)): text for text in texts if text.startswith('{"_hoodie_record_key')}
+    for column in ("before", "after"):
+        values = table.column(column).to_pylist()
+        compact = [text is not None and text.startswith('{"_hoodie_commit_time":"') for text in values]
+        told = [known.get(canonical(json.loads(t)), t) if c else t for t, c in zip(values, compact, strict=True)]
+        table = table.set_column(table.column_names.index(column), column, pa.array(told, pa.string()))
+    return table
+
+
 def assert_same_rows(table: pa.Table, name: str, query: dict[str, Any]) -> None:
     """Fail, with the first differing rows, unless the table holds the same rows as real Hudi's answer, in any order.
 
@@ -222,6 +245,8 @@ def assert_same_rows(table: pa.Table, name: str, query: dict[str, Any]) -> None:
     """
     answer = _answer(name, query)
     names = [column["name"] for column in answer["columns"]]
+    if query["kind"] == "cdc":
+        table = same_images(table, name, query)
     assert sorted(table.column_names) == sorted(names), f"columns {table.column_names}, expected {names}"
     rows = encode_rows(table, names)
     if rows_sha256(rows) == query["rows_sha256"]:

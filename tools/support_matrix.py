@@ -20,6 +20,7 @@ KINDS = {
     "read_optimized": "read optimised",
     "time_travel": "time travel",
     "incremental": "incremental",
+    "cdc": "change data (CDC)",
     "base_files": "plain base files",
 }
 TYPES = {"COPY_ON_WRITE": "copy-on-write", "MERGE_ON_READ": "merge-on-read"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from hudi_hive.input_format.job_conf import JobConf
 from hudi_hive.input_format.parquet_input_format import HoodieParquetInputFormat
 from hudi_hive.input_format.plan import STATUS_SCHEMA, FileStatus, InputPlan, TablePlan
+from hudi_hive.input_format.realtime import HoodieParquetRealtimeInputFormat, RealtimeSplit
 from hudi_hive.input_format.splits import FileSplit
 from hudi_hive.plan.classify import InputPath, PathGroups, TableInputs, classify
 
@@ -16,10 +17,12 @@ __all__ = [
     "FileSplit",
     "FileStatus",
     "HoodieParquetInputFormat",
+    "HoodieParquetRealtimeInputFormat",
     "InputPath",
     "InputPlan",
     "JobConf",
     "PathGroups",
+    "RealtimeSplit",
     "TableInputs",
     "TablePlan",
     "classify",

@@ -71,14 +71,9 @@ def incremental_files(table: TableInputs) -> IncrementalFiles:
         UnsupportedTableError: a table without meta columns.
     """
     client, options, coverage = table.client, table.options, table.coverage
-    if not client.config.populate_meta_fields:
-        raise UnsupportedTableError(
-            "incremental reads need the meta columns, and the table has none (hoodie.populate.meta.fields=false)",
-            path=client.base_path,
-            remedy="read a snapshot",
-        )
+    refuse_without_meta(table)
     commits = commit_range(table)
-    written = files_of_range(client, commits, base_files_only=True)
+    written = files_of_range(client, commits)
     touched = {
         partition
         for instant in commits.instants
@@ -104,6 +99,20 @@ def incremental_files(table: TableInputs) -> IncrementalFiles:
         checkpoint=commits.checkpoint or options.start,
         full_scan=full_scan,
     )
+
+
+def refuse_without_meta(table: TableInputs) -> None:
+    """Refuse a table whose rows do not tell their commits.
+
+    Raises:
+        UnsupportedTableError: it has no meta columns.
+    """
+    if not table.client.config.populate_meta_fields:
+        raise UnsupportedTableError(
+            "incremental reads need the meta columns, and the table has none (hoodie.populate.meta.fields=false)",
+            path=table.client.base_path,
+            remedy="read a snapshot",
+        )
 
 
 def _merging(client: MetaClient, commits: CommitRange) -> frozenset[str]:

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_hive.input_format.job_conf import JobConf
-from hudi_hive.input_format.plan import FileStatus, InputPlan, plan_inputs
+from hudi_hive.input_format.plan import FileStatus, InputPlan, TablePlan, plan_inputs, plan_table
 from hudi_hive.input_format.record_reader import read_split
 from hudi_hive.input_format.splits import FileSplit, cut, file_splits
 from hudi_hive.metrics import IoCounters
-from hudi_hive.plan.classify import PathGroups, classify
+from hudi_hive.plan.classify import PathGroups, TableInputs, classify
 from hudi_hive.plan.hadoop_paths import Stores
 
 
@@ -56,7 +56,10 @@ class HoodieParquetInputFormat:
     @cached_property
     def plan(self) -> InputPlan:
         """What the job reads."""
-        return plan_inputs(self.groups, self.conf, self._stores)
+        return plan_inputs(self.groups, self.conf, self._stores, self._table)
+
+    def _table(self, inputs: TableInputs) -> TablePlan:
+        return plan_table(inputs, self.conf)
 
     def classify(self) -> PathGroups:
         """The job's paths in three groups: incremental tables, snapshot tables, plain paths.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -140,20 +140,46 @@ class InputPlan:
             yield FileStatus(*values)
 
 
-def plan_inputs(groups: PathGroups, conf: JobConf, stores: Stores) -> InputPlan:
+def read_options(conf: JobConf) -> ReadOptions:
+    """The read options among a job's keys.
+
+    Raises:
+        InvalidOptionError: a value that an option does not take.
+    """
+    return ReadOptions.parse({key: conf[key] for key in _READ_OPTIONS if key in conf})
+
+
+def plan_table(inputs: TableInputs, conf: JobConf) -> TablePlan:
+    """What is read of a table's base files.
+
+    Raises:
+        QueryError, TableError, TimelineError, StorageError: as the modules of the two groups say.
+    """
+    options = read_options(conf)
+    return _plan_incremental(inputs, options) if inputs.options.incremental else _plan_snapshot(inputs, options)
+
+
+def plan_inputs(
+    groups: PathGroups, conf: JobConf, stores: Stores, plan_one: Callable[[TableInputs], TablePlan]
+) -> InputPlan:
     """List what a job's classified paths come to.
+
+    Args:
+        groups: the classified paths.
+        conf: the job.
+        stores: its file systems.
+        plan_one: plans one table.
 
     Raises:
         QueryError, TableError, TimelineError, StorageError: as the modules of the three groups say.
     """
-    options = ReadOptions.parse({key: conf[key] for key in _READ_OPTIONS if key in conf})
     with stores.counters.measure() as cost:
         tables: dict[str, TablePlan] = {}
         for base, inputs in groups.incremental.items():
-            tables[base] = _plan_incremental(inputs, options)
+            tables[base] = plan_one(inputs)
         plain = list_plain(groups.plain, stores, conf.get_bool(INPUT_RECURSIVE, False)) if groups.plain else None
         for base, inputs in groups.snapshot.items():
-            tables[base] = _plan_snapshot(inputs, options)
+            tables[base] = plan_one(inputs)
     incremental = [plan for plan in tables.values() if plan.group == INCREMENTAL]
     snapshot = [plan for plan in tables.values() if plan.group == SNAPSHOT]
     parts = [plan.statuses for plan in incremental]
@@ -172,7 +198,7 @@ def plan_inputs(groups: PathGroups, conf: JobConf, stores: Stores) -> InputPlan:
 
 
 def _plan_incremental(inputs: TableInputs, read_options: ReadOptions) -> TablePlan:
-    _refuse_bootstrap(inputs)
+    refuse_bootstrap(inputs)
     found = incremental_files(inputs)
     return TablePlan(
         inputs=inputs,
@@ -181,11 +207,11 @@ def _plan_incremental(inputs: TableInputs, read_options: ReadOptions) -> TablePl
         read_options=read_options,
         as_of=None,
         incremental=found,
-        input_paths=_rewritten(inputs, found),
+        input_paths=rewritten_paths(inputs, found),
     )
 
 
-def _rewritten(inputs: TableInputs, found: IncrementalFiles) -> tuple[str, ...]:
+def rewritten_paths(inputs: TableInputs, found: IncrementalFiles) -> tuple[str, ...]:
     """The affected partitions; single files that were asked for stay single files."""
     coverage = inputs.coverage
     paths: list[str] = []
@@ -198,7 +224,7 @@ def _rewritten(inputs: TableInputs, found: IncrementalFiles) -> tuple[str, ...]:
 
 
 def _plan_snapshot(inputs: TableInputs, read_options: ReadOptions) -> TablePlan:
-    _refuse_bootstrap(inputs)
+    refuse_bootstrap(inputs)
     files, as_of = snapshot_files(inputs)
     return TablePlan(
         inputs=inputs,
@@ -211,7 +237,12 @@ def _plan_snapshot(inputs: TableInputs, read_options: ReadOptions) -> TablePlan:
     )
 
 
-def _refuse_bootstrap(inputs: TableInputs) -> None:
+def refuse_bootstrap(inputs: TableInputs) -> None:
+    """Refuse a bootstrapped table.
+
+    Raises:
+        UnsupportedTableError: it is one.
+    """
     if inputs.client.config.bootstrap_base_path is not None:
         raise UnsupportedTableError(
             "bootstrapped tables are not supported", path=str(inputs.base), remedy="rewrite the table with Hudi"

@@ -11,6 +11,7 @@ from hudi_hive.formats.base_file import BaseFile, open_base_file
 from hudi_hive.input_format.job_conf import JobConf
 from hudi_hive.input_format.plan import InputPlan
 from hudi_hive.input_format.splits import FileSplit
+from hudi_hive.plan import ScanPlan
 from hudi_hive.plan.hadoop_paths import HadoopPath, Stores
 from hudi_hive.read.scan import read_plan
 
@@ -75,11 +76,7 @@ def read_split(plan: InputPlan, conf: JobConf, stores: Stores, split: FileSplit)
     if table is None:
         raise InvalidOptionError("the split is of a table that is not in this job", path=split.path)
     scan = table.scan_of(split.instant)
-    if columns is not None:
-        # A partition column that the table does not have is Hive's own, and it fills it from the path.
-        own = {name.lower() for name in scan.schema.names}
-        partition_keys = {name.strip().lower() for name in conf.get(PARTITION_COLUMNS, "").replace(",", "/").split("/")}
-        columns = [name for name in columns if name.lower() in own or name.lower() not in partition_keys]
+    columns = own_columns(conf, scan, columns)
     if not split.file_length:
         return iter(())
     name = split.path.rpartition("/")[2]
@@ -93,6 +90,16 @@ def read_split(plan: InputPlan, conf: JobConf, stores: Stores, split: FileSplit)
         "length": [split.length],
     }
     return read_plan(table.inputs.client.storage, scan, columns, files=pa.table(file), threads=1)
+
+
+def own_columns(conf: JobConf, scan: ScanPlan, columns: list[str] | None) -> list[str] | None:
+    """A projection without the partition columns that the table does not have: those are Hive's own, which fills them
+    from the path."""
+    if columns is None:
+        return None
+    own = {name.lower() for name in scan.schema.names}
+    partition_keys = {name.strip().lower() for name in conf.get(PARTITION_COLUMNS, "").replace(",", "/").split("/")}
+    return [name for name in columns if name.lower() in own or name.lower() not in partition_keys]
 
 
 def _plain_rows(

@@ -10,7 +10,7 @@ from hudi_hive.input_format.listing import list_partitions
 from hudi_hive.plan.classify import TableInputs
 from hudi_hive.plan.snapshot import check_time_travel, refuse_cleaned_files
 from hudi_hive.table import MetaClient
-from hudi_hive.table.file_system_view import BASE_FILE_SCHEMA, FileSystemView
+from hudi_hive.table.file_system_view import BASE_FILE_SCHEMA, FileSystemView, ViewTimeline
 from hudi_hive.timeline import Instant, Timeline, normalise_instant
 
 FOUND_SCHEMA = BASE_FILE_SCHEMA.append(pa.field("mtime_ms", pa.int64()))
@@ -41,7 +41,7 @@ def base_files(table: TableInputs, as_of: str | None) -> pa.Table:
         FileVanishedError: files that the moment of the client's timeline shows were cleaned since.
     """
     client = table.client
-    seen_by = _WithPending(client) if table.options.pending_commits else client.timeline
+    seen_by = timeline_of(table)
     coverage = table.coverage
     listed = list_partitions(client, coverage.roots)
     view = FileSystemView(listed, seen_by)
@@ -53,6 +53,11 @@ def base_files(table: TableInputs, as_of: str | None) -> pa.Table:
     files = files.filter(coverage.mask(files.column("partition"), files.column("name")))
     where = pc.index_in(_keys(files), value_set=_keys(listed))
     return files.append_column(FOUND_SCHEMA.field("mtime_ms"), listed.column("mtime_ms").take(where))
+
+
+def timeline_of(table: TableInputs) -> ViewTimeline:
+    """The table's timeline as the job asks for it: with inflight commits visible or not."""
+    return _WithPending(table.client) if table.options.pending_commits else table.client.timeline
 
 
 def _keys(files: pa.Table) -> pa.Array:

@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import HollowCommitError, IncrementalRangeError, UnsupportedTableError
+from hudi_hive.errors import HollowCommitError, IncrementalRangeError
 from hudi_hive.plan.options import HollowCommitPolicy
+from hudi_hive.plan.scan_plan import with_paths
 from hudi_hive.storage import Storage
-from hudi_hive.table import MetaClient
+from hudi_hive.table import FileSystemView, MetaClient
 from hudi_hive.timeline import CommitMetadata, Instant, Timeline, millis_to_instant
 
 WRITTEN_SCHEMA = pa.schema(
@@ -180,21 +181,21 @@ def without_hollow(client: MetaClient, active: list[Instant], policy: HollowComm
 # -- files ---------------------------------------------------------------------------------------------------------
 
 
-def files_of_range(client: MetaClient, commits: CommitRange, *, base_files_only: bool = False) -> pa.Table:
+def files_of_range(client: MetaClient, commits: CommitRange) -> pa.Table:
     """Newest base file that the range's commits wrote of each file group: a table of :data:`WRITTEN_SCHEMA`.
+
+    Log files are passed over, as a reader of base files alone does.
 
     Groups that a commit of the range replaced are left out: what took their place is in the range too.
 
     Args:
         client: the table.
         commits: the range.
-        base_files_only: pass over log files, as a reader of base files alone does.
 
     Raises:
         CorruptInstantError: a commit cannot be decoded.
-        UnsupportedTableError: a commit of the range wrote log files.
     """
-    written, replaced = _written(client, commits, commits.instants, base_files_only)
+    written, replaced = _written(client, commits, commits.instants)
     if not written.num_rows:
         return written
     # Rows are in the order of the commits: the greatest row number of a group is its newest file.
@@ -206,10 +207,81 @@ def files_of_range(client: MetaClient, commits: CommitRange, *, base_files_only:
     return files.sort_by([("partition", "ascending"), ("file_id", "ascending")])
 
 
+def slices_of_range(client: MetaClient, commits: CommitRange) -> tuple[pa.Table, pa.Table]:
+    """What the range's commits wrote of each file group of a merge-on-read table.
+
+    A group's slice has its newest base file of the range and the log files of the range on top of it; without such a
+    base file, all its log files of the range. Groups that a commit of the range replaced are left out.
+
+    Args:
+        client: the table.
+        commits: the range, compactions included: the base files that they wrote hold what older log files did.
+
+    Returns:
+        The slices, as a plan has them, and all their files as a table of :data:`WRITTEN_SCHEMA`.
+
+    Raises:
+        CorruptInstantError: a commit cannot be decoded.
+    """
+    written, replaced = _written(client, commits, commits.instants, logs=True)
+    if replaced.num_rows:
+        written = written.filter(pc.invert(pc.is_in(_group_keys(written), value_set=_group_keys(replaced))))
+    # Several commits of version 6 may have appended to one log file: its last row has its full size.
+    numbered = pa.table({"path": _paths(written), "row": pa.array(np.arange(written.num_rows))})
+    written = written.take(numbered.group_by("path").aggregate([("row", "max")]).column("row_max"))
+    slices = with_paths(newest_states(FileSystemView(written, client.timeline).file_slices()))
+    kept = pa.concat_tables(
+        [
+            pa.table({"partition": slices.column("partition"), "name": slices.column("base_file")}),
+            pa.table(
+                {
+                    "partition": slices.column("partition").take(pc.list_parent_indices(slices.column("log_files"))),
+                    "name": pc.list_flatten(slices.column("log_files")),
+                }
+            ),
+        ]
+    )
+    return slices, written.filter(pc.is_in(_paths(written), value_set=_paths(kept)))
+
+
+def newest_states(slices: pa.Table) -> pa.Table:
+    """One slice for each group: its newest base file and the log files of that slice and the later ones.
+
+    Args:
+        slices: visible slices, sorted by group and oldest first, as the file-system view has them.
+    """
+    if not slices.num_rows:
+        return slices
+    groups = _group_keys(slices).dictionary_encode().indices.to_numpy().astype(np.int64)
+    has_base = slices.column("base_file").is_valid().to_numpy(zero_copy_only=False)
+    first_of_group = np.flatnonzero(np.append(True, groups[1:] != groups[:-1]))
+    rows = np.arange(len(groups))
+    begin = np.maximum.reduceat(np.where(has_base, rows, -1), first_of_group)
+    begin = np.where(begin < 0, first_of_group, begin)
+    ends = np.append(first_of_group[1:], len(groups))
+    states = slices.take(pa.array(begin))
+    logs = [slices.column(name).combine_chunks() for name in ("log_files", "log_sizes")]
+    counts = pc.fill_null(pc.list_value_length(logs[0]), 0).to_numpy().astype(np.int64)
+    offsets = np.append(0, np.cumsum(counts))
+    chosen = [np.arange(offsets[b], offsets[e]) for b, e in zip(begin, ends, strict=True)]
+    lengths = np.append(0, np.cumsum([len(part) for part in chosen])).astype(np.int32)
+    places = pa.array(np.concatenate(chosen).astype(np.int64))
+    for name, column in zip(("log_files", "log_sizes"), logs, strict=True):
+        joined = pa.ListArray.from_arrays(pa.array(lengths), pc.list_flatten(column).take(places))
+        states = states.set_column(states.column_names.index(name), states.schema.field(name), joined)
+    return states
+
+
+def _paths(files: pa.Table) -> pa.Array:
+    """Paths below the base path of files given as partition and name; null where there is no name."""
+    joined = pc.binary_join_element_wise(files.column("partition"), files.column("name"), "/")
+    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+
+
 def _written(
-    client: MetaClient, commits: CommitRange, instants: Iterable[Instant], base_files_only: bool
+    client: MetaClient, commits: CommitRange, instants: Iterable[Instant], *, logs: bool = False
 ) -> tuple[pa.Table, pa.Table]:
-    """Base files that instants wrote (in their order) and file groups that they replaced."""
+    """Base files (with ``logs`` also log files) that instants wrote, in their order, and groups that they replaced."""
     timeline = client.timeline
     files: list[pa.Table] = [WRITTEN_SCHEMA.empty_table()]
     replaced: list[pa.Table] = [pa.schema([("partition", pa.string()), ("file_id", pa.string())]).empty_table()]
@@ -219,15 +291,9 @@ def _written(
         paths = stats.column("path").cast(pa.string())
         stats = stats.filter(pc.fill_null(pc.greater(pc.utf8_length(paths), 0), False))
         names = pc.replace_substring_regex(stats.column("path").cast(pa.string()), r"(?s)^.*/", "")
-        logs = pc.starts_with(names, ".")
-        if base_files_only:
-            stats, names = stats.filter(pc.invert(logs)), names.filter(pc.invert(logs))
-        elif pc.any(logs).as_py():
-            raise UnsupportedTableError(
-                "incremental queries over log files of a merge-on-read table are not supported yet",
-                path=client.base_path,
-                instant=instant.requested,
-            )
+        if not logs:
+            bases = pc.invert(pc.starts_with(names, "."))
+            stats, names = stats.filter(bases), names.filter(bases)
         times = pa.repeat(pa.scalar(instant.requested, pa.string()), stats.num_rows)
         columns = [stats.column("partition"), stats.column("file_id"), times, names, stats.column("file_size")]
         files.append(pa.table(columns, names=WRITTEN_SCHEMA.names).cast(WRITTEN_SCHEMA))

@@ -17,6 +17,26 @@ class QueryType(StrEnum):
     SNAPSHOT = "snapshot"
     READ_OPTIMIZED = "read_optimized"
     INCREMENTAL = "incremental"
+    CDC = "cdc"
+
+    @property
+    def has_range(self) -> bool:
+        """Whether the query is about a range of commits: it has a begin and maybe an end."""
+        return self in (QueryType.INCREMENTAL, QueryType.CDC)
+
+
+class IncrementalFormat(StrEnum):
+    """What an incremental query shows of a changed row (``hoodie.datasource.query.incremental.format``)."""
+
+    LATEST_STATE = "latest_state"
+    CDC = "cdc"
+
+
+class MergeType(StrEnum):
+    """What a snapshot of merge-on-read slices does with log files (``hoodie.datasource.merge.type``)."""
+
+    PAYLOAD_COMBINE = "payload_combine"
+    SKIP_MERGE = "skip_merge"
 
 
 class HollowCommitPolicy(StrEnum):
@@ -44,6 +64,12 @@ class ReadOptions:
             as of its last commit in place of the newest.
         schema_evolution: ``hoodie.schema.on.read.enable``: resolve renamed and reordered columns by their ids; when
             absent they are resolved wherever the table holds ids.
+        metadata_enable: ``hoodie.metadata.enable``: partitions and files come from the metadata table where there is
+            one (the default), or from directory listings.
+        metadata_validate: ``hoodie.metadata.validate``: list folders as well, log differences, go by the listing.
+        incremental_format: ``hoodie.datasource.query.incremental.format``: ``cdc`` turns an incremental query into one
+            for change data.
+        merge_type: ``hoodie.datasource.merge.type``: ``skip_merge`` gives base rows and log records side by side.
     """
 
     query_type: QueryType | None = None
@@ -56,13 +82,17 @@ class ReadOptions:
     path_glob: str | None = None
     end_instant_schema: bool = False
     schema_evolution: bool | None = None
+    metadata_enable: bool | None = None
+    metadata_validate: bool | None = None
+    incremental_format: IncrementalFormat = IncrementalFormat.LATEST_STATE
+    merge_type: MergeType = MergeType.PAYLOAD_COMBINE
 
     @classmethod
     def parse(cls, options: Mapping[str, Any]) -> ReadOptions:
         """Typed options of a mapping under Hudi's names.
 
-        Options that only choose between ways to the same rows (``hoodie.metadata.enable``, data skipping, the reader
-        implementation) are checked and accepted.
+        Options that only choose between ways to the same rows (data skipping, the reader implementation) are checked
+        and accepted.
 
         Raises:
             InvalidOptionError: an option is unknown, not supported, or has a value that it does not take.
@@ -119,7 +149,7 @@ def _query_type(key: str, text: str) -> QueryType:
         return QueryType(text.lower())
     except ValueError:
         raise InvalidOptionError(
-            f"option {key}={text!r} is not a query type", remedy="snapshot, read_optimized and incremental are"
+            f"option {key}={text!r} is not a query type", remedy="snapshot, read_optimized, incremental and cdc are"
         ) from None
 
 
@@ -130,6 +160,20 @@ def _policy(key: str, text: str) -> HollowCommitPolicy:
         raise InvalidOptionError(
             f"option {key}={text!r} is not a policy", remedy="FAIL, BLOCK and USE_TRANSITION_TIME are"
         ) from None
+
+
+def _incremental_format(key: str, text: str) -> IncrementalFormat:
+    try:
+        return IncrementalFormat(text.lower())
+    except ValueError:
+        raise InvalidOptionError(f"option {key}={text!r} must be latest_state or cdc") from None
+
+
+def _merge_type(key: str, text: str) -> MergeType:
+    try:
+        return MergeType(text.lower())
+    except ValueError:
+        raise InvalidOptionError(f"option {key}={text!r} must be payload_combine or skip_merge") from None
 
 
 _HONOURED: dict[str, tuple[str, Callable[[str, str], Any]]] = {
@@ -144,11 +188,14 @@ _HONOURED: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "hoodie.datasource.read.incr.path.glob": ("path_glob", _text),
     "hoodie.datasource.read.schema.use.end.instanttime": ("end_instant_schema", _flag),
     "hoodie.schema.on.read.enable": ("schema_evolution", _flag),
+    "hoodie.metadata.enable": ("metadata_enable", _flag),
+    "hoodie.metadata.validate": ("metadata_validate", _flag),
+    "hoodie.datasource.query.incremental.format": ("incremental_format", _incremental_format),
+    "hoodie.datasource.merge.type": ("merge_type", _merge_type),
 }
 """Option -> field of :class:`ReadOptions` and how its text is read. Aliases stand behind the name that is written."""
 
 _SAME_ROWS: dict[str, Callable[[str, str], Any]] = {
-    "hoodie.metadata.enable": _flag,
     "hoodie.enable.data.skipping": _flag,
     "hoodie.file.group.reader.enabled": _flag,
     "hoodie.datasource.read.file.index.listing.mode": _text,
@@ -156,8 +203,6 @@ _SAME_ROWS: dict[str, Callable[[str, str], Any]] = {
 """Options that choose how Hudi gets at the rows, never which rows: checked, and of no further effect here."""
 
 _REFUSED: dict[str, tuple[str, str]] = {
-    "hoodie.datasource.query.incremental.format": ("latest_state", "change data capture queries cannot be read yet"),
-    "hoodie.datasource.merge.type": ("payload_combine", "log records are always merged"),
     "hoodie.datasource.read.incr.filters": ("", "filter with row_filter"),
     "hoodie.datasource.read.paths": ("", "open the table by its base path"),
     "hoodie.datasource.read.incr.table.version": (

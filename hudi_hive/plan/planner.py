@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.plan.cdc import CDC_SCHEMA, changes_of_range, partitions_of, refuse_without_changes
 from hudi_hive.plan.incremental import (
     CommitRange,
     cleaned_error,
@@ -15,16 +16,18 @@ from hudi_hive.plan.incremental import (
     matching_glob,
     missing_files,
     select_commits,
+    slices_of_range,
 )
-from hudi_hive.plan.options import QueryType
+from hudi_hive.plan.options import MergeType, QueryType
 from hudi_hive.plan.partitions import prune_partitions
 from hudi_hive.plan.query import Query
-from hudi_hive.plan.scan_plan import PLAN_SCHEMA, PlanStep, ScanPlan, base_files_as_slices
+from hudi_hive.plan.scan_plan import PLAN_SCHEMA, LogMerge, PlanStep, ScanPlan, base_files_as_slices, has_logs
 from hudi_hive.plan.snapshot import check_time_travel, snapshot_slices
 from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.row_filter import Dnf
 from hudi_hive.schema.internal import EvolvedSchema
 from hudi_hive.table import MetaClient
+from hudi_hive.table.merge_spec import MergeSpec
 
 Filter: TypeAlias = str | Dnf | pc.Expression | RowFilter | None
 """A row filter in any form that :func:`~hudi_hive.predicate.parse_filter` takes."""
@@ -42,8 +45,8 @@ def plan_scan(client: MetaClient, query: Query, row_filter: Filter = None) -> Sc
             partitions out by it, reading applies it to rows.
 
     Raises:
-        UnsupportedTableError: bootstrapped tables; incremental queries of tables without meta fields; merge-on-read
-            snapshots and ranges with log files.
+        UnsupportedTableError: bootstrapped tables; incremental queries of tables without meta fields; log files of a
+            table whose way to merge records is not known; change data of a table that keeps none.
         TimeTravelError: the as-of time cannot be shown in full.
         IncrementalRangeError: files of the range were cleaned and no full scan is allowed.
         HollowCommitError: version 6: a pending commit is older than a completed one.
@@ -52,7 +55,9 @@ def plan_scan(client: MetaClient, query: Query, row_filter: Filter = None) -> Sc
     with client.counters.measure() as cost:
         _refuse_bootstrap(client)
         builder = _Builder(client, query, row_filter)
-        builder.incremental() if query.query_type is QueryType.INCREMENTAL else builder.snapshot()
+        {QueryType.INCREMENTAL: builder.incremental, QueryType.CDC: builder.change_data}.get(
+            query.query_type, builder.snapshot
+        )()
     return builder.finish(cost)
 
 
@@ -73,9 +78,37 @@ def plan_of_files(
         commit_times: as in :class:`ScanPlan`.
         checkpoint: as in :class:`ScanPlan`.
     """
+    slices = base_files_as_slices(files)
+    return plan_of_slices(client, query, slices, commit_times=commit_times, checkpoint=checkpoint)
+
+
+def plan_of_slices(
+    client: MetaClient,
+    query: Query,
+    slices: pa.Table,
+    *,
+    commit_times: pa.Array | None = None,
+    checkpoint: str | None = None,
+    max_instant: str | None = None,
+    range_first: bool = False,
+) -> ScanPlan:
+    """The plan for slices that were chosen elsewhere: it adds the schema and how their rows are to be read.
+
+    Args:
+        client: the table.
+        query: the question that the slices answer.
+        slices: a table of :data:`PLAN_SCHEMA`.
+        commit_times: as in :class:`ScanPlan`.
+        checkpoint: as in :class:`ScanPlan`.
+        max_instant, range_first: as in :class:`~hudi_hive.plan.scan_plan.LogMerge`.
+
+    Raises:
+        UnsupportedTableError: log files of a table whose way to merge records is not known.
+    """
     with client.counters.measure() as cost:
         builder = _Builder(client, query, None)
-        builder.chosen(files, commit_times, checkpoint)
+        builder.max_instant, builder.range_first = max_instant, range_first
+        builder.chosen(slices, commit_times, checkpoint)
     return builder.finish(cost)
 
 
@@ -103,10 +136,15 @@ class _Builder:
         self.commit_times: pa.Array | None = None
         self.checkpoint: str | None = None
         self.partitions_total = 0
+        self.max_instant: str | None = None
+        self.range_first = False
+        self.changes: pa.Table | None = None
+        self.table_schema: pa.Schema | None = None
 
     def snapshot(self) -> None:
         """Slices as of a moment."""
         client, as_of = self.client, self.query.as_of
+        self.max_instant = as_of
         timeline = client.timeline  # read before any listing: see FileSystemView
         if as_of is not None:
             check_time_travel(client, as_of)
@@ -114,12 +152,29 @@ class _Builder:
         if not timeline.write_instants():
             self.slices = PLAN_SCHEMA.empty_table()
             return
-        partitions = self._prune(client.partition_paths())
+        partitions = self._prune(self._partitions())
         self.slices, steps = snapshot_slices(client, partitions, self.query.query_type, as_of)
         self.steps += steps
 
     def incremental(self) -> None:
         """Slices and commit times of a range of commits."""
+        commits = self._range()
+        last = commits.instants[-1].requested if commits.instants else None
+        self._take_schema(last if self.query.options.end_instant_schema else None)
+        self.commit_times = commits.requested_times()
+        self.slices = self._range_slices(commits)
+
+    def change_data(self) -> None:
+        """The changes that a range of commits made."""
+        refuse_without_changes(self.client)
+        commits = self._range()
+        self._take_schema(None, CDC_SCHEMA)
+        slices, self.changes = changes_of_range(self.client, commits)
+        self.partitions_total = len(partitions_of(slices))
+        self.slices = slices
+        self.steps.append(PlanStep("file groups that the commits changed", "files", slices.num_rows, slices.num_rows))
+
+    def _range(self) -> CommitRange:
         client, query = self.client, self.query
         if not client.config.populate_meta_fields:
             raise UnsupportedTableError(
@@ -130,37 +185,57 @@ class _Builder:
         assert query.begin is not None
         commits = select_commits(client, query.begin, query.end, query.options.hollow_policy)
         self.steps.append(PlanStep("commits of the range", "commits", commits.considered, len(commits.instants)))
-        last = commits.instants[-1].requested if commits.instants else None
-        self._take_schema(last if query.options.end_instant_schema else None)
-        self.commit_times = commits.requested_times()
         self.checkpoint = commits.checkpoint or query.begin
-        self.slices = self._range_slices(commits)
+        self.max_instant = commits.instants[-1].requested if commits.instants else None
+        return commits
 
-    def chosen(self, files: pa.Table, commit_times: pa.Array | None, checkpoint: str | None) -> None:
-        """Files that are known."""
+    def chosen(self, slices: pa.Table, commit_times: pa.Array | None, checkpoint: str | None) -> None:
+        """Slices that are known."""
         self._take_schema(self.query.as_of)
-        self.slices = base_files_as_slices(files)
+        self.slices = slices
         self.commit_times = commit_times
         self.checkpoint = checkpoint
-        self.partitions_total = pc.count_distinct(files.column("partition")).as_py()
+        self.partitions_total = pc.count_distinct(slices.column("partition")).as_py()
 
     def _range_slices(self, commits: CommitRange) -> pa.Table:
         client, options = self.client, self.query.options
-        files = files_of_range(client, commits)
+        slices, files = self._written_slices(commits)
         written = files.num_rows
         missing = missing_files(client, commits, files)
         if missing.num_rows:
             if not options.full_scan_fallback:
                 raise cleaned_error(client, missing)
             self.steps.append(PlanStep("full scan: files of the range were cleaned", "files", written, 0))
-            partitions = self._prune(client.partition_paths())
+            partitions = self._prune(self._partitions())
             slices, steps = snapshot_slices(client, partitions, QueryType.SNAPSHOT, None)
             self.steps += steps
+            self.max_instant = None
+            self.range_first = False
             return self._match_glob(slices)
-        kept = self._prune(sorted(files.column("partition").unique().to_pylist()))
-        files = files.filter(pc.is_in(files.column("partition"), value_set=pa.array(kept, pa.string())))
-        self.steps.append(PlanStep("newest base file of each file group written", "files", written, files.num_rows))
-        return self._match_glob(base_files_as_slices(files))
+        kept = pa.array(self._prune(sorted(files.column("partition").unique().to_pylist())), pa.string())
+        files = files.filter(pc.is_in(files.column("partition"), value_set=kept))
+        self.steps.append(PlanStep("newest files of each file group written", "files", written, files.num_rows))
+        return self._match_glob(slices.filter(pc.is_in(slices.column("partition"), value_set=kept)))
+
+    def _written_slices(self, commits: CommitRange) -> tuple[pa.Table, pa.Table]:
+        """Slices of what a range wrote, and their files."""
+        client, query = self.client, self.query
+        if not client.config.is_merge_on_read or not commits.instants:
+            files = files_of_range(client, commits)
+            return base_files_as_slices(files), files
+        assert query.begin is not None
+        # Compactions have no rows of their own, but their base files stand for log files that may be gone.
+        everything = select_commits(client, query.begin, query.end, query.options.hollow_policy, compactions=True)
+        slices, files = slices_of_range(client, everything)
+        self.range_first = client.config.version >= 8
+        return slices, files
+
+    def _partitions(self) -> list[str]:
+        """All partitions, and where they were learnt from as a step."""
+        partitions = self.client.partition_paths()
+        source = self.client.lister.source
+        self.steps.append(PlanStep(f"partitions and files by {source}", "partitions", len(partitions), len(partitions)))
+        return partitions
 
     def _match_glob(self, slices: pa.Table) -> pa.Table:
         glob = self.query.options.path_glob
@@ -170,8 +245,11 @@ class _Builder:
         self.steps.append(PlanStep(f"paths matching {glob}", "files", slices.num_rows, matching.num_rows))
         return matching
 
-    def _take_schema(self, as_of: str | None) -> None:
+    def _take_schema(self, as_of: str | None, shown: pa.Schema | None = None) -> None:
+        """The table's schema, and the filter bound to what the query shows: that, or another schema."""
         self.schema = self._with_path_columns(self.client.schema(as_of))
+        if shown is not None:
+            self.table_schema, self.schema = self.schema, shown
         if self.query.options.schema_evolution is not False:
             self.evolved_schema = self.client.evolved_schema(as_of)
         row_filter = parse_filter(self.given_filter, self.schema)
@@ -196,6 +274,15 @@ class _Builder:
         client, config, query = self.client, self.client.config, self.query
         assert self.slices is not None and self.schema is not None
         last = client.timeline.last_completed_write()
+        merge = None
+        if has_logs(self.slices) or self.changes is not None:
+            merge = LogMerge(
+                spec=MergeSpec.from_config(config),
+                timeline=client.timeline,
+                max_instant=self.max_instant,
+                skip=query.options.merge_type is MergeType.SKIP_MERGE,
+                range_first=self.range_first,
+            )
         return ScanPlan(
             base_path=client.base_path,
             query=query,
@@ -215,4 +302,7 @@ class _Builder:
             partitions_planned=pc.count_distinct(self.slices.column("partition")).as_py(),
             steps=tuple(self.steps),
             counters=dict(cost),
+            merge=merge,
+            changes=self.changes,
+            table_schema=self.table_schema,
         )

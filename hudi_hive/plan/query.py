@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.plan.options import QueryType, ReadOptions
+from hudi_hive.plan.options import IncrementalFormat, QueryType, ReadOptions
 from hudi_hive.timeline import normalise_instant
 
 EARLIEST = "000"
@@ -25,7 +25,7 @@ class Query:
     """A checked query. Times are instants: digits, compared as text.
 
     Attributes:
-        query_type: snapshot, read_optimized or incremental.
+        query_type: snapshot, read_optimized, incremental or cdc.
         as_of: the newest requested time to see (snapshot and read_optimized), 17 digits, or None for now.
         begin: incremental: after this time (exclusive); requested times in version 6, completion times above.
         end: incremental: up to this time (inclusive), or None for now.
@@ -64,6 +64,13 @@ class Query:
         kind = _one("query_type", _kind(query_type), read.query_type) or (
             QueryType.INCREMENTAL if (begin or read.begin) and not (as_of or read.as_of) else QueryType.SNAPSHOT
         )
+        if kind is QueryType.INCREMENTAL and read.incremental_format is IncrementalFormat.CDC:
+            kind = QueryType.CDC
+        if read.incremental_format is IncrementalFormat.CDC and kind is not QueryType.CDC:
+            raise InvalidOptionError(
+                f"hoodie.datasource.query.incremental.format=cdc does not go with a {kind} query",
+                remedy="query_type='incremental' takes it",
+            )
         query = cls(
             query_type=kind,
             as_of=_one("as_of", _as_of(as_of, timezone), _as_of(read.as_of, timezone)),
@@ -78,13 +85,15 @@ class Query:
     def _check(self) -> None:
         if self.limit is not None and (not isinstance(self.limit, int) or self.limit < 0):
             raise InvalidOptionError(f"limit {self.limit!r} is not a number of rows")
-        if self.query_type is QueryType.INCREMENTAL:
+        if self.query_type.has_range:
             if self.begin is None:
                 raise InvalidOptionError(
                     "an incremental query needs a begin", remedy="begin='earliest' takes everything"
                 )
             if self.as_of is not None:
                 raise InvalidOptionError("as_of does not go with an incremental query", remedy="end bounds the range")
+            if self.query_type is QueryType.CDC and self.options.path_glob is not None:
+                raise InvalidOptionError("hoodie.datasource.read.incr.path.glob does not go with a cdc query")
             if self.end is not None and self.end < self.begin:
                 raise InvalidOptionError(f"end {self.end} lies before begin {self.begin}")
         elif self.begin is not None or self.end is not None:

@@ -9,10 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.plan.query import Query
 from hudi_hive.predicate import RowFilter
 from hudi_hive.schema.internal import EvolvedSchema
 from hudi_hive.table.file_system_view import SLICE_SCHEMA
+from hudi_hive.table.merge_spec import MergeSpec
+from hudi_hive.timeline import Timeline
 
 PLAN_SCHEMA = SLICE_SCHEMA.append(pa.field("path", pa.string()))
 """Columns of a plan's slices: a file slice's and the base file's path relative to the table (null: logs only)."""
@@ -31,6 +34,41 @@ class PlanStep:
     unit: str
     before: int
     after: int
+
+
+@dataclass(frozen=True)
+class LogMerge:
+    """How the log files of a plan's slices are read and merged with their base files.
+
+    Attributes:
+        spec: the table's rules.
+        timeline: tells which log blocks count.
+        max_instant: blocks of later instants do not count; None: all that the timeline has completed.
+        skip: give base rows and log records side by side, unmerged (``skip_merge``).
+        range_first: an incremental query takes base rows of the range's commits only into the merge, as table version
+            8 and later do: what the range did to a row is seen even where an older row wins. Else they are left out
+            after it.
+    """
+
+    spec: MergeSpec
+    timeline: Timeline
+    max_instant: str | None = None
+    skip: bool = False
+    range_first: bool = False
+
+
+CHANGE_SCHEMA = pa.schema(
+    [
+        ("instant", pa.string()),
+        ("case", pa.string()),
+        ("cdc_files", pa.list_(pa.string())),
+        ("before_instant", pa.string()),
+        ("before_file", pa.string()),
+        ("before_logs", pa.list_(pa.string())),
+    ]
+)
+"""What a change data query adds to each slice: the commit, how its changes are told (:mod:`hudi_hive.plan.cdc`), the
+files that list them, and the slice as it was before, for images that they do not hold."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +93,9 @@ class ScanPlan:
         partitions_planned: partitions with at least one planned slice.
         steps: how planning went.
         counters: storage calls that planning cost, by name.
+        merge: how log files are merged in; None when no slice has any.
+        changes: change data queries: a row of :data:`CHANGE_SCHEMA` for each slice; ``schema`` is that of the changes.
+        table_schema: the schema of the table's rows, where ``schema`` is not.
     """
 
     base_path: str
@@ -75,6 +116,28 @@ class ScanPlan:
     partitions_planned: int
     steps: tuple[PlanStep, ...]
     counters: Mapping[str, int]
+    merge: LogMerge | None = field(default=None, repr=False)
+    changes: pa.Table | None = field(default=None, repr=False)
+    table_schema: pa.Schema | None = field(default=None, repr=False)
+
+    @property
+    def has_logs(self) -> bool:
+        """Whether a slice has log files, so that its base file alone does not hold its rows."""
+        return has_logs(self.slices)
+
+    def require_base_files(self, reader: str) -> None:
+        """Refuse what a reader of base files alone would answer wrongly.
+
+        Raises:
+            UnsupportedTableError: a slice has log files, or changes are asked for.
+        """
+        if self.changes is not None or self.has_logs:
+            what = "change data" if self.changes is not None else "slices with log files"
+            raise UnsupportedTableError(
+                f"{what} cannot be read by {reader}",
+                path=self.base_path,
+                remedy="read them with HudiTable.scan, or query_type='read_optimized' without the log files",
+            )
 
     @property
     def files(self) -> pa.Table:
@@ -86,8 +149,14 @@ class ScanPlan:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of all planned base files."""
-        return int(pc.sum(self.slices.column("base_size")).as_py() or 0)
+        """Bytes of all planned base and log files."""
+        logs = pc.sum(pc.list_flatten(self.slices.column("log_sizes"))).as_py() or 0
+        return int(pc.sum(self.slices.column("base_size")).as_py() or 0) + int(logs)
+
+
+def has_logs(slices: pa.Table) -> bool:
+    """Whether one of the slices has log files."""
+    return bool(pc.any(pc.greater(pc.list_value_length(slices.column("log_files")), 0)).as_py())
 
 
 def base_files_as_slices(files: pa.Table) -> pa.Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import TimeTravelError, UnsupportedTableError
+from hudi_hive.errors import TimeTravelError
 from hudi_hive.plan.options import QueryType
 from hudi_hive.plan.scan_plan import PlanStep, base_files_as_slices, with_paths
 from hudi_hive.table import FILES_SCHEMA, MetaClient
@@ -24,7 +24,6 @@ def snapshot_slices(
         as_of: newest requested time to see, or None.
 
     Raises:
-        UnsupportedTableError: a merge-on-read snapshot whose slices have log files.
         FileVanishedError: files that the moment of the client's timeline shows were cleaned since.
     """
     timeline = client.timeline  # read before the listing: see FileSystemView
@@ -35,28 +34,20 @@ def snapshot_slices(
     if as_of is not None:
         refuse_cleaned_files(client, as_of, files)
     if client.config.is_merge_on_read and query_type is QueryType.SNAPSHOT:
-        slices = view.latest_merged_file_slices(as_of if as_of is not None else _newest(timeline))
-        _refuse_logs(client, slices)
-        # A slice without a base file and without logs is what a pending compaction has laid out: it holds no rows.
-        slices = with_paths(slices.filter(pc.is_valid(slices.column("base_file"))))
-    else:
-        slices = base_files_as_slices(view.latest_base_files(as_of))
+        slices = with_paths(
+            view.latest_merged_file_slices(as_of if as_of is not None else newest_slice_instant(timeline))
+        )
+        logs = pc.sum(pc.list_value_length(slices.column("log_files"))).as_py() or 0
+        after = slices.num_rows - slices.column("base_file").null_count + logs
+        return slices, [PlanStep("base and log files of each newest file slice", "files", files.num_rows, after)]
+    slices = base_files_as_slices(view.latest_base_files(as_of))
     return slices, [PlanStep("newest visible base file of each file group", "files", files.num_rows, slices.num_rows)]
 
 
-def _newest(timeline: Timeline) -> str | None:
+def newest_slice_instant(timeline: Timeline) -> str | None:
     """Upper bound of a merged snapshot: the last write, a pending compaction's new slice included (section 3)."""
     writes = [i.requested for i in timeline.instants if i.is_write and (i.is_completed or i.action == "compaction")]
     return max(writes, default=None)
-
-
-def _refuse_logs(client: MetaClient, slices: pa.Table) -> None:
-    if pc.any(pc.greater(pc.list_value_length(slices.column("log_files")), 0)).as_py():
-        raise UnsupportedTableError(
-            "merge-on-read snapshots of slices with log files are not supported yet",
-            path=client.base_path,
-            remedy="query_type='read_optimized' reads the base files alone",
-        )
 
 
 def check_time_travel(client: MetaClient, as_of: str) -> None:

@@ -1,19 +1,24 @@
-"""A plan to rows: the planned files with their partition values and renamed columns, read in order."""
+"""A plan to rows: the planned files with their partition values and renamed columns, read in order.
+
+Slices of a base file alone come first, then those with log files, each in the order of the plan.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from hudi_hive.errors import PartitionValueError, SchemaError
 from hudi_hive.formats.base_file import BATCH_ROWS
 from hudi_hive.plan import ScanPlan
-from hudi_hive.read.reconcile import ColumnMapping
-from hudi_hive.read.scan_files import DEFAULT_THREADS, MappingOf, read_base_files
-from hudi_hive.schema.internal import FieldSource
+from hudi_hive.read.cdc import read_changes
+from hudi_hive.read.scan_files import DEFAULT_THREADS, MappingOf, limited, read_base_files
+from hudi_hive.read.scan_slices import read_slices
+from hudi_hive.read.sources import mapping_at, partition_columns
 from hudi_hive.storage import Storage
-from hudi_hive.table.partition_path import partition_value_columns
 
 
 def read_plan(
@@ -41,8 +46,19 @@ def read_plan(
         SchemaError: a column of a file, or of a partition path, cannot become the table's type.
         UnknownColumnError: ``columns`` names one that the table does not have.
     """
+    limit = plan.query.limit
+    if plan.changes is not None:
+        names = None if columns is None else list(columns)
+        changes = read_changes(storage, plan, names, batch_size=batch_size, threads=threads)
+        yield from limited(changes, limit)
+        return
+    merged = None
+    if files is None and plan.merge is not None:
+        with_logs = pc.greater(pc.list_value_length(plan.slices.column("log_files")), 0)
+        merged = plan.slices.filter(with_logs)
+        plan = replace(plan, slices=plan.slices.filter(pc.invert(with_logs)))
     chosen = plan.files if files is None else files
-    yield from read_base_files(
+    rows = read_base_files(
         storage,
         chosen,
         plan.schema,
@@ -52,44 +68,14 @@ def read_plan(
         partition_values_from_path=bool(plan.path_columns),
         partition_fields=plan.partition_fields,
         commit_times=plan.commit_times,
-        limit=plan.query.limit,
+        limit=limit,
         batch_size=batch_size,
         threads=threads,
         mapping_of=_mapping_of(plan, chosen),
     )
-
-
-def partition_columns(plan: ScanPlan, files: pa.Table) -> pa.Table | None:
-    """Typed partition values of each file: those that must come from the path, or else all that the path can tell.
-
-    Raises:
-        SchemaError: a value that must come from the path is none of the column's type.
-    """
-    fields = [name for name in plan.partition_fields if name in plan.schema.names]
-    if not fields or not files.num_rows:
-        return None
-    try:
-        texts = partition_value_columns(
-            files.column("partition"),
-            plan.partition_fields,
-            hive_style=plan.hive_style,
-            url_encoded=plan.url_encoded,
-        )
-    except PartitionValueError:
-        if plan.path_columns:
-            raise
-        return None  # the files hold the columns
-    columns: dict[str, pa.ChunkedArray] = {}
-    for name in plan.path_columns or fields:
-        kind = plan.schema.field(name).type
-        try:
-            columns[name] = texts.column(name).cast(kind)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            if plan.path_columns:
-                raise SchemaError(
-                    f"the partition path's value of column {name!r} is no {kind}: {error}", path=plan.base_path
-                ) from error
-    return pa.table(columns) if columns else None
+    if merged is not None:
+        rows = chain(rows, read_slices(storage, plan, merged, columns, batch_size=batch_size, threads=threads))
+    yield from limited(rows, limit)
 
 
 def _mapping_of(plan: ScanPlan, files: pa.Table) -> MappingOf | None:
@@ -98,16 +84,6 @@ def _mapping_of(plan: ScanPlan, files: pa.Table) -> MappingOf | None:
     if evolved is None:
         return None
     instants = files.column("instant").to_pylist()
-    mappings: dict[str, ColumnMapping | None] = {}
-    for instant in set(instants):
-        sources = evolved.sources(instant)
-        mappings[instant] = None if sources is None else _mapping(sources)
+    mappings = {instant: mapping_at(evolved, instant) for instant in set(instants)}
     by_path = dict(zip(files.column("path").to_pylist(), instants, strict=True))
     return lambda path: mappings[by_path[path]]
-
-
-def _mapping(sources: Mapping[str, FieldSource]) -> ColumnMapping:
-    return ColumnMapping(
-        sources={name: source.name for name, source in sources.items()},
-        nested={name: _mapping(source.children) for name, source in sources.items() if source.children},
-    )

@@ -93,7 +93,7 @@ def read_base_files(
     try:
         # Without a filter every row counts, so that more than the limit need not be gathered.
         gather = _GATHERED if limit is None or scan.row_filter is not None else min(limit, _GATHERED)
-        yield from _limited(_gathered(batches, scan, gather), limit)
+        yield from limited(_gathered(batches, scan, gather), limit)
     finally:
         batches.close()
 
@@ -130,9 +130,12 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.concat_batches(batches)
 
 
-def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+def limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    """The first ``limit`` rows of batches; all of them without a limit. No batch is asked for beyond those."""
     if limit is None:
         yield from batches
+        return
+    if limit <= 0:
         return
     for batch in batches:
         batch = batch.slice(0, limit) if batch.num_columns else empty_columns(min(limit, batch.num_rows))

@@ -43,7 +43,7 @@ def table_changes(environment: Environment, session: JavaValue, arguments: list[
     mode = str(given[1]).lower() if len(given) > 1 else ""
     if mode == "cdc":
         raise UnsupportedTableError(
-            "change data capture queries cannot be read yet", path=given[0], remedy="use 'latest_state'"
+            "change data capture cannot be read by Spark's own reader", path=given[0], remedy="use 'latest_state'"
         )
     if mode == "latest_state":
         del given[1]

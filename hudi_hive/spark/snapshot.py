@@ -99,7 +99,9 @@ class TableSnapshot:
         return self._fixed
 
     def _check(self, plan: ScanPlan) -> None:
-        """Refuse files whose columns have other names than the table's: Spark's reader matches them by name."""
+        """Refuse log files, which Spark's reader cannot read, and files whose columns have other names than the
+        table's: it matches them by name."""
+        plan.require_base_files("Spark's own reader")
         if plan.evolved_schema is None:
             return
         evolved = plan.evolved_schema

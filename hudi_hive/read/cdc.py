@@ -1,0 +1,256 @@
+"""Change data to rows: ``op``, ``ts_ms`` and the images of a changed row before and after, as JSON text.
+
+Images are written as Hudi writes them. Those that a ``.cdc`` file holds are in Avro's text form, nulls included and an
+absent one as the text ``null``; those that are read from data files are compact, without nulls and with the meta
+columns, and an absent one is null. Dates and times are numbers as in Avro, decimals are text, bytes are base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import decimal
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import CorruptFileError, IncrementalRangeError
+from hudi_hive.formats.base_file import select
+from hudi_hive.plan.cdc import CDC_SCHEMA, DATA_BEFORE_AFTER, OP_KEY_ONLY, Case
+from hudi_hive.plan.scan_plan import ScanPlan
+from hudi_hive.read.ordered import in_order
+from hudi_hive.read.scan_files import output_schema
+from hudi_hive.read.scan_slices import SliceReader
+from hudi_hive.read.sources import partition_columns
+from hudi_hive.storage import Storage
+from hudi_hive.table.log_scanner import scan_logs
+
+RECORD_KEY = "_hoodie_record_key"
+
+_AVRO_VERSIONS = 8
+"""Up to this table version an image that is looked up for a listed change is in Avro's text form, too."""
+
+Images = dict[str, dict[str, Any]]
+"""Record key → the row."""
+
+
+def read_changes(
+    storage: Storage, plan: ScanPlan, columns: list[str] | None, *, batch_size: int, threads: int
+) -> Iterator[pa.RecordBatch]:
+    """Rows of a change data plan, by commit and file group; errors as in :func:`hudi_hive.read.scan.read_plan`.
+
+    Args:
+        storage: rooted at the table's base path.
+        plan: the plan.
+        columns: columns to give; None for all.
+        batch_size: greatest number of rows of a batch.
+        threads: file groups read at the same time.
+    """
+    assert plan.changes is not None and plan.table_schema is not None
+    output = output_schema(plan.schema, columns)
+    reader = replace(SliceReader.of(storage, plan, None, batch_size, schema=plan.table_schema), commit_times=None)
+    values = partition_columns(plan, plan.slices)
+    slices, changes = plan.slices.to_pylist(), plan.changes.to_pylist()
+
+    def producers() -> Iterator[Callable[[], Iterator[pa.RecordBatch]]]:
+        for number, (row, change) in enumerate(zip(slices, changes, strict=True)):
+            group = _Group(storage, reader, row, change, None if values is None else values.slice(number, 1))
+            yield group.batches
+
+    batches = in_order(producers(), threads)
+    try:
+        for batch in batches:
+            if plan.row_filter is not None:
+                batch = batch.filter(plan.row_filter.evaluate(batch))
+            for start in range(0, batch.num_rows, batch_size):
+                yield select(batch.slice(start, batch_size), output.names)
+    finally:
+        batches.close()
+
+
+class _Group:
+    """One file group that one commit changed."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        reader: SliceReader,
+        row: Mapping[str, Any],
+        change: Mapping[str, Any],
+        values: pa.Table | None,
+    ) -> None:
+        self._storage = storage
+        self._row = row
+        self._change = change
+        self._values = values
+        self._instant: str = change["instant"]
+        # Blocks of later commits are no part of the state after this one.
+        self._after_reader = replace(reader, merge=replace(reader.merge, max_instant=self._instant, range_first=False))
+        before = str(int(self._instant) - 1).zfill(len(self._instant))
+        self._before_reader = replace(reader, merge=replace(reader.merge, max_instant=before, range_first=False))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The changes."""
+        rows = {
+            Case.LISTED: self._listed,
+            Case.INSERTED: self._inserted,
+            Case.DELETED: self._deleted,
+            Case.COMPARED: self._compared,
+        }[Case(self._change["case"])]()
+        columns: list[list[str | None]] = [[], [], [], []]
+        for op, before, after in rows:
+            for column, value in zip(columns, (op, self._instant, before, after), strict=True):
+                column.append(value)
+        if columns[0]:
+            yield pa.RecordBatch.from_arrays([pa.array(c, pa.string()) for c in columns], schema=CDC_SCHEMA)
+
+    # -- cases -----------------------------------------------------------------------------------------------------
+
+    def _inserted(self) -> Iterator[tuple[str, str | None, str | None]]:
+        for row in self._after_rows():
+            yield "i", None, compact_json(row)
+
+    def _deleted(self) -> Iterator[tuple[str, str | None, str | None]]:
+        for row in self._before_rows():
+            yield "d", compact_json(row), None
+
+    def _compared(self) -> Iterator[tuple[str, str | None, str | None]]:
+        """Rows of the group after the commit against those before it; a row that was only copied has not changed."""
+        before = self._by_key(self._before_rows())
+        for key, row in self._by_key(self._after_rows()).items():
+            old = before.pop(key, None)
+            if old is None:
+                yield "i", None, compact_json(row)
+            elif row["_hoodie_commit_time"] == self._instant != old["_hoodie_commit_time"]:
+                yield "u", compact_json(old), compact_json(row)
+        for old in before.values():
+            yield "d", compact_json(old), None
+
+    def _listed(self) -> Iterator[tuple[str, str | None, str | None]]:
+        logs = scan_logs(
+            self._storage,
+            self._row["partition"],
+            self._change["cdc_files"],
+            timeline=self._after_reader.merge.timeline,
+            max_instant=self._instant,
+        )
+        after: Images | None = None
+        before: Images | None = None
+        for block in logs.data:
+            names = block.batch.schema.names
+            mode = DATA_BEFORE_AFTER if "after" in names else OP_KEY_ONLY if "before" not in names else "DATA_BEFORE"
+            if "op" not in names or (mode != DATA_BEFORE_AFTER and "record_key" not in names):
+                raise CorruptFileError("a change block without op or record_key", path=block.path)
+            rows = pa.Table.from_batches([as_avro(block.batch)]).to_pylist()
+            if mode == DATA_BEFORE_AFTER:
+                for row in rows:
+                    yield row["op"], avro_json(row["before"]), avro_json(row["after"])
+                continue
+            if after is None:
+                after = self._by_key(self._after_rows())
+            if before is None and mode == OP_KEY_ONLY:
+                before = self._by_key(self._before_rows())
+            for row in rows:
+                op, key = row["op"], row["record_key"]
+                new = None if op == "d" else compact_json(self._image(after, key))
+                if op == "i":
+                    old = None
+                elif before is None:
+                    old = avro_json(row["before"])
+                else:
+                    image = self._image(before, key)
+                    old = (
+                        avro_json(image)
+                        if self._before_reader.merge.spec.version <= _AVRO_VERSIONS
+                        else compact_json(image)
+                    )
+                yield op, old, new
+
+    # -- images ----------------------------------------------------------------------------------------------------
+
+    def _after_rows(self) -> Iterator[dict[str, Any]]:
+        return self._rows(self._after_reader, self._row)
+
+    def _before_rows(self) -> Iterator[dict[str, Any]]:
+        change = self._change
+        row = {
+            **self._row,
+            "base_instant": change["before_instant"] or self._instant,
+            "base_file": change["before_file"],
+            "base_size": 0,
+            "log_files": change["before_logs"],
+        }
+        return self._rows(self._before_reader, row)
+
+    def _rows(self, reader: SliceReader, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        for batch in reader.rows(row, self._values):
+            yield from pa.Table.from_batches([as_avro(batch)]).to_pylist()
+
+    @staticmethod
+    def _by_key(rows: Iterator[dict[str, Any]]) -> Images:
+        return {row[RECORD_KEY]: row for row in rows}
+
+    def _image(self, images: Images, key: str) -> dict[str, Any]:
+        if key not in images:
+            raise IncrementalRangeError(
+                f"the changes of {self._instant} name the key {key!r}, which the file group does not have",
+                path=self._storage.uri(self._row["partition"]),
+                instant=self._instant,
+            )
+        return images[key]
+
+
+# -- JSON ----------------------------------------------------------------------------------------------------------
+
+
+def compact_json(row: Mapping[str, Any]) -> str:
+    """A row as compact JSON without its null columns."""
+    there = {name: value for name, value in row.items() if value is not None}
+    return json.dumps(there, separators=(",", ":"), ensure_ascii=False, default=_encode)
+
+
+def avro_json(row: Mapping[str, Any] | None) -> str:
+    """A row in the text form of an Avro record: nulls included, an absent row as ``null``."""
+    return json.dumps(row, separators=(", ", ": "), ensure_ascii=False, default=_encode)
+
+
+def as_avro(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch whose dates, times and timestamps are the numbers that Avro holds, on every level."""
+    arrays = [_as_number(column) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def _as_number(array: pa.Array) -> pa.Array:
+    kind = array.type
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
+        return array.view(pa.int32())
+    if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
+        return array.view(pa.int64())
+    if pa.types.is_struct(kind):
+        children = [_as_number(array.field(i)) for i in range(kind.num_fields)]
+        names = [kind.field(i).name for i in range(kind.num_fields)]
+        mask = array.is_null() if array.null_count else None
+        return pa.StructArray.from_arrays(children, names=names, mask=mask)
+    if pa.types.is_list(kind):
+        mask = array.is_null() if array.null_count else None
+        lengths = pc.fill_null(pc.list_value_length(array), 0)
+        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+        return pa.ListArray.from_arrays(offsets, _as_number(array.flatten()), mask=mask)
+    return array
+
+
+def _encode(value: object) -> object:
+    if isinstance(value, decimal.Decimal):
+        return format(value, "f")
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, (dt.date, dt.time, dt.datetime)):  # in the entries of a map
+        return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    raise TypeError(f"no JSON for {type(value).__name__}")

@@ -1,0 +1,231 @@
+"""File slices with log files to batches of the table's schema: base rows, log records merged in, then filtered.
+
+The row filter is applied to merged rows only: a base row that it would drop may be what a log record is merged with,
+and one that it would keep may be replaced or deleted by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import SchemaError
+from hudi_hive.formats.base_file import select
+from hudi_hive.plan.scan_plan import LogMerge, ScanPlan
+from hudi_hive.predicate import RowFilter
+from hudi_hive.read.merge import merge_slice
+from hudi_hive.read.ordered import in_order
+from hudi_hive.read.reconcile import BY_NAME, ColumnMapping, Reconciler
+from hudi_hive.read.scan_files import COMMIT_TIME, output_schema, read_base_files
+from hudi_hive.read.sources import mapping_at, partition_columns, source_names
+from hudi_hive.schema.internal import EvolvedSchema
+from hudi_hive.storage import Storage
+from hudi_hive.table import FileSystemView
+from hudi_hive.table.log_data import LogData
+from hudi_hive.table.log_scanner import LogRecords, scan_logs
+
+
+@dataclass(frozen=True, slots=True)
+class SliceReader:
+    """What is the same for all slices of a plan.
+
+    Attributes:
+        storage: rooted at the table's base path.
+        merge: how logs are read and merged.
+        needed: columns of merged rows: the output's, those of the filter and those that merging reads.
+        output: columns to give.
+        row_filter: rows to give, or None for all.
+        commit_times: commit times of the rows to give, or None for all.
+        evolved: what older files call the columns.
+        partition_fields: columns that the partition path tells when a file does not have them.
+        from_path: the path's values replace those of the files.
+        batch_size: greatest number of rows of a batch.
+    """
+
+    storage: Storage
+    merge: LogMerge
+    needed: pa.Schema
+    output: pa.Schema
+    row_filter: RowFilter | None
+    commit_times: pa.Array | None
+    evolved: EvolvedSchema | None
+    partition_fields: tuple[str, ...]
+    from_path: bool
+    batch_size: int
+
+    @classmethod
+    def of(
+        cls, storage: Storage, plan: ScanPlan, columns: Sequence[str] | None, batch_size: int, *, schema: pa.Schema
+    ) -> SliceReader:
+        """The reader for a plan that has log files, giving columns of ``schema``.
+
+        Raises:
+            UnknownColumnError: a column that the schema does not have.
+        """
+        assert plan.merge is not None
+        output = output_schema(schema, columns)
+        row_filter = plan.row_filter if plan.changes is None else None
+        names = list(output.names)
+        names += [] if row_filter is None else row_filter.columns
+        names += [] if plan.commit_times is None else [COMMIT_TIME]
+        names += [] if plan.merge.skip else plan.merge.spec.columns(schema)
+        needed = pa.schema([schema.field(name) for name in dict.fromkeys(names)], metadata=output.metadata)
+        return cls(
+            storage=storage,
+            merge=plan.merge,
+            needed=needed,
+            output=output,
+            row_filter=row_filter,
+            commit_times=plan.commit_times,
+            evolved=plan.evolved_schema,
+            partition_fields=plan.partition_fields,
+            from_path=bool(plan.path_columns),
+            batch_size=batch_size,
+        )
+
+    def rows(self, row: Mapping[str, Any], values: pa.Table | None) -> Iterator[pa.RecordBatch]:
+        """Rows of one slice: merged, filtered, with the output columns.
+
+        Args:
+            row: the slice: a row of a plan's slices.
+            values: typed partition values of the slice, one row.
+        """
+        for batch in self.merged(row, values):
+            if self.commit_times is not None:
+                batch = batch.filter(pc.is_in(batch.column(COMMIT_TIME), value_set=self.commit_times))
+            if self.row_filter is not None:
+                batch = batch.filter(self.row_filter.evaluate(batch))
+            if batch.num_rows:
+                yield select(batch, self.output.names)
+
+    def merged(self, row: Mapping[str, Any], values: pa.Table | None) -> Iterator[pa.RecordBatch]:
+        """All rows of one slice with the needed columns."""
+        if not row["log_files"]:
+            yield from self._base(row, values)
+            return
+        logs = self.logs(row["partition"], row["log_files"])
+        if self.commit_times is not None and not self.merge.skip and self._updates_in_part(logs):
+            # What the range wrote of a row is not the row: the rest of it was written before.
+            yield from self._whole(row, values)
+            return
+        base = self._base(row, values)
+        reconcile = self._reconcile(values)
+        if self.merge.skip:
+            yield from base
+            for block in logs.data:
+                yield reconcile(block)
+            return
+        yield from merge_slice(base, logs, self.merge.spec, self.needed, reconcile=reconcile)
+
+    def _updates_in_part(self, logs: LogRecords) -> bool:
+        return self.merge.spec.partial is not None or any(block.is_partial for block in logs.data)
+
+    def _whole(self, row: Mapping[str, Any], values: pa.Table | None) -> Iterator[pa.RecordBatch]:
+        """Rows of all that a slice's file group holds up to the end of the range."""
+        partition, group = row["partition"], row["file_id"]
+        listing = self.storage.list(partition)
+        files = pa.table(
+            {
+                "partition": pa.repeat(pa.scalar(partition, pa.string()), listing.num_rows),
+                "name": pc.replace_substring_regex(listing.column("path"), r"(?s)^.*/", ""),
+                "size": listing.column("size"),
+            }
+        )
+        files = files.filter(pc.invert(listing.column("is_dir")))
+        slices = FileSystemView(files, self.merge.timeline).latest_merged_file_slices(self.merge.max_instant)
+        slices = slices.filter(pc.equal(slices.column("file_id"), group))
+        before = replace(self, commit_times=None, merge=replace(self.merge, range_first=False))
+        for whole in slices.to_pylist():
+            yield from before.merged(whole, values)
+
+    def logs(self, partition: str, log_files: Sequence[str]) -> LogRecords:
+        """The blocks of log files that count, with the needed columns under any name they ever had."""
+        return scan_logs(
+            self.storage,
+            partition,
+            log_files,
+            timeline=self.merge.timeline,
+            max_instant=self.merge.max_instant,
+            columns=source_names(self.evolved, self.needed.names),
+        )
+
+    def _base(self, row: Mapping[str, Any], values: pa.Table | None) -> Iterable[pa.RecordBatch]:
+        if row["base_file"] is None:
+            return iter(())
+        files = pa.table({"partition": [row["partition"]], "name": [row["base_file"]], "size": [row["base_size"]]})
+        mapping = mapping_at(self.evolved, row["base_instant"])
+        return read_base_files(
+            self.storage,
+            files,
+            self.needed,
+            partition_columns=values,
+            partition_values_from_path=self.from_path,
+            partition_fields=self.partition_fields,
+            commit_times=self.commit_times if self.merge.range_first else None,
+            batch_size=self.batch_size,
+            threads=1,
+            mapping_of=None if mapping is None else lambda _: mapping,
+        )
+
+    def _reconcile(self, values: pa.Table | None) -> Callable[[LogData], pa.RecordBatch]:
+        def reconcile(block: LogData) -> pa.RecordBatch:
+            mapping: ColumnMapping = mapping_at(self.evolved, block.instant) or BY_NAME
+            reconciler = Reconciler(block.batch.schema, self.needed, mapping, block.path)
+            return reconciler.apply(block.batch, self._constants(reconciler, values, block))
+
+        return reconcile
+
+    def _constants(self, reconciler: Reconciler, values: pa.Table | None, block: LogData) -> dict[str, pa.Scalar]:
+        """Partition columns that the block does not tell itself."""
+        constants: dict[str, pa.Scalar] = {}
+        for name, source in reconciler.sources.items():
+            told = values is not None and name in values.column_names
+            if told and (self.from_path or source is None):
+                assert values is not None
+                constants[name] = values.column(name)[0].cast(self.needed.field(name).type)
+            elif source is None and name in self.partition_fields and not block.is_partial:
+                raise SchemaError(
+                    f"partition column {name!r} is not in the log block, and the path does not tell its value",
+                    path=block.path,
+                    instant=block.instant,
+                )
+        return constants
+
+
+def read_slices(
+    storage: Storage,
+    plan: ScanPlan,
+    slices: pa.Table,
+    columns: Sequence[str] | None,
+    *,
+    batch_size: int,
+    threads: int,
+) -> Iterator[pa.RecordBatch]:
+    """Rows of slices with log files, in their order; errors as in :func:`hudi_hive.read.scan.read_plan`.
+
+    Args:
+        storage: rooted at the table's base path.
+        plan: the plan that the slices are of.
+        slices: rows of :attr:`ScanPlan.slices`.
+        columns: columns to give; None for all.
+        batch_size: greatest number of rows of a batch.
+        threads: slices read at the same time.
+    """
+    reader = SliceReader.of(storage, plan, columns, batch_size, schema=plan.schema)
+    values = partition_columns(plan, slices)
+
+    def producers() -> Iterator[Callable[[], Iterator[pa.RecordBatch]]]:
+        for number, row in enumerate(slices.to_pylist()):
+            own = None if values is None else values.slice(number, 1)
+            yield partial(reader.rows, row, own)
+
+    batches = in_order(producers(), threads)
+    try:
+        yield from batches
+    finally:
+        batches.close()

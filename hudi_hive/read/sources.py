@@ -1,0 +1,73 @@
+"""Where the columns of a plan come from: the partition path, or a file under a name that the column once had."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from hudi_hive.errors import PartitionValueError, SchemaError
+from hudi_hive.plan.scan_plan import ScanPlan
+from hudi_hive.read.reconcile import ColumnMapping
+from hudi_hive.schema.internal import EvolvedSchema, FieldSource, field_sources
+from hudi_hive.table.partition_path import partition_value_columns
+
+
+def partition_columns(plan: ScanPlan, files: pa.Table) -> pa.Table | None:
+    """Typed partition values of each file: those that must come from the path, or else all that the path can tell.
+
+    Args:
+        plan: the plan that the files are of.
+        files: a table with a column ``partition``.
+
+    Raises:
+        SchemaError: a value that must come from the path is none of the column's type.
+    """
+    schema = plan.schema if plan.table_schema is None else plan.table_schema
+    fields = [name for name in plan.partition_fields if name in schema.names]
+    if not fields or not files.num_rows:
+        return None
+    try:
+        texts = partition_value_columns(
+            files.column("partition"),
+            plan.partition_fields,
+            hive_style=plan.hive_style,
+            url_encoded=plan.url_encoded,
+        )
+    except PartitionValueError:
+        if plan.path_columns:
+            raise
+        return None  # the files hold the columns
+    columns: dict[str, pa.ChunkedArray] = {}
+    for name in plan.path_columns or fields:
+        kind = schema.field(name).type
+        try:
+            columns[name] = texts.column(name).cast(kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            if plan.path_columns:
+                raise SchemaError(
+                    f"the partition path's value of column {name!r} is no {kind}: {error}", path=plan.base_path
+                ) from error
+    return pa.table(columns) if columns else None
+
+
+def mapping_at(evolved: EvolvedSchema | None, instant: str) -> ColumnMapping | None:
+    """What a file or log block of a commit calls the query's columns; None when they go by name."""
+    sources = None if evolved is None else evolved.sources(instant)
+    return None if sources is None else _mapping(sources)
+
+
+def source_names(evolved: EvolvedSchema | None, names: Sequence[str]) -> list[str]:
+    """All names that columns have or had, those that they have now first."""
+    found = dict.fromkeys(names)
+    for version in evolved.history if evolved is not None else ():
+        sources = field_sources(evolved.query, version) if evolved is not None else {}
+        found.update(dict.fromkeys(s.name for n, s in sources.items() if n in found and s.name is not None))
+    return list(found)
+
+
+def _mapping(sources: Mapping[str, FieldSource]) -> ColumnMapping:
+    return ColumnMapping(
+        sources={name: source.name for name, source in sources.items()},
+        nested={name: _mapping(source.children) for name, source in sources.items() if source.children},
+    )
