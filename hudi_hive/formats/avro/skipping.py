@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -146,12 +147,15 @@ def _block_items(item: Node, cursor: Cursor, count: Positions) -> Positions:
         cursor.pos[rows] = selected.pos
         left[rows] -= 1
         rows = rows[left[rows] > 0]
+    if not len(rows):
+        return np.concatenate(begins)
     one_by_one: list[int] = []
+    walk = _walker(item, cursor.block)
     for row in rows.tolist():
         position, end = int(cursor.pos[row]), int(cursor.end[row])
         for _ in range(int(left[row])):
             one_by_one.append(position)
-            position = _skip_one(item, cursor.block, position, end)
+            position = walk(position, end)
         cursor.pos[row] = position
     return np.concatenate([*begins, np.array(one_by_one, np.int64)])
 
@@ -184,53 +188,94 @@ def _varint_items(cursor: Cursor, count: Positions) -> Positions:
 # -- One record at a time ---------------------------------------------------------------------------------------------
 
 
-def _skip_one(node: Node, block: Block, position: int, end: int) -> int:
-    """The position behind a value, which lies before the end."""
+def _walker(node: Node, block: Block) -> Callable[[int, int], int]:
+    """A function from the position and the end of a value's record to the position behind the value."""
     width = fixed_width(node)
     if width is not None:
-        position += width
-    elif isinstance(node, UnionNode):
+        return _width_walker(width, block)
+    if isinstance(node, UnionNode):
+        return _union_walker([_walker(branch, block) for branch in node.branches], block)
+    if isinstance(node, RecordNode):
+        return _record_walker([_walker(child, block) for child in node.children])
+    if isinstance(node, (ArrayNode, MapNode)):
+        return _array_walker(node.item if isinstance(node, ArrayNode) else node.entry, block)
+    return _number_walker(block) if _is_varint(node) else _text_walker(block)
+
+
+def _width_walker(width: int, block: Block) -> Callable[[int, int], int]:
+    def walk(position: int, end: int) -> int:
+        if position + width > end:
+            raise block.damaged("a length reaches beyond its end", position)
+        return position + width
+
+    return walk
+
+
+def _union_walker(branches: list[Callable[[int, int], int]], block: Block) -> Callable[[int, int], int]:
+    def walk(position: int, end: int) -> int:
         branch, position = _long_at(block, position, end)
-        if not 0 <= branch < len(node.branches):
+        if not 0 <= branch < len(branches):
             raise block.damaged("no such branch or symbol", position)
-        return _skip_one(node.branches[branch], block, position, end)
-    elif isinstance(node, RecordNode):
-        for child in node.children:
-            position = _skip_one(child, block, position, end)
-    elif isinstance(node, (ArrayNode, MapNode)):
-        return _skip_one_array(node.item if isinstance(node, ArrayNode) else node.entry, block, position, end)
-    else:
-        value, position = _long_at(block, position, end)
-        if not _is_varint(node):
-            if value < 0:
-                raise block.damaged("a length is negative", position)
-            position += value
-    if position > end:
-        raise block.damaged("a length reaches beyond its end", position)
-    return position
+        return branches[branch](position, end)
+
+    return walk
 
 
-def _skip_one_array(item: Node, block: Block, position: int, end: int) -> int:
-    width = fixed_width(item)
-    while True:
-        count, position = _long_at(block, position, end)
-        if count == 0:
-            return position
-        if count < 0:
-            count = -count
-            _, position = _long_at(block, position, end)
-        if count * item.least > end - position or (not item.least and count > _MAX_EMPTY_ITEMS):
-            raise block.damaged("an array has more items than bytes", position)
-        if width is not None:
-            position += count * width
-            continue
-        for _ in range(count):
-            position = _skip_one(item, block, position, end)
+def _record_walker(children: list[Callable[[int, int], int]]) -> Callable[[int, int], int]:
+    def walk(position: int, end: int) -> int:
+        for child in children:
+            position = child(position, end)
+        return position
+
+    return walk
+
+
+def _number_walker(block: Block) -> Callable[[int, int], int]:
+    def walk(position: int, end: int) -> int:
+        return _long_at(block, position, end)[1]
+
+    return walk
+
+
+def _text_walker(block: Block) -> Callable[[int, int], int]:
+    def walk(position: int, end: int) -> int:
+        length, position = _long_at(block, position, end)
+        if not 0 <= length <= end - position:
+            raise block.damaged("a length reaches beyond its end", position)
+        return position + length
+
+    return walk
+
+
+def _array_walker(item: Node, block: Block) -> Callable[[int, int], int]:
+    width, step = fixed_width(item), _walker(item, block)
+
+    def walk(position: int, end: int) -> int:
+        while True:
+            count, position = _long_at(block, position, end)
+            if count == 0:
+                return position
+            if count < 0:
+                count = -count
+                _, position = _long_at(block, position, end)
+            if count * item.least > end - position or (not item.least and count > _MAX_EMPTY_ITEMS):
+                raise block.damaged("an array has more items than bytes", position)
+            if width is not None:
+                position += count * width
+            else:
+                for _ in range(count):
+                    position = step(position, end)
+
+    return walk
 
 
 def _long_at(block: Block, position: int, end: int) -> tuple[int, int]:
     """The zig-zag number at a position, and the position behind it."""
-    view, value, shift = block.view, 0, 0
+    view = block.view
+    byte = view[position]
+    if byte < 0x80 and position < end:
+        return (byte >> 1) ^ -(byte & 1), position + 1
+    value = shift = 0
     while position < end and shift < 70:
         byte = view[position]
         position += 1
