@@ -63,6 +63,8 @@ def merge_slice(
     rows = 0
     most = max(_BATCH_ROWS, min(len(folded.keys), _MOST_WAITING_ROWS))
     for batch in base_batches or ():
+        if not batch.num_rows:
+            continue
         waiting.append(batch)
         rows += batch.num_rows
         if rows >= most:
@@ -93,7 +95,11 @@ class _Merger:
             return
         keys = pa.chunked_array([record_keys(batch, self._spec) for batch in batches], pa.string())
         found = pc.index_in(keys, value_set=self._log.keys)
-        for batch, numbers in zip(batches, found.chunks, strict=True):
+        start = 0
+        for batch in batches:
+            # The result's chunks are not those of the keys.
+            numbers = _flat(found.slice(start, batch.num_rows))
+            start += batch.num_rows
             if numbers.null_count < len(numbers):
                 batch = self._merge(batch, numbers)
             if batch.num_rows:
@@ -114,8 +120,7 @@ class _Merger:
                 yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _values(self, name: str, rows: Ints) -> pa.Array:
-        taken = self._log.rows.column(name).take(pa.array(rows))
-        return taken.chunk(0) if taken.num_chunks == 1 else pa.concat_arrays(taken.chunks or [pa.nulls(0, taken.type)])
+        return _flat(self._log.rows.column(name).take(pa.array(rows)))
 
     def _merge(self, batch: pa.RecordBatch, numbers: pa.Array) -> pa.RecordBatch:
         at, key = self._first_matches(numbers)
@@ -195,6 +200,10 @@ class _Merger:
             mask = _mask(at[open_], batch.num_rows)
             arrays.append(_put(column, at[open_], mask, self._values(field.name, source[open_])))
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+def _flat(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])
 
 
 def _mask(at: Ints, rows: int) -> pa.BooleanArray:

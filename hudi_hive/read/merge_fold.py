@@ -89,7 +89,7 @@ def fold(
     last, cut = _winners(events, spec)
     row, natural = events.row[last], events.natural[last]
     deleted = events.deletes[last]
-    partial = spec.partial is not None or any(block.is_partial for block in events.blocks)
+    partial = bool(events.blocks) and (spec.partial is not None or any(block.is_partial for block in events.blocks))
     return Folded(
         keys=events.keys,
         rows=events.rows,

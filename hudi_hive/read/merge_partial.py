@@ -6,7 +6,7 @@ Blocks of changed columns only, and the modes in which default or unavailable va
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 def column_sources(events: Events, spec: MergeSpec, cut: Ints) -> dict[str, Ints]:
     """For each column and key the row whose value counts, -1 where no log record has one.
 
-    Records count from the greatest ordering value down (from the latest back, by commit time), as far as the first
-    delete among them.
+    Records meet one after the other as Hudi merges them: of two, the one with the greater ordering value (by commit
+    time, the later one) goes first, and the other fills the columns that it has no value for. A delete ends what was
+    before it. There are as many rounds as the most written key has records, each for all keys at once.
 
     Args:
         events: the slice's log records.
@@ -35,25 +36,43 @@ def column_sources(events: Events, spec: MergeSpec, cut: Ints) -> dict[str, Ints
     Raises:
         UnsupportedTableError: a column's default value that we cannot compare with.
     """
-    position = np.arange(len(events.key))
-    live = np.flatnonzero(position > cut[events.key])
+    has = {f.name: _has_value(events, spec, number, f) for number, f in enumerate(events.rows.schema)}
+    sources = {name: np.full(len(events.keys), -1, np.int64) for name in has}
+    live = np.flatnonzero(np.arange(len(events.key)) > cut[events.key])
     if spec.in_log is Order.EVENT_TIME:
         rank = ranks([column.take(pa.array(live)) for column in events.ordering], len(live))
-        live = live[np.argsort(rank, kind="stable")]
-    key = events.key[live]
-    place = np.arange(len(live))
-    barrier = np.full(len(events.keys), -1, np.int64)
-    deleting = events.deletes[live]
-    barrier[key[deleting]] = place[deleting]
-    counted = live[place > barrier[key]]
-    row, key = events.row[counted], events.key[counted]
-    sources: dict[str, Ints] = {}
-    for number, field in enumerate(events.rows.schema):
-        has = _has_value(events, spec, number, field)[row]
-        found = np.full(len(events.keys), -1, np.int64)
-        found[key[has]] = row[has]
-        sources[field.name] = found
+    else:
+        rank = live
+    best = np.zeros(len(events.keys), np.int64)
+    alive = np.zeros(len(events.keys), np.bool_)
+    for number, turn in enumerate(_turns(events.key[live])):
+        key, row, deletes = events.key[live[turn]], events.row[live[turn]], events.deletes[live[turn]]
+        wins = (rank[turn] >= best[key]) if number else np.ones(len(turn), np.bool_)
+        over = wins & (deletes | ~alive[key])
+        fills = ~wins & ~deletes & alive[key]
+        lays = wins & ~deletes
+        for name, source in sources.items():
+            source[key[over]] = -1
+            own = np.flatnonzero(lays)
+            own = own[has[name][row[own]]]
+            source[key[own]] = row[own]
+            below = np.flatnonzero(fills)
+            below = below[has[name][row[below]] & (source[key[below]] < 0)]
+            source[key[below]] = row[below]
+        best[key[wins]] = rank[turn][wins]
+        alive[key[wins]] = ~deletes[wins]
     return sources
+
+
+def _turns(key: Ints) -> Iterator[Ints]:
+    """Numbers of all keys' first events, then of their second ones, and so on."""
+    if not len(key):
+        return
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.diff(key[order], prepend=key[order[0]] - 1))
+    turn = np.arange(len(key)) - np.repeat(starts, np.diff(starts, append=len(key)))
+    by_turn = np.argsort(turn, kind="stable")
+    yield from np.split(order[by_turn], np.flatnonzero(np.diff(turn[by_turn])) + 1)
 
 
 def _has_value(events: Events, spec: MergeSpec, number: int, field: pa.Field) -> Flags:
