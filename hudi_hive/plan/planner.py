@@ -18,6 +18,7 @@ from hudi_hive.plan.incremental import (
     select_commits,
     slices_of_range,
 )
+from hudi_hive.plan.listing import listed_as_asked
 from hudi_hive.plan.options import MergeType, QueryType
 from hudi_hive.plan.partitions import prune_partitions
 from hudi_hive.plan.query import Query
@@ -123,7 +124,7 @@ class _Builder:
     """What a plan is made of while it is being made."""
 
     def __init__(self, client: MetaClient, query: Query, row_filter: Filter) -> None:
-        self.client = client
+        self.client = listed_as_asked(client, query.options)
         self.query = query
         self.given_filter = row_filter
         self.row_filter: RowFilter | None = None
