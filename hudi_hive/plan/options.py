@@ -67,6 +67,10 @@ class ReadOptions:
         metadata_enable: ``hoodie.metadata.enable``: partitions and files come from the metadata table where there is
             one (the default), or from directory listings.
         metadata_validate: ``hoodie.metadata.validate``: list folders as well, log differences, go by the listing.
+        data_skipping: ``hoodie.enable.data.skipping``: leave files out by statistics and bloom filters of the metadata
+            table (the default).
+        record_index: ``hoodie.metadata.record.index.enable``: the caller says that each record key is in the table
+            once, so that the record index may leave files out; inserts without index look-up can make that untrue.
         incremental_format: ``hoodie.datasource.query.incremental.format``: ``cdc`` turns an incremental query into one
             for change data.
         merge_type: ``hoodie.datasource.merge.type``: ``skip_merge`` gives base rows and log records side by side.
@@ -84,6 +88,8 @@ class ReadOptions:
     schema_evolution: bool | None = None
     metadata_enable: bool | None = None
     metadata_validate: bool | None = None
+    data_skipping: bool = True
+    record_index: bool = False
     incremental_format: IncrementalFormat = IncrementalFormat.LATEST_STATE
     merge_type: MergeType = MergeType.PAYLOAD_COMBINE
 
@@ -91,7 +97,7 @@ class ReadOptions:
     def parse(cls, options: Mapping[str, Any]) -> ReadOptions:
         """Typed options of a mapping under Hudi's names.
 
-        Options that only choose between ways to the same rows (data skipping, the reader implementation) are checked
+        Options that only choose between ways to the same rows (the reader implementation) are checked
         and accepted.
 
         Raises:
@@ -183,6 +189,8 @@ _HONOURED: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "as.of.instant": ("as_of", _text),
     "hoodie.datasource.read.incr.fallback.fulltablescan.enable": ("full_scan_fallback", _flag),
     "hoodie.read.timeline.holes.resolution.policy": ("hollow_policy", _policy),
+    "hoodie.enable.data.skipping": ("data_skipping", _flag),
+    "hoodie.metadata.record.index.enable": ("record_index", _flag),
     "hoodie.datasource.read.handle.hollow.commit": ("hollow_policy", _policy),
     "hoodie.datasource.read.extract.partition.values.from.path": ("partition_values_from_path", _flag),
     "hoodie.datasource.read.incr.path.glob": ("path_glob", _text),
@@ -196,7 +204,6 @@ _HONOURED: dict[str, tuple[str, Callable[[str, str], Any]]] = {
 """Option -> field of :class:`ReadOptions` and how its text is read. Aliases stand behind the name that is written."""
 
 _SAME_ROWS: dict[str, Callable[[str, str], Any]] = {
-    "hoodie.enable.data.skipping": _flag,
     "hoodie.file.group.reader.enabled": _flag,
     "hoodie.datasource.read.file.index.listing.mode": _text,
 }

@@ -21,6 +21,7 @@ from hudi_hive.plan.incremental import (
 from hudi_hive.plan.listing import listed_as_asked
 from hudi_hive.plan.options import MergeType, QueryType
 from hudi_hive.plan.partitions import prune_partitions
+from hudi_hive.plan.pruning import SkipContext, prune
 from hudi_hive.plan.query import Query
 from hudi_hive.plan.scan_plan import PLAN_SCHEMA, LogMerge, PlanStep, ScanPlan, base_files_as_slices, has_logs
 from hudi_hive.plan.snapshot import check_time_travel, snapshot_slices
@@ -154,8 +155,9 @@ class _Builder:
             self.slices = PLAN_SCHEMA.empty_table()
             return
         partitions = self._prune(self._partitions())
-        self.slices, steps = snapshot_slices(client, partitions, self.query.query_type, as_of)
+        slices, steps = snapshot_slices(client, partitions, self.query.query_type, as_of)
         self.steps += steps
+        self.slices = self._skip_files(slices)
 
     def incremental(self) -> None:
         """Slices and commit times of a range of commits."""
@@ -269,6 +271,22 @@ class _Builder:
         kept = prune_partitions(self.client, partitions, self.row_filter)
         self.steps.append(PlanStep("partitions that the filter leaves", "partitions", len(partitions), len(kept)))
         return kept
+
+    def _skip_files(self, slices: pa.Table) -> pa.Table:
+        """The slices that the indexes of the metadata table do not rule out."""
+        query, options = self.query, self.query.options
+        if not options.data_skipping or options.metadata_enable is False or options.metadata_validate:
+            return slices
+        # The record index knows where a record is now, its log files counted in.
+        newest = query.as_of is None and (
+            query.query_type is QueryType.SNAPSHOT or not self.client.config.is_merge_on_read
+        )
+        # Columns may have had other names in older files, whether or not the query follows them.
+        renamed = self.client.evolved_schema(query.as_of) is not None
+        context = SkipContext(self.path_columns, renamed, newest, options.record_index)
+        slices, steps = prune(self.client, slices, self.row_filter, context)
+        self.steps += steps
+        return slices
 
     def finish(self, cost: dict[str, int]) -> ScanPlan:
         """The plan."""
