@@ -2,6 +2,7 @@
 
 import copy
 import io
+import json
 
 import fastavro
 import pytest
@@ -11,7 +12,7 @@ from hudi_hive.formats.log_block import BlockType, HeaderKey, encode_block, iter
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.keys import escape_secondary, file_key, group_indexes, partition_key
 from hudi_hive.table import MetaClient
-from tests.hfile_writer import hfile
+from tests.hfile_writer import HFileWriter
 from tests.support import unzip_fixture
 
 NAME = "v9_mor_part_rli"
@@ -20,8 +21,6 @@ SECONDARY = "secondary_index_by_city"
 
 def record_schema(base):
     """The records' schema, from a log block that Hudi wrote."""
-    import json
-
     for path in sorted((base / ".hoodie/metadata/files").glob(".files*")):
         for block in iter_blocks(path.read_bytes(), str(path)):
             if block.type is BlockType.HFILE_DATA:
@@ -38,8 +37,6 @@ def value_of(schema, kind, field, payload):
 
 def write_index(base, partition, prefix, blocks, groups=2):
     """Log files of an index partition: per instant (key, value) pairs, spread over the file groups."""
-    import json
-
     schema = record_schema(base)
     folder = base / ".hoodie/metadata" / partition
     folder.mkdir()
@@ -51,7 +48,9 @@ def write_index(base, partition, prefix, blocks, groups=2):
             mine = [pair for pair in entries if group_indexes([pair[0]], groups)[0] == group]
             if mine:
                 headers = {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: json.dumps(schema)}
-                block = encode_block(BlockType.HFILE_DATA, headers, hfile(mine, schema))
+                rows = sorted((key.encode(), value) for key, value in mine)
+                content = HFileWriter(schema=headers[HeaderKey.SCHEMA], codec="GZ").write(rows)
+                block = encode_block(BlockType.HFILE_DATA, headers, content)
                 (folder / f"{start}_{instant}.log.1_0-0-1").write_bytes(block)
     properties = base / ".hoodie/hoodie.properties"
     text = properties.read_text()
