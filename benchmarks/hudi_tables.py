@@ -335,6 +335,8 @@ def _write_metadata_table(path: Path, name: str, listed: Mapping[str, Mapping[st
     size = (folder / file_name).stat().st_size
     stats = {"files": [_stat("files-0000-0", f"files/{file_name}", size, len(rows), inserts=len(rows))]}
     _write_commit(path, name, _MDT_INSTANT, "20251231235959000", "deltacommit", stats, "BULK_INSERT")
+    # The commit of the data table itself: it changed nothing that the base file does not say already.
+    _write_commit(path, name, INSERT, "20260101000050000", "deltacommit", {}, "UPSERT")
 
 
 def _metadata_schema() -> dict[str, Any]:

@@ -353,3 +353,23 @@ def test_metadata_of_a_table_without_one(run):
         assert code == 1 and out == "" and "metadata table" in err and err.count("\n") == 1
     code, _, err = run("metadata", "list-files", unzip_fixture("v9_mor_part_rli"), "--partition", "nope")
     assert code == 1 and "nope" in err
+
+
+def test_change_data(rows):
+    path = unzip_fixture("v9_cow_cdc")
+    query = ["--query-type", "cdc", "--begin", "earliest"]
+
+    changes = rows("read", path, *query)
+    assert changes and {"op", "before", "after"} <= set(changes[0])
+    slices = rows("plan", path, *query)["slices"]
+    assert slices and all(row["instant"] and row["case"] for row in slices)
+
+
+def test_plan_of_slices_with_log_files(rows, run):
+    path = unzip_fixture("v9_mor_part_rli")
+    shown = rows("plan", path, "--where", "region = 'north'")
+    assert {row["partition"] for row in shown["slices"]} == {"north"}
+    assert any(row["log_files"] for row in shown["slices"])
+    assert all(step["removed"] == max(0, step["before"] - step["after"]) for step in shown["steps"])
+    logs = sum(len(row["log_files"]) for row in shown["slices"])
+    assert f"base and {logs} log files" in run("plan", path, "--where", "region = 'north'")[1]

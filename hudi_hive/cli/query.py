@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+import pyarrow.compute as pc
 
 from hudi_hive.api import HudiTable, Scan
 from hudi_hive.cli.common import pairs, storage_options, with_output
 from hudi_hive.cli.output import Output
+from hudi_hive.plan.options import QueryType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-QUERY_TYPES = ("snapshot", "read_optimized", "incremental")
+QUERY_TYPES = tuple(kind.value for kind in QueryType)
 
 
 def _query_options(function: F) -> F:
@@ -21,7 +23,7 @@ def _query_options(function: F) -> F:
     for option in reversed(
         [
             click.argument("path"),
-            click.option("--query-type", type=click.Choice(QUERY_TYPES), help="snapshot, or incremental with --begin."),
+            click.option("--query-type", type=click.Choice(QUERY_TYPES), help="snapshot; with --begin incremental."),
             click.option("--as-of", metavar="TIME", help="Time travel: instant, date or timestamp."),
             click.option("--begin", metavar="TIME", help="Incremental: exclusive start."),
             click.option("--end", metavar="TIME", help="Incremental: inclusive end."),
@@ -104,15 +106,31 @@ def _write_parquet(scan: Scan, path: str) -> int:
 @with_output
 def plan(output: Output, **query: Any) -> None:  # noqa: ANN401 - click's words
     """What a read would open, and what was pruned by what."""
-    scan = _scan(**query)
-    info = scan.plan_info()
-    output.arrow(
-        "slices", scan.plan().select(["partition", "file_id", "base_instant", "base_size", "log_files", "path"])
-    )
+    info = _scan(**query).plan_info()
+    columns = ["partition", "file_id", "base_instant", "base_size", "log_files", "log_sizes", "path"]
+    slices = info.slices.select(columns)
+    if info.changes is not None:
+        for number, name in enumerate(("instant", "case")):
+            slices = slices.add_column(number, name, info.changes[name])
+    output.arrow("slices", slices)
     output.section(
         "steps",
-        [{"step": step.name, "unit": step.unit, "before": step.before, "after": step.after} for step in info.steps],
-        ["step", "unit", "before", "after"],
+        [
+            {
+                "step": step.name,
+                "unit": step.unit,
+                "before": step.before,
+                "after": step.after,
+                "removed": max(0, step.before - step.after),
+            }
+            for step in info.steps
+        ],
+        ["step", "unit", "before", "after", "removed"],
     )
-    output.note(f"{info.partitions_planned} of {info.partitions_total} partitions planned")
+    logs = pc.sum(pc.list_value_length(info.slices["log_files"])).as_py() or 0
+    bases = len(info.slices) - info.slices["base_file"].null_count
+    output.note(
+        f"{info.partitions_planned} of {info.partitions_total} partitions planned: "
+        f"{bases} base and {logs} log files, {info.total_bytes:,} bytes"
+    )
     output.pairs("storage calls", info.counters)
