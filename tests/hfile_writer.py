@@ -1,4 +1,4 @@
-"""Writes HFiles of any shape for tests: levels of index, codecs, fake index keys, HBase's and the native writer's ways."""
+"""Writes HFiles of any shape for tests: levels, codecs, fake index keys, the ways of HBase and of the native writer."""
 
 from __future__ import annotations
 
