@@ -133,7 +133,8 @@ class HudiTable:
         Args:
             row_filter: SQL text (``"city = 'sf' AND fare > 10"``), DNF tuples or an Arrow expression.
             selected_fields: columns to return, in this order; all without it.
-            query_type: ``snapshot`` (the default), ``read_optimized`` or ``incremental`` (the default with ``begin``).
+            query_type: ``snapshot`` (the default), ``read_optimized``, ``incremental`` (the default with ``begin``) or
+                ``cdc`` (what changed in a range, with images before and after).
             as_of: show the table as of this requested time: an instant, ``yyyy-MM-dd[ HH:mm:ss[.SSS]]`` or a datetime.
             begin: incremental: after this time; ``"earliest"`` takes everything. Requested times in table version 6,
                 completion times in 8 and 9.

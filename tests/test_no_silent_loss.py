@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.errors import HudiHiveError, TimeTravelError, UnsupportedTableError
+from hudi_hive.errors import HudiHiveError, IncrementalRangeError, TimeTravelError, UnsupportedTableError
 from tests.mor_table import MorTable
 from tests.support import assert_same_rows, expected, fixture_names, queries, unzip_fixture
 
@@ -193,6 +195,21 @@ def test_dropped_partition_columns(tmp_path, name):
     assert rows.equals(right)
 
 
+@pytest.mark.parametrize("name", fixture_names("mor_part_rli"))
+def test_the_metadata_table_is_not_read_as_a_data_table(name):
+    """Its files have a reader of their own: by path it is refused, and the API gives what it holds."""
+    path = unzip_fixture(name)
+    with pytest.raises(HudiHiveError) as caught:
+        HudiTable.open(path / ".hoodie" / "metadata").scan().to_arrow()
+    assert caught.value.path
+    table = HudiTable.open(path)
+    files = table.metadata.files_table(None)
+    names = set(files.column("name").to_pylist())
+    slices = table.scan().plan()
+    assert set(slices.column("base_file").drop_null().to_pylist()) <= names
+    assert {log for logs in slices.column("log_files").to_pylist() for log in logs} <= names
+
+
 def test_two_ordering_fields(tmp_path):
     """The first field decides, then the second; a tie is won by the later record."""
     made = MorTable(
@@ -259,3 +276,60 @@ def test_projection_limit_and_count_over_log_files(tmp_path, version):
         assert table.scan(limit=limit).to_arrow().num_rows == min(limit, 10)
     unmerged = table.scan(options={"hoodie.datasource.merge.type": "skip_merge"})
     assert unmerged.count() == 12
+
+
+# -- change data of log files ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_change_data_of_log_files(tmp_path, version):
+    """Where no change files were written, what a commit changed is told by the slice before and after it."""
+    made = MorTable(tmp_path, version, hoodie__table__cdc__enabled="true", hoodie__table__precombine__field="ts")
+    made.base(1, [{"id": f"k{i}", "ts": 5, "a": "base"} for i in range(4)])
+    made.log(2, [{"id": "k0", "ts": 6, "a": "changed"}, {"id": "new", "ts": 1, "a": "first"}], [("k1", None)])
+    made.log(3, [{"id": "new", "ts": 2, "a": "second"}, {"id": "k1", "ts": 9, "a": "back"}])
+    table = HudiTable.open(tmp_path)
+
+    def changes(begin, end=None):
+        rows = table.scan(query_type="cdc", begin=begin, end=end).to_arrow().to_pylist()
+
+        def image(text):
+            return None if text is None else (json.loads(text)["id"], json.loads(text)["a"])
+
+        return sorted((r["ts_ms"], r["op"], image(r["before"]) or (), image(r["after"]) or ()) for r in rows)
+
+    ends = [made.t(n) if version == 6 else made.completed(n) for n in range(4)]
+    first = [(made.t(1), "i", (), (f"k{i}", "base")) for i in range(4)]
+    second = [
+        (made.t(2), "d", ("k1", "base"), ()),
+        (made.t(2), "i", (), ("new", "first")),
+        (made.t(2), "u", ("k0", "base"), ("k0", "changed")),
+    ]
+    third = [
+        (made.t(3), "i", (), ("k1", "back")),
+        (made.t(3), "u", ("new", "first"), ("new", "second")),
+    ]
+    assert changes("earliest") == [*first, *second, *third]
+    assert changes(ends[1], ends[2]) == second
+    assert changes(ends[2]) == third
+    assert changes(ends[3]) == []
+    deleted = table.scan("op = 'd'", selected_fields=["before"], query_type="cdc", begin="earliest").to_arrow()
+    assert deleted.schema.names == ["before"] and deleted.num_rows == 1
+
+
+@pytest.mark.parametrize("name", fixture_names("cow_cdc"))
+def test_a_missing_change_file_is_refused(tmp_path, name):
+    path = unzip_fixture(name, tmp_path)
+    next(path.rglob("*.cdc")).unlink()
+    with pytest.raises(IncrementalRangeError, match="change file") as caught:
+        HudiTable.open(path).scan(query_type="cdc", begin="earliest").to_arrow()
+    assert caught.value.remedy and caught.value.instant
+
+
+@pytest.mark.parametrize("name", fixture_names("cow_cdc_key_only"))
+def test_a_missing_image_is_refused(tmp_path, name):
+    path = unzip_fixture(name, tmp_path)
+    first = expected(name)["commits"][0]["requested"]
+    next(file for file in path.rglob(f"*_{first}.parquet") if ".hoodie" not in file.parts).unlink()
+    with pytest.raises(IncrementalRangeError, match="cleaned"):
+        HudiTable.open(path).scan(query_type="cdc", begin="earliest").to_arrow()

@@ -1,6 +1,6 @@
-"""Reading: in come planned base files and a table schema, out come Arrow batches of exactly that schema.
+"""Reading: in come planned base and log files and a table schema, out come Arrow batches of exactly that schema.
 
-Projection, row filters and incremental row selection happen on the way; files of older schemas are brought up to date.
+Merging, projection, row filters and incremental row selection happen on the way; older schemas are brought up to date.
 """
 
 from hudi_hive.read.reconcile import ColumnMapping, Reconciler
