@@ -60,11 +60,8 @@ def _laid(high: Event, low: Event, spec: MergeSpec) -> Event:
 
 
 def _over(high: Row, low: Row, spec: MergeSpec) -> Row:
-    result = dict(low)
-    for name, value in high.items():
-        if name not in low or _counts(value, spec):
-            result[name] = value
-    return {name: value for name, value in result.items() if name in high or name in low}
+    own = {name: value for name, value in high.items() if name not in low or _counts(value, spec)}
+    return {**low, **own}
 
 
 def _counts(value: object, spec: MergeSpec) -> bool:
@@ -76,15 +73,10 @@ def _counts(value: object, spec: MergeSpec) -> bool:
 
 
 def _on_base(row: Row, state: Event, spec: MergeSpec, ordering_of) -> Row | None:
-    if (
-        spec.on_base is Order.COMMIT_TIME
-        or state.natural
-        or (spec.deletes_yield and state.values is None)
-        or (spec.deletes_yield and spec.ordering_fields and all(value is None for value in ordering_of(row, raw=True)))
-    ):
-        wins = True
-    else:
-        wins = state.ordering >= ordering_of(row)
+    always = state.natural or (spec.deletes_yield and state.values is None)
+    gives_way = spec.deletes_yield and bool(spec.ordering_fields)
+    gives_way = gives_way and all(value is None for value in ordering_of(row, raw=True))
+    wins = spec.on_base is Order.COMMIT_TIME or always or gives_way or state.ordering >= ordering_of(row)
     if state.deletes:
         return None if wins else row
     if spec.deletes_yield:

@@ -59,22 +59,20 @@ def rows_of(draw, ordering, keys=8, unique=False):
     count = draw(st.integers(0, 10))
     ids = draw(st.lists(st.integers(0, keys), min_size=0, max_size=count, unique=unique))
     value = st.none() | st.sampled_from(["a", "", "D", UNAVAILABLE_VALUE])
-    rows = []
-    for number in ids:
-        rows.append(
-            {
-                "_hoodie_record_key": f"id:{number},part:p",
-                "id": number,
-                "part": "p",
-                "v": draw(value),
-                "n": draw(st.sampled_from([None, [], [{"x": 1}], [{"x": None}, None]])),
-                "ts": draw(ordering),
-                "lsn": draw(st.none() | st.integers(-1, 1)),
-                "_hoodie_is_deleted": draw(st.sampled_from([None, False, False, False, True])),
-                "_hoodie_operation": draw(st.sampled_from([None, "I", "U", "U", "-U", "D"])),
-            }
-        )
-    return rows
+    return [
+        {
+            "_hoodie_record_key": f"id:{number},part:p",
+            "id": number,
+            "part": "p",
+            "v": draw(value),
+            "n": draw(st.sampled_from([None, [], [{"x": 1}], [{"x": None}, None]])),
+            "ts": draw(ordering),
+            "lsn": draw(st.none() | st.integers(-1, 1)),
+            "_hoodie_is_deleted": draw(st.sampled_from([None, False, False, False, True])),
+            "_hoodie_operation": draw(st.sampled_from([None, "I", "U", "U", "-U", "D"])),
+        }
+        for number in ids
+    ]
 
 
 @st.composite
