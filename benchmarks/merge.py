@@ -1,8 +1,8 @@
 """Merge of a base file with log records: CPU seconds, beside reading the base file alone.
 
 ``python benchmarks/merge.py [--rows 3000000] [--updates 300000]``: a base file of that many rows of ten columns, and
-two log blocks that update a tenth of them, spread evenly, with some new keys and deletes. Both ways read the same file with
-one thread.
+two log blocks that update a tenth of them, spread evenly, with some new keys and deletes. Both ways read the same
+file with one thread.
 """
 
 from __future__ import annotations
