@@ -216,8 +216,9 @@ def _put(column: pa.Array, at: Ints, mask: pa.BooleanArray, values: pa.Array) ->
     """A column with new values at some rows."""
     if not len(at):
         return column
-    if not pa.types.is_nested(column.type) and not pa.types.is_null(column.type):
+    if pa.types.is_primitive(column.type):
         return pc.replace_with_mask(column, mask, values)
+    # For text, too, gathering costs less than half of what replace_with_mask does.
     indices = np.arange(len(column))
     indices[at] = len(column) + np.arange(len(at))
     return pa.concat_arrays([column, values]).take(pa.array(indices))
