@@ -21,7 +21,7 @@ from hudi_hive.table.log_data import LogData, LogDeletes
 from hudi_hive.table.log_scanner import LogRecords
 from hudi_hive.table.merge_spec import IS_DELETED, OPERATION, MergeSpec, Order
 
-_DELETING_OPERATIONS = pa.array(["D", "-U"])
+_DELETING_OPERATIONS = ("D", "-U")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def _soft_deletes(batch: pa.RecordBatch, spec: MergeSpec) -> Flags:
         result |= batch.column(IS_DELETED).fill_null(False).to_numpy(zero_copy_only=False)
     if batch.schema.get_field_index(OPERATION) >= 0:
         values = batch.column(OPERATION).cast(pa.string())
-        result |= pc.is_in(values, value_set=_DELETING_OPERATIONS).to_numpy(zero_copy_only=False)
+        result |= pc.is_in(values, value_set=pa.array(_DELETING_OPERATIONS, pa.string())).to_numpy(zero_copy_only=False)
     if spec.delete_field is not None:
         values = column_of(batch, spec.delete_field)
         if not pa.types.is_null(values.type):
