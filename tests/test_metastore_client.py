@@ -112,7 +112,8 @@ def test_a_single_partition_that_fails_is_an_error(server, client, table, tmp_pa
     server.inject("refuse", method="get_partitions_by_names", times=None, message="not today")
     with pytest.raises(MetastoreServerError, match=r"partitions of default\.t: not today"):
         list(client.partitions("default", "t"))
-    assert server.sizes("get_partitions_by_names")[-1] == 1
+    # Batches run side by side, so the single one need not be the last that arrives.
+    assert 1 in server.sizes("get_partitions_by_names")
 
 
 def test_errors_that_have_nothing_to_do_with_size_are_not_halved(server, client):
