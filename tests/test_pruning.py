@@ -1,0 +1,400 @@
+"""Data skipping never leaves out a file that holds a row passing the filter, and does leave out others."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import logging
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudi_hive.api import HudiTable
+from hudi_hive.errors import CorruptFileError
+from hudi_hive.metadata import MetadataTable
+from hudi_hive.plan.pruning import SkipContext, prune
+from hudi_hive.plan.pruning.keys import by_bloom_filters, wanted_keys
+from hudi_hive.plan.pruning.statistics import by_column_stats, by_partition_stats, prunable_columns
+from hudi_hive.plan.scan_plan import PLAN_SCHEMA
+from hudi_hive.predicate import parse_filter
+from tests.support import fixture_names, unzip_fixture
+
+SCHEMA = pa.schema(
+    [
+        ("_hoodie_record_key", pa.string()),
+        ("i", pa.int64()),
+        ("f", pa.float64()),
+        ("s", pa.string()),
+        ("d", pa.decimal128(6, 2)),
+        ("b", pa.bool_()),
+        ("t", pa.date32()),
+    ]
+)
+COLUMNS = ("i", "f", "s", "d", "b", "t")
+
+# -- made tables: any rows in any files, statistics as the writers make them ------------------------------------------
+
+TEXTS = ["", "a", "b", "ab", "Z", "é", "\ue000x", "\uffff", "😀", "a😀"]
+VALUES = {
+    "i": st.integers(-3, 3),
+    "f": st.sampled_from([-1.5, -0.0, 0.0, 2.0, float("nan"), float("inf")]),
+    "s": st.sampled_from(TEXTS),
+    "d": st.integers(-300, 300).map(lambda number: decimal.Decimal(number).scaleb(-2)),
+    "b": st.booleans(),
+    "t": st.dates(dt.date(2024, 1, 1), dt.date(2024, 1, 4)),
+}
+LITERALS = {
+    "i": ["-2", "0", "1", "2.5"],
+    "f": ["-1.5", "0", "1", "2"],
+    "s": [f"'{text}'" for text in TEXTS],
+    "d": ["-1.00", "0.5", "2"],
+    "b": ["TRUE", "FALSE"],
+    "t": ["DATE '2024-01-02'", "DATE '2024-01-03'"],
+}
+file_rows = st.lists(
+    st.fixed_dictionaries({name: st.one_of(st.none(), values) for name, values in VALUES.items()}), max_size=4
+)
+file_shapes = st.fixed_dictionaries(
+    {"rows": file_rows, "without": st.sets(st.sampled_from(COLUMNS), max_size=2), "is_log": st.booleans()}
+)
+tables = st.lists(
+    st.tuples(st.sampled_from(["p", "q"]), st.lists(file_shapes, min_size=1, max_size=3)), min_size=1, max_size=5
+)
+
+
+@st.composite
+def column_tests(draw):
+    name = draw(st.sampled_from(COLUMNS))
+    literals = st.sampled_from(LITERALS[name])
+    kind = draw(st.integers(0, 4))
+    if kind == 0:
+        return f"{name} IS {draw(st.sampled_from(['', 'NOT ']))}NULL"
+    if kind == 1:
+        return f"{name} IN ({', '.join(draw(st.lists(literals, min_size=1, max_size=3)))})"
+    if kind == 2 and name == "s":
+        return f"s LIKE {draw(literals)[:-1]}%'"
+    return f"{name} {draw(st.sampled_from(['=', '<>', '<', '<=', '>', '>=']))} {draw(literals)}"
+
+
+filters = st.recursive(
+    column_tests(),
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(["AND", "OR"]), inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})"),
+        inner.map(lambda text: f"NOT ({text})"),
+    ),
+    max_leaves=4,
+)
+
+
+class MadeStatistics:
+    """A metadata table of made files: bounds in the writers' order of values, not in the kernels'."""
+
+    def __init__(self, files):
+        self._files = files
+
+    def column_ranges(self, columns, file_names=None, partitions=None):
+        names = [file["name"] for file in self._files if file["name"] in file_names]
+        return {column: self._ranges(column, "file_name", names, self._files_by("name")) for column in columns}
+
+    def partition_ranges(self, columns, partitions):
+        return {
+            column: self._ranges(column, "partition", list(partitions), self._files_by("partition"))
+            for column in columns
+        }
+
+    def _files_by(self, what):
+        grouped = {}
+        for file in self._files:
+            grouped.setdefault(file[what], []).append(file)
+        return grouped
+
+    def _ranges(self, column, name_column, names, grouped):
+        kind = SCHEMA.field(column).type
+        lines = []
+        for name in names:
+            known = [file for file in grouped[name] if column not in file["without"]]
+            if not known:
+                continue
+            is_log = any(file["is_log"] for file in known)
+            rows = [row for file in known for row in file["rows"]]
+            values = [row.get(column) for row in rows if row.get(column) is not None]
+            low, high = bounds(column, values, is_log)
+            lines.append(
+                {name_column: name, "min": low, "max": high}
+                | {"null_count": len(rows) - len(values), "value_count": len(rows)}
+            )
+        schema = [(name_column, pa.string()), ("min", kind), ("max", kind)]
+        schema += [("null_count", pa.int64()), ("value_count", pa.int64())]
+        return pa.Table.from_pylist(lines, pa.schema(schema))
+
+
+def bounds(column, values, is_log):
+    """Least and greatest value as Java orders them; decimals of log files by the bytes of their unscaled value."""
+    orders = {
+        "s": lambda text: text.encode("utf-16-be"),
+        "d": lambda number: int(number * 100).to_bytes(4, "big", signed=True) if is_log else number,
+        "f": lambda number: (number != number, number),
+    }
+    if column == "f" and not is_log:
+        values = [value for value in values if value == value]  # Parquet's bounds leave NaN out
+    order = orders.get(column, lambda value: value)
+    return (min(values, key=order), max(values, key=order)) if values else (None, None)
+
+
+def made(table):
+    """Slices, files and the rows of each slice."""
+    slices, files = [], []
+    for number, (partition, members) in enumerate(table):
+        names = [f"{number}-{place}" for place in range(len(members))]
+        files += [{**member, "name": name, "partition": partition} for member, name in zip(members, names, strict=True)]
+        base = next((n for n, m in zip(names, members, strict=True) if not m["is_log"]), None)
+        logs = [name for name in names if name != base]
+        for file in files[-len(members) :]:
+            file["is_log"] = file["name"] in logs
+        row = {"partition": partition, "file_id": f"g{number}", "base_file": base, "log_files": logs}
+        slices.append({**dict.fromkeys(PLAN_SCHEMA.names), **row, "log_sizes": [0] * len(logs)})
+    return pa.Table.from_pylist(slices, PLAN_SCHEMA), files
+
+
+CLIENT = SimpleNamespace(
+    schema=lambda: SCHEMA, config=SimpleNamespace(version=9, is_partitioned=True, populate_meta_fields=True)
+)
+
+
+def passing(row_filter, files, owner_column, owners):
+    """For each owner whether one of its rows passes; a file may well hold a column of which it has no statistics."""
+    found = []
+    for owner in owners:
+        rows = [row for file in files if owner_column(file) == owner for row in file["rows"]]
+        table = pa.Table.from_pylist(rows, SCHEMA)
+        found.append(bool(pc.any(row_filter.evaluate(table)).as_py()) if rows else False)
+    return np.array(found, np.bool_)
+
+
+@given(tables, filters)
+@settings(max_examples=300, deadline=None)
+def test_statistics_never_rule_out_a_passing_row(table, text):
+    slices, files = made(table)
+    row_filter = parse_filter(text, SCHEMA)
+    metadata = MadeStatistics(files)
+    columns = prunable_columns(CLIENT, row_filter, ())
+    assert set(columns) == set(row_filter.columns)
+    numbers = [str(number) for number in range(slices.num_rows)]
+    holds = passing(row_filter, files, lambda file: file["name"].partition("-")[0], numbers)
+    by_files = by_column_stats(CLIENT, metadata, slices, row_filter, columns)
+    assert not np.any(holds & ~by_files)
+    by_partitions = by_partition_stats(metadata, slices, row_filter, columns)
+    assert not np.any(holds & ~by_partitions)
+
+
+def test_statistics_do_rule_out_files():
+    def file(low, high, **more):
+        return {"rows": [{"i": low, "s": "a"}, {"i": high, "s": "c"}], "without": set(), "is_log": False, **more}
+
+    slices, files = made(
+        [
+            ("p", [file(0, 5)]),
+            ("p", [file(10, 15), file(20, 25, is_log=True)]),
+            ("q", [file(30, 35, without={"i"})]),
+            ("q", [file(0, 5), file(30, 35, is_log=True, without={"i"})]),
+        ]
+    )
+    metadata = MadeStatistics(files)
+
+    def kept(text):
+        return by_column_stats(CLIENT, metadata, slices, parse_filter(text, SCHEMA), ["i", "s"]).tolist()
+
+    assert kept("i = 3") == [True, False, True, True]
+    assert kept("i = 22") == [False, True, True, True]
+    assert kept("i = 17") == [False, True, True, True]  # within the slice's range, in neither file
+    assert kept("i IS NULL") == [False, False, True, True]
+    assert kept("s > 'c'") == [False, False, False, False]
+    by_partitions = by_partition_stats(metadata, slices, parse_filter("i > 100", SCHEMA), ["i"])
+    assert by_partitions.tolist() == [False, False, True, True]  # not all files of q are counted in
+
+
+def test_files_of_one_name_in_two_partitions_are_not_told_apart():
+    slices = pa.Table.from_pylist(
+        [
+            {**dict.fromkeys(PLAN_SCHEMA.names), "partition": p, "base_file": "same", "log_files": [], "log_sizes": []}
+            for p in ("p", "q")
+        ],
+        PLAN_SCHEMA,
+    )
+    metadata = MadeStatistics(
+        [{"name": "same", "partition": "p", "rows": [{"i": 1}], "without": set(), "is_log": False}]
+    )
+    assert by_column_stats(CLIENT, metadata, slices, parse_filter("i = 9", SCHEMA), ["i"]).all()
+
+
+def test_columns_whose_statistics_are_not_trusted():
+    schema = SCHEMA.append(pa.field("ts", pa.timestamp("us", "UTC"))).append(pa.field("raw", pa.binary()))
+    schema = schema.append(pa.field("_hoodie_file_name", pa.string()))
+    schema = schema.append(pa.field("st", pa.struct([("x", pa.int32())])))
+    text = "i = 1 AND ts > TIMESTAMP '2024-01-01' AND _hoodie_file_name = 'x' AND st.x = 1 AND raw IS NULL AND s = 'a'"
+    row_filter = parse_filter(text, schema)
+
+    def of(version, path_columns=()):
+        client = SimpleNamespace(schema=lambda: schema, config=SimpleNamespace(version=version))
+        return prunable_columns(client, row_filter, path_columns)
+
+    assert of(6) == of(8) == ("i", "s")
+    assert of(9) == ("i", "ts", "s")
+    assert of(9, ("s",)) == ("i", "ts")
+
+
+# -- keys --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("_hoodie_record_key = 'x'", ("x",)),
+        ("_hoodie_record_key IN ('x', 'y', NULL) AND i > 1", ("x", "y")),
+        ("i = 5", ("5", "i:5")),
+        ("i IN (5, 6)", ("5", "6", "i:5", "i:6")),
+        ("i = 5 OR i = 6", None),
+        ("i > 5", None),
+        ("NOT (i = 5)", None),
+        ("s = 'x'", None),
+        ("i = 5.5", None),
+    ],
+)
+def test_wanted_keys(text, expected):
+    client = SimpleNamespace(config=SimpleNamespace(populate_meta_fields=True, record_keys=("i",)))
+    keys = wanted_keys(client, parse_filter(text, SCHEMA))
+    assert keys == expected or (expected is None and not keys)
+
+
+def test_wanted_keys_of_other_tables():
+    def keys(text, **config):
+        config = {"populate_meta_fields": True, "record_keys": ("s",), **config}
+        return wanted_keys(SimpleNamespace(config=SimpleNamespace(**config)), parse_filter(text, SCHEMA))
+
+    assert keys("s = ''") == ("", "__empty__", "s:", "s:__empty__")
+    assert keys("s = 'a'", record_keys=("s", "i")) is None
+    assert keys("s = 'a'", populate_meta_fields=False) is None
+    assert keys(f"_hoodie_record_key IN ({', '.join(repr(str(n)) for n in range(1001))})") is None
+    assert keys("f = 1.0", record_keys=("f",)) is None
+
+
+def test_bloom_filters_rule_out_files():
+    import tests.test_bloom as blooms
+
+    texts = {"empty": blooms.simple(), "full": blooms.simple(data=b"\xff" * 125)}
+
+    class Made:
+        def bloom_filters(self, partition, file_names):
+            lines = [
+                {"file_name": n, "type": "SIMPLE", "filter": texts[n.split("-")[1]]}
+                for n in file_names
+                if n.split("-")[1] in texts
+            ]
+            return pa.Table.from_pylist(lines)
+
+    def row(name, logs=()):
+        line = {"partition": name[0], "base_file": name, "log_files": list(logs), "log_sizes": [0] * len(logs)}
+        return {**dict.fromkeys(PLAN_SCHEMA.names), **line}
+
+    lines = [row("p-empty"), row("p-full"), row("q-empty"), row("q-empty", ["log"]), row("p-none")]
+    slices = pa.Table.from_pylist(lines, PLAN_SCHEMA)
+    assert by_bloom_filters(Made(), slices, ("k", "ü")).tolist() == [False, True, False, True, True]
+
+
+# -- real tables -------------------------------------------------------------------------------------------------------
+
+INDEXED = [
+    name
+    for name in fixture_names()
+    if name.split("_", 1)[1]
+    in ("cow_part_mdt", "cow_types", "cow_crash_mdt", "mor_part_rli", "mor_parquet_log_rollback", "mor_crash_mdt")
+]
+
+
+@pytest.mark.parametrize("name", INDEXED)
+def test_no_real_row_is_lost(name):
+    """For each column and some of its values, the rows of a filtered scan wherever it leaves out files."""
+    table = HudiTable.open(unzip_fixture(name))
+    everything = table.scan().to_arrow()
+    removed = 0
+    for expression in expressions(everything):
+        scan = table.scan(row_filter=expression)
+        left_out = sum(s.before - s.after for s in scan.plan_info().steps if "statistics" in s.name)
+        if left_out:
+            passing = parse_filter(expression, everything.schema).evaluate(everything)
+            assert scan.to_arrow().num_rows == everything.filter(passing).num_rows, expression
+        removed += left_out
+    assert removed or "column_stats" not in table.client.config.metadata_partitions
+
+
+def expressions(rows):
+    for column in rows.schema:
+        if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
+            continue
+        values = pc.unique(rows.column(column.name).drop_null())
+        values = values.take(pc.sort_indices(values)) if len(values) > 1 else values
+        places = sorted({0, len(values) // 2, len(values) - 1}) if len(values) else []
+        yield [(column.name, "is", None)]
+        yield from ([(column.name, operator, values[place])] for place in places for operator in ("=", "<", ">"))
+
+
+def test_data_skipping_can_be_turned_off():
+    table = HudiTable.open(unzip_fixture("v9_cow_part_mdt"))
+    for options, skips in (({}, True), ({"hoodie.enable.data.skipping": "false"}, False)):
+        plan = table.scan(row_filter="_hoodie_record_key = 'nobody'", options=options).plan_info()
+        assert any("statistics" in step.name for step in plan.steps) == skips
+        assert (plan.slices.num_rows == 0) == skips
+
+
+@pytest.mark.parametrize("name", [name for name in fixture_names() if name.endswith("mor_part_rli")])
+def test_the_record_index_is_asked_when_the_caller_relies_on_it(name):
+    table = HudiTable.open(unzip_fixture(name))
+    on = {"hoodie.metadata.record.index.enable": "true"}
+    keys = table.scan(selected_fields=["_hoodie_record_key"]).to_arrow().column(0).to_pylist()
+    for key in keys[::5]:
+        expression = [("_hoodie_record_key", "=", key)]
+        scan = table.scan(row_filter=expression, options=on)
+        assert scan.to_arrow().num_rows == 1
+        assert scan.plan_info().slices.num_rows == 1
+        assert any(s.name.startswith("record index") for s in scan.plan_info().steps)
+        for other in (
+            table.scan(row_filter=expression),
+            table.scan(row_filter=expression, query_type="read_optimized"),
+        ):
+            assert not any(s.name.startswith("record index") for s in other.plan_info().steps)
+    assert table.scan(row_filter=[("_hoodie_record_key", "=", "nobody")], options=on).plan_info().slices.num_rows == 0
+
+
+def test_an_index_that_cannot_be_read_prunes_nothing(monkeypatch, caplog):
+    def broken(*_args, **_kwargs):
+        raise CorruptFileError("damaged", path="f")
+
+    monkeypatch.setattr(MetadataTable, "column_ranges", broken)
+    monkeypatch.setattr(MetadataTable, "partition_ranges", broken)
+    table = HudiTable.open(unzip_fixture("v9_cow_part_mdt"))
+    with caplog.at_level(logging.WARNING):
+        plan = table.scan(row_filter="_hoodie_record_key = 'nobody'").plan_info()
+    assert plan.slices.num_rows and "column statistics prune nothing" in caplog.text
+
+
+def test_tables_without_metadata_table_are_planned_as_ever():
+    table = HudiTable.open(unzip_fixture("v9_cow_nonpart"))
+    plan = table.scan(row_filter="_hoodie_record_key = 'nobody'").plan_info()
+    assert plan.slices.num_rows and not any(
+        "that the filter leaves" in s.name and s.unit == "files" for s in plan.steps
+    )
+
+
+def test_renamed_columns_have_no_statistics():
+    table = HudiTable.open(unzip_fixture("v9_cow_part_mdt"))
+    plan = table.scan().plan_info()
+    row_filter = parse_filter("_hoodie_record_key = 'nobody'", plan.schema)
+    kept, steps = prune(table.client, plan.slices, row_filter, SkipContext(renamed=True))
+    assert kept.equals(plan.slices) and not steps
+    kept, steps = prune(table.client, plan.slices, row_filter, SkipContext())
+    assert not kept.num_rows and steps
