@@ -113,8 +113,10 @@ class _Merger:
             row = self._log.row[part]
             arrays = []
             for name in self._schema.names:
-                source = self._log.sources.get(name)
-                chosen = row if source is None else np.where(source[part] < 0, row, source[part])
+                chosen = row
+                for sources in (self._log.present, self._log.sources):
+                    if name in sources:
+                        chosen = np.where(sources[name][part] < 0, chosen, sources[name][part])
                 arrays.append(self._values(name, chosen))
             if arrays:
                 yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)

@@ -63,6 +63,8 @@ class Folded:
         always: whether that delete wins over any base record.
         ordering: columns of ordering values of the last word.
         sources: columns whose values do not come from ``row``: for each key a row, -1 for "as in the base record".
+        present: rows that stand in for -1 where there is no base record: they have the column, if only with a value
+            that partial updates pass over.
     """
 
     keys: pa.Array
@@ -72,6 +74,7 @@ class Folded:
     always: Flags
     ordering: tuple[pa.Array, ...]
     sources: dict[str, Ints]
+    present: dict[str, Ints]
 
 
 def fold(
@@ -89,7 +92,8 @@ def fold(
     last, cut = _winners(events, spec)
     row, natural = events.row[last], events.natural[last]
     deleted = events.deletes[last]
-    partial = bool(events.blocks) and (spec.partial is not None or any(block.is_partial for block in events.blocks))
+    blocks = any(block.is_partial for block in events.blocks)
+    values = spec.partial is not None and bool(events.blocks)
     return Folded(
         keys=events.keys,
         rows=events.rows,
@@ -97,7 +101,8 @@ def fold(
         deleted=deleted,
         always=natural | (deleted & (row < 0)) if spec.deletes_yield else natural,
         ordering=tuple(column.take(pa.array(last)) for column in events.ordering),
-        sources=column_sources(events, spec, cut) if partial else {},
+        sources=column_sources(events, spec, cut, by_value=True) if blocks or values else {},
+        present=column_sources(events, spec, cut, by_value=False) if blocks and values else {},
     )
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hudi_hive.read.merge_fold import Events
 
 
-def column_sources(events: Events, spec: MergeSpec, cut: Ints) -> dict[str, Ints]:
+def column_sources(events: Events, spec: MergeSpec, cut: Ints, *, by_value: bool) -> dict[str, Ints]:
     """For each column and key the row whose value counts, -1 where no log record has one.
 
     Records meet one after the other as Hudi merges them: of two, the one with the greater ordering value (by commit
@@ -32,11 +32,14 @@ def column_sources(events: Events, spec: MergeSpec, cut: Ints) -> dict[str, Ints
         events: the slice's log records.
         spec: how the table merges.
         cut: for each key the event that voids all up to itself.
+        by_value: values that the table's partial update mode passes over do not count as such.
 
     Raises:
         UnsupportedTableError: a column's default value that we cannot compare with.
     """
-    has = {f.name: _has_value(events, spec, number, f) for number, f in enumerate(events.rows.schema)}
+    has = {
+        f.name: _has_value(events, spec if by_value else None, number, f) for number, f in enumerate(events.rows.schema)
+    }
     sources = {name: np.full(len(events.keys), -1, np.int64) for name in has}
     live = np.flatnonzero(np.arange(len(events.key)) > cut[events.key])
     if spec.in_log is Order.EVENT_TIME:
@@ -75,14 +78,14 @@ def _turns(key: Ints) -> Iterator[Ints]:
     yield from np.split(order[by_turn], np.flatnonzero(np.diff(turn[by_turn])) + 1)
 
 
-def _has_value(events: Events, spec: MergeSpec, number: int, field: pa.Field) -> Flags:
+def _has_value(events: Events, spec: MergeSpec | None, number: int, field: pa.Field) -> Flags:
     """Of each data record whether it has a value of its own in a column."""
     column = events.rows.column(number)
     result = np.ones(events.rows.num_rows, np.bool_)
     absent = [not _in_block(block.schema, field.name) if block.is_partial else False for block in events.blocks]
     if any(absent):
         result &= ~np.array(absent, np.bool_)[events.block]
-    if spec.partial is not None:
+    if spec is not None and spec.partial is not None:
         result &= keeps(_flat(column), spec, _default(events, field))
     return result
 
