@@ -218,6 +218,28 @@ def test_statistics_do_rule_out_files():
     assert by_partitions.tolist() == [False, False, True, True]  # not all files of q are counted in
 
 
+def test_bounds_in_other_orders_are_not_used():
+    def kept(text, members):
+        slices, files = made([("p", members)])
+        columns = parse_filter(text, SCHEMA).columns
+        return by_column_stats(CLIENT, MadeStatistics(files), slices, parse_filter(text, SCHEMA), columns).tolist()
+
+    def file(column, values, is_log=False):
+        return {"rows": [{column: value} for value in values], "without": set(), "is_log": is_log}
+
+    # By UTF-16 units the emoji comes before U+FFFF, by code points behind it.
+    assert kept("s = '\U0001f600'", [file("s", ["\U0001f600", "\uffff"])]) == [True]
+    assert kept("s = '\uffff'", [file("s", ["\U0001f600", "\uffff"])]) == [True]
+    assert kept("s = 'b'", [file("s", ["a", "a"])]) == [False]
+    # Decimals of log files are ordered by their bytes, in which negative ones come last.
+    one = decimal.Decimal("1.00")
+    assert kept("d = 0", [file("d", [-one, one], is_log=True)]) == [True]
+    assert kept("d = 5", [file("d", [one, one]), file("d", [one, one], is_log=True)]) == [True]
+    assert kept("d = 5", [file("d", [-one, one])]) == [False]
+    assert kept("f = 5", [file("f", [1.0, float("nan")], is_log=True)]) == [True]
+    assert kept("f = 5", [file("f", [1.0, 2.0], is_log=True)]) == [False]
+
+
 def test_files_of_one_name_in_two_partitions_are_not_told_apart():
     slices = pa.Table.from_pylist(
         [
