@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-import pyarrow as pa
-
 from hudi_hive.metastore import Table
 from hudi_hive.sync.changes import LastSync
 from hudi_hive.sync.partition_diff import PARTITIONS, REGISTERED, PartitionDiff
@@ -181,8 +179,3 @@ def _summary(table: TablePlan) -> dict[str, object]:
         "columns_changed": len(table.columns),
         "last_commit_time_sync": table.stamp.requested if table.stamp is not None else "",
     }
-
-
-def registered_table(names: pa.Array, locations: pa.Array) -> pa.Table:
-    """Names and locations of the metastore's partitions as ``REGISTERED``."""
-    return pa.table([names, locations], schema=REGISTERED)
