@@ -41,6 +41,7 @@ class MorTable:
             "fields": [nullable(name, kind) for name, kind in self.columns.items()],
         }
         self._logs: dict[str, int] = {}
+        self._bases: dict[str, str] = {}
         hoodie = path / ".hoodie"
         (hoodie / ("timeline/history" if version >= 8 else "archived")).mkdir(parents=True)
         values = {
@@ -107,6 +108,7 @@ class MorTable:
         table = pa.Table.from_pylist(self._with_meta(number, rows, name), schema)
         pq.write_table(table, self.path / name, **options)
         self.commit(number, [name], group=group)
+        self._bases[group] = name
         return name
 
     def log(
@@ -135,5 +137,7 @@ class MorTable:
         count = self._logs[instant] = self._logs.get(instant, 0) + 1
         name = f".{group}_{instant}.log.{count}_0-1-0"
         (self.path / name).write_bytes(b"".join(blocks))
-        self.commit(number, [name], previous=base, group=group)
+        names_base = self.version == 6  # version 8 names the commit itself, and no base file
+        stat = {"baseFile": self._bases.get(group, "") if names_base else ""}
+        self.commit(number, [name], previous=base if names_base else number, group=group, **stat)
         return name

@@ -53,6 +53,8 @@ class _Change:
     cdc_files: list[str] = field(default_factory=list)
     base: bool = False  # the commit wrote a base file
     previous: bool = False  # the group was there before
+    alone: bool = False  # a log file whose slice is named after its own commit, so that it may be the group's first
+    appended_to: list[str] = field(default_factory=list)  # the base file of the slice that a log file was added to
 
 
 def refuse_without_changes(client: MetaClient) -> None:
@@ -98,7 +100,7 @@ def changes_of_range(client: MetaClient, commits: CommitRange) -> tuple[pa.Table
     rows: list[dict[str, Any]] = []
     states: dict[str, Mapping[tuple[str, str], dict[str, Any]]] = {}
     for change in changes:
-        for name in change.cdc_files:
+        for name in (*change.cdc_files, *change.appended_to):
             if (change.partition, name) not in listed:
                 raise _cleaned(client, change, name)
         if change.instant not in states:
@@ -110,7 +112,7 @@ def changes_of_range(client: MetaClient, commits: CommitRange) -> tuple[pa.Table
         needs_before = change.previous and (change.case is not Case.LISTED or mode == OP_KEY_ONLY)
         if needs_after and (after is None or (change.base and after["base_instant"] != change.instant)):
             raise _cleaned(client, change, None)
-        if needs_before and before is None:
+        if needs_before and before is None and not (change.alone and _is_first(client, commits, change)):
             raise _cleaned(client, change, None)
         nothing: dict[str, Any] = {
             "base_instant": change.instant,
@@ -152,7 +154,7 @@ def _changes(client: MetaClient, commits: CommitRange, instant: Any) -> Iterator
     metadata = commits.metadata(client.timeline, instant)
     if metadata.operation in _SERVICES:
         return
-    columns = ["partition", "file_id", "path", "prev_commit", "num_writes", "num_deletes", "cdc_stats"]
+    columns = ["partition", "file_id", "path", "prev_commit", "num_writes", "num_deletes", "cdc_stats", "base_file"]
     seen: set[tuple[str, str]] = set()
     for stat in metadata.write_stats.select(columns).to_pylist():
         group = (stat["partition"], stat["file_id"])
@@ -171,13 +173,28 @@ def _changes(client: MetaClient, commits: CommitRange, instant: Any) -> Iterator
             case = Case.INSERTED
         else:
             case = Case.COMPARED
-        yield _Change(instant.requested, *group, case, listed, base, previous)
+        # Version 8 names the commit itself here for each log file, version 6 for the first one of a group.
+        alone = not base and stat["prev_commit"] == instant.requested
+        appended_to = [] if base or not stat["base_file"] else [stat["base_file"].rpartition("/")[2]]
+        yield _Change(instant.requested, *group, case, listed, base, previous, alone, appended_to)
     for row in metadata.replaced.to_pylist():
         yield _Change(instant.requested, row["partition"], row["file_id"], Case.DELETED, previous=True)
 
 
+def _is_first(client: MetaClient, commits: CommitRange, change: _Change) -> bool:
+    """Whether no earlier commit wrote to the file group of a change."""
+    group = (change.partition, change.file_id)
+    for instant in (*commits.others, *commits.instants):
+        if instant.requested < change.instant:
+            stats = commits.metadata(client.timeline, instant).write_stats
+            if group in zip(stats.column("partition").to_pylist(), stats.column("file_id").to_pylist(), strict=True):
+                return False
+    return True
+
+
 def _cleaned(client: MetaClient, change: _Change, name: str | None) -> IncrementalRangeError:
-    what = f"the change file {name}" if name else f"a file of the file group {change.file_id}"
+    kind = "the file" if name is None or not name.endswith(".cdc") else "the change file"
+    what = f"{kind} {name}" if name else f"a file of the file group {change.file_id}"
     return IncrementalRangeError(
         f"{what}, which tells the changes of {change.instant}, was cleaned",
         path=client.storage.uri(change.partition),

@@ -360,9 +360,12 @@ def cleaned_error(client: MetaClient, missing: pa.Table) -> IncrementalRangeErro
 def matching_glob(slices: pa.Table, glob: str) -> pa.Table:
     """Slices of a plan whose path relative to the table matches ``hoodie.datasource.read.incr.path.glob``.
 
-    As Hudi does, the glob is matched from anywhere to the path's end, and ``*`` also matches ``/``.
+    As Hudi does, the glob is matched from anywhere to the path's end, and ``*`` also matches ``/``; a slice without
+    base file is matched by its newest log file.
     """
-    paths = slices.column("path").to_pylist()
+    logs = [names[-1] if names else None for names in slices.column("log_files").to_pylist()]
+    newest = pa.table({"partition": slices.column("partition"), "name": pa.array(logs, pa.string())})
+    paths = pc.coalesce(slices.column("path"), _paths(newest)).to_pylist()
     pattern = re.compile(".*" + _glob_regex(glob), re.DOTALL)
     return slices.filter(pa.array([pattern.fullmatch("/" + path) is not None for path in paths], pa.bool_()))
 

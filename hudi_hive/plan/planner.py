@@ -171,7 +171,8 @@ class _Builder:
         """The changes that a range of commits made."""
         refuse_without_changes(self.client)
         commits = self._range()
-        self._take_schema(None, CDC_SCHEMA)
+        last = commits.instants[-1].requested if commits.instants else None
+        self._take_schema(last if self.query.options.end_instant_schema else None, CDC_SCHEMA)
         slices, self.changes = changes_of_range(self.client, commits)
         self.partitions_total = len(partitions_of(slices))
         self.slices = slices
@@ -202,9 +203,9 @@ class _Builder:
 
     def _range_slices(self, commits: CommitRange) -> pa.Table:
         client, options = self.client, self.query.options
-        slices, files = self._written_slices(commits)
+        slices, files, everything = self._written_slices(commits)
         written = files.num_rows
-        missing = missing_files(client, commits, files)
+        missing = missing_files(client, everything, files)
         if missing.num_rows:
             if not options.full_scan_fallback:
                 raise cleaned_error(client, missing)
@@ -220,18 +221,18 @@ class _Builder:
         self.steps.append(PlanStep("newest files of each file group written", "files", written, files.num_rows))
         return self._match_glob(slices.filter(pc.is_in(slices.column("partition"), value_set=kept)))
 
-    def _written_slices(self, commits: CommitRange) -> tuple[pa.Table, pa.Table]:
-        """Slices of what a range wrote, and their files."""
+    def _written_slices(self, commits: CommitRange) -> tuple[pa.Table, pa.Table, CommitRange]:
+        """Slices of what a range wrote, their files, and the range with what compactions wrote."""
         client, query = self.client, self.query
         if not client.config.is_merge_on_read or not commits.instants:
             files = files_of_range(client, commits)
-            return base_files_as_slices(files), files
+            return base_files_as_slices(files), files, commits
         assert query.begin is not None
         # Compactions have no rows of their own, but their base files stand for log files that may be gone.
         everything = select_commits(client, query.begin, query.end, query.options.hollow_policy, compactions=True)
         slices, files = slices_of_range(client, everything)
         self.range_first = client.config.version >= 8
-        return slices, files
+        return slices, files, everything
 
     def _partitions(self) -> list[str]:
         """All partitions, and where they were learnt from as a step."""

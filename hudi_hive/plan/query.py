@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.plan.options import IncrementalFormat, QueryType, ReadOptions
+from hudi_hive.plan.options import IncrementalFormat, MergeType, QueryType, ReadOptions
 from hudi_hive.timeline import normalise_instant
 
 EARLIEST = "000"
@@ -94,6 +94,11 @@ class Query:
                 raise InvalidOptionError("as_of does not go with an incremental query", remedy="end bounds the range")
             if self.query_type is QueryType.CDC and self.options.path_glob is not None:
                 raise InvalidOptionError("hoodie.datasource.read.incr.path.glob does not go with a cdc query")
+            if self.query_type is QueryType.CDC and self.options.merge_type is MergeType.SKIP_MERGE:
+                raise InvalidOptionError(
+                    "hoodie.datasource.merge.type=skip_merge does not go with a cdc query",
+                    remedy="leave it out: changes are told from merged rows",
+                )
             if self.end is not None and self.end < self.begin:
                 raise InvalidOptionError(f"end {self.end} lies before begin {self.begin}")
         elif self.begin is not None or self.end is not None:

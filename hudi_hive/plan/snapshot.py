@@ -27,13 +27,14 @@ def snapshot_slices(
         FileVanishedError: files that the moment of the client's timeline shows were cleaned since.
     """
     timeline = client.timeline  # read before the listing: see FileSystemView
+    merged = client.config.is_merge_on_read and query_type is QueryType.SNAPSHOT
     files = client.list_files(partitions)
     view = client.file_system_view(files=files)
     if view.has_hidden_files or as_of is not None:
         client.refuse_removed_files()
     if as_of is not None:
-        refuse_cleaned_files(client, as_of, files)
-    if client.config.is_merge_on_read and query_type is QueryType.SNAPSHOT:
+        refuse_cleaned_files(client, as_of, files, logs=merged)
+    if merged:
         slices = with_paths(
             view.latest_merged_file_slices(as_of if as_of is not None else newest_slice_instant(timeline))
         )
@@ -78,7 +79,7 @@ def check_time_travel(client: MetaClient, as_of: str) -> None:
         )
 
 
-def refuse_cleaned_files(client: MetaClient, as_of: str, files: pa.Table) -> None:
+def refuse_cleaned_files(client: MetaClient, as_of: str, files: pa.Table, *, logs: bool = False) -> None:
     """Refuse a time at which a file that is cleaned by now was visible.
 
     Cleans by commits tell up to where the past is whole (:func:`check_time_travel`). Those that keep a number of file
@@ -88,6 +89,7 @@ def refuse_cleaned_files(client: MetaClient, as_of: str, files: pa.Table) -> Non
         client: the table.
         as_of: requested time.
         files: the listing of the partitions that are looked at.
+        logs: log files are read, too: a slice may have had no base file.
 
     Raises:
         TimeTravelError: the view at that time would need a cleaned file.
@@ -109,7 +111,10 @@ def refuse_cleaned_files(client: MetaClient, as_of: str, files: pa.Table) -> Non
                 tables.append(pa.table(columns, schema=FILES_SCHEMA))
     if len(tables) == 1:
         return
-    chosen = client.file_system_view(files=pa.concat_tables(tables)).latest_base_files(as_of)
+    view = client.file_system_view(files=pa.concat_tables(tables))
+    chosen = view.latest_base_files(as_of).select(["partition", "name"])
+    if logs and client.config.is_merge_on_read:
+        chosen = _files_of(view.latest_merged_file_slices(as_of))
     cleaned = chosen.filter(pc.invert(pc.is_in(chosen.column("name"), value_set=listed.column("name"))))
     if cleaned.num_rows:
         partition, name = cleaned.column("partition")[0].as_py(), cleaned.column("name")[0].as_py()
@@ -119,6 +124,15 @@ def refuse_cleaned_files(client: MetaClient, as_of: str, files: pa.Table) -> Non
             instant=as_of,
             remedy="ask for a later time, or keep more file versions when cleaning",
         )
+
+
+def _files_of(slices: pa.Table) -> pa.Table:
+    """Partition and name of all files of slices."""
+    logs = slices.column("log_files").combine_chunks()
+    bases = pa.table({"partition": slices.column("partition"), "name": slices.column("base_file")})
+    partitions = slices.column("partition").take(pc.list_parent_indices(logs))
+    names = pa.table({"partition": partitions, "name": pc.list_flatten(logs)})
+    return pa.concat_tables([bases.filter(pc.is_valid(bases.column("name"))), names])
 
 
 def _check_first_commit(client: MetaClient, as_of: str, first_active: str | None) -> None:
