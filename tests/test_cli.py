@@ -5,16 +5,26 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
+import os
+import shlex
 import shutil
+import subprocess
+import sys
 from collections import Counter
 from html.parser import HTMLParser
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.cli.main import main
+from hudi_hive.cli.output import Output
+from hudi_hive.cli.timeline_data import InstantMark, TimelinePicture
+from hudi_hive.cli.timeline_page import render
 from hudi_hive.formats.base_file import open_base_file
+from hudi_hive.timeline import Instant, State
 from tests.support import expected, unzip_fixture
 
 TABLE = "v8_cow_part_mdt"
@@ -214,6 +224,23 @@ def test_timeline_page_leaves_groups_out_and_says_so(run, tmp_path):
     assert run("timeline", unzip_fixture(WIDE), "--html", tmp_path / "no" / "x.html")[0] == 1
 
 
+def _write(minute: int, records: tuple[int, int, int]) -> InstantMark:
+    moment = f"2026010112{minute:02d}00000"
+    instant = Instant(moment, "commit", State.COMPLETED, moment, "", "")
+    return InstantMark(instant, partitions=1, files=1, bytes_written=1, records=records)
+
+
+def test_timeline_page_of_many_instants_and_one_great_write():
+    marks = tuple(_write(minute, (10_000_000 if minute == 0 else 0, 9_000, 1_000)) for minute in range(60))
+    page = _Page()
+    page.feed(render(TimelinePicture("t", (), marks, (), 0)))
+    heights = [float(a["height"]) for tag, a in page.seen if tag == "rect" and a.get("class") == "updates"]
+    assert len(heights) == 61 and min(heights) > 10  # the legend's, and small writes beside a great one are seen
+    most = [float(a["height"]) for tag, a in page.seen if tag == "rect" and a.get("class") == "inserts"]
+    assert len(most) == 2 and max(most) < 64  # the great one stays in its lane
+    assert sum(text == "2026-01-01" for text in page.text) >= 2  # whoever scrolls sees the date
+
+
 def test_read(rows):
     found = rows("read", unzip_fixture(TABLE), "--where", "city = 'lima'", "--columns", "visit_id,city")
     assert len(found) == 8 and set(found[0]) == {"visit_id", "city"}
@@ -222,8 +249,8 @@ def test_read(rows):
 
 def test_read_to_a_file(run, tmp_path):
     target = tmp_path / "out.parquet"
-    code, _, _ = run("read", unzip_fixture(TABLE), "-o", target)
-    assert code == 0
+    code, out, _ = run("read", unzip_fixture(TABLE), "-o", target, "--format", "json")
+    assert code == 0 and json.loads(out)["rows"] == expected(TABLE)["queries"][0]["row_count"]
     assert pq.read_table(target).num_rows == expected(TABLE)["queries"][0]["row_count"]
     assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
 
@@ -264,10 +291,86 @@ def test_input_format(rows, tmp_path):
     assert len([row for row in shown["rewritten input paths"] if row["group"] == "incremental"]) == 3
 
 
+def test_values_that_json_or_a_terminal_cannot_take(capsys):
+    output = Output("json")
+    far = pa.array([2**60, None], pa.timestamp("us", "UTC"))
+    table = pa.table({"[/b]": [math.nan, -math.inf], "far": far, "text": ["a\x1b[31mb", None]})
+    output.stream("rows", table.to_reader())
+    output.close()
+    first, second = json.loads(capsys.readouterr().out, parse_constant=lambda word: pytest.fail(word))
+    assert first["[/b]"] == "NaN" and second["[/b]"] == "-Infinity" and second["far"] is None
+    assert first["far"] == f"timestamp[us, tz=UTC] {2**60}"  # the year 38504, which Python does not know
+    Output("table").stream("[/rows]", table.to_reader())
+    shown = capsys.readouterr().out
+    assert "[/rows]" in shown and "[/b]" in shown and "a\\x1b[31mb" in shown and "\x1b" not in shown
+
+
+@pytest.mark.parametrize("output_format", ["json", "csv"])
+def test_rows_are_printed_as_they_come(capsys, output_format):
+    printed = []
+
+    def batches():
+        for number in range(3):
+            printed.append(capsys.readouterr().out)
+            yield pa.record_batch({"n": [number]})
+
+    schema = pa.schema([("n", pa.int64())])
+    output = Output(output_format)
+    output.stream("rows", pa.RecordBatchReader.from_batches(schema, batches()))
+    output.close()
+    assert printed[0] == "" and "0" in "".join(printed)
+    text = "".join(printed) + capsys.readouterr().out
+    found = json.loads(text) if output_format == "json" else list(csv.DictReader(io.StringIO(text)))
+    assert [int(row["n"]) for row in found] == [0, 1, 2]
+    empty = Output("json")
+    empty.stream("rows", schema.empty_table().to_reader())
+    empty.close()
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def _process(command: str) -> subprocess.CompletedProcess[str]:
+    """A shell line in which ``hudi-hive`` is the command, run with an output that holds ASCII only."""
+    program = f"{shlex.quote(sys.executable)} -c 'from hudi_hive.cli.main import main; main()'"
+    line = command.replace("hudi-hive", program)
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=environment, timeout=60)
+
+
+@pytest.mark.parametrize("output_format", ["table", "json", "csv"])
+def test_a_reader_who_leaves_is_no_error(output_format):
+    table = shlex.quote(str(unzip_fixture(WIDE)))
+    done = _process(f"hudi-hive read {table} --format {output_format} | head -n 1; exit ${{PIPESTATUS[0]}}")
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.count("\n") == 1
+
+
+def test_outputs_that_cannot_take_it():
+    table = shlex.quote(str(unzip_fixture("v8_cow_types")))
+    shown = _process(f"hudi-hive read {table} --format csv")
+    assert shown.returncode == 0 and "\\xfcn\\xef" in shown.stdout  # no such letter in ASCII: its number
+    assert _process(f"hudi-hive show {table} >&-").returncode == 0
+    full = _process(f"hudi-hive show {table} > /dev/full")
+    assert full.returncode == 1 and full.stderr.startswith("error: cannot write") and full.stderr.count("\n") == 1
+
+
+def test_partitions_that_are_asked_for(rows, run):
+    path = unzip_fixture(TABLE)
+    once = rows("files", path, "--partition", "lima")
+    assert once and rows("files", path, "--partition", "lima/", "--partition", "lima") == once
+    deep = unzip_fixture("v8_cow_ymd_hive")
+    for table, partition in ((path, ".hoodie"), (path, "../x"), (deep, "year=2023"), (path, "lima/x")):
+        for command in ("files", "stats"):
+            code, out, err = run(command, table, "--partition", partition)
+            assert code == 1 and out == "" and "no such partition" in err, (partition, err)
+
+
 ERRORS = {
     "no folder": lambda tmp: ("read", tmp / "nope"),
     "not a table": lambda tmp: ("show", tmp),
     "unknown column": lambda tmp: ("read", unzip_fixture(TABLE), "--columns", "nope"),
+    "empty column name": lambda tmp: ("read", unzip_fixture(TABLE), "--columns", "city,,"),
+    "no columns": lambda tmp: ("read", unzip_fixture(TABLE), "--columns", ""),
+    "no metadata table": lambda tmp: ("metadata", "stats", unzip_fixture("v8_cow_nonpart")),
+    "a metadata table": lambda tmp: ("show", unzip_fixture(TABLE) / ".hoodie" / "metadata"),
     "bad filter": lambda tmp: ("read", unzip_fixture(TABLE), "--where", "city = = 'x'"),
     "unknown option": lambda tmp: ("read", unzip_fixture(TABLE), "--conf", "hoodie.nope=1"),
     "not key=value": lambda tmp: ("read", unzip_fixture(TABLE), "--conf", "nope"),
@@ -291,6 +394,7 @@ def test_errors_are_one_line_and_exit_1(run, tmp_path, case, monkeypatch):
     assert code == 1
     assert err.startswith("error: ") and err.count("\n") == 1, err
     assert "Traceback" not in err and "unexpected" not in err
+    assert "; " in err  # what to do about it
     assert out == ""
 
 
@@ -328,7 +432,8 @@ def test_metadata(rows, run, name):
     assert {row["partition"] for row in found} == {one}
     shown = rows("metadata", "stats", path)
     table, parts = shown["metadata table"], shown["partitions of the metadata table"]
-    assert table["partitionCount"] == len(parts) and "files" in {row["partition"] for row in parts}
+    assert table["partitionCount"] == len(want["partitions"])
+    assert table["metadataPartitionCount"] == len(parts) and "files" in {row["partition"] for row in parts}
     files = [f for p in parts for f in (path / ".hoodie/metadata" / p["partition"]).iterdir()]
     latest = sum(f.stat().st_size for f in files if f.suffix == ".hfile")
     assert table["totalBaseFileSizeInBytes"] <= latest and table["logFileCount"] > 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from hudi_hive.cli.output import FORMATS, Output
-from hudi_hive.errors import InvalidOptionError
+from hudi_hive.errors import InvalidOptionError, PathNotFoundError, UnsafePathError
 
 if TYPE_CHECKING:
     from hudi_hive.table import MetaClient
@@ -59,6 +59,36 @@ def open_client(path: str, storage_option: tuple[str, ...]) -> MetaClient:
     from hudi_hive.table import MetaClient
 
     return MetaClient.load(path, pairs(storage_option, "--storage-option"), listing=MetadataListing())
+
+
+def known_partitions(client: MetaClient, asked: tuple[str, ...]) -> list[str] | None:
+    """The partition paths that were asked for, each once; None when all are meant.
+
+    Raises:
+        PathNotFoundError: one is no partition of the table, but another folder or nothing at all.
+    """
+    from hudi_hive.table.listing import PARTITION_METAFILES
+
+    found = list(dict.fromkeys(path.strip("/") for path in asked))
+    for path in found:
+        try:
+            paths = client.storage.list(path, missing_ok=True)["path"].to_pylist()
+        except UnsafePathError:
+            paths = []
+        if path == "" and not client.config.partition_fields:
+            continue
+        if not {entry.rpartition("/")[2] for entry in paths} & set(PARTITION_METAFILES):
+            raise unknown_partition(client, path)
+    return found or None
+
+
+def unknown_partition(client: MetaClient, path: str) -> PathNotFoundError:
+    """The error about a partition that a table does not have."""
+    return PathNotFoundError(
+        f"no such partition: {path!r}",
+        path=client.base_path,
+        remedy="`hudi-hive stats` lists the partitions; give the path below the base path",
+    )
 
 
 def pairs(values: tuple[str, ...], option: str) -> dict[str, str]:

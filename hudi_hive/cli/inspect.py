@@ -6,9 +6,8 @@ import click
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.cli.common import open_client, storage_options, with_output
+from hudi_hive.cli.common import known_partitions, open_client, storage_options, with_output
 from hudi_hive.cli.output import Output
-from hudi_hive.errors import PathNotFoundError
 from hudi_hive.table import MetaClient
 
 
@@ -131,10 +130,7 @@ def files(
     moment = normalise_instant(as_of, client.config.timezone) if as_of else None
     if moment is not None:
         check_time_travel(client, moment)
-    for partition in partitions:
-        if not client.storage.is_dir(partition):
-            raise PathNotFoundError("no such partition", path=client.storage.uri(partition))
-    view = client.file_system_view(list(partitions) or None)
+    view = client.file_system_view(known_partitions(client, partitions))
     slices = view.latest_merged_file_slices(moment)
     output.arrow("file slices", slices.select(["partition", "file_id", "base_instant", "base_size", "log_files"]))
     total = pc.sum(pa.chunked_array(slices["base_size"])).as_py() or 0

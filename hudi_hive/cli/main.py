@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
+from typing import TextIO
 
 import click
 
 from hudi_hive._version import __version__
-from hudi_hive.errors import HudiHiveError
+from hudi_hive.cli.output import printable
+from hudi_hive.cli.remedies import remedy_for
+from hudi_hive.errors import HudiHiveError, StorageError
 
 _COMMANDS = {
     "demo": ("hudi_hive.cli.demo", "The main job, end to end, on an embedded metastore."),
@@ -40,6 +46,21 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(_COMMANDS[name][0]), name.replace("-", "_"))
         return command
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command and flush what it printed, so that a reader who has gone is noticed here."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _drop(sys.stdout)
+            ctx.exit(0)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            _drop(sys.stdout)
+            raise StorageError(f"cannot write: {error.strerror}", remedy="make room") from error
+        return result
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
@@ -57,6 +78,12 @@ def main(argv: list[str] | None = None) -> None:
     Set ``HUDI_HIVE_DEBUG=1`` to see the traceback of an error.
     """
     signal.signal(signal.SIGTERM, _terminate)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - as long as the process
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal's encoding lacks is shown by its number
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = cli.main(args=argv, prog_name="hudi-hive", standalone_mode=False)
     except click.exceptions.Abort:
@@ -65,21 +92,29 @@ def main(argv: list[str] | None = None) -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        sys.stdout = None  # the reader has gone: nothing more to flush
-        sys.exit(0)
     except HudiHiveError as error:
         if os.environ.get("HUDI_HIVE_DEBUG"):
             raise
-        click.echo(f"error: {error}", err=True)
+        remedy = "" if error.remedy is not None else f"; {remedy_for(error)}"
+        click.echo(printable(f"error: {error}{remedy}"), err=True)
         sys.exit(1)
     except Exception as error:
         if os.environ.get("HUDI_HIVE_DEBUG"):
             raise
         text = " ".join(f"{type(error).__name__}: {error}".split())
-        click.echo(f"error: unexpected {text}; set HUDI_HIVE_DEBUG=1 for the traceback and report it", err=True)
+        click.echo(
+            printable(f"error: unexpected {text}") + "; set HUDI_HIVE_DEBUG=1 for the traceback and report it", err=True
+        )
         sys.exit(1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _drop(stream: TextIO) -> None:
+    """Nobody takes what is still buffered: send it to nowhere, else Python complains about it when it ends."""
+    with suppress(OSError, ValueError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
 
 
 def _terminate(signum: int, frame: object) -> None:

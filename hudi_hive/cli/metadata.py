@@ -33,7 +33,10 @@ def _open(path: str, storage_option: tuple[str, ...]) -> tuple[MetaClient, Metad
 @storage_options
 @with_output
 def stats(path: str, storage_option: tuple[str, ...], output: Output) -> None:
-    """Files and bytes of the metadata table by partition, and its last compaction."""
+    """Files and bytes of the metadata table by partition, and its last compaction.
+
+    The counts are those of the newest file slices; partitionCount is of the data table's partitions, as in Hudi.
+    """
     _, table = _open(path, storage_option)
     by_partition = table.stats()
     timeline = table.client.timeline
@@ -49,9 +52,10 @@ def stats(path: str, storage_option: tuple[str, ...], output: Output) -> None:
             "path": table.client.base_path,
             "baseFileCount": total("base_files"),
             "logFileCount": total("log_files"),
-            "partitionCount": by_partition.num_rows,
+            "partitionCount": len(table.partitions()),
             "totalBaseFileSizeInBytes": total("base_bytes"),
             "totalLogFileSizeInBytes": total("log_bytes"),
+            "metadataPartitionCount": by_partition.num_rows,
             "fileGroupCount": total("file_groups"),
             "lastCompactionTimestamp": compactions[-1].requested if compactions else None,
             "lastInstant": writes[-1].requested if writes else None,
@@ -80,11 +84,14 @@ def list_partitions(path: str, storage_option: tuple[str, ...], output: Output) 
 def list_files(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ...], output: Output) -> None:
     """The files of all or some partitions as the metadata table lists them."""
     client, table = _open(path, storage_option)
-    unknown = set(partitions) - set(table.partitions())
-    if unknown:
-        missing = sorted(unknown)[0]
-        raise PathNotFoundError("the metadata table knows no such partition", path=client.storage.uri(missing))
-    files = table.files_table(list(partitions) or None).sort_by([("partition", "ascending"), ("name", "ascending")])
+    wanted = list(dict.fromkeys(path.strip("/") for path in partitions))
+    if unknown := sorted(set(wanted) - set(table.partitions())):
+        raise PathNotFoundError(
+            f"the metadata table knows no such partition: {unknown[0]!r}",
+            path=client.base_path,
+            remedy="`hudi-hive metadata list-partitions` lists those that it knows",
+        )
+    files = table.files_table(wanted or None).sort_by([("partition", "ascending"), ("name", "ascending")])
     output.arrow("files", files)
     output.note(f"{files.num_rows} files, {int(pc.sum(files['size']).as_py() or 0):,} bytes")
 

@@ -6,8 +6,12 @@ import csv
 import datetime
 import decimal
 import json
+import math
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +20,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMATS = ("table", "json", "csv")
+
+# Control characters but tab and newline: from a table's data they could steer the terminal.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    """A text that a terminal can take: control characters are shown by their number."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
 
 
 class Output:
@@ -30,26 +42,43 @@ class Output:
         self.format = output_format
         self._json: dict[str, Any] = {}
         self._sections = 0
+        self._written = False  # whether the JSON document was written already
 
     def section(self, title: str, rows: Iterable[Mapping[str, object]], columns: Sequence[str] | None = None) -> None:
         """Print rows under a title; ``columns`` fixes the header when there may be no rows."""
+        self._sections += 1
+        if self.format == "csv" and columns:
+            self._write_csv(rows, columns)
+            return
         materialised = [dict(row) for row in rows]
         names = list(columns or (materialised[0] if materialised else ()))
-        self._sections += 1
         if self.format == "json":
             self._json[title] = [{name: _plain(row.get(name)) for name in names} for row in materialised]
         elif self.format == "csv":
-            if self._sections > 1:
-                click.echo("")
-            writer = csv.writer(sys.stdout, lineterminator="\n")
-            writer.writerow(names)
-            writer.writerows([_text(row.get(name)) for name in names] for row in materialised)
+            self._write_csv(materialised, names)
         else:
             _print_table(title, names, materialised)
 
     def arrow(self, title: str, table: pa.Table) -> None:
         """Print an Arrow table."""
-        self.section(title, table.to_pylist(), table.column_names)
+        self.section(title, arrow_rows(table), table.column_names)
+
+    def stream(self, title: str, reader: pa.RecordBatchReader) -> None:
+        """Print the batches of a reader as they come; it is the command's only section.
+
+        JSON and CSV hold one batch at a time. A table needs all rows to know how wide its columns are.
+        """
+        names = reader.schema.names
+        if self.format == "table":
+            self.arrow(title, reader.read_all())
+            return
+        rows: Iterator[dict[str, object]] = (row for batch in reader for row in arrow_rows(batch))
+        first = next(rows, None)  # before anything is printed: most errors come by then
+        rows = iter(()) if first is None else chain((first,), rows)
+        if self.format == "csv":
+            self.section(title, rows, names)
+        else:
+            self._write_json(rows)
 
     def pairs(self, title: str, values: Mapping[str, object]) -> None:
         """Print names and values, one a line."""
@@ -63,11 +92,53 @@ class Output:
         """A line for people: on stdout between tables, on stderr when the output is for machines."""
         click.echo(text, err=self.format != "table")
 
+    def _write_csv(self, rows: Iterable[Mapping[str, object]], names: Sequence[str]) -> None:
+        if self._sections > 1:
+            click.echo("")
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows([_text(row.get(name)) for name in names] for row in rows)
+
+    def _write_json(self, rows: Iterable[Mapping[str, object]]) -> None:
+        self._written = True
+        separator = "[\n"
+        for row in rows:
+            text = json.dumps(_plain(row), indent=2, ensure_ascii=False)
+            click.echo(separator + textwrap.indent(text, "  "), nl=False)
+            separator = ",\n"
+        click.echo("[]" if separator == "[\n" else "\n]")
+
     def close(self) -> None:
         """Write what was collected (JSON is one document)."""
-        if self.format == "json":
+        if self.format == "json" and not self._written:
+            self._written = True
             only = next(iter(self._json.values())) if len(self._json) == 1 else self._json
             click.echo(json.dumps(only, indent=2, ensure_ascii=False))
+
+
+def arrow_rows(data: pa.Table | pa.RecordBatch) -> Iterator[dict[str, object]]:
+    """Rows of Arrow data as dicts of Python values."""
+    names = data.schema.names
+    columns = [_values(column) for column in data.columns]
+    if not columns:
+        return iter([{} for _ in range(data.num_rows)])
+    return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+
+
+def _values(column: pa.Array | pa.ChunkedArray) -> list[object]:
+    try:
+        values: list[object] = column.to_pylist()
+    except (ValueError, OverflowError):  # a date or time outside of Python's years 1 to 9999
+        values = [_value(item) for item in column]
+    return values
+
+
+def _value(item: pa.Scalar) -> object:
+    try:
+        return item.as_py()
+    except (ValueError, OverflowError):
+        # Arrow's own text of such years is wrong; the number that is stored is not.
+        return f"{item.type} {getattr(item, 'value', '(not printable)')}"
 
 
 def _print_table(title: str, names: list[str], rows: list[dict[str, object]]) -> None:
@@ -75,14 +146,23 @@ def _print_table(title: str, names: list[str], rows: list[dict[str, object]]) ->
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", expand=False)
+    class Printer(Console):
+        """A console that leaves a reader who has gone to the command line itself."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    # Text, not str: brackets in a table's own names are no markup.
+    table = Table(
+        title=Text(printable(title)), title_justify="left", title_style="bold", header_style="bold", expand=False
+    )
     for name in names:
-        table.add_column(name, overflow="fold")
+        table.add_column(Text(printable(name)), overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_text(row.get(name))) for name in names))
+        table.add_row(*(Text(printable(_text(row.get(name)))) for name in names))
     # A pipe has no width of its own: 80 columns would fold paths and instants beyond reading.
     width = None if sys.stdout.isatty() else 200
-    Console(width=width, highlight=False).print(table)
+    Printer(width=width, highlight=False).print(table)
 
 
 def _text(value: object) -> str:
@@ -105,6 +185,8 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - JSON values
         return value.isoformat()
     if isinstance(value, decimal.Decimal):
         return str(value)
+    if isinstance(value, float) and not math.isfinite(value):  # JSON has no number for them
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return str(value)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from hudi_hive.api import HudiTable, Scan
 from hudi_hive.cli.common import pairs, storage_options, with_output
 from hudi_hive.cli.output import Output
+from hudi_hive.errors import InvalidOptionError
 from hudi_hive.plan.options import QueryType
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -53,7 +54,7 @@ def _scan(
     table = HudiTable.open(path, storage_options=pairs(storage_option, "--storage-option"))
     return table.scan(
         row_filter=where,
-        selected_fields=[name.strip() for name in columns.split(",")] if columns else None,
+        selected_fields=None if columns is None else _names(columns),
         query_type=query_type,
         as_of=as_of,
         begin=begin,
@@ -61,6 +62,13 @@ def _scan(
         limit=limit,
         options=pairs(conf, "--conf"),
     )
+
+
+def _names(columns: str) -> list[str]:
+    names = [name.strip() for name in columns.split(",")]
+    if not all(names):
+        raise InvalidOptionError(f"--columns has an empty name: {columns!r}", remedy="leave it out to get all columns")
+    return names
 
 
 @click.command()
@@ -71,10 +79,11 @@ def read(output: Output, output_file: str | None, **query: Any) -> None:  # noqa
     """Rows of a table, printed or written to Parquet."""
     scan = _scan(**query)
     if output_file is None:
-        output.arrow("rows", scan.to_arrow())
+        with scan.to_reader() as reader:
+            output.stream("rows", reader)
         return
     rows = _write_parquet(scan, output_file)
-    output.note(f"{rows} rows written to {output_file}")
+    output.pairs("written", {"file": output_file, "rows": rows})
 
 
 def _write_parquet(scan: Scan, path: str) -> int:

@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.cli.common import open_client, storage_options, with_output
+from hudi_hive.cli.common import known_partitions, open_client, storage_options, with_output
 from hudi_hive.cli.output import Output
-from hudi_hive.errors import PathNotFoundError
 from hudi_hive.table import MetaClient
 from hudi_hive.table.file_names import FileKind, parse_file_names
 
@@ -36,11 +35,9 @@ def stats(
     where the active timeline still holds them, else from file footers.
     """
     client = open_client(path, storage_option)
-    for partition in partitions:
-        if not client.storage.is_dir(partition):
-            raise PathNotFoundError("no such partition", path=client.storage.uri(partition))
+    wanted = known_partitions(client, partitions)
     timeline = client.timeline  # before the listing: a file of a later commit then counts as nobody's yet
-    files = client.list_files(list(partitions) or None)
+    files = client.list_files(wanted)
     slices = client.file_system_view(files=files).latest_merged_file_slices()
     written = _written_files(client)
     rows, from_footers = _base_rows(client, slices, written)

@@ -91,6 +91,7 @@ def collect(client: MetaClient, *, archived: bool = False, max_groups: int = 200
         "partition columns": ", ".join(config.partition_fields) or "none",
         "record key": ", ".join(config.record_keys) or "none",
         "instants": f"{len(instants):,}",
+        "time zone of instants": config.timezone,
         "pending": f"{len(timeline.pending()):,}",
         "partitions": f"{len({row.partition for row in groups}):,}",
         "file groups": f"{total:,}",

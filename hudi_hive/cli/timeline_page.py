@@ -34,6 +34,7 @@ _LEFT, _RIGHT = 18, 30
 _LANE, _BAR, _RECORDS, _GROUP, _HEADER, _AXIS = 24, 12, 64, 20, 26, 44
 _LEAST_WIDTH = 960
 _TICK = 92  # least distance in px of two labels of the time axis
+_DAY = 700  # the date is told anew after so many px: whoever scrolls sees one
 
 
 def render(picture: TimelinePicture) -> str:
@@ -138,14 +139,14 @@ class _Figure:
 
     def html(self) -> str:
         height = self.y + 8
-        grid, ticks, day = [], [], ""
+        grid, ticks, day, told = [], [], "", 0.0
         for place, moment in self.axis.ticks():
             date, clock = _clock(moment)
             grid.append(f'<line class="grid" x1="{place:.1f}" x2="{place:.1f}" y1="{_AXIS - 6}" y2="{height:.0f}"/>')
             ticks.append(f'<text x="{place:.1f}" y="{_AXIS - 16}">{clock[:8]}</text>')
-            if date != day:
+            if date != day or place - told >= _DAY:
                 ticks.append(f'<text class="day" x="{place:.1f}" y="{_AXIS - 31}">{date}</text>')
-                day = date
+                day, told = date, place
         if self.axis.earlier:
             ticks.insert(0, f'<text class="day" x="{_LEFT - 8}" y="{_AXIS - 16}">older</text>')
         left = f'<svg class="labels" width="{_LABELS}" height="{height:.0f}">{"".join(self.labels)}</svg>'
@@ -190,12 +191,12 @@ def _draw_records(figure: _Figure, instants: Sequence[InstantMark]) -> None:
     figure.labels.append(f'<text class="most" x="16" y="{figure.y + _RECORDS / 2 + 15:.1f}">{most:,} at most</text>')
     floor = figure.y + _RECORDS - 4
     for mark, records in written:
-        place = figure.axis.visible(mark.instant.requested)
+        place, total = figure.axis.visible(mark.instant.requested), sum(records)
         top = floor
         for kind, count in zip(("inserts", "updates", "deletes"), records, strict=True):
             if not count:
                 continue
-            height = max(1.5, count / most * (_RECORDS - 16))
+            height = max(1.5, count / total * math.log1p(total) / math.log1p(most) * (_RECORDS - 16))
             top -= height
             title = f"{mark.instant.requested}: {count:,} {kind}"
             figure.draw("rect", kind, title, x=place - 4, y=top, width=8, height=height)
@@ -307,7 +308,7 @@ def _legend(picture: TimelinePicture) -> str:
 
 
 def _caption(picture: TimelinePicture) -> str:
-    words = ["Time runs to the right; gaps are drawn by their logarithm."]
+    words = ["Time runs to the right; gaps and numbers of records are drawn by their logarithm."]
     if any(mark.instant.completed for mark in picture.instants):
         words.append("A bar runs from the requested to the completion time; files stand where they became visible.")
     else:

@@ -319,6 +319,12 @@ def _base_file_format(get: _Getter, metadata_table: bool) -> str:
     value = (get.text("hoodie.table.base.file.format") or "PARQUET").upper()
     if value == "HFILE" and metadata_table:
         return "hfile"
+    if value == "HFILE":
+        raise UnsupportedTableError(
+            "a metadata table (base file format HFILE) has no rows of its own to read",
+            path=get.path,
+            remedy="give the table it belongs to: `hudi-hive metadata` and MetadataTable look into it",
+        )
     if value not in _BASE_FILE_FORMATS:
         raise UnsupportedTableError(
             f"base file format {value} is not supported", path=get.path, remedy="Parquet and ORC are"
