@@ -6,13 +6,14 @@ and TIMESTAMP_MILLIS columns come out as lists and timestamps (Parquet format, "
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_hive.errors import (
@@ -34,6 +35,15 @@ BATCH_ROWS: Final = 131_072
 
 _WORTH_SKIPPING: Final = 4_096
 """Files with fewer rows are sooner decoded than their statistics are weighed."""
+
+_WORTH_INDICES: Final = 16_384
+"""Files with fewer rows are sooner decoded value by value than opened a second time to give dictionary indices."""
+
+_DICTIONARY_ENCODINGS: Final = frozenset({"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"})
+"""Encodings of column chunks that the decoder can give as dictionary indices."""
+
+_MOST_BYTES: Final = 2**31 - 1
+"""Bytes of text that one Arrow array of 32-bit offsets can hold."""
 
 ByteRange = tuple[int, int]
 """Start and length in bytes of a part of a file."""
@@ -214,15 +224,24 @@ class ParquetBaseFile(_OpenFile):
     """An open Parquet file."""
 
     def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> None:
+        self._remote = remote
+        self._places: dict[str, int] | None = None
         with decoding(path):
-            self._file = pq.ParquetFile(
-                stream,
-                coerce_int96_timestamp_unit="us",  # as nanoseconds, dates before 1677 and after 2262 would wrap round
-                page_checksum_verification=True,
-                pre_buffer=remote,
-            )
+            self._file = self._reader(stream)
             self._metadata = self._file.metadata
             super().__init__(stream, path, counters, self._file.schema_arrow)
+
+    def _reader(
+        self, stream: pa.NativeFile, metadata: pq.FileMetaData | None = None, as_indices: Sequence[str] = ()
+    ) -> pq.ParquetFile:
+        return pq.ParquetFile(
+            stream,
+            metadata=metadata,
+            read_dictionary=list(as_indices) or None,
+            coerce_int96_timestamp_unit="us",  # as nanoseconds, dates before 1677 and after 2262 would wrap round
+            page_checksum_verification=True,
+            pre_buffer=self._remote,
+        )
 
     @property
     def num_rows(self) -> int:
@@ -245,16 +264,53 @@ class ParquetBaseFile(_OpenFile):
             for group in groups:
                 yield empty_columns(self._metadata.row_group(group).num_rows)
             return
+        with decoding(self.path):
+            indexed = self._repetitive(names, groups)
+            file = self._reader(self._stream, self._metadata, indexed) if indexed else self._file
+        schema = pa.schema([self.schema.field(name) for name in names], self.schema.metadata)
         # One row group at a time: buffers that were read ahead are kept until the iterator ends.
         for group in groups:
             with decoding(self.path):
-                batches = self._file.iter_batches(batch_size, [group], names, use_threads=use_threads)
-            while True:
-                with decoding(self.path):
-                    batch = next(batches, None)
-                if batch is None:
-                    break
-                yield batch.select(names)
+                batches = file.iter_batches(batch_size, [group], names, use_threads=use_threads)
+            for batch in _decoded(batches, self.path):
+                batch = batch.select(names)
+                if indexed:
+                    yield from _decoded(_dense(batch, indexed, schema), self.path)
+                else:
+                    yield batch
+
+    def _repetitive(self, names: Sequence[str], groups: Sequence[int]) -> list[str]:
+        """Text columns that are sooner read as dictionary indices and made text all at once than value by value.
+
+        A value that is not in a dictionary takes four bytes at least, so a column of less than one byte a value has
+        hardly any such; those few cost only time. Most of Hudi's meta columns are of this kind.
+        """
+        if self.num_rows < _WORTH_INDICES:
+            return []
+        # The reader takes a dotted name for the path of a nested column.
+        text = (pa.string(), pa.binary())
+        wanted = {name for name in names if self.schema.field(name).type in text and "." not in name}
+        for group in groups:
+            if not wanted:
+                break
+            row_group = self._metadata.row_group(group)
+            for index in self._leaves(wanted):
+                chunk = row_group.column(index)
+                encodings = set(chunk.encodings)
+                if not (
+                    chunk.total_uncompressed_size < chunk.num_values
+                    and encodings <= _DICTIONARY_ENCODINGS
+                    and encodings & {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}
+                ):
+                    wanted.discard(chunk.path_in_schema)
+        return [name for name in names if name in wanted]
+
+    def _leaves(self, names: Container[str]) -> list[int]:
+        """Positions of top-level columns of one leaf among the leaves."""
+        if self._places is None:
+            schema = self._metadata.schema
+            self._places = {schema.column(i).path: i for i in range(len(schema))}
+        return [place for name, place in self._places.items() if name in names]
 
     def _row_groups(self, skip: RowFilter | None, byte_range: ByteRange | None) -> list[int]:
         count = self._metadata.num_row_groups
@@ -268,6 +324,35 @@ class ParquetBaseFile(_OpenFile):
                 ranges = column_ranges(self._metadata, self.schema, skip.root)
                 keep &= skip.groups_that_may_match(ranges, count)
         return [int(i) for i in np.flatnonzero(keep)]
+
+
+def _decoded(batches: Iterator[pa.RecordBatch], path: str) -> Iterator[pa.RecordBatch]:
+    """Batches of a decoder, its errors as ours."""
+    while True:
+        with decoding(path):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+
+
+def _dense(batch: pa.RecordBatch, indexed: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The batch with ``schema``, its columns of indices made text; slices of it where a text would be too long.
+
+    Indices that a damaged file has beyond its dictionary are an error.
+    """
+    widest = 0
+    for name in indexed:
+        lengths = pc.binary_length(batch.column(name).dictionary)
+        widest = max(widest, pc.max(lengths).as_py() or 0)
+    rows = max(1, _MOST_BYTES // widest) if widest else batch.num_rows
+    for start in range(0, batch.num_rows, rows):
+        piece = batch if rows >= batch.num_rows else batch.slice(start, rows)
+        arrays = [
+            column.dictionary.take(column.indices) if name in indexed else column
+            for name, column in zip(schema.names, piece.columns, strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _middle(group: Any) -> int:  # noqa: ANN401 - pyarrow's RowGroupMetaData

@@ -88,7 +88,8 @@ def read_base_files(
     scan = replace(scan, partition_fields=frozenset(partition_fields))
     if limit is not None and limit <= 0:
         return
-    threads = 1 if storage.is_local and _are_small(files) else threads
+    if storage.is_local:  # nothing to wait for: more files at a time than processors only take memory
+        threads = 1 if _are_small(files) else min(threads, pa.cpu_count())
     batches = in_order(_tasks(storage, files, scan, partition_columns, mapping_of, batch_size, threads), threads)
     try:
         # Without a filter every row counts, so that more than the limit need not be gathered.
