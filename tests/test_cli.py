@@ -291,6 +291,16 @@ def test_input_format(rows, tmp_path):
     assert len([row for row in shown["rewritten input paths"] if row["group"] == "incremental"]) == 3
 
 
+def test_input_format_realtime(rows):
+    path, want = unzip_fixture("v9_mor_part_rli"), expected("v9_mor_part_rli")["file_slices"]
+    shown = rows("input-format", path, "--realtime")
+    assert len(shown["realtime splits"]) == len(want) == len(shown["file statuses"])
+    logs = {name for row in shown["realtime splits"] for name in row["log_files"]}
+    sizes = {file.name: file.stat().st_size for file in path.glob("*/.*.log.*")}
+    assert logs and sum(row["log_bytes"] for row in shown["realtime splits"]) == sum(sizes[name] for name in logs)
+    assert "realtime splits" not in rows("input-format", path)
+
+
 def test_values_that_json_or_a_terminal_cannot_take(capsys):
     output = Output("json")
     far = pa.array([2**60, None], pa.timestamp("us", "UTC"))
