@@ -9,31 +9,57 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.input_format.job_conf import INPUT_RECURSIVE
-from hudi_hive.plan.classify import InputPath
+from hudi_hive.metadata.lister import MetadataLister, ValidatingLister
+from hudi_hive.plan.classify import InputPath, TableInputs
 from hudi_hive.plan.hadoop_paths import Stores, is_hidden
-from hudi_hive.table import MetaClient
-from hudi_hive.table.listing import PARTITION_METAFILES, list_concurrently, list_folders, walk
+from hudi_hive.table.listing import LISTED_SCHEMA, PARTITION_METAFILES, list_concurrently, list_folders, walk
 
 PLAIN_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("mtime_ms", pa.int64())])
 """Plain files: path as the caller writes paths, bytes, milliseconds since the epoch."""
 
 
-def list_partitions(client: MetaClient, roots: Sequence[str]) -> pa.Table:
-    """Files of all partitions at or below some folders of a table, each folder listed once.
+def list_partitions(table: TableInputs) -> pa.Table:
+    """Files of all partitions at or below a table's input paths.
 
-    File statuses have modification times, which the metadata table does not keep: so these are always listed.
+    They are learnt from the metadata table, as in planning; it knows no modification times. Where it is off, not usable
+    or does not know files that are asked for (those of inflight commits), the folders below the input paths are listed,
+    each once, and no others.
 
     Args:
-        client: the table.
-        roots: folders relative to the base path, none below another.
+        table: the table and its input paths.
 
     Returns:
         A table of :data:`~hudi_hive.table.listing.LISTED_SCHEMA`.
     """
+    client, coverage = table.client, table.coverage
+    known = _known_partitions(table)
+    if known is not None:
+        files = client.lister.files([path for path in known if coverage.covers(path)])
+        return files.append_column(LISTED_SCHEMA.field("mtime_ms"), pa.nulls(files.num_rows, pa.int64()))
+    roots = coverage.roots
     if not client.config.is_partitioned:
         client.partition_paths()  # refuses a table whose properties have lost the partition columns
         return list_folders(client.storage, [""] if "" in roots else [])
     return walk(client.storage, roots)[1]
+
+
+def listed_by(table: TableInputs) -> str:
+    """Where :func:`list_partitions` learns files from, and why, when it is not the metadata table."""
+    if table.options.pending_commits:
+        return "directory listing (consume.pending.commits=true)"
+    return table.client.lister.source
+
+
+def _known_partitions(table: TableInputs) -> list[str] | None:
+    """All partitions, where the table's lister answers; None for a walk through the folders below the input paths."""
+    client = table.client
+    if table.options.pending_commits:
+        return None
+    lister = client.lister
+    known = lister.known_partitions() if isinstance(lister, MetadataLister) else None
+    if known is None and not isinstance(lister, ValidatingLister):
+        return None
+    return known if known is not None and client.config.is_partitioned else client.partition_paths()
 
 
 def list_plain(paths: Sequence[InputPath], stores: Stores, recursive: bool) -> pa.Table:

@@ -265,7 +265,7 @@ def _current_slices(inputs: TableInputs, as_of: str | None) -> pa.Table:
         raise UnsupportedTableError(
             "consume.pending.commits does not go with merged log files", path=str(inputs.base), remedy="leave it out"
         )
-    listed = list_partitions(client, inputs.coverage.roots)
+    listed = list_partitions(inputs)
     view = FileSystemView(listed, timeline_of(inputs))
     if view.has_hidden_files or as_of is not None:
         client.refuse_removed_files()

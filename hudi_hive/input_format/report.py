@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hudi_hive.input_format.listing import listed_by
 from hudi_hive.input_format.parquet_input_format import HoodieParquetInputFormat
 from hudi_hive.input_format.plan import INCREMENTAL, PLAIN, TablePlan
 
@@ -99,6 +100,7 @@ def _table_row(table: TablePlan) -> dict[str, object]:
 def _note(table: TablePlan) -> str:
     """What is worth knowing of how the table is read."""
     if table.group == INCREMENTAL and table.incremental is not None:
-        text = "full scan" if table.incremental.full_scan else "from commit metadata"
+        text = f"full scan by {listed_by(table.inputs)}" if table.incremental.full_scan else "from commit metadata"
         return f"{text}; next start {table.incremental.checkpoint}"
-    return f"as of {table.as_of}" if table.as_of is not None else "latest"
+    text = f"as of {table.as_of}" if table.as_of is not None else "latest"
+    return f"{text}; files by {listed_by(table.inputs)}"

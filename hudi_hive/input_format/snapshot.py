@@ -20,7 +20,7 @@ FOUND_SCHEMA = BASE_FILE_SCHEMA.append(pa.field("mtime_ms", pa.int64()))
 def snapshot_files(table: TableInputs) -> tuple[pa.Table, str | None]:
     """Newest base file of each file group below the input paths, and the instant that was asked for.
 
-    One listing per folder at or below the input paths; other folders of the table are not looked at.
+    Files are learnt from the metadata table, or by one listing per folder at or below the input paths.
 
     Raises:
         InstantNotFoundError: ``consume.commit`` is no instant of the active timeline.
@@ -43,7 +43,7 @@ def base_files(table: TableInputs, as_of: str | None) -> pa.Table:
     client = table.client
     seen_by = timeline_of(table)
     coverage = table.coverage
-    listed = list_partitions(client, coverage.roots)
+    listed = list_partitions(table)
     view = FileSystemView(listed, seen_by)
     if view.has_hidden_files or as_of is not None:
         client.refuse_removed_files()

@@ -79,6 +79,10 @@ class MetadataLister:
             self._ask(lambda table: table)
         return "metadata table" if self._fallback is None else self._fallback.source
 
+    def known_partitions(self) -> list[str] | None:
+        """All partitions by the metadata table; None when it cannot be used, and nothing is listed in its place."""
+        return self._ask(lambda table: table.partitions())
+
     def partitions(self) -> list[str]:
         """All partitions: one look-up."""
         found = self._ask(lambda table: table.partitions())

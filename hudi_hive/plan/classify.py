@@ -18,6 +18,7 @@ from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metrics import IoCounters
 from hudi_hive.plan.consume import ConsumeOptions, incremental_names, qualified_name, time_travel_names
 from hudi_hive.plan.hadoop_paths import Found, HadoopPath, Stores, expand, stat_many
+from hudi_hive.plan.listing import listing_of_job
 from hudi_hive.table import MetaClient
 
 _HOODIE = ".hoodie"
@@ -156,7 +157,8 @@ def classify(
 
     Args:
         paths: folders, single files and globs; local or URIs.
-        conf: the job's keys; ``hoodie.<table>.consume.*`` are looked at.
+        conf: the job's keys; ``hoodie.<table>.consume.*`` and ``hoodie.metadata.*`` are looked
+            at.
         storage_options: as for :class:`~hudi_hive.storage.Storage`.
         counters: where all I/O is counted, that of the tables too.
         stores: open file systems to use in place of new ones.
@@ -168,6 +170,7 @@ def classify(
     """
     stores = stores if stores is not None else Stores(storage_options, counters)
     names = incremental_names(conf)
+    listing = listing_of_job(conf)
     found = expand(paths, stores)
     bases = _find_bases(found, stores)
     by_table: dict[tuple[str, str], list[InputPath]] = {}
@@ -189,7 +192,8 @@ def classify(
     tables: list[TableInputs] = []
     for key, inputs in by_table.items():
         base_path = spelled[key]
-        client = MetaClient.load(str(base_path), storage=stores.of(base_path).child(base_path.key))
+        storage = stores.of(base_path).child(base_path.key)
+        client = MetaClient.load(str(base_path), storage=storage, listing=listing)
         options = ConsumeOptions.parse(conf, client.config)
         tables.append(TableInputs(base_path, client, options, tuple(inputs)))
     _check_names(conf, names, tables)
