@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,9 @@ from hudi_hive.table.log_data import LogData, LogDeletes
 from hudi_hive.table.log_scanner import LogRecords
 from hudi_hive.table.merge_spec import UNAVAILABLE_VALUE, MergeSpec, Order, Partial
 from tests.merge_model import Event, merge
+
+EXAMPLES = int(os.environ.get("MERGE_HISTORIES", "60"))
+"""Histories of each kind; some hundreds for a longer search."""
 
 E, C = Order.EVENT_TIME, Order.COMMIT_TIME
 SPECS = {
@@ -145,7 +150,7 @@ def logs_and_events(spec, arrow, blocks):
 
 
 @pytest.mark.parametrize("name", SPECS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(data=st.data())
 def test_any_history_merges_as_record_by_record(name, data):
     spec, arrow, base, blocks = data.draw(histories(name))

@@ -17,6 +17,7 @@ from hudi_hive.read.merge_fold import Folded, fold
 from hudi_hive.read.merge_keys import record_keys
 from hudi_hive.read.merge_order import Flags, Ints, not_less, ordering_columns
 from hudi_hive.read.merge_partial import default_of, keeps
+from hudi_hive.read.merge_put import put
 from hudi_hive.read.reconcile import Reconciler
 from hudi_hive.table.log_data import LogData
 from hudi_hive.table.log_scanner import LogRecords
@@ -178,16 +179,14 @@ class _Merger:
 
     def _replace(self, batch: pa.RecordBatch, at: Ints, key: Ints) -> pa.RecordBatch:
         row = self._log.row[key]
-        whole = _mask(at, batch.num_rows)
         arrays = []
         for name, column in zip(self._schema.names, batch.columns, strict=True):
             source = self._log.sources.get(name)
             if source is None:
-                arrays.append(_put(column, at, whole, self._values(name, row)))
+                arrays.append(put(column, at, self._values(name, row)))
                 continue
             has = source[key] >= 0
-            mask = _mask(at[has], batch.num_rows)
-            arrays.append(_put(column, at[has], mask, self._values(name, source[key][has])))
+            arrays.append(put(column, at[has], self._values(name, source[key][has])))
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
     def _fill(self, batch: pa.RecordBatch, at: Ints, key: Ints) -> pa.RecordBatch:
@@ -199,28 +198,9 @@ class _Merger:
             default = default_of(self._blocks[-1].schema, field)
             source = self._log.sources[field.name][key]
             open_ = ~keeps(column.take(pa.array(at)), self._spec, default) & (source >= 0)
-            mask = _mask(at[open_], batch.num_rows)
-            arrays.append(_put(column, at[open_], mask, self._values(field.name, source[open_])))
+            arrays.append(put(column, at[open_], self._values(field.name, source[open_])))
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
 def _flat(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])
-
-
-def _mask(at: Ints, rows: int) -> pa.BooleanArray:
-    mask = np.zeros(rows, np.bool_)
-    mask[at] = True
-    return pa.array(mask)
-
-
-def _put(column: pa.Array, at: Ints, mask: pa.BooleanArray, values: pa.Array) -> pa.Array:
-    """A column with new values at some rows."""
-    if not len(at):
-        return column
-    if pa.types.is_primitive(column.type):
-        return pc.replace_with_mask(column, mask, values)
-    # For text, too, gathering costs less than half of what replace_with_mask does.
-    indices = np.arange(len(column))
-    indices[at] = len(column) + np.arange(len(at))
-    return pa.concat_arrays([column, values]).take(pa.array(indices))
