@@ -24,8 +24,9 @@ _TIME_UNITS: Final = {15: "ms", 16: "us", 17: "ns", 18: "ms", 19: "us", 20: "ns"
 
 _DECIMAL: Final = 10
 _BYTES: Final = (8, 9)
-_CLEARLY_MICROS: Final = 10**14
-"""From here on (1973 in microseconds, beyond the year 5000 in milliseconds) a long without a unit is microseconds."""
+_MILLIS_OF_YEAR_1: Final = -62_135_596_800_000
+_MILLIS_OF_YEAR_10000: Final = 253_402_300_800_000
+"""Outside of these a timestamp's long is not milliseconds, since no writer has timestamps before or after them."""
 
 
 def merge_stats(found: Iterable[Found]) -> pa.Table:
@@ -55,28 +56,50 @@ def merge_stats(found: Iterable[Found]) -> pa.Table:
 
 
 def _widen(table: pa.Table) -> pa.Table:
-    """One row per key from several of it."""
+    """One row per key from several of it.
+
+    Bounds of different types – those of a column that was promoted – have no order here, bytes (unscaled decimals) not
+    that of their values, and behind a NaN there may be any number: these leave the merged bound unknown.
+    """
+    count = table.num_rows
     columns: dict[str, pa.Array] = {"key": table.column("key")}
-    known = pc.less_equal(table.column("value_count"), table.column("null_count"))
+    nothing = pc.fill_null(pc.less_equal(table.column("value_count"), table.column("null_count")), False)
+    types = pc.binary_join_element_wise(
+        pc.fill_null(table.column("value_type"), 0).cast(pa.string()), pc.fill_null(table.column("type_info"), ""), " "
+    )
+    held = pa.array(np.zeros(count, np.bool_))
     for side in ("min", "max"):
         bounds = table.column(side).combine_chunks()
-        some = pa.array(np.zeros(table.num_rows, np.bool_))
-        for name in WRAPPERS:
-            columns[f"{side}.{name}"] = pc.struct_field(bounds, name)
-            some = pc.or_(some, pc.is_valid(columns[f"{side}.{name}"]))
-        columns[f"{side}.known"] = pc.or_(some, pc.fill_null(known, False))
-    for name in (*_SUMS, "file_name", "column", "value_type", "type_info"):
+        place = pa.nulls(count, pa.int8())
+        for number, name in enumerate(WRAPPERS):
+            values = columns[f"{side}.{name}"] = pc.struct_field(bounds, name)
+            ordered = pc.is_valid(values)
+            if pa.types.is_floating(values.type):
+                ordered = pc.and_(ordered, pc.invert(pc.fill_null(pc.is_nan(values), False)))
+            if not pa.types.is_binary(values.type):
+                place = pc.if_else(ordered, pa.scalar(number, pa.int8()), place)
+        columns[f"{side}.known"] = pc.or_(pc.is_valid(place), nothing)
+        columns[f"{side}.kinds"] = place
+        held = pc.or_(held, pc.is_valid(place))
+    columns["types"] = pc.if_else(held, types, pa.scalar(None, pa.string()))
+    for name in (*_SUMS, "file_name", "column"):
         columns[name] = table.column(name)
+    for name in ("value_type", "type_info"):
+        columns[name] = pc.if_else(held, table.column(name), pa.scalar(None, STATS_SCHEMA.field(name).type))
     wanted = [(f"{side}.{name}", side) for side in ("min", "max") for name in WRAPPERS]
     wanted += [(f"{side}.known", "min") for side in ("min", "max")]
+    wanted += [(name, "count_distinct") for name in ("min.kinds", "max.kinds", "types")]
     wanted += [(name, "sum") for name in _SUMS]
     wanted += [(name, "last") for name in ("file_name", "column", "value_type", "type_info")]
     grouped = pa.table(columns).group_by("key", use_threads=False).aggregate(wanted)
+    one_type = pc.less_equal(grouped.column("types_count_distinct"), 1)
     result = {"key": grouped.column("key")}
     for side in ("min", "max"):
         fields = [grouped.column(f"{side}.{name}_{side}").combine_chunks() for name in WRAPPERS]
         bounds = pa.StructArray.from_arrays(fields, fields=list(WRAPPED))
-        result[side] = pc.if_else(grouped.column(f"{side}.known_min"), bounds, pa.scalar(None, WRAPPED))
+        one_kind = pc.less_equal(grouped.column(f"{side}.kinds_count_distinct"), 1)
+        known = pc.and_(grouped.column(f"{side}.known_min"), pc.and_(one_kind, one_type))
+        result[side] = pc.if_else(known, bounds, pa.scalar(None, WRAPPED))
     for name in _SUMS:
         result[name] = grouped.column(f"{name}_sum")
     for name in ("file_name", "column", "value_type", "type_info"):
@@ -116,26 +139,37 @@ def typed_ranges(table: pa.Table, kind: pa.DataType, name_column: str) -> pa.Tab
 
     Returns:
         Columns ``file_name`` (or ``partition``), ``min``, ``max``, ``null_count``, ``value_count`` (rows, nulls
-        included), ``total_size`` (bytes), ``is_tight``.
+        included), ``total_size`` and ``total_uncompressed_size`` (bytes), ``is_tight``.
     """
     table = table.combine_chunks()
     types, infos = table.column("value_type"), table.column("type_info")
+    # The statistics of a partition may have been made from files of different units.
+    mixed = name_column == "partition"
     columns = {
         name_column: table.column("file_name"),
-        "min": typed_bounds(table.column("min"), types, infos, kind),
-        "max": typed_bounds(table.column("max"), types, infos, kind),
+        "min": typed_bounds(table.column("min"), types, infos, kind, mixed),
+        "max": typed_bounds(table.column("max"), types, infos, kind, mixed),
         "null_count": table.column("null_count"),
         "value_count": table.column("value_count"),
         "total_size": table.column("total_size"),
+        "total_uncompressed_size": table.column("total_uncompressed_size"),
         "is_tight": table.column("is_tight"),
     }
     return pa.table(columns)
 
 
 def typed_bounds(
-    bounds: pa.ChunkedArray, types: pa.ChunkedArray, infos: pa.ChunkedArray, kind: pa.DataType
+    bounds: pa.ChunkedArray, types: pa.ChunkedArray, infos: pa.ChunkedArray, kind: pa.DataType, mixed: bool = False
 ) -> pa.Array:
-    """Bounds as values of a type; null where there is none, or where it is not sure what it stands for."""
+    """Bounds as values of a type; null where there is none, or where it is not sure what it stands for.
+
+    Args:
+        bounds: raw bounds (``WRAPPED``).
+        types: what each record says of the type of its bounds, null before table version 9.
+        infos: what it adds to that.
+        kind: the column's type in the table's schema.
+        mixed: a record may tell of several files, in which a timestamp's number may have different units.
+    """
     rows = len(bounds)
     result = pa.nulls(rows, kind)
     if not rows:
@@ -151,7 +185,7 @@ def typed_bounds(
             mask = pa.array((ordinals == ordinal) & (texts == info))
             chosen = pc.if_else(mask, held, pa.scalar(None, held.type))
             try:
-                converted = _convert(wrapper, chosen, ordinal, info, kind)
+                converted = _convert(wrapper, chosen, ordinal, info, kind, mixed)
             except pa.ArrowInvalid:
                 converted = None  # a bound that the column's type does not hold tells nothing
             if converted is not None:
@@ -159,7 +193,9 @@ def typed_bounds(
     return result
 
 
-def _convert(wrapper: str, values: pa.Array, ordinal: int, info: str, kind: pa.DataType) -> pa.Array | None:
+def _convert(
+    wrapper: str, values: pa.Array, ordinal: int, info: str, kind: pa.DataType, mixed: bool
+) -> pa.Array | None:
     simple = wrapper.removesuffix("Wrapper")
     if pa.types.is_boolean(kind):
         return values if simple == "Boolean" else None
@@ -179,10 +215,10 @@ def _convert(wrapper: str, values: pa.Array, ordinal: int, info: str, kind: pa.D
         return _decimals(values, info).cast(kind) if simple == "Bytes" and ordinal == _DECIMAL else None
     if pa.types.is_date(kind):
         return values.cast(pa.date32()).cast(kind) if simple in ("Date", "LocalDate", "Int") else None
-    return _times(simple, values, ordinal, kind)
+    return _times(simple, values, ordinal, kind, mixed)
 
 
-def _times(simple: str, values: pa.Array, ordinal: int, kind: pa.DataType) -> pa.Array | None:
+def _times(simple: str, values: pa.Array, ordinal: int, kind: pa.DataType, mixed: bool) -> pa.Array | None:
     if pa.types.is_time(kind):
         if simple == "TimeMicros" or (simple == "Long" and ordinal == 14):
             return values.cast(pa.int64()).cast(pa.time64("us")).cast(kind)
@@ -195,9 +231,12 @@ def _times(simple: str, values: pa.Array, ordinal: int, kind: pa.DataType) -> pa
         return None
     unit = _TIME_UNITS.get(ordinal)
     if unit is None:
-        # Releases before 1.1 wrote the file's raw number, in whichever unit the file has.
+        # Without a type of its own the bound is the file's raw number. Its unit is the file's, not the table's: Spark's
+        # row writer makes milliseconds, if so configured, of columns that the table's schema has in microseconds.
+        if ordinal or mixed:
+            return None
         unit = "us"
-        clear = pc.greater_equal(pc.abs(values), _CLEARLY_MICROS)
+        clear = pc.or_(pc.less(values, _MILLIS_OF_YEAR_1), pc.greater_equal(values, _MILLIS_OF_YEAR_10000))
         values = pc.if_else(clear, values, pa.scalar(None, pa.int64()))
     return values.cast(pa.timestamp(unit, kind.tz)).cast(kind)
 
