@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from hudi_hive.metadata.definitions import IndexDefinition
 from hudi_hive.metadata.lister import MetadataListing, validate
 from hudi_hive.metadata.table import MetadataTable
 from hudi_hive.metadata.validation import ValidationReport
 
-__all__ = ["MetadataListing", "MetadataTable", "ValidationReport", "validate"]
+__all__ = ["IndexDefinition", "MetadataListing", "MetadataTable", "ValidationReport", "validate"]

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import HudiHiveError, MetadataTableError, TableNotFoundError
 from hudi_hive.metadata import keys as names
 from hudi_hive.metadata import records
+from hudi_hive.metadata.definitions import IndexDefinition, index_definitions
 from hudi_hive.metadata.file_group import FileGroup, Found
 from hudi_hive.metadata.instants import ValidInstants, missing_write, newest
 from hudi_hive.metadata.merge import merge_entries
@@ -21,6 +22,7 @@ from hudi_hive.metadata.ranges import column_type, merge_stats, typed_ranges
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
 from hudi_hive.table import FILES_SCHEMA, MetaClient, TableConfig
 from hudi_hive.table.listing import list_folders
+from hudi_hive.table.partition_path import unescape_value
 from hudi_hive.timeline.instant import millis_to_instant
 
 METADATA_FOLDER: Final = ".hoodie/metadata"
@@ -43,6 +45,9 @@ SECONDARY_SCHEMA: Final = pa.schema([("secondary_key", pa.string()), *LOCATION_S
 BLOOM_FILTER_SCHEMA: Final = pa.schema([("file_name", pa.string()), ("type", pa.string()), ("filter", pa.binary())])
 """Columns of :meth:`MetadataTable.bloom_filters`."""
 
+_RECORD_INDEX_NAME: Final = "record-index"
+"""What the file groups of the record index are called before a partition's name, if any, and their number."""
+
 _GROUP: Final = re.compile(r"(?P<prefix>.+)-(?P<index>\d{4,})-\d+")
 
 
@@ -58,7 +63,7 @@ class MetadataTable:
         self._own = own
         self._metrics = metrics
         self._valid = ValidInstants(client.timeline, own.timeline)
-        self._groups: dict[str, tuple[FileGroup, ...]] = {}
+        self._groups: dict[str, dict[str, tuple[FileGroup, ...]]] = {}
         self._files: pa.Table | None = None
         self._partitions: list[str] | None = None
 
@@ -122,6 +127,15 @@ class MetadataTable:
     def index_partitions(self) -> tuple[str, ...]:
         """Partitions of the metadata table that are complete: ``files``, ``column_stats`` …"""
         return self._client.config.metadata_partitions
+
+    @property
+    def index_definitions(self) -> tuple[IndexDefinition, ...]:
+        """What the indexes are made of, secondary and expression indexes included; empty before table version 8.
+
+        Raises:
+            CorruptFileError: the definitions cannot be read.
+        """
+        return index_definitions(self._client)
 
     def has(self, partition: str) -> bool:
         """Whether a partition of the metadata table can be asked."""
@@ -245,24 +259,32 @@ class MetadataTable:
 
     # -- indexes -------------------------------------------------------------------------------------------------
 
-    def record_locations(self, keys: Sequence[str] | None = None) -> pa.Table:
-        """Where records are, by the record index.
+    def record_locations(self, keys: Sequence[str] | None = None, partitions: Sequence[str] | None = None) -> pa.Table:
+        """Where records are, by the record index, be it one for the whole table or one for each partition.
 
         Args:
             keys: record keys; all records without it.
+            partitions: paths of the partitions whose records are wanted; all without it.
 
         Returns:
-            A table of :data:`LOCATION_SCHEMA`, sorted by key; a key that is in no file has no row.
+            A table of :data:`LOCATION_SCHEMA`, sorted by key and partition; a key that is in no file has no row. A
+            key may have a row in each partition where the index is kept for each partition.
 
         Raises:
-            MetadataTableError: there is no complete ``record_index`` partition, or it is kept per partition.
+            MetadataTableError: there is no complete ``record_index`` partition, or a partition with files is not in it.
         """
         with self._metrics.timed("lookup_record_index"):
-            if keys is None:
-                found = self._scan(RECORD_INDEX, "recordIndexMetadata")
-            else:
-                found = self._lookup(RECORD_INDEX, "recordIndexMetadata", list(dict.fromkeys(keys)))
-            table = newest_records(found, records.locations).combine_chunks()
+            wanted = None if keys is None else list(dict.fromkeys(keys))
+            parts = [
+                newest_records(self._ask(groups, "recordIndexMetadata", wanted), records.locations)
+                for groups in self._record_index_groups(partitions)
+            ]
+            empty = newest_records([], records.locations)
+            table = pa.concat_tables([empty, *parts]).sort_by([("key", "ascending"), ("partition", "ascending")])
+            table = table.combine_chunks()
+            if partitions is not None:
+                mask = pc.is_in(table.column("partition"), value_set=pa.array(list(partitions), pa.string()))
+                table = table.filter(mask).combine_chunks()
         zone = self._client.config.timezone
         times = table.column("instant_ms").combine_chunks().dictionary_encode()
         texts = [None if value is None else millis_to_instant(value, zone) for value in times.dictionary.to_pylist()]
@@ -346,7 +368,12 @@ class MetadataTable:
         return self._each(self._file_groups(partition), lambda group: group.scan_prefixes(field, prefixes))
 
     def _lookup(self, partition: str, field: str, keys: Sequence[str]) -> list[Found]:
-        groups = self._file_groups(partition)
+        return self._ask(self._file_groups(partition), field, keys)
+
+    def _ask(self, groups: tuple[FileGroup, ...], field: str, keys: Sequence[str] | None) -> list[Found]:
+        """Records of keys, or all, in file groups over which keys are spread by their hash."""
+        if keys is None:
+            return self._each(groups, lambda group: group.scan(field))
         if len(groups) == 1:
             return self._each(groups, lambda group: group.lookup(field, keys)) if keys else []
         at = names.group_indexes(keys, len(groups))
@@ -360,23 +387,59 @@ class MetadataTable:
             return [read(group) for group in groups]
 
     def _file_groups(self, partition: str) -> tuple[FileGroup, ...]:
-        """File groups of a partition in the order of their numbers; listed once."""
+        """File groups of a partition that is one index, in the order of their numbers."""
+        groups = self._prefixed_groups(partition)
+        if len(groups) != 1:
+            raise MetadataTableError(
+                f"the file groups of {partition!r} do not go by one name", path=f"{self._uri}/{partition}"
+            )
+        return next(iter(groups.values()))
+
+    def _prefixed_groups(self, partition: str) -> dict[str, tuple[FileGroup, ...]]:
+        """File groups of a partition by what stands before their numbers, in the order of these; listed once."""
         if partition not in self._groups:
             if not self.has(partition):
                 raise MetadataTableError(f"the metadata table has no complete partition {partition!r}", path=self._uri)
+            numbered: dict[str, dict[int, FileGroup]] = {}
             rows = self._slices(partition).to_pylist()
-            numbers = [_GROUP.fullmatch(row["file_id"]) for row in rows]
-            prefixes = {match["prefix"] if match else None for match in numbers}
-            order = sorted(int(match["index"]) for match in numbers if match)
-            if not rows or len(prefixes) > 1 or None in prefixes or order != list(range(len(rows))):
+            for row in rows:
+                match = _GROUP.fullmatch(row["file_id"])
+                if match is not None:
+                    group = FileGroup(self._own.storage, partition, row, self._valid)
+                    numbered.setdefault(match["prefix"], {})[int(match["index"])] = group
+            whole = all(sorted(groups) == list(range(len(groups))) for groups in numbered.values())
+            if not rows or not whole or sum(map(len, numbered.values())) != len(rows):
                 raise MetadataTableError(
-                    f"the file groups of {partition!r} are not numbered from 0 on under one name: "
-                    "one is missing, or the index is kept for each partition",
+                    f"the file groups of {partition!r} are not numbered from 0 on: one is missing",
                     path=f"{self._uri}/{partition}",
                 )
-            rows.sort(key=lambda row: int(_GROUP.fullmatch(row["file_id"])["index"]))  # type: ignore[index]
-            self._groups[partition] = tuple(FileGroup(self._own.storage, partition, row, self._valid) for row in rows)
+            self._groups[partition] = {
+                prefix: tuple(groups[index] for index in sorted(groups)) for prefix, groups in numbered.items()
+            }
         return self._groups[partition]
+
+    def _record_index_groups(self, partitions: Sequence[str] | None) -> list[tuple[FileGroup, ...]]:
+        """The file groups of each record index that covers some partitions of the table, or all: one for the whole
+        table, or one for each partition, which stands in the names of its file groups (table format, section 7.3)."""
+        prefixed = self._prefixed_groups(RECORD_INDEX)
+        if tuple(prefixed) == (_RECORD_INDEX_NAME,):
+            return list(prefixed.values())
+        by_path: dict[str, tuple[FileGroup, ...]] = {}
+        for prefix, groups in prefixed.items():
+            head, _, escaped = prefix.partition(f"{_RECORD_INDEX_NAME}-")
+            if head or prefix == _RECORD_INDEX_NAME:
+                raise MetadataTableError(
+                    f"file groups of the record index by the name {prefix!r}", path=f"{self._uri}/{RECORD_INDEX}"
+                )
+            by_path[names.partition_path(unescape_value(escaped))] = groups
+        wanted = list(dict.fromkeys(self.partitions() if partitions is None else partitions))
+        unknown = [path for path in wanted if path not in by_path]
+        if unknown and (files := self.files_table(unknown)).num_rows:
+            raise MetadataTableError(
+                f"the record index lacks the partition {files.column('partition')[0].as_py()!r}",
+                path=f"{self._uri}/{RECORD_INDEX}",
+            )
+        return [by_path[path] for path in wanted if path in by_path]
 
     def _slices(self, partition: str) -> pa.Table:
         timeline = self._own.timeline
