@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.merge_spec import MergeSpec, Order, Partial
 
 Row = dict
@@ -46,17 +47,29 @@ def _met(old: Event, new: Event, spec: MergeSpec) -> Event:
             loses = not new.natural and old.values is not None and old.ordering > new.ordering
         else:
             loses = old.values is not None and old.ordering > new.ordering
+        if spec.partial is not None and spec.partial_in_log:
+            return _laid(old, new, spec, new) if loses else _laid(new, old, spec, new)
         return old if loses else new
+    if spec.deletes_in_order:
+        both = not (old.deletes or new.deletes)
+        wins = both or new.natural or old.natural or new.ordering >= old.ordering
+        return _laid(new, old, spec, new) if wins else old
     if spec.in_log is Order.COMMIT_TIME or new.natural or old.natural or new.ordering >= old.ordering:
-        return _laid(new, old, spec)
-    return _laid(old, new, spec)
+        return _laid(new, old, spec, new)
+    return _laid(old, new, spec, new)
 
 
-def _laid(high: Event, low: Event, spec: MergeSpec) -> Event:
+def _laid(high: Event, low: Event, spec: MergeSpec, newer: Event) -> Event:
     """The record that wins, over what is left of the other one."""
-    if high.deletes or low.deletes:
+    if high.deletes or low.deletes or (high is not newer and not spec.loser_fills):
         return high
-    return Event(high.key, _over(high.values, low.values, spec), high.ordering, False)
+    values = _with_meta(_over(high.values, low.values, spec), newer.values, spec)
+    return Event(high.key, values, high.ordering, False)
+
+
+def _with_meta(values: Row, newer: Row, spec: MergeSpec) -> Row:
+    meta = {name: newer[name] for name in META_FIELDS if name in newer} if spec.newest_meta else {}
+    return {**values, **meta}
 
 
 def _over(high: Row, low: Row, spec: MergeSpec) -> Row:
@@ -76,11 +89,24 @@ def _on_base(row: Row, state: Event, spec: MergeSpec, ordering_of) -> Row | None
     always = state.natural or (spec.deletes_yield and state.values is None)
     gives_way = spec.deletes_yield and bool(spec.ordering_fields)
     gives_way = gives_way and all(value is None for value in ordering_of(row, raw=True))
-    wins = spec.on_base is Order.COMMIT_TIME or always or gives_way or state.ordering >= ordering_of(row)
+    replaces = spec.on_base is Order.COMMIT_TIME and not (state.deletes and spec.deletes_in_order)
+    if always or gives_way or replaces:
+        wins = True
+    elif spec.sequence:
+        wins = numbers(state.ordering[0]) > numbers(ordering_of(row)[0])
+    else:
+        wins = state.ordering >= ordering_of(row)
     if state.deletes:
         return None if wins else row
-    if spec.deletes_yield:
+    if spec.deletes_yield and spec.partial is None:
         return dict(state.values) if wins else row
     if wins:
         return _over(state.values, row, spec)
-    return _over(row, state.values, spec) if spec.partial is not None else row
+    if spec.partial is None or not spec.loser_fills:
+        return row
+    return _with_meta(_over(row, state.values, spec), state.values, spec)
+
+
+def numbers(text: str) -> list[int]:
+    """``file.position`` as numbers."""
+    return [int(part) for part in text.split(".")]

@@ -32,6 +32,15 @@ SPECS = {
     "v9 ignore defaults, commit": MergeSpec(9, C, C, partial=Partial.IGNORE_DEFAULTS),
     "v9 fill unavailable": MergeSpec(9, E, E, ordering_fields=("ts",), partial=Partial.FILL_UNAVAILABLE),
     "v9 marker": MergeSpec(9, E, E, ordering_fields=("ts",), delete_field="v", delete_marker="D"),
+    "v6 partial": MergeSpec(6, E, E, True, ("ts",), Partial.IGNORE_DEFAULTS, newest_meta=True),
+    "v6 nondefaults": MergeSpec(6, E, C, True, ("ts",), Partial.IGNORE_DEFAULTS, partial_in_log=False),
+    "v6 unavailable": MergeSpec(
+        6, E, E, True, ("ts",), Partial.FILL_UNAVAILABLE, partial_in_log=False, loser_fills=False
+    ),
+    "v8 nondefaults": MergeSpec(8, C, C, False, ("ts",), Partial.IGNORE_DEFAULTS, deletes_in_order=True),
+    "v8 deletes in order": MergeSpec(8, C, C, False, ("ts",), deletes_in_order=True),
+    "v8 partial": MergeSpec(8, E, E, False, ("ts",), Partial.IGNORE_DEFAULTS, newest_meta=True),
+    "v8 unavailable": MergeSpec(8, E, E, False, ("ts",), Partial.FILL_UNAVAILABLE, loser_fills=False),
     "v8 virtual key": MergeSpec(8, E, E, ordering_fields=("ts",), key_fields=("id", "part"), named_key=True),
 }
 TYPES = {

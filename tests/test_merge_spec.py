@@ -89,7 +89,10 @@ def test_partial_modes_and_markers():
     ("version", "properties", "named"),
     [
         (6, {"payload": "com.example.MyPayload"}, "com.example.MyPayload"),
-        (6, {"payload": MODEL + "PartialUpdateAvroPayload"}, "PartialUpdateAvroPayload"),
+        (6, {"payload": MODEL + "FirstValueAvroPayload"}, "FirstValueAvroPayload"),
+        (6, {"payload": MODEL + "debezium.MySqlDebeziumAvroPayload", "ordering": "ts"}, "other than _event_seq"),
+        (8, {"payload": MODEL + "debezium.PostgresDebeziumAvroPayload", "mode": "CUSTOM"}, "other than _event_lsn"),
+        (8, {"mode": "CUSTOM", "payload": MODEL + "debezium.MySqlDebeziumAvroPayload"}, "MySqlDebezium"),
         (8, {"mode": "CUSTOM", "payload": "com.example.MyPayload"}, "com.example.MyPayload"),
         (9, {"mode": "CUSTOM", "strategy": "1897ef5f-18bc-4557-939c-9d6a8afd1519"}, "1897ef5f"),
         (9, {"strategy": "12345678-0000-0000-0000-000000000000"}, "12345678"),

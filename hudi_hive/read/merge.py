@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 
 from hudi_hive.read.merge_fold import Folded, fold
 from hudi_hive.read.merge_keys import record_keys
-from hudi_hive.read.merge_order import Flags, Ints, not_less, ordering_columns
+from hudi_hive.read.merge_order import Flags, Ints, not_less, ordering_columns, sequence_numbers
 from hudi_hive.read.merge_partial import default_of, keeps
 from hudi_hive.read.merge_put import put
 from hudi_hive.read.reconcile import Reconciler
+from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.log_data import LogData
 from hudi_hive.table.log_scanner import LogRecords
 from hudi_hive.table.merge_spec import MergeSpec, Order
@@ -88,7 +89,7 @@ class _Merger:
         self._schema = schema
         self._blocks = blocks
         self._seen = np.zeros(len(folded.keys), np.bool_)
-        self._compares = spec.on_base is Order.EVENT_TIME
+        self._compares = spec.on_base is Order.EVENT_TIME or spec.deletes_in_order
 
     def merged(self, batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Batches with the log merged in. The key look-up is one for all: it builds a table of the log's keys."""
@@ -136,7 +137,7 @@ class _Merger:
         replaced, key_of = at[wins & ~deleted], key[wins & ~deleted]
         if len(replaced):
             batch = self._replace(batch, replaced, key_of)
-        if self._spec.partial is not None and not wins.all():
+        if self._spec.partial is not None and self._spec.loser_fills and not wins.all():
             lost = ~wins & ~deleted
             batch = self._fill(batch, at[lost], key[lost])
         if len(drop):
@@ -160,7 +161,10 @@ class _Merger:
         wins = np.ones(len(at), np.bool_)
         if not self._compares or not self._log.ordering:
             return wins
-        open_ = np.flatnonzero(~self._log.always[key])
+        asked = ~self._log.always[key]
+        if self._spec.on_base is Order.COMMIT_TIME:
+            asked &= self._log.deleted[key]
+        open_ = np.flatnonzero(asked)
         rows, numbers = pa.array(at[open_]), pa.array(key[open_])
         base = [column.take(rows) for column in ordering_columns(batch, self._spec.ordering_fields)]
         mine = [column.take(numbers) for column in self._log.ordering]
@@ -171,7 +175,11 @@ class _Merger:
                 missing &= pc.is_null(column).to_numpy(zero_copy_only=False)
             told = pa.array(np.flatnonzero(~missing))
             result = np.ones(len(open_), np.bool_)
-            result[~missing] = not_less([c.take(told) for c in mine], [c.take(told) for c in base], len(told))
+            mine, base = [c.take(told) for c in mine], [c.take(told) for c in base]
+            if self._spec.sequence:
+                result[~missing] = ~not_less(sequence_numbers(base), sequence_numbers(mine), len(told))
+            else:
+                result[~missing] = not_less(mine, base, len(told))
         else:
             result = not_less(mine, base, len(open_))
         wins[open_] = result
@@ -197,7 +205,9 @@ class _Merger:
         for field, column in zip(self._schema, batch.columns, strict=True):
             default = default_of(self._blocks[-1].schema, field)
             source = self._log.sources[field.name][key]
-            open_ = ~keeps(column.take(pa.array(at)), self._spec, default) & (source >= 0)
+            open_ = source >= 0
+            if not (self._spec.newest_meta and field.name in META_FIELDS):
+                open_ &= ~keeps(column.take(pa.array(at)), self._spec, default)
             arrays.append(put(column, at[open_], self._values(field.name, source[open_])))
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.read.merge_keys import record_keys
 from hudi_hive.read.merge_order import Flags, Ints, column_of, ordering_columns, ranks
-from hudi_hive.read.merge_partial import column_sources
+from hudi_hive.read.merge_partial import column_sources, turns, winner_sources
 from hudi_hive.table.log_data import LogData, LogDeletes
 from hudi_hive.table.log_scanner import LogRecords
 from hudi_hive.table.merge_spec import IS_DELETED, OPERATION, MergeSpec, Order
@@ -94,6 +94,11 @@ def fold(
     deleted = events.deletes[last]
     blocks = any(block.is_partial for block in events.blocks)
     values = spec.partial is not None and bool(events.blocks)
+    sources: dict[str, Ints] = {}
+    if values and not spec.partial_in_log:
+        sources = winner_sources(events, spec, row)
+    elif blocks or values:
+        sources = column_sources(events, spec, cut, by_value=True)
     return Folded(
         keys=events.keys,
         rows=events.rows,
@@ -101,7 +106,7 @@ def fold(
         deleted=deleted,
         always=natural | (deleted & (row < 0)) if spec.deletes_yield else natural,
         ordering=tuple(column.take(pa.array(last)) for column in events.ordering),
-        sources=column_sources(events, spec, cut, by_value=True) if blocks or values else {},
+        sources=sources,
         present=column_sources(events, spec, cut, by_value=False) if blocks and values else {},
     )
 
@@ -128,7 +133,8 @@ def _events(
             rows.append(np.full(table.num_rows, -1, np.int64))
             deletes.append(np.ones(table.num_rows, np.bool_))
             has = _one(table.column("has_ordering")).to_numpy(zero_copy_only=False)
-            natural.append(~has.astype(np.bool_))
+            compared = not spec.deletes_yield or all(_compares_with_deletes(kind) for kind in types)
+            natural.append(~has.astype(np.bool_) if compared else np.ones(table.num_rows, np.bool_))
             ordering.append(_delete_ordering(table, types, block))
         else:
             batch = reconcile(block)
@@ -193,6 +199,12 @@ def _no_ordering(values: Sequence[pa.Array], rows: int) -> Flags:
     return result
 
 
+def _compares_with_deletes(kind: pa.DataType) -> bool:
+    """Whether version 6 compares a delete's ordering value with those of records: of texts, dates and decimals it
+    has two classes that do not meet, and the delete wins."""
+    return not (pa.types.is_string(kind) or pa.types.is_date(kind) or pa.types.is_decimal(kind))
+
+
 def _delete_ordering(table: pa.Table, types: Sequence[pa.DataType], block: LogDeletes) -> list[pa.Array]:
     """Ordering values of a delete block with the types of the table's columns."""
     values = _one(table.column("ordering"))
@@ -232,7 +244,7 @@ def _winners(events: Events, spec: MergeSpec) -> tuple[Ints, Ints]:
     winner = np.zeros(keys, np.int64)
     winner[events.key] = position  # of equal keys the last assignment stays
     cut = np.full(keys, -1, np.int64)
-    if spec.in_log is Order.COMMIT_TIME:
+    if spec.in_log is Order.COMMIT_TIME and not spec.deletes_in_order:
         void = np.flatnonzero(events.deletes)
         cut[events.key[void]] = void
         return winner, cut
@@ -244,11 +256,25 @@ def _winners(events: Events, spec: MergeSpec) -> tuple[Ints, Ints]:
     if not len(contested):
         return winner, cut
     rank = ranks([column.take(pa.array(contested)) for column in events.ordering], len(contested))
+    if spec.in_log is Order.COMMIT_TIME:
+        _by_turns(events, contested, rank, winner)
+        return winner, cut
     if spec.deletes_yield:
         alive = _behind_deletes(events, contested, rank, winner)
         contested, rank = contested[alive], rank[alive]
     _greatest(events.key[contested], rank, contested, winner)
     return winner, cut
+
+
+def _by_turns(events: Events, contested: Ints, rank: Ints, winner: Ints) -> None:
+    """Set each key's winner where records replace one another as they come, but deletes go by ordering value."""
+    key, deletes = events.key[contested], events.deletes[contested]
+    last = np.zeros(len(events.keys), np.int64)
+    for number, turn in enumerate(turns(key)):
+        old = last[key[turn]]
+        wins = ~(deletes[turn] | deletes[old]) | (rank[turn] >= rank[old]) | (number == 0)
+        last[key[turn[wins]]] = turn[wins]
+    winner[key] = contested[last[key]]
 
 
 def _greatest(key: Ints, rank: Ints, position: Ints, winner: Ints) -> None:

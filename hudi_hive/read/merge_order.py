@@ -125,6 +125,22 @@ def not_less(left: Sequence[pa.Array], right: Sequence[pa.Array], rows: int) -> 
     return result
 
 
+def sequence_numbers(columns: Sequence[pa.Array]) -> list[pa.Array]:
+    """Numbers of the file and of the position in it, of one column of texts ``file.position``.
+
+    Raises:
+        UnsupportedTableError: a value that is no such text.
+    """
+    (texts,) = columns
+    try:
+        parts = pc.split_pattern(texts, ".")
+        if texts.null_count or pc.min(pc.list_value_length(parts), min_count=0).as_py() == 1:
+            raise pa.ArrowInvalid("a value that has no position")
+        return [pc.list_element(parts, number).cast(pa.int64()) for number in range(2)]
+    except (pa.ArrowException, TypeError) as error:
+        raise UnsupportedTableError(f"ordering values that are not file.position: {error}") from error
+
+
 def _compare(left: pa.Array, right: pa.Array) -> tuple[Flags, Flags]:
     mine, theirs = as_numbers(left), as_numbers(right)
     if mine is not None and theirs is not None:

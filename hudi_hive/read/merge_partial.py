@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.read.merge_order import Flags, Ints, ranks
+from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.merge_spec import MergeSpec, Order, Partial
 
 if TYPE_CHECKING:
@@ -42,19 +43,27 @@ def column_sources(events: Events, spec: MergeSpec, cut: Ints, *, by_value: bool
     }
     sources = {name: np.full(len(events.keys), -1, np.int64) for name in has}
     live = np.flatnonzero(np.arange(len(events.key)) > cut[events.key])
-    if spec.in_log is Order.EVENT_TIME:
+    if spec.in_log is Order.EVENT_TIME or spec.deletes_in_order:
         rank = ranks([column.take(pa.array(live)) for column in events.ordering], len(live))
     else:
         rank = live
     best = np.zeros(len(events.keys), np.int64)
     alive = np.zeros(len(events.keys), np.bool_)
-    for number, turn in enumerate(_turns(events.key[live])):
+    entry = np.zeros(len(events.keys), np.bool_)
+    for number, turn in enumerate(turns(events.key[live])):
         key, row, deletes = events.key[live[turn]], events.row[live[turn]], events.deletes[live[turn]]
         wins = (rank[turn] >= best[key]) if number else np.ones(len(turn), np.bool_)
+        if spec.deletes_yield:
+            wins |= entry[key]
+        if spec.in_log is Order.COMMIT_TIME and number:
+            wins |= ~deletes & alive[key]
         over = wins & (deletes | ~alive[key])
-        fills = ~wins & ~deletes & alive[key]
+        fills = ~wins & ~deletes & alive[key] & spec.loser_fills
         lays = wins & ~deletes
         for name, source in sources.items():
+            if spec.newest_meta and name in META_FIELDS:
+                source[key[~deletes & (wins | fills)]] = row[~deletes & (wins | fills)]
+                continue
             source[key[over]] = -1
             own = np.flatnonzero(lays)
             own = own[has[name][row[own]]]
@@ -64,10 +73,17 @@ def column_sources(events: Events, spec: MergeSpec, cut: Ints, *, by_value: bool
             source[key[below]] = row[below]
         best[key[wins]] = rank[turn][wins]
         alive[key[wins]] = ~deletes[wins]
+        entry[key[wins]] = row[wins] < 0
     return sources
 
 
-def _turns(key: Ints) -> Iterator[Ints]:
+def winner_sources(events: Events, spec: MergeSpec, row: Ints) -> dict[str, Ints]:
+    """As :func:`column_sources` where log records do not fill one another: the winner's row, if it has a value."""
+    has = {f.name: _has_value(events, spec, number, f) for number, f in enumerate(events.rows.schema)}
+    return {name: np.where((row >= 0) & own[row], row, -1) for name, own in has.items()}
+
+
+def turns(key: Ints) -> Iterator[Ints]:
     """Numbers of all keys' first events, then of their second ones, and so on."""
     if not len(key):
         return

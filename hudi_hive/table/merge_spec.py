@@ -5,7 +5,7 @@ A table's properties in, one immutable value out. What it does not know is refus
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -54,6 +54,12 @@ class MergeSpec:
             base record whatever their ordering values are.
         ordering_fields: columns whose values order records; dotted for fields of structs.
         partial: the values that do not replace older ones, or None.
+        partial_in_log: whether log records fill one another so, too, not only the base record.
+        loser_fills: whether a record that loses fills the winner's values so.
+        newest_meta: whether the meta columns are those of the later record even if it loses.
+        deletes_in_order: deletes win and lose by ordering value even where data records do not.
+        sequence: on the base, ordering values are texts ``file.position``, compared as numbers, and the base record
+            stays among equals; in the log they are compared as texts.
         unavailable_value: the text that stands for "as before" under ``FILL_UNAVAILABLE``.
         delete_field, delete_marker: a record whose column has this value, as text, deletes; or None.
         key_fields: the columns that make up the key of a table without meta columns; empty if it has them.
@@ -66,6 +72,11 @@ class MergeSpec:
     deletes_yield: bool = False
     ordering_fields: tuple[str, ...] = ()
     partial: Partial | None = None
+    partial_in_log: bool = True
+    loser_fills: bool = True
+    newest_meta: bool = False
+    deletes_in_order: bool = False
+    sequence: bool = False
     unavailable_value: str = UNAVAILABLE_VALUE
     delete_field: str | None = None
     delete_marker: str | None = None
@@ -80,16 +91,11 @@ class MergeSpec:
             UnsupportedTableError: a merge mode, strategy, payload class or key that we do not know.
             InvalidPropertiesError: the properties contradict one another.
         """
-        in_log, on_base, partial, payload = _version_6(config) if config.version == 6 else _version_8(config)
+        way, payload = _version_6(config) if config.version == 6 else _version_8(config)
         field, marker = _delete_marker(config, payload)
         fields, named = _keys(config)
-        return cls(
-            version=config.version,
-            in_log=in_log,
-            on_base=on_base,
-            deletes_yield=config.version == 6,
-            ordering_fields=config.ordering_fields,
-            partial=partial,
+        return replace(
+            way,
             unavailable_value=_unavailable_value(config),
             delete_field=field,
             delete_marker=marker,
@@ -100,7 +106,8 @@ class MergeSpec:
     @property
     def needs_ordering(self) -> bool:
         """Whether ordering values are looked at."""
-        return bool(self.ordering_fields) and Order.EVENT_TIME in (self.in_log, self.on_base)
+        told = self.deletes_in_order or Order.EVENT_TIME in (self.in_log, self.on_base)
+        return told and bool(self.ordering_fields)
 
     def columns(self, schema: pa.Schema) -> list[str]:
         """Columns of a table's schema that merging reads, whatever the query shows; each once.
@@ -127,8 +134,13 @@ def _column(schema: pa.Schema, name: str) -> str | None:
     return None
 
 
-_Way = tuple[Order, Order, Partial | None, str | None]
-"""Order in the log, order on the base, partial updates, short payload class."""
+_Way = tuple["MergeSpec", str | None]
+"""How records merge, markers and keys left out, and the short payload class."""
+
+_POSTGRES: Final = "PostgresDebeziumAvroPayload"
+_MYSQL: Final = "MySqlDebeziumAvroPayload"
+_DEBEZIUM_ORDER: Final = {_POSTGRES: "_event_lsn", _MYSQL: "_event_seq"}
+_DEBEZIUM_MARKER: Final = ("_change_operation_type", "d")
 
 
 def _payload(config: TableConfig, key: str | None = None) -> str | None:
@@ -141,11 +153,28 @@ def _version_6(config: TableConfig) -> _Way:
     """By the payload class alone. All of these classes order log records by ordering value (their ``preCombine``)."""
     payload = _payload(config) or "OverwriteWithLatestAvroPayload"
     event, commit = Order.EVENT_TIME, Order.COMMIT_TIME
-    if payload == "DefaultHoodieRecordPayload":
-        return event, event, None, payload
+    way = MergeSpec(6, event, event, deletes_yield=True, ordering_fields=config.ordering_fields)
+    _check_debezium(config, payload)
+    if payload in ("DefaultHoodieRecordPayload", "EventTimeAvroPayload"):
+        return way, payload
     if payload in ("OverwriteWithLatestAvroPayload", "AWSDmsAvroPayload"):
-        return event, commit, None, payload
+        return replace(way, on_base=commit), payload
+    if payload == "OverwriteNonDefaultsWithLatestAvroPayload":
+        return replace(way, on_base=commit, partial=Partial.IGNORE_DEFAULTS, partial_in_log=False), payload
+    if payload == "PartialUpdateAvroPayload":
+        return replace(way, partial=Partial.IGNORE_DEFAULTS, newest_meta=True), payload
+    if payload == _POSTGRES:
+        return replace(way, partial=Partial.FILL_UNAVAILABLE, partial_in_log=False, loser_fills=False), payload
+    if payload == _MYSQL:
+        return replace(way, sequence=True), payload
     raise _refused(config, f"payload class {config.payload_class}")
+
+
+def _check_debezium(config: TableConfig, payload: str | None) -> None:
+    """These classes read their own column on the base, whatever the ordering field is."""
+    field = _DEBEZIUM_ORDER.get(payload or "")
+    if field is not None and config.ordering_fields != (field,):
+        raise _refused(config, f"payload class {config.payload_class} with an ordering field other than {field}")
 
 
 def _version_8(config: TableConfig) -> _Way:
@@ -153,12 +182,13 @@ def _version_8(config: TableConfig) -> _Way:
     partial = _partial_mode(config)
     mode = (config.merge_mode or _inferred_mode(config)).upper()
     if mode == "CUSTOM":
-        return _custom(config, payload)
+        return _custom(config, payload), payload
     try:
         order = Order(mode)
     except ValueError:
         raise _refused(config, f"hoodie.record.merge.mode={config.merge_mode}") from None
-    return order, order, partial, payload
+    way = MergeSpec(config.version, order, order, ordering_fields=config.ordering_fields, partial=partial)
+    return way, payload
 
 
 def _inferred_mode(config: TableConfig) -> str:
@@ -173,15 +203,24 @@ def _inferred_mode(config: TableConfig) -> str:
     return str(order.value)
 
 
-def _custom(config: TableConfig, payload: str | None) -> _Way:
+def _custom(config: TableConfig, payload: str | None) -> MergeSpec:
     """Payload classes whose way is one of ours; a merger class of the user's is code that we do not have."""
     if config.merge_strategy_id not in (None, _PAYLOAD_STRATEGY):
         raise _refused(config, f"hoodie.record.merge.strategy.id={config.merge_strategy_id}")
-    commit = Order.COMMIT_TIME
+    _check_debezium(config, payload)
+    event, commit = Order.EVENT_TIME, Order.COMMIT_TIME
+    in_order = MergeSpec(config.version, event, event, ordering_fields=config.ordering_fields)
+    replaces = replace(in_order, in_log=commit, on_base=commit, deletes_in_order=True)
     if payload == "AWSDmsAvroPayload":
-        return commit, commit, None, payload
+        return replaces
     if payload == "OverwriteNonDefaultsWithLatestAvroPayload":
-        return commit, commit, Partial.IGNORE_DEFAULTS, payload
+        return replace(replaces, partial=Partial.IGNORE_DEFAULTS)
+    if payload == "EventTimeAvroPayload":
+        return in_order
+    if payload == "PartialUpdateAvroPayload":
+        return replace(in_order, partial=Partial.IGNORE_DEFAULTS, newest_meta=True)
+    if payload == _POSTGRES:
+        return replace(in_order, partial=Partial.FILL_UNAVAILABLE, loser_fills=False)
     raise _refused(config, f"payload class {config.payload_class}")
 
 
@@ -207,6 +246,8 @@ def _delete_marker(config: TableConfig, payload: str | None) -> tuple[str | None
     field, marker = _property(config, _DELETE_FIELD), _property(config, _DELETE_MARKER)
     if field is None and payload == "AWSDmsAvroPayload":
         return "Op", "D"
+    if field is None and payload in _DEBEZIUM_ORDER and config.version < 9:
+        return _DEBEZIUM_MARKER
     if (field is None) != (marker is None):
         raise InvalidPropertiesError(
             f"{_DELETE_FIELD} and {_DELETE_MARKER} go together, one is missing", remedy="set both or none"
