@@ -74,10 +74,16 @@ def test_record_index(name, tables):
     assert located(metadata.record_locations([])) == located(metadata.record_locations(None, [])) == []
 
 
+def test_a_key_may_be_in_two_partitions(tables):
+    metadata = tables[PARTITIONED].metadata
+    assert metadata.record_locations(["k006"]).column("partition").to_pylist() == ["new_city", "oslo"]
+    assert metadata.record_locations(["k006"], ["oslo"]).column("partition").to_pylist() == ["oslo"]
+
+
 def test_look_ups_prune_by_an_index_kept_for_each_partition(tables):
     table = tables[PARTITIONED]
     options = {"hoodie.metadata.record.index.enable": "true"}
-    for key in ("k005", "k001", "k007", "none"):
+    for key in ("k006", "k001", "k007", "none"):
         rows = table.scan(f"_hoodie_record_key = '{key}'", options=options).to_arrow()
         wanted = [row for row in places(PARTITIONED) if row[0] == key]
         assert sorted(rows.column("_hoodie_partition_path").to_pylist()) == [row[1] for row in wanted]
