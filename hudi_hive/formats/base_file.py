@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -41,6 +42,12 @@ _WORTH_INDICES: Final = 16_384
 
 _DICTIONARY_ENCODINGS: Final = frozenset({"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"})
 """Encodings of column chunks that the decoder can give as dictionary indices."""
+
+_FEW_KEYS: Final = 64
+"""Values up to which a condition on a column is a look-up: most rows of a row group are hoped not to be needed."""
+
+_LOOKUP_ROWS: Final = 8_192
+"""Rows decoded at a time on the way to the last row that a look-up found."""
 
 _MOST_BYTES: Final = 2**31 - 1
 """Bytes of text that one Arrow array of 32-bit offsets can hold."""
@@ -77,8 +84,8 @@ class BaseFile(Protocol):
 
         Args:
             columns: top-level columns of :attr:`schema`; with none the batches only have a number of rows.
-            skip: row groups in which no row can pass this filter are left out. Rows are not filtered. It is bound to
-                columns of this file.
+            skip: row groups in which no row can pass this filter are left out, and other rows that do not pass may be;
+                what comes out is yet to be filtered. It is bound to columns of this file.
             byte_range: only row groups (stripes) whose middle lies in this part, so that parts that cover a file give
                 each row once.
             batch_size: greatest number of rows of a batch.
@@ -267,17 +274,48 @@ class ParquetBaseFile(_OpenFile):
         with decoding(self.path):
             indexed = self._repetitive(names, groups)
             file = self._reader(self._stream, self._metadata, indexed) if indexed else self._file
+            lookup = self._lookup(skip, names, groups)
         schema = pa.schema([self.schema.field(name) for name in names], self.schema.metadata)
+
         # One row group at a time: buffers that were read ahead are kept until the iterator ends.
         for group in groups:
+            found = None if lookup is None else self._found(lookup, group)
+            if found is not None and not len(found):
+                continue
+            rows = batch_size if found is None else min(batch_size, _LOOKUP_ROWS)
             with decoding(self.path):
-                batches = file.iter_batches(batch_size, [group], names, use_threads=use_threads)
-            for batch in _decoded(batches, self.path):
+                decoder = file.iter_batches(rows, [group], names, use_threads=use_threads)
+            batches = _decoded(decoder, self.path)
+            for batch in batches if found is None else _chosen(batches, found):
                 batch = batch.select(names)
                 if indexed:
                     yield from _decoded(_dense(batch, indexed, schema), self.path)
                 else:
                     yield batch
+
+    def _lookup(self, skip: RowFilter | None, names: Sequence[str], groups: Sequence[int]) -> RowFilter | None:
+        """The part of a filter that asks for few values of columns of many; they are looked at before the others."""
+        if skip is None or self.num_rows < _WORTH_INDICES or not groups:
+            return None
+        columns = []
+        row_group = self._metadata.row_group(groups[0])
+        for name in skip.columns:
+            values = skip.required_values(name)
+            if values is None or len(values) > _FEW_KEYS or "." in name:
+                continue
+            chunks = [row_group.column(leaf) for leaf in self._leaves({name})]
+            if chunks and all(chunk.total_uncompressed_size >= chunk.num_values for chunk in chunks):
+                columns.append(name)
+        return skip.restrict(columns) if columns and not set(columns).issuperset(names) else None
+
+    def _found(self, lookup: RowFilter, group: int) -> npt.NDArray[np.int64]:
+        """Positions of the rows of a row group that pass."""
+        found, start = [np.empty(0, np.int64)], 0
+        with decoding(self.path):
+            for batch in self._file.iter_batches(BATCH_ROWS, [group], list(lookup.columns), use_threads=False):
+                found.append(pc.indices_nonzero(lookup.evaluate(batch)).to_numpy().astype(np.int64) + start)
+                start += batch.num_rows
+        return np.concatenate(found)
 
     def _repetitive(self, names: Sequence[str], groups: Sequence[int]) -> list[str]:
         """Text columns that are sooner read as dictionary indices and made text all at once than value by value.
@@ -334,6 +372,18 @@ def _decoded(batches: Iterator[pa.RecordBatch], path: str) -> Iterator[pa.Record
         if batch is None:
             return
         yield batch
+
+
+def _chosen(batches: Iterator[pa.RecordBatch], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+    """Rows by their positions, in ascending order; nothing after the last one is decoded."""
+    start = 0
+    for batch in batches:
+        first, last = np.searchsorted(rows, [start, start + batch.num_rows])
+        if last > first:
+            yield batch.take(pa.array(rows[first:last] - start))
+        if last == len(rows):
+            return
+        start += batch.num_rows
 
 
 def _dense(batch: pa.RecordBatch, indexed: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
