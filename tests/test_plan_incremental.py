@@ -248,3 +248,19 @@ def test_a_corrupt_commit_is_named(tmp_path, version, damage):
         plan_scan(client.reload(), Query.of(begin="earliest"))
     assert caught.value.instant == instant.requested
     assert caught.value.path.endswith(instant.file_name)
+
+
+@pytest.mark.parametrize("name", [*fixture_names("cow_nonpart"), *fixture_names("cow_archived")])
+def test_commits_from_before_a_table_became_merge_on_read(tmp_path, name):
+    """Not every commit of a merge-on-read table is a compaction: those of a converted table have new rows."""
+    path = unzip_fixture(name, tmp_path)
+    begins = ["earliest", HudiTable.open(path).timeline.write_instants()[0].requested]
+    wanted = [HudiTable.open(path).scan(begin=begin) for begin in begins]
+    rows = [scan.to_arrow().sort_by("_hoodie_record_key") for scan in wanted]
+    properties = path / ".hoodie" / "hoodie.properties"
+    properties.write_text(properties.read_text().replace("=COPY_ON_WRITE", "=MERGE_ON_READ"))
+    for begin, before, expected_rows in zip(begins, wanted, rows, strict=True):
+        scan = HudiTable.open(path).scan(begin=begin)
+        assert expected_rows.num_rows
+        assert scan.to_arrow().sort_by("_hoodie_record_key").equals(expected_rows)
+        assert scan.plan_info().checkpoint == before.plan_info().checkpoint

@@ -28,6 +28,7 @@ from hudi_hive.plan.incremental import (
     CommitRange,
     cleaned_error,
     files_of_range,
+    merges_logs,
     missing_files,
     range_time,
     select_commits,
@@ -118,11 +119,12 @@ def refuse_without_meta(table: TableInputs) -> None:
 def _merging(client: MetaClient, commits: CommitRange) -> frozenset[str]:
     if not client.config.is_merge_on_read:
         return frozenset()
-    return frozenset(
-        instant.requested
-        for instant in commits.instants
-        if instant.action == "commit" or commits.metadata(client.timeline, instant).operation == "CLUSTER"
-    )
+    found: set[str] = set()
+    for instant in commits.instants:
+        metadata = commits.metadata(client.timeline, instant)
+        if metadata.operation == "CLUSTER" or (instant.action == "commit" and merges_logs(metadata)):
+            found.add(instant.requested)
+    return frozenset(found)
 
 
 def commit_range(table: TableInputs) -> CommitRange:

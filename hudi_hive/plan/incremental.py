@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -90,32 +90,46 @@ def select_commits(
         HollowCommitError: version 6: a pending write is older than a completed one and the policy is FAIL.
     """
     timeline = client.timeline
-    active = _changing(client, timeline.write_instants(), compactions)
+    left_out = client.config.is_merge_on_read and not compactions
+
+    def is_compaction(instant: Instant) -> bool:
+        return instant.action == "commit" and merges_logs(known.metadata(timeline, instant))
+
+    known = CommitRange((), (), frozenset(), None)
+    active = list(timeline.write_instants())
     if timeline.layout == 1:
+        if left_out and timeline.pending({"commit", "deltacommit", "replacecommit"}):
+            active = [instant for instant in active if not is_compaction(instant)]
         active = without_hollow(client, active, policy)
     archived: list[Instant] = []
     if _reaches_archive(timeline, begin):
-        known = {instant.requested for instant in timeline.instants if instant.is_write}  # not a savepoint's time
-        found = [i for i in timeline.archived().instants if i.is_completed and i.is_write and i.requested not in known]
-        archived = _changing(client, found, compactions)
+        here = {instant.requested for instant in timeline.instants if instant.is_write}  # not a savepoint's time
+        archived = [
+            i for i in timeline.archived().instants if i.is_completed and i.is_write and i.requested not in here
+        ]
     by_transition = timeline.layout == 1 and policy is HollowCommitPolicy.USE_TRANSITION_TIME
+    known = replace(known, archived=frozenset(i.requested for i in archived))
     chosen: list[Instant] = []
     others: list[Instant] = []
     last: str | None = None
     for instant in sorted([*archived, *active], key=lambda i: i.requested):
         time = range_time(client, instant, by_transition)
         if begin < time and (end is None or time <= end):
+            if left_out and is_compaction(instant):
+                continue
             chosen.append(instant)
             last = time if last is None else max(last, time)
-        else:
+        elif not left_out or instant.action != "commit":
             others.append(instant)
-    return CommitRange(tuple(chosen), tuple(others), frozenset(i.requested for i in archived), last)
+    return replace(known, instants=tuple(chosen), others=tuple(others), checkpoint=last)
 
 
-def _changing(client: MetaClient, instants: Iterable[Instant], compactions: bool) -> list[Instant]:
-    if compactions or not client.config.is_merge_on_read:
-        return list(instants)
-    return [instant for instant in instants if instant.action != "commit"]
+def merges_logs(metadata: CommitMetadata) -> bool:
+    """Whether a ``commit`` of a merge-on-read table is a compaction, which brings no new row.
+
+    Others are from before the table became merge-on-read. Early releases do not say what a commit is.
+    """
+    return metadata.operation in (None, "", "UNKNOWN", "COMPACT")
 
 
 def range_time(client: MetaClient, instant: Instant, by_transition: bool = False) -> str:
