@@ -33,15 +33,23 @@ CHANGES = {
     "decimal": (pa.decimal128(9, 2), [Decimal("1.00")] * 4, [Decimal("1.00"), Decimal("-9999999.99")]),
     "fixed": (pa.binary(2), [b"ab", b"cd", b"ef", b"gh"], [b"ab", b"zz"]),
     "text": (pa.string(), ["a", "b", "", None], ["a longer text", ""]),
+    "text of one width": (pa.string(), ["été", "b", "", "abcde"], ["12345", "x\u20acy"]),
+    "text of other widths": (pa.string(), ["a", "", "c", "de"], ["de", "f"]),
+    "null becomes text": (pa.string(), [None, "", None, "de"], ["x", None]),
+    "text becomes null": (pa.string(), ["a", "b", "c", "de"], [None, None]),
+    "text becomes empty": (pa.string(), ["a", "", "", "de"], ["", ""]),
+    "empty becomes text": (pa.string(), ["", "", "", ""], ["", "x"]),
+    "bytes": (pa.binary(), [b"\xff\x00", b"", None, b"\x01"], [b"\x00\x00", b"\x01\x02"]),
     "same text": (pa.string(), ["a", "b", None, "d"], ["a", "d"]),
     "list": (pa.list_(pa.int32()), [[1], [], None, [2, 3]], [[1], [7, 8, 9]]),
 }
 
 
+@pytest.mark.parametrize("part", [False, True])
 @pytest.mark.parametrize("offset", [0, 3])
 @pytest.mark.parametrize("name", CHANGES)
-def test_replaced_values_are_those_of_the_log_in_columns_of_any_type(name, offset):
-    """Rows 0 and 3 are updated; the batch may be a part of a longer one."""
+def test_replaced_values_are_those_of_the_log_in_columns_of_any_type(name, offset, part):
+    """Rows 0 and 3 are updated; the batch and the block may be parts of longer ones."""
     kind, base, update = CHANGES[name]
     schema = pa.schema([("_hoodie_record_key", pa.string()), ("v", kind)])
     keys = [f"x{row}" for row in range(offset)] + ["a", "b", "c", "d"]
@@ -49,11 +57,14 @@ def test_replaced_values_are_those_of_the_log_in_columns_of_any_type(name, offse
     batch = batch.slice(offset)
     before = batch.to_pylist()
     block = pa.RecordBatch.from_arrays([pa.array(["d", "a"]), pa.array(update[::-1], kind)], schema=schema)
+    if part:
+        first = pa.RecordBatch.from_arrays([pa.array(["none"]), pa.array(update[:1], kind)], schema=schema)
+        block = pa.concat_batches([first, block]).slice(1)
     avro = {"fields": [{"name": field, "default": None} for field in schema.names]}
     got = list(merge_slice([batch], LogRecords((LogData("1", block, avro),)), MergeSpec(8, C, C), schema))
-    for part in got:
-        part.validate(full=True)
-    values = [row["v"] for part in got for row in part.to_pylist()]
+    for piece in got:
+        piece.validate(full=True)
+    values = [row["v"] for piece in got for row in piece.to_pylist()]
     wanted = pa.array([update[0], base[1], base[2], update[1]], kind).to_pylist()
     assert repr(values) == repr(wanted)  # 0.0 equals -0.0, but not as text
     assert batch.to_pylist() == before

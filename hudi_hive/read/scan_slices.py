@@ -224,6 +224,8 @@ def read_slices(
             own = None if values is None else values.slice(number, 1)
             yield partial(reader.rows, row, own)
 
+    if storage.is_local:  # nothing to wait for: more slices at a time than processors only take memory
+        threads = min(threads, pa.cpu_count())
     batches = in_order(producers(), threads)
     try:
         yield from batches
