@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_hive.errors import CorruptFileError
+from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
 from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.avro.schema import parse_record
 from tests.avro_oracle import decode_with_fastavro
@@ -148,3 +148,73 @@ def test_one_long_record_of_garbage_takes_bounded_time():
     begin = time.process_time()
     decoded_or_refused(varint(100_000) + garbage, np.array([0]), np.array([400_003]), schema)
     assert time.process_time() - begin < 5
+
+
+@pytest.mark.parametrize("times", [1, 60])
+@pytest.mark.parametrize("items", ["int", "string", "double", {"type": "array", "items": "int"}], ids=str)
+@pytest.mark.parametrize("columns", [["a"], ["z"]], ids=["read", "skipped"])
+def test_arrays_of_very_many_blocks_take_bounded_time(items, times, columns):
+    schema = one_field({"type": "array", "items": items})
+    schema["fields"].append({"name": "z", "type": "int"})
+    item = {"int": b"\x02", "string": b"\x02a", "double": b"\0" * 8}.get(str(items), b"\x02\x02\0")
+    count = 100_000 // times
+    data, starts, ends = laid_out([(b"\x02" + item) * count + b"\0" + b"\x04"] * times)
+    begin = time.process_time()
+    batch = decode_records(data, starts, ends, schema, columns=columns)
+    assert time.process_time() - begin < 5
+    if columns == ["z"]:
+        assert batch.column("z").to_pylist() == [2] * times
+    else:
+        assert batch.column("a").value_lengths().to_pylist() == [count] * times
+        value = {"int": 1, "string": "a", "double": 0.0}.get(str(items), [1])
+        assert batch.column("a")[-1].as_py() == [value] * count
+
+
+def test_empty_items_of_very_many_blocks_are_bounded():
+    data, starts, ends = laid_out([(varint(1 << 20) * 50) + b"\0"])
+    with pytest.raises(CorruptFileError, match="too many items"):
+        decode_records(data, starts, ends, one_field({"type": "array", "items": "null"}))
+
+
+WIDE = {"type": "record", "name": "w0", "fields": [{"name": f"f{i}", "type": "long"} for i in range(20)]}
+for level in range(1, 4):
+    names = [WIDE, *[f"w{level - 1}"] * (19 if level < 3 else 9)]
+    WIDE = {
+        "type": "record",
+        "name": f"w{level}",
+        "fields": [{"name": f"f{i}", "type": t} for i, t in enumerate(names)],
+    }
+MEGABYTE = {"type": "fixed", "name": "f", "size": 1 << 20}
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "each"),
+    [
+        (["null", MEGABYTE], 3000, b"\0"),
+        (["null", WIDE], 3000, b"\0"),
+        ({"type": "array", "items": ["null", MEGABYTE]}, 1, varint(3000) + b"\0" * 3001),
+        ({"type": "enum", "name": "e", "symbols": ["x" * 30_000]}, 20_000, b"\0"),
+    ],
+    ids=["fixed", "record", "items", "enum"],
+)
+def test_columns_far_larger_than_their_records_are_refused(kind, rows, each):
+    data, starts, ends = laid_out([each] * rows)
+    with pytest.raises(UnsupportedFormatError, match="bytes as columns"):
+        decode_records(data, starts, ends, one_field(kind))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": -(10**20)},
+        {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": -1},
+        {"type": "bytes", "logicalType": "decimal", "precision": True},
+        {"type": "enum", "name": "e", "symbols": ["\ud800"]},
+        {"type": "record", "name": "q", "fields": [{"name": "\udc00", "type": "int"}]},
+        {"type": "record", "name": "q", "fields": [{"name": "a", "type": "int", "doc": "\udc00"}]},
+    ],
+    ids=["far", "negative", "true", "symbol", "name", "doc"],
+)
+def test_schemas_that_arrow_cannot_hold(kind):
+    with pytest.raises(SchemaError):
+        decode_records(b"", np.zeros(0), np.zeros(0), one_field(kind))

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
-from hudi_hive.formats.avro.cursor import Block, Cursor, Positions
+from hudi_hive.formats.avro.cursor import Block, Cursor, Positions, check_memory
 from hudi_hive.formats.avro.schema import (
     ArrayNode,
     EnumNode,
@@ -101,8 +101,7 @@ def decode(node: Node, cursor: Cursor, places: Places) -> pa.Array:
     if isinstance(node, FixedNode):
         return _decode_fixed(node, cursor, places)
     if isinstance(node, EnumNode):
-        positions = places.array(pa.int32(), [places.spread(cursor.choices(len(node.symbols)).astype(np.int32))])
-        return pa.array(node.symbols, pa.string()).take(positions)
+        return _decode_enum(node, cursor, places)
     raise AssertionError(node)
 
 
@@ -135,6 +134,15 @@ def _decode_plain(node: PlainNode, cursor: Cursor, places: Places) -> pa.Array:
     if kind == "null":
         return pa.nulls(places.total)
     return places.array(node.arrow, [places.spread(cursor.fixed(_NUMBERS[kind]))])
+
+
+def _decode_enum(node: EnumNode, cursor: Cursor, places: Places) -> pa.Array:
+    chosen = cursor.choices(len(node.symbols)).astype(np.int32)
+    text = int(np.array([len(symbol.encode()) for symbol in node.symbols], np.int64)[chosen].sum())
+    check_memory(text, len(cursor.block.bytes))
+    if text > _MAX_OFFSET:
+        raise UnsupportedFormatError("a column of one block has more than 2 GiB of text or bytes")
+    return pa.array(node.symbols, pa.string()).take(places.array(pa.int32(), [places.spread(chosen)]))
 
 
 def _decode_union(node: UnionNode, cursor: Cursor, places: Places) -> pa.Array:
@@ -213,6 +221,7 @@ def _decode_items(node: Node, item: Node, cursor: Cursor, places: Places) -> pa.
     begins, counts = find_items(item, cursor)
     if len(begins) > _MAX_OFFSET:
         raise UnsupportedFormatError("a column of one block has more than 2 billion items")
+    check_memory(len(begins) * item.width, len(cursor.block.bytes))
     offsets = np.zeros(places.total + 1, np.int32)
     np.cumsum(places.spread(counts), out=offsets[1:])
     items = decode(item, Cursor(cursor.block, begins, np.repeat(ends, counts)), Places(len(begins)))

@@ -12,13 +12,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hudi_hive.errors import CorruptFileError
+from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
 
 Positions = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 PADDING: Final = 32
 """Zero bytes before and behind the data, so that a word may be read at any position in it, or end there."""
+
+_MOST_MEMORY: Final = 64
+"""Bytes of columns that each byte of records may become where that is more than the next limit: a null of one byte
+takes a whole row of its type."""
+
+_LEAST_LIMIT: Final = 256 << 20
 
 _STOP_BITS: Final = np.uint64(0x8080808080808080)
 _LOW_BITS: Final = np.uint64(0x0101010101010101)
@@ -30,6 +36,20 @@ _SQUEEZE: Final = (
     (np.uint64(0x00003FFF00003FFF), np.uint64(0x3FFF00003FFF0000), np.uint64(2)),
     (np.uint64(0x000000000FFFFFFF), np.uint64(0x0FFFFFFF00000000), np.uint64(4)),
 )
+
+
+def check_memory(columns: int, records: int) -> None:
+    """Refuse columns that take up a great many times the bytes of their records.
+
+    Args:
+        columns: size of the columns in bytes.
+        records: size of the records in bytes.
+
+    Raises:
+        UnsupportedFormatError: it is too much.
+    """
+    if columns > max(_MOST_MEMORY * records, _LEAST_LIMIT):
+        raise UnsupportedFormatError(f"Avro records of {records:,} bytes would take {columns:,} bytes as columns")
 
 
 class Block:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hudi_hive.errors import CorruptFileError, UnknownColumnError, UnsupportedFormatError
 from hudi_hive.formats.avro.columns import Places, decode
-from hudi_hive.formats.avro.cursor import PADDING, Block, Cursor, Positions
+from hudi_hive.formats.avro.cursor import PADDING, Block, Cursor, Positions, check_memory
 from hudi_hive.formats.avro.schema import RecordNode, parse_record
 from hudi_hive.formats.avro.skipping import skip
 
@@ -47,7 +47,8 @@ def decode_records(
             the data. Time and memory stay in proportion to the data, whatever it holds.
         SchemaError: the schema cannot be converted.
         UnknownColumnError: the schema has no field of a name in ``columns``.
-        UnsupportedFormatError: a column has more than 2 GiB of text.
+        UnsupportedFormatError: a column has more than 2 GiB of text, or the columns would take up a great many times
+            the bytes of the records.
     """
     root = parse_record(writer_schema)
     wanted = _positions(root, columns)
@@ -64,6 +65,7 @@ def decode_records(
         ends = ends[first]
         if (starts[1:] < ends[:-1]).any():
             raise CorruptFileError("Avro records overlap")
+    check_memory(len(starts) * sum(root.children[at].width for at in set(wanted)), int((ends - starts).sum()))
     chunks = [_decode_chunk(octets, starts[run], ends[run], root, wanted) for run in _runs(starts, ends)]
     batch = pa.RecordBatch.from_arrays([_joined(arrays) for arrays in zip(*chunks, strict=True)], schema=schema)
     return batch if order is None else batch.take(pa.array(order))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import pyarrow as pa
 
@@ -56,11 +56,16 @@ class Node:
         arrow: the Arrow type of its values.
         least: the fewest bytes that a value takes.
         weight: nodes below and including this one.
+        width: bytes that a row takes in Arrow's buffers, null or not, whatever text and items come on top.
     """
 
     arrow: pa.DataType
     least: int
     weight: int
+    width: int = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "width", _width(self.arrow))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +126,16 @@ class UnionNode(Node):
     members: tuple[int, ...]
 
 
+def _width(arrow: pa.DataType) -> int:
+    if pa.types.is_struct(arrow):
+        return sum(_width(entry.type) for entry in arrow)
+    if pa.types.is_null(arrow):
+        return 0
+    if pa.types.is_primitive(arrow) or pa.types.is_decimal(arrow) or pa.types.is_fixed_size_binary(arrow):
+        return int(arrow.bit_width + 7) // 8
+    return 4  # offsets of text, lists and maps
+
+
 NULL_NODE: Final = PlainNode(pa.null(), 0, 1, "null")
 _KEY_NODE: Final = PlainNode(pa.string(), 1, 1, "string")
 
@@ -169,7 +184,10 @@ def _parse_text(text: str) -> RecordNode:
 def _parse(schema: object) -> RecordNode:
     if not isinstance(schema, Mapping) or schema.get("type") not in ("record", "error"):
         raise SchemaError("Avro schema of a table must be a record")
-    return _Parser().record(schema, "", "")
+    try:
+        return _Parser().record(schema, "", "")
+    except UnicodeEncodeError as error:  # JSON's escapes can name halves of characters
+        raise SchemaError(f"Avro schema has a text that is no Unicode: {error.reason}") from error
 
 
 class _Parser:
@@ -308,6 +326,7 @@ def _enum(schema: Mapping[str, Any], path: str) -> EnumNode:
     symbols = schema.get("symbols")
     if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
         raise SchemaError(f"Avro enum of column {path!r} has no symbols")
+    "".join(symbols).encode()  # fails for what cannot become an Arrow string
     return EnumNode(pa.string(), 1, 1, tuple(symbols))
 
 
@@ -321,6 +340,10 @@ def _fixed(schema: Mapping[str, Any], path: str) -> FixedNode:
 
 def _decimal(schema: Mapping[str, Any], path: str) -> pa.DataType:
     precision, scale = schema.get("precision"), schema.get("scale", 0)
-    if not isinstance(precision, int) or not isinstance(scale, int) or not 0 < precision <= 76 or scale > precision:
+    if not _is_whole(precision) or not _is_whole(scale) or not 0 < precision <= 76 or not 0 <= scale <= precision:
         raise SchemaError(f"decimal column {path!r} has precision {precision!r} and scale {scale!r}")
     return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
+
+
+def _is_whole(number: object) -> TypeGuard[int]:
+    return isinstance(number, int) and not isinstance(number, bool)

@@ -22,6 +22,12 @@ from hudi_hive.formats.avro.schema import (
 _FEW: Final = 48
 """With fewer records than this left in a loop, walking them one by one costs less than another round of array steps."""
 
+_SPARSE: Final = 1000
+"""Bytes per number beyond which numbers are not looked for among all bytes, but stepped over."""
+
+_ROUNDS: Final = 4
+"""Blocks of an array that are read in array steps however few records have so many: writers make one or two of them."""
+
 _MAX_EMPTY_ITEMS: Final = 1 << 22
 """Items without bytes (nulls, empty records) that arrays may claim to have: nothing in the data bounds their number."""
 
@@ -89,8 +95,9 @@ def find_items(item: Node, cursor: Cursor, *, keep: bool = True) -> tuple[Positi
     """
     counts = np.zeros(len(cursor), np.int64)
     begins: list[Positions] = []
-    rows = np.arange(len(cursor))
-    while len(rows):
+    rows, rounds = np.arange(len(cursor)), 0
+    while len(rows) > _FEW or (len(rows) and rounds < _ROUNDS):
+        rounds += 1
         selected = cursor.select(rows)
         count = _block_counts(item, selected)
         cursor.pos[rows] = selected.pos
@@ -107,6 +114,14 @@ def find_items(item: Node, cursor: Cursor, *, keep: bool = True) -> tuple[Positi
             else:
                 selected.advance(count * width)
             cursor.pos[rows] = selected.pos
+    if len(rows):
+        one_by_one: list[int] = []
+        walk = _array_walker(item, cursor.block, one_by_one if keep else None)
+        for row in rows.tolist():
+            before = len(one_by_one)
+            cursor.pos[row] = walk(int(cursor.pos[row]), int(cursor.end[row]))
+            counts[row] += len(one_by_one) - before
+        begins.append(np.array(one_by_one, np.int64))
     if not begins:
         return np.zeros(0, np.int64), counts
     # Records lie one behind the other, and so do the items of each: the order of bytes is the order of items.
@@ -136,7 +151,8 @@ def _block_items(item: Node, cursor: Cursor, count: Positions) -> Positions:
         begin = cursor.pos
         cursor.advance(count * width)
         return np.repeat(begin, count) + _ordinals(count) * width
-    if _is_varint(item):
+    # Looking for the ends of numbers goes over all bytes between the first and the last array.
+    if _is_varint(item) and int(cursor.end[-1] - cursor.pos[0]) <= _SPARSE * int(count.sum()):
         return _varint_items(cursor, count)
     begins: list[Positions] = []
     rows, left = np.arange(len(cursor)), count.copy()
@@ -247,7 +263,8 @@ def _text_walker(block: Block) -> Callable[[int, int], int]:
     return walk
 
 
-def _array_walker(item: Node, block: Block) -> Callable[[int, int], int]:
+def _array_walker(item: Node, block: Block, begins: list[int] | None = None) -> Callable[[int, int], int]:
+    """As :func:`_walker`, for an array of items; keeps where these begin if there is a list for it."""
     width, step = fixed_width(item), _walker(item, block)
 
     def walk(position: int, end: int) -> int:
@@ -260,11 +277,17 @@ def _array_walker(item: Node, block: Block) -> Callable[[int, int], int]:
                 _, position = _long_at(block, position, end)
             if count * item.least > end - position or (not item.least and count > _MAX_EMPTY_ITEMS):
                 raise block.damaged("an array has more items than bytes", position)
+            if not item.least and begins is not None and len(begins) + count > _MAX_EMPTY_ITEMS:
+                raise block.damaged("an array has too many items", position)
             if width is not None:
+                if begins is not None:
+                    begins.extend(range(position, position + count * width, width) if width else [position] * count)
                 position += count * width
-            else:
-                for _ in range(count):
-                    position = step(position, end)
+                continue
+            for _ in range(count):
+                if begins is not None:
+                    begins.append(position)
+                position = step(position, end)
 
     return walk
 
