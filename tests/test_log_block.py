@@ -151,6 +151,11 @@ def test_a_block_that_nothing_legal_follows_is_corrupt():
     assert kinds(EMPTY_DELETE + b"garbage" + EMPTY_DELETE) == [(BlockType.CORRUPT, 0, 87), (BlockType.DELETE, 87, 80)]
 
 
+@pytest.mark.parametrize("rest", [b"\0", b"\0\0\0\0\0", b"#HUD?"])
+def test_a_block_before_fewer_bytes_than_a_magic_is_whole(rest):
+    assert kinds(EMPTY_DELETE + rest) == [(BlockType.DELETE, 0, 80), (BlockType.CORRUPT, 80, len(rest))]
+
+
 def test_a_file_that_does_not_begin_with_a_block_is_refused():
     with pytest.raises(CorruptFileError, match=r"wrong magic.*f\.log"):
         list(iter_blocks(b"PAR1PAR1PAR1", "f.log"))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import time
+import tracemalloc
+import zlib
 
 import fastavro
 import pyarrow as pa
@@ -10,13 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hudi_hive.errors import CorruptFileError, CorruptInstantError, HudiHiveError
+from hudi_hive.errors import CorruptFileError, CorruptInstantError, HudiHiveError, UnsupportedFormatError
 from hudi_hive.formats.avro_container import read_container, write_container
 from hudi_hive.storage import Storage
 from hudi_hive.timeline import Instant, State, Timeline
 from hudi_hive.timeline.commit import WRITE_STATS_SCHEMA, decode_commit
 from hudi_hive.timeline.payload import decode_payload
 from tests.support import expected, fixture_names, unzip_fixture
+from tests.test_avro_decoder import prefixed, varint
 
 T, C = "20250101000000000", "20250102000000000"
 MADE = Instant(T, "replacecommit", State.COMPLETED, C, "x", "x")
@@ -388,13 +393,60 @@ def test_files_that_are_no_payload(tmp_path, data):
 def test_containers_of_other_things():
     with pytest.raises(CorruptFileError, match="magic"):
         read_container(b"{}", "x")
-    with pytest.raises(CorruptFileError, match="other than records"):
+    with pytest.raises(CorruptFileError, match="must be a record"):
         read_container(write_container({"type": "string"}, ["x"]), "x")  # type: ignore[list-item]
     records = [{"a": 1}, {"a": 2}]
     schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
     assert read_container(write_container(schema, records), "x") == records
     with pytest.raises(fastavro.schema.UnknownType):
         write_container({"type": "nothing"}, [])
+
+
+def container(schema: object, count: int, content: bytes, codec: bytes = b"null") -> bytes:
+    entries = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": codec}
+    header = varint(2) + b"".join(prefixed(key) + prefixed(value) for key, value in entries.items()) + b"\0"
+    return b"Obj\x01" + header + b"s" * 16 + varint(count) + prefixed(content) + b"s" * 16
+
+
+def test_deflated_containers():
+    schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
+    stream = io.BytesIO()
+    fastavro.writer(stream, schema, [{"a": number} for number in range(5000)], codec="deflate", sync_interval=1000)
+    assert read_container(stream.getvalue(), "x") == [{"a": number} for number in range(5000)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "content", "codec"),
+    [
+        ({"type": "array", "items": "null"}, 1, varint(1 << 40) + b"\0", b"null"),
+        ({"type": "array", "items": {"type": "record", "name": "E", "fields": []}}, 1, varint(1 << 40), b"null"),
+        ("null", 1 << 40, b"", b"null"),
+        (["null", "R"], 1, b"\x02" * 1_000_000 + b"\0", b"null"),
+        ("string", 1, varint(1 << 40) + b"a", b"null"),
+        ("string", -1, varint(1) + b"a", b"null"),
+        ("string", 1, varint(-1) + b"a", b"null"),
+        ("int", 1, b"\0\0", b"null"),
+        ("bytes", 1, zlib.compress(bytes(100 << 20))[2:-4], b"deflate"),
+        ("bytes", 1, zlib.compress(b"\x02a")[2:-5], b"deflate"),
+    ],
+    ids=["nulls", "empties", "records", "nested", "long", "negative", "minus", "more", "bomb", "torn"],
+)
+def test_containers_that_claim_what_they_do_not_hold(kind, count, content, codec):
+    schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": kind}]}
+    begin = time.process_time()
+    tracemalloc.start()
+    with pytest.raises(CorruptFileError):
+        read_container(container(schema, count, content, codec), "x")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 150 << 20
+    assert time.process_time() - begin < 5
+
+
+def test_containers_compressed_in_another_way():
+    schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
+    with pytest.raises(UnsupportedFormatError, match="snappy"):
+        read_container(container(schema, 1, b"\0", b"snappy"), "x")
 
 
 FILES = [

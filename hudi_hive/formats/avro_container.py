@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping
-from typing import Any
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final
 
 import fastavro
 
-from hudi_hive.errors import CorruptFileError
+from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
+from hudi_hive.formats.avro.schema import ArrayNode, MapNode, Node, RecordNode, UnionNode, parse_record
 
 MAGIC = b"Obj\x01"
 """First bytes of every Avro object container."""
+
+_MARKER: Final = 16  # bytes of the marker behind each block
+_CODECS: Final = ("null", "deflate")
+_MOST_INFLATED: Final = 64
+"""Bytes that each byte of a container may become where that is more than the next limit."""
+
+_LEAST_LIMIT: Final = 64 << 20
 
 
 def is_container(data: bytes) -> bool:
@@ -28,17 +39,108 @@ def read_container(data: bytes, path: str) -> list[dict[str, Any]]:
 
     Raises:
         CorruptFileError: the bytes are no container, are truncated or damaged, or hold something other than records.
+            Time and memory stay in proportion to the bytes.
+        UnsupportedFormatError: they are compressed in another way than with deflate.
     """
     if not is_container(data):
         raise CorruptFileError("not an Avro object container: wrong magic", path=path)
     try:
-        records: list[Any] = list(fastavro.reader(io.BytesIO(data)))
+        stream = io.BytesIO(data)
+        stream.seek(len(MAGIC))
+        header = _read_header(stream)
+        least, schema = checked_schema(header.get("avro.schema", b"").decode())
+        codec = header.get("avro.codec", b"null").decode()
+        if codec not in _CODECS:
+            raise UnsupportedFormatError(f"Avro container with the codec {codec!r}", path=path)
+        records = list(_read_records(stream, least, schema, codec, max(_MOST_INFLATED * len(data), _LEAST_LIMIT)))
+    except (CorruptFileError, UnsupportedFormatError):
+        raise
     except Exception as error:
         # Damaged bytes make the decoder fail in any place: struct, zlib, Unicode, key, index, type and memory errors.
         raise CorruptFileError(f"Avro container cannot be decoded: {describe(error)}", path=path) from error
     if not all(isinstance(record, dict) for record in records):
         raise CorruptFileError("Avro container holds something other than records", path=path)
     return records
+
+
+@lru_cache(maxsize=128)
+def checked_schema(text: str) -> tuple[int, object]:
+    """A record schema from its JSON text: the fewest bytes that a record takes, and the schema parsed for fastavro.
+
+    What fastavro would follow without end is refused: types that hold themselves, and items or records without bytes,
+    of which damaged data may claim any number.
+
+    Raises:
+        SchemaError: it is no record schema, or is recursive.
+        Exception: what fastavro raises.
+    """
+    root = parse_record(text)
+    if not root.least or _has_empty_items(root):
+        raise SchemaError("records or items without bytes")
+    return root.least, fastavro.parse_schema(json.loads(text))
+
+
+def _has_empty_items(node: Node) -> bool:
+    if isinstance(node, RecordNode):
+        return any(_has_empty_items(child) for child in node.children)
+    if isinstance(node, UnionNode):
+        return any(_has_empty_items(branch) for branch in node.branches)
+    if isinstance(node, ArrayNode):
+        return not node.item.least or _has_empty_items(node.item)
+    return isinstance(node, MapNode) and _has_empty_items(node.entry)
+
+
+def _read_long(stream: io.BytesIO) -> int:
+    value = 0
+    for shift in range(0, 70, 7):
+        byte = stream.read(1)[0]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1)
+    raise ValueError("a number has no end")
+
+
+def _read_exactly(stream: io.BytesIO, length: int) -> bytes:
+    found = stream.read(length) if length >= 0 else b""
+    if len(found) != length:
+        raise EOFError(f"{length} bytes are due")
+    return found
+
+
+def _read_header(stream: io.BytesIO) -> dict[str, bytes]:
+    """Entries of a container's header; the stream stands behind them afterwards."""
+    entries: dict[str, bytes] = {}
+    while count := _read_long(stream):
+        if count < 0:  # followed by the size of this run of entries
+            _read_long(stream)
+        for _ in range(abs(count)):
+            key = _read_exactly(stream, _read_long(stream)).decode()
+            entries[key] = _read_exactly(stream, _read_long(stream))
+    return entries
+
+
+def _read_records(stream: io.BytesIO, least: int, schema: object, codec: str, limit: int) -> Iterator[Any]:
+    """Records of the blocks that follow the header; no more than the limit's bytes are decompressed."""
+    marker = _read_exactly(stream, _MARKER)
+    end = len(stream.getbuffer())
+    while stream.tell() < end:
+        count = _read_long(stream)
+        content = _read_exactly(stream, _read_long(stream))
+        if _read_exactly(stream, _MARKER) != marker:
+            raise ValueError("a block is not followed by the marker")
+        if codec == "deflate":
+            inflater = zlib.decompressobj(-15)
+            content = inflater.decompress(content, limit)
+            if not inflater.eof:
+                raise ValueError("a block is torn or far larger than its compressed bytes")
+            limit -= len(content)
+        if not 0 <= count <= len(content) // least:
+            raise ValueError("a block has more records than bytes")
+        block = io.BytesIO(content)
+        for _ in range(count):
+            yield fastavro.schemaless_reader(block, schema, None)
+        if block.tell() != len(content):
+            raise ValueError("records do not fill their block")
 
 
 def write_container(

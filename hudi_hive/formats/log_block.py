@@ -8,13 +8,11 @@ next magic. All integers are big-endian.
 from __future__ import annotations
 
 import io
-import json
 import re
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import lru_cache
 from typing import Any, Final
 
 import fastavro
@@ -22,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
-from hudi_hive.formats.avro_container import describe
+from hudi_hive.formats.avro_container import checked_schema, describe
 
 Positions = npt.NDArray[np.int64]
 """Offsets in bytes."""
@@ -138,8 +136,8 @@ def _block_end(view: memoryview, offset: int) -> int | None:
     if _SIZE.unpack_from(view, end - _SIZE.size)[0] != block_size + len(MAGIC):
         return None
     following = bytes(view[end : end + len(MAGIC)])
-    # The last bytes of a file may be a torn magic: then this block is whole and the rest is the corrupt one.
-    return end if following == MAGIC[: len(following)] else None
+    # Bytes too few for a magic are the file's end to Hudi: this block is whole and they are the corrupt one.
+    return end if len(following) < len(MAGIC) or following == MAGIC else None
 
 
 def _corrupt_block(view: memoryview, offset: int, end: int, path: str) -> LogBlock:
@@ -280,15 +278,9 @@ def block_schema(block: LogBlock) -> object:
     if text is None:
         raise CorruptFileError(f"log block at offset {block.offset} has no schema", path=block.path)
     try:
-        return _parse_schema(text)
+        return checked_schema(text)[1]
     except Exception as error:  # fastavro raises its own errors, key, type and value errors
         raise CorruptFileError(f"schema of a log block: {describe(error)}", path=block.path) from error
-
-
-@lru_cache(maxsize=64)
-def _parse_schema(text: str) -> object:
-    schema: object = fastavro.parse_schema(json.loads(text))
-    return schema
 
 
 def decode_avro_record(
