@@ -25,7 +25,7 @@ from hudi_hive.cli.timeline_data import InstantMark, TimelinePicture
 from hudi_hive.cli.timeline_page import render
 from hudi_hive.formats.base_file import open_base_file
 from hudi_hive.timeline import Instant, State
-from tests.support import expected, unzip_fixture
+from tests.support import expected, fixture_names, unzip_fixture
 
 TABLE = "v8_cow_part_mdt"
 WIDE = "v9_cow_wide_250"
@@ -148,6 +148,19 @@ def test_stats_of_one_partition_and_its_commits(rows):
     shown = rows("stats", unzip_fixture(TABLE), "--partition", "lima", "--commits", "2")
     assert [row["partition"] for row in shown["partitions"]] == ["lima"]
     assert len(shown["commits"]) == 2 and shown["commits"][-1]["inserts"] == 1
+    commits = {row["operation"]: row for row in rows("stats", unzip_fixture(TABLE))["commits"]}
+    dropped = commits["DELETE_PARTITION"]
+    assert dropped["files"] == dropped["rows_written"] == 0 and dropped["amplification"] is None
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in fixture_names("mor") if "parquet_log" in name or "event_time" in name]
+)
+def test_stats_count_what_services_move_as_no_change(rows, name):
+    commits = {row["operation"]: row for row in rows("stats", unzip_fixture(name))["commits"]}
+    service = commits.get("CLUSTER") or commits["COMPACT"]
+    assert service["rows_written"] > 0 and service["amplification"] is None
+    assert commits["INSERT"]["amplification"] == 1.0
 
 
 class _Page(HTMLParser):
@@ -222,6 +235,14 @@ def test_timeline_page_leaves_groups_out_and_says_so(run, tmp_path):
     groups = len({(row["partition"], row["file_id"]) for row in expected(WIDE)["file_slices"]})
     assert f"{groups - 3:,} file groups that were not written as recently are left out" in page.read_text("utf-8")
     assert run("timeline", unzip_fixture(WIDE), "--html", tmp_path / "no" / "x.html")[0] == 1
+
+
+def test_timeline_page_draws_no_records_of_services(run, tmp_path):
+    page = tmp_path / "out.html"
+    assert run("timeline", unzip_fixture("v8_mor_event_time"), "--html", page)[0] == 0
+    text = page.read_text("utf-8")
+    assert "20261121035505718" in text and "20261121035505718: 7 inserts" not in text  # a compaction
+    assert "20261121035431354: 10 inserts" in text
 
 
 def _write(minute: int, records: tuple[int, int, int]) -> InstantMark:

@@ -17,6 +17,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.file_names import FileKind, parse_file_names
 
 _FOOTER_THREADS = 8
+_SERVICES = ("COMPACT", "LOG_COMPACT", "CLUSTER")
 _COMMIT_COLUMNS = ["path", "file_size", "num_writes", "num_updates", "num_inserts", "num_deletes"]
 
 
@@ -45,7 +46,8 @@ def stats(
     output.arrow("partitions", _by_partition(slices, rows))
     if commits and timeline.write_instants():
         shown = timeline.write_instants()[-commits:]
-        output.arrow("commits", _by_commit(written, [instant.requested for instant in shown]))
+        operations = [timeline.commit_metadata(instant).operation for instant in shown]
+        output.arrow("commits", _by_commit(written, [instant.requested for instant in shown], operations))
     output.note(f"{client.counters['lists']} listings, {client.counters['opens']} files opened")
 
 
@@ -142,8 +144,11 @@ def _by_partition(slices: pa.Table, rows: pa.Array) -> pa.Table:
     return _summed(table, "partition")
 
 
-def _by_commit(written: pa.Table, instants: Sequence[str]) -> pa.Table:
-    """What each commit wrote; ``amplification`` is rows written per row inserted, updated or deleted."""
+def _by_commit(written: pa.Table, instants: Sequence[str], operations: Sequence[str]) -> pa.Table:
+    """What each commit wrote; ``amplification`` is rows written per row inserted, updated or deleted.
+
+    Compaction and clustering change no row, so that they have none; their counts are those of rows moved.
+    """
     changed = [pc.fill_null(written[name], 0) for name in ("num_inserts", "num_updates", "num_deletes")]
     table = pa.table(
         {
@@ -156,12 +161,14 @@ def _by_commit(written: pa.Table, instants: Sequence[str]) -> pa.Table:
             "deletes": changed[2],
         }
     )
-    shown = pa.table({"instant": pa.array(instants, pa.string())}).join(_summed(table, "instant"), "instant")
-    shown = shown.sort_by("instant")
+    columns = {"instant": pa.array(instants, pa.string()), "operation": pa.array(operations, pa.string())}
+    shown = pa.table(columns).join(_summed(table, "instant"), "instant").sort_by("instant")
+    for number, name in enumerate(shown.column_names[2:], 2):  # a commit that wrote nothing
+        shown = shown.set_column(number, name, pc.fill_null(shown[name], 0))
     total = pc.add(pc.add(shown["inserts"], shown["updates"]), shown["deletes"]).cast(pa.float64())
-    ratio = pc.round(
-        pc.divide(shown["rows_written"].cast(pa.float64()), pc.if_else(pc.equal(total, 0), None, total)), 2
-    )
+    moved = pc.is_in(shown["operation"], value_set=pa.array(_SERVICES))
+    none = pc.or_(pc.equal(total, 0), moved)
+    ratio = pc.round(pc.divide(shown["rows_written"].cast(pa.float64()), pc.if_else(none, None, total)), 2)
     return shown.append_column("amplification", ratio)
 
 

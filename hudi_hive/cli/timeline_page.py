@@ -29,10 +29,11 @@ _COLUMNS = (
     *("action", "operation", "state", "requested", "completed"),
     *("took", "inserts", "updates", "deletes", "files", "partitions", "written"),
 )
+_SERVICES = ("compact", "log compact", "cluster")
 _LABELS = 232  # width in px of the column of labels
 _LEFT, _RIGHT = 18, 30
 _LANE, _BAR, _RECORDS, _GROUP, _HEADER, _AXIS = 24, 12, 64, 20, 26, 44
-_LEAST_WIDTH = 960
+_LEAST_WIDTH = 860
 _TICK = 92  # least distance in px of two labels of the time axis
 _DAY = 700  # the date is told anew after so many px: whoever scrolls sees one
 
@@ -182,7 +183,12 @@ def _draw_lanes(figure: _Figure, instants: Sequence[InstantMark]) -> None:
 
 
 def _draw_records(figure: _Figure, instants: Sequence[InstantMark]) -> None:
-    written = [(mark, mark.records) for mark in instants if mark.records and sum(mark.records)]
+    # What a table service writes anew was written before: its counts stand in the list of instants only.
+    written = [
+        (mark, mark.records)
+        for mark in instants
+        if mark.records and sum(mark.records) and mark.operation not in _SERVICES
+    ]
     if not written:
         return
     figure.y += 6
