@@ -95,6 +95,15 @@ def test_show(rows):
     assert shown["last commit"] == expected(TABLE)["commits"][-2]["requested"]
 
 
+def test_show_says_where_partitions_were_learnt_from(rows, tmp_path):
+    assert rows("show", unzip_fixture(TABLE))["partitions learnt from"] == "metadata table"
+    path = unzip_fixture(TABLE, tmp_path)
+    shutil.rmtree(path / ".hoodie" / "metadata")
+    shown = rows("show", path)
+    assert "listing" in shown["partitions learnt from"]
+    assert shown["partitions"] == len(expected(TABLE)["partitions"])
+
+
 def test_timeline_in_all_formats(run, rows):
     commits = expected(TABLE)["commits"]
     path = unzip_fixture(TABLE)

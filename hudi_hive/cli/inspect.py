@@ -20,6 +20,7 @@ def show(path: str, storage_option: tuple[str, ...], output: Output) -> None:
     client = open_client(path, storage_option)
     config, timeline = client.config, client.timeline
     last = timeline.last_completed_write()
+    partitions = client.partition_paths()
     output.pairs(
         config.name,
         {
@@ -35,7 +36,8 @@ def show(path: str, storage_option: tuple[str, ...], output: Output) -> None:
             "hive-style partitions": config.hive_style_partitioning,
             "meta columns": config.populate_meta_fields,
             "metadata table": ", ".join(config.metadata_partitions) or "off",
-            "partitions": len(client.partition_paths()),
+            "partitions": len(partitions),
+            "partitions learnt from": client.lister.source if config.partition_fields else None,
             "instants (active)": len(timeline.instants),
             "pending instants": len(timeline.pending()),
             "last commit": last.requested if last else None,
