@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import struct
+import zipfile
 
+import fastavro
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudi_hive import HudiTable
 from hudi_hive.errors import (
     CorruptFileError,
     FileVanishedError,
@@ -28,6 +31,7 @@ from hudi_hive.storage import Storage
 from hudi_hive.table.log_data import LogData, LogDeletes
 from hudi_hive.table.log_scanner import LogRecords, scan_logs
 from hudi_hive.table.meta_client import MetaClient
+from tests.hfile_writer import HFileWriter
 from tests.log_files import (
     ROW_SCHEMA,
     Committed,
@@ -37,9 +41,10 @@ from tests.log_files import (
     row,
     write_logs,
 )
-from tests.support import expected, fixture_names, unzip_fixture
+from tests.support import DATA, expected, fixture_names, unzip_fixture
 
 T1, T2, T3, T4, T5, T6 = (f"2025010{day}000000000" for day in range(1, 7))
+LOG_BLOCKS = DATA / "log_blocks"
 ALL = Committed(T1, T2, T3, T4, T5, T6)
 
 
@@ -552,6 +557,52 @@ def test_hfile_blocks_of_real_metadata_tables(name):
             assert set(decoded.column("key").to_pylist()) == {""}
             kinds |= set(decoded.column("type").to_pylist())
     assert kinds >= {1, 2, 5}
+
+
+@pytest.mark.parametrize("version", [6, 8])
+@pytest.mark.parametrize("columns", [None, ["id", "v", "st"]], ids=["all", "some"])
+def test_hfile_blocks_of_real_data_tables(tmp_path, version, columns):
+    with zipfile.ZipFile(LOG_BLOCKS / f"v{version}_hfile_log_blocks.zip") as archive:
+        archive.extractall(tmp_path)
+    wanted = json.loads((LOG_BLOCKS / f"v{version}_hfile_log_blocks.rows.json").read_text())
+    names = columns or list(wanted[0])
+    found = HudiTable.open(tmp_path).scan(selected_fields=names).to_arrow().sort_by("id").to_pylist()
+    for row_ in found:
+        row_.update({"m": dict(row_["m"]), "dec": str(row_["dec"])} if columns is None else {})
+    assert found == [{name: row_[name] for name in names} for row_ in wanted]
+
+
+def test_the_key_of_an_hfile_entry_belongs_to_the_field_key(tmp_path):
+    schema = {"type": "record", "name": "r", "fields": [{"name": n, "type": "string"} for n in ("key", "v")]}
+    image = HFileWriter().write([(b"k1", b"\0\x02a"), (b"k2", b"\0\x02b")])
+    headers = {HeaderKey.INSTANT_TIME: T1, HeaderKey.SCHEMA: json.dumps(schema)}
+    block = encode_block(BlockType.HFILE_DATA, headers, image)
+    (data,) = scan(tmp_path, block).data
+    assert data.batch.to_pylist() == [{"key": "k1", "v": "a"}, {"key": "k2", "v": "b"}]
+    (data,) = scan(tmp_path, block, columns=["v"]).data
+    assert data.batch.to_pylist() == [{"v": "a"}, {"v": "b"}]
+
+
+@pytest.mark.parametrize("kind", [BlockType.AVRO_DATA, BlockType.PARQUET_DATA, BlockType.HFILE_DATA], ids=str)
+@pytest.mark.parametrize("columns", [None, ["_hoodie_record_key"], ["ts"]], ids=str)
+def test_keys_that_are_asked_for(tmp_path, kind, columns):
+    records = [row(name) for name in "abcde"]
+    content = None
+    if kind is BlockType.PARQUET_DATA:
+        content = parquet_image(records)
+    elif kind is BlockType.HFILE_DATA:
+        binaries = []
+        for record in records:
+            stream = io.BytesIO()
+            fastavro.schemaless_writer(stream, ROW_SCHEMA, record)
+            binaries.append((record["_hoodie_record_key"].encode(), stream.getvalue()))
+        content = HFileWriter().write(binaries)
+    logs = [data_block(T1, records, kind=kind, content=content), delete_block(T2, [(key, "", None) for key in "dz"])]
+    (whole,) = scan(tmp_path, *logs, columns=columns).data
+    found = scan(tmp_path, *logs, columns=columns, keys=pa.array(["b", "d", "none"]))
+    (data,) = found.data
+    assert data.batch.to_pylist() == whole.batch.take(pa.array([1, 3])).to_pylist()
+    assert found.deletes[0].table["record_key"].to_pylist() == ["d"]
 
 
 @pytest.mark.parametrize("content", [b"", bytes(5000)])

@@ -6,9 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
@@ -17,7 +19,10 @@ from hudi_hive.formats.avro_container import describe
 from hudi_hive.formats.base_file import decoding, empty_columns
 from hudi_hive.formats.delete_block import decode_deletes
 from hudi_hive.formats.hfile import HFileReader
-from hudi_hive.formats.log_block import BlockType, HeaderKey, LogBlock, avro_bounds
+from hudi_hive.formats.log_block import BlockType, HeaderKey, LogBlock, Positions, avro_bounds
+
+_METADATA_RECORD: Final = "HoodieMetadataRecord"
+_KEY_FIELD: Final = "key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +31,9 @@ class LogData:
 
     Args:
         instant: requested time of the instant that wrote the block.
-        batch: the records, columns as in the block; of an HFile block ``key`` (string) and ``value`` (binary).
-        schema: Avro schema of the block (of the values, for an HFile block), parsed JSON.
+        batch: the records, columns as in the block; of an HFile block of a metadata table ``key`` (string) and
+            ``value`` (binary).
+        schema: Avro schema of the block (of the values, for an HFile block of a metadata table), parsed JSON.
         is_partial: the records hold changed columns only; those that the schema lacks keep their older values.
         path: the file, for messages.
     """
@@ -55,29 +61,38 @@ class LogDeletes:
     path: str = field(default="", compare=False)
 
 
-def decode_block(block: LogBlock, instant: str, columns: Sequence[str] | None) -> LogData | LogDeletes:
+RECORD_KEY: Final = "_hoodie_record_key"
+
+
+def decode_block(
+    block: LogBlock, instant: str, columns: Sequence[str] | None, keys: pa.Array | None = None
+) -> LogData | LogDeletes:
     """Contents of a data or delete block.
 
     Args:
         block: the block.
         instant: its instant, for errors too.
         columns: columns that are wanted (null: all); those that the block lacks are left out.
+        keys: record keys that are wanted (null: all); others are left out, unless the block does not tell its keys.
 
     Raises:
         CorruptFileError: lengths, schema or records are damaged.
         UnsupportedFormatError: a type or version of block that we cannot decode.
     """
     if block.type is BlockType.DELETE:
-        return LogDeletes(instant, decode_deletes(block), block.path)
+        deletes = decode_deletes(block)
+        if keys is not None:
+            deletes = deletes.filter(pc.is_in(deletes.column("record_key"), value_set=keys))
+        return LogDeletes(instant, deletes, block.path)
     schema = _schema(block)
     partial = block.headers.get(HeaderKey.IS_PARTIAL, "").strip().lower() == "true"
     wanted = _wanted(schema, columns)
     if block.type in (BlockType.AVRO_DATA, BlockType.CDC_DATA):
-        batch = _avro_batch(block, schema, wanted)
+        batch = _avro_batch(block, schema, wanted, keys)
     elif block.type is BlockType.PARQUET_DATA:
-        batch = _parquet_batch(block, wanted)
+        batch = _parquet_batch(block, wanted, keys)
     elif block.type is BlockType.HFILE_DATA:
-        batch = _hfile_batch(block)
+        batch = _hfile_batch(block, schema, wanted, keys)
     else:
         raise UnsupportedFormatError(f"{block.type.name} block", path=block.path, instant=instant)
     return LogData(instant, batch, schema, partial, block.path)
@@ -109,28 +124,79 @@ def _wanted(schema: Mapping[str, Any], columns: Sequence[str] | None) -> list[st
     return [name for name in dict.fromkeys(columns) if name in there]
 
 
-def _avro_batch(block: LogBlock, schema: Mapping[str, Any], columns: list[str] | None) -> pa.RecordBatch:
-    starts, ends = avro_bounds(block)
+def _avro_batch(
+    block: LogBlock, schema: Mapping[str, Any], columns: list[str] | None, keys: pa.Array | None
+) -> pa.RecordBatch:
+    return _records(block, block.content, avro_bounds(block), schema, columns, keys)
+
+
+def _records(
+    block: LogBlock,
+    content: memoryview | bytes,
+    bounds: tuple[Positions, Positions],
+    schema: Mapping[str, Any],
+    columns: list[str] | None,
+    keys: pa.Array | None,
+) -> pa.RecordBatch:
+    """Columns of bare Avro binaries; of those alone that have one of the keys, if the records tell theirs."""
+    starts, ends = bounds
     try:
-        return decode_records(block.content, starts, ends, schema, columns=columns)
-    except (CorruptFileError, SchemaError) as error:
+        if keys is not None and any(entry["name"] == RECORD_KEY for entry in schema["fields"]):
+            found = decode_records(content, starts, ends, schema, columns=[RECORD_KEY])
+            chosen = _rows_of(found.column(0), keys)
+            starts, ends = starts[chosen], ends[chosen]
+        return decode_records(content, starts, ends, schema, columns=columns)
+    except (CorruptFileError, SchemaError, UnsupportedFormatError) as error:
         message = f"log block at offset {block.offset}: {error.message}"
         raise type(error)(message, path=block.path, instant=block.instant, remedy=error.remedy) from error
 
 
-def _parquet_batch(block: LogBlock, columns: list[str] | None) -> pa.RecordBatch:
+def _rows_of(column: pa.Array, keys: pa.Array) -> Positions:
+    """Rows that have one of the keys."""
+    return np.flatnonzero(pc.is_in(column, value_set=keys.cast(column.type)).to_numpy(zero_copy_only=False))
+
+
+def _parquet_batch(block: LogBlock, columns: list[str] | None, keys: pa.Array | None) -> pa.RecordBatch:
     # The image is read where it lies in the log file's bytes.
     with decoding(block.path), pq.ParquetFile(pa.BufferReader(pa.py_buffer(block.content))) as file:
         names = file.schema_arrow.names
         wanted = names if columns is None else [name for name in columns if name in names]
+        chosen: pa.Array | None = None
+        if keys is not None and RECORD_KEY in names:
+            column = one_batch(file.read([RECORD_KEY], use_threads=False)).column(0)
+            column.validate(full=True)
+            chosen = pa.array(_rows_of(column, keys))
+            if not len(chosen):
+                return one_batch(file.schema_arrow.empty_table().select(wanted))
         batch = one_batch(file.read(wanted, use_threads=False).select(wanted))
         batch.validate(full=True)  # the reader does not look whether text is UTF-8
+    return batch if chosen is None else batch.take(chosen)
+
+
+def _hfile_batch(
+    block: LogBlock, schema: Mapping[str, Any], columns: list[str] | None, keys: pa.Array | None
+) -> pa.RecordBatch:
+    """Keys and Avro binaries of a metadata table's block, records of a data table's.
+
+    The key of an entry belongs to the field ``key``, which is blank in the binaries (table format, section 6.4). Hudi
+    writes data tables' blocks the same way; where their records lack that field, the entries' keys mean nothing.
+    """
+    entries = one_batch(HFileReader(block.content, block.path).scan())
+    if schema.get("name") == _METADATA_RECORD:
+        return entries if keys is None else entries.filter(pc.is_in(entries.column("key"), value_set=keys))
+    values = entries.column("value")
+    ends = np.cumsum(pc.binary_length(values).to_numpy(zero_copy_only=False), dtype=np.int64)
+    starts = np.concatenate([np.zeros(min(len(ends), 1), np.int64), ends[:-1]])
+    _, offsets, data = values.buffers()
+    content = memoryview(data)[np.frombuffer(offsets, np.int32)[values.offset] :] if len(values) else b""
+    if _KEY_FIELD not in (columns if columns is not None else [entry["name"] for entry in schema["fields"]]):
+        return _records(block, content, (starts, ends), schema, columns, keys)
+    batch = _records(block, content, (starts, ends), schema, columns, None)
+    at = batch.schema.get_field_index(_KEY_FIELD)
+    if at >= 0 and pa.types.is_string(batch.schema.field(at).type):
+        column = pc.if_else(pc.equal(batch.column(at), ""), entries.column("key").cast(pa.string()), batch.column(at))
+        batch = batch.set_column(at, batch.schema.field(at), column)
     return batch
-
-
-def _hfile_batch(block: LogBlock) -> pa.RecordBatch:
-    """Keys and Avro binaries; the records' own key field is blank in them (table format, section 6.4)."""
-    return one_batch(HFileReader(block.content, block.path).scan())
 
 
 def one_batch(table: pa.Table) -> pa.RecordBatch:

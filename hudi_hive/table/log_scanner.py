@@ -73,6 +73,7 @@ def scan_logs(
     max_instant: str | None,
     columns: Sequence[str] | None = None,
     instants: Container[str] | None = None,
+    keys: pa.Array | None = None,
 ) -> LogRecords:
     """Read the log files of a slice.
 
@@ -86,9 +87,10 @@ def scan_logs(
         log_files: names of the slice's log files, in the order of reading.
         timeline: tells which instants are committed; null to take every block as committed.
         max_instant: requested time of the last instant that counts, null for no bound.
-        columns: columns to decode of data blocks (null: all); a block that lacks one leaves it out. HFile blocks are
-            always given whole.
+        columns: columns to decode of data blocks (null: all); a block that lacks one leaves it out. HFile blocks
+            of a metadata table are always given whole.
         instants: instants whose blocks count (null: all), as for an incremental range.
+        keys: record keys that are wanted (null: all); see :func:`~hudi_hive.table.log_data.decode_block`.
 
     Raises:
         FileVanishedError: a log file is gone.
@@ -106,7 +108,7 @@ def scan_logs(
     storage.counters.add("log_blocks", len(blocks))
     storage.counters.add("log_blocks_skipped", skipped)
     storage.counters.add("log_blocks_corrupt", corrupt)
-    decoded = tuple(decode_block(block, _instant(block), columns) for block in chosen)
+    decoded = tuple(decode_block(block, _instant(block), columns, keys) for block in chosen)
     return LogRecords(decoded, len(log_files), len(blocks), corrupt, skipped)
 
 
