@@ -264,7 +264,8 @@ def test_arrow_expression_is_taken_as_it_is():
         ("st = arr", PredicateError, "do not compare"),
         ("i = s", PredicateError, "do not compare"),
         ("day = 5", PredicateError, "does not compare"),
-        ("day = '2024-02-30'", PredicateError, "not a timestamp"),
+        ("day = '2024-02-30'", PredicateError, "not a date"),
+        ("day < '2024-01-01junk'", PredicateError, "not a date"),
         ("day = DATE '2024-2'", PredicateError, "not a date"),
         ("at = TIMESTAMP '2024-01-01 25:00:00'", PredicateError, "not a timestamp"),
         ("at = TIMESTAMP '2024-01-01 00:00:00 Mars/Base'", PredicateError, "not a timestamp"),
@@ -378,3 +379,24 @@ def test_arrow_expressions_on_floats_keep_arrows_rules_when_pruned():
     assert parse_filter(pc.field("i").isin([5, 10]), whole).groups_that_may_match({("i",): known}, 1).tolist() == [
         False
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        ("d < '2024-01-01 12:00'", []),
+        ("d <= '2024-01-01T12:00'", [1]),
+        ("d = '2024-01-01 12:00'", [1]),
+        ("d IN ('2024-01-01 12:00')", []),
+        ("d IN ('2024-01-01', '2024-01-02 00:00')", [1, 2]),
+        ("d < TIMESTAMP '2024-01-01 12:00'", [1]),
+        ("d BETWEEN '2023' AND '2024-01-01 12:00'", [1]),
+        ("d >= '2024-01-01 junk'", [1, 2]),
+        ("d >= '2024-01'", [1, 2]),
+    ],
+)
+def test_texts_compare_with_dates_as_in_spark(text, days):
+    """As Spark 3.5 answers: a text becomes a date without time of day; beside a timestamp a date is its midnight."""
+    table = pa.table({"d": pa.array([dt.date(2024, 1, 1), dt.date(2024, 1, 2)])})
+    passing = parse_filter(text, table.schema).evaluate(table)
+    assert [day.day for day in table.filter(passing).column("d").to_pylist()] == days

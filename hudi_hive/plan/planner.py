@@ -21,10 +21,10 @@ from hudi_hive.plan.incremental import (
 from hudi_hive.plan.listing import listed_as_asked
 from hudi_hive.plan.options import MergeType, QueryType
 from hudi_hive.plan.partitions import prune_partitions
-from hudi_hive.plan.pruning import SkipContext, prune
+from hudi_hive.plan.pruning import SkipContext, prune, prune_changes, wanted_keys
 from hudi_hive.plan.query import Query
 from hudi_hive.plan.scan_plan import PLAN_SCHEMA, LogMerge, PlanStep, ScanPlan, base_files_as_slices, has_logs
-from hudi_hive.plan.snapshot import check_time_travel, snapshot_slices
+from hudi_hive.plan.snapshot import check_time_travel, partitions_cleaned, snapshot_slices
 from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.row_filter import Dnf
 from hudi_hive.schema.internal import EvolvedSchema
@@ -154,7 +154,10 @@ class _Builder:
         if not timeline.write_instants():
             self.slices = PLAN_SCHEMA.empty_table()
             return
-        partitions = self._prune(self._partitions())
+        known = self._partitions()
+        if as_of is not None and client.config.is_partitioned:
+            known = sorted({*known, *partitions_cleaned(client)})
+        partitions = self._prune(known)
         slices, steps = snapshot_slices(client, partitions, self.query.query_type, as_of)
         self.steps += steps
         self.slices = self._skip_files(slices)
@@ -165,7 +168,7 @@ class _Builder:
         last = commits.instants[-1].requested if commits.instants else None
         self._take_schema(last if self.query.options.end_instant_schema else None)
         self.commit_times = commits.requested_times()
-        self.slices = self._range_slices(commits)
+        self.slices = self._skip_files(self._range_slices(commits), in_part=True)
 
     def change_data(self) -> None:
         """The changes that a range of commits made."""
@@ -175,8 +178,14 @@ class _Builder:
         self._take_schema(last if self.query.options.end_instant_schema else None, CDC_SCHEMA)
         slices, self.changes = changes_of_range(self.client, commits)
         self.partitions_total = len(partitions_of(slices))
-        self.slices = slices
         self.steps.append(PlanStep("file groups that the commits changed", "files", slices.num_rows, slices.num_rows))
+        if self.row_filter is not None:
+            keep = pa.array(prune_changes(slices, self.changes, self.row_filter))
+            kept = slices.filter(keep)
+            self.changes = self.changes.filter(keep)
+            self.steps.append(PlanStep("changes that the filter leaves", "files", slices.num_rows, kept.num_rows))
+            slices = kept
+        self.slices = slices
 
     def _range(self) -> CommitRange:
         client, query = self.client, self.query
@@ -273,21 +282,32 @@ class _Builder:
         self.steps.append(PlanStep("partitions that the filter leaves", "partitions", len(partitions), len(kept)))
         return kept
 
-    def _skip_files(self, slices: pa.Table) -> pa.Table:
+    def _skip_files(self, slices: pa.Table, *, in_part: bool = False) -> pa.Table:
         """The slices that the indexes of the metadata table do not rule out."""
         query, options = self.query, self.query.options
         if not options.data_skipping or options.metadata_enable is False or options.metadata_validate:
             return slices
         # The record index knows where a record is now, its log files counted in.
-        newest = query.as_of is None and (
-            query.query_type is QueryType.SNAPSHOT or not self.client.config.is_merge_on_read
+        newest = (
+            query.as_of is None
+            and not in_part
+            and (query.query_type is QueryType.SNAPSHOT or not self.client.config.is_merge_on_read)
         )
-        # Columns may have had other names in older files, whether or not the query follows them.
-        renamed = self.client.evolved_schema(query.as_of) is not None
-        context = SkipContext(self.path_columns, renamed, newest, options.record_index)
+        context = SkipContext(self.path_columns, self._renamed(), newest, in_part, options.record_index)
         slices, steps = prune(self.client, slices, self.row_filter, context)
         self.steps += steps
         return slices
+
+    def _renamed(self) -> bool:
+        """Columns may have had other names in older files, whether or not the query follows them."""
+        return self.client.evolved_schema(self.query.as_of) is not None
+
+    def _keys(self) -> pa.Array | None:
+        """The record keys that rows passing the filter have, if it tells."""
+        if self.row_filter is None or self.changes is not None:
+            return None
+        keys = wanted_keys(self.client, self.row_filter, by_fields=not self._renamed())
+        return None if keys is None else pa.array(keys, pa.string())
 
     def finish(self, cost: dict[str, int]) -> ScanPlan:
         """The plan."""
@@ -302,6 +322,7 @@ class _Builder:
                 max_instant=self.max_instant,
                 skip=query.options.merge_type is MergeType.SKIP_MERGE,
                 range_first=self.range_first,
+                keys=self._keys(),
             )
         return ScanPlan(
             base_path=client.base_path,

@@ -48,6 +48,7 @@ class LogMerge:
         range_first: an incremental query takes base rows of the range's commits only into the merge, as table version
             8 and later do: what the range did to a row is seen even where an older row wins. Else they are left out
             after it.
+        keys: the filter lets rows of these record keys pass only; None: it does not say so.
     """
 
     spec: MergeSpec
@@ -55,6 +56,7 @@ class LogMerge:
     max_instant: str | None = None
     skip: bool = False
     range_first: bool = False
+    keys: pa.Array | None = None
 
 
 CHANGE_SCHEMA = pa.schema(

@@ -2,8 +2,8 @@
 
 Types meet as in Spark: a quoted literal takes the type of the column it is compared with, numbers are compared exactly
 unless a floating-point value is among them, then both sides are doubles; a date stands for its midnight, a timestamp
-without zone for UTC. NaN equals NaN and is greater than every other number. What has no meaning there is refused by
-column name.
+without zone for UTC; a text that is compared with a date counts as its day alone. NaN equals NaN and is greater than
+every other number. What has no meaning there is refused by column name.
 """
 
 from __future__ import annotations
@@ -104,8 +104,16 @@ class _Binder:
         return nodes.Like(column, _with_backslash(tree.pattern.value, tree.escape), tree.ignore_case)
 
     def _in(self, tree: syntax.InList) -> Node:
-        comparisons = [self._compare("=", tree.operand, item) for item in tree.items]
+        comparisons = [self._compare("=", tree.operand, self._listed(tree.operand, item)) for item in tree.items]
         return self._fold_in(comparisons)
+
+    def _listed(self, operand: syntax.Operand, item: syntax.Operand) -> syntax.Operand:
+        """An item of a list: there a text does not lose its time of day when it is compared with a date."""
+        if not (isinstance(operand, syntax.Name) and isinstance(item, syntax.Value) and isinstance(item.value, str)):
+            return item
+        if not pa.types.is_date(self.column(operand).type):
+            return item
+        return syntax.Value(literals.parse_timestamp(item.value), item.text)
 
     def _fold_in(self, comparisons: list[Node]) -> Node:
         """OR of equalities, those with literals of one operand type as one set."""
@@ -301,6 +309,10 @@ def _compare_literal(operator: Operator, column: ColumnRef, literal: syntax.Valu
         if isinstance(data, bytes):
             cast = pa.binary() if pa.types.is_fixed_size_binary(arrow) else None
             return nodes.Comparison(operator, ColumnRef(column.path, arrow, cast), pa.scalar(data, cast or arrow))
+    elif pa.types.is_date(arrow) and isinstance(value, str):
+        # A text becomes a date before it is compared, and loses its time of day; a TIMESTAMP literal keeps it.
+        day = literals.date_of_text(value)
+        return literals.compare_on_grid(operator, column, Fraction(literals.date_days(day) * literals.DAY_NANOS))
     elif pa.types.is_date(arrow) or pa.types.is_timestamp(arrow):
         nanos = literals.parse_timestamp(value).nanos if isinstance(value, str) else _time_nanos(value)
         if nanos is not None:

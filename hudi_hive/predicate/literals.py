@@ -29,6 +29,7 @@ DAY_NANOS: Final = 86_400 * NANOS["s"]
 _EPOCH: Final = datetime(1970, 1, 1)
 _MAX_EXPONENT: Final = 400
 
+_DATE: Final = re.compile(r"(?P<year>\d{4})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?:[ T].*)?)?)?", re.DOTALL)
 _TIMESTAMP: Final = re.compile(
     r"(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})"
     r"(?:[ T](?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d{1,9}))?)?)?"
@@ -51,6 +52,18 @@ def parse_date(text: str) -> date:
     except ValueError:
         pass
     raise PredicateError(f"row filter: {text!r} is not a date", remedy="write yyyy-MM-dd")
+
+
+def date_of_text(text: str) -> date:
+    """The date that a text begins with: ``yyyy[-MM[-dd]]``, behind the day anything after a blank or ``T``.
+
+    Raises:
+        PredicateError: it does not.
+    """
+    match = _DATE.fullmatch(text.strip())
+    if match is None:
+        return parse_date(text)
+    return parse_date(f"{match['year']}-{match['month'] or 1}-{match['day'] or 1}")
 
 
 def parse_timestamp(text: str) -> Timestamp:

@@ -1,7 +1,8 @@
 """File slices with log files to batches of the table's schema: base rows, log records merged in, then filtered.
 
 The row filter is applied to merged rows only: a base row that it would drop may be what a log record is merged with,
-and one that it would keep may be replaced or deleted by one.
+and one that it would keep may be replaced or deleted by one. Only what it says of record keys goes below the merge, to
+base rows and log records alike: records of other keys have no part in a row.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import SchemaError
 from hudi_hive.formats.base_file import select
 from hudi_hive.plan.scan_plan import LogMerge, ScanPlan
-from hudi_hive.predicate import RowFilter
+from hudi_hive.predicate import RowFilter, nodes
 from hudi_hive.read.merge import merge_slice
 from hudi_hive.read.ordered import in_order
 from hudi_hive.read.reconcile import BY_NAME, ColumnMapping, Reconciler
@@ -26,7 +27,7 @@ from hudi_hive.read.sources import mapping_at, partition_columns, source_names
 from hudi_hive.schema.internal import EvolvedSchema
 from hudi_hive.storage import Storage
 from hudi_hive.table import FileSystemView
-from hudi_hive.table.log_data import LogData
+from hudi_hive.table.log_data import RECORD_KEY, LogData
 from hudi_hive.table.log_scanner import LogRecords, scan_logs
 
 
@@ -74,6 +75,7 @@ class SliceReader:
         names += [] if row_filter is None else row_filter.columns
         names += [] if plan.commit_times is None else [COMMIT_TIME]
         names += [] if plan.merge.skip else plan.merge.spec.columns(schema)
+        names += [] if plan.merge.keys is None else [RECORD_KEY]
         needed = pa.schema([schema.field(name) for name in dict.fromkeys(names)], metadata=output.metadata)
         return cls(
             storage=storage,
@@ -152,6 +154,7 @@ class SliceReader:
             timeline=self.merge.timeline,
             max_instant=self.merge.max_instant,
             columns=source_names(self.evolved, self.needed.names),
+            keys=self.merge.keys,
         )
 
     def _base(self, row: Mapping[str, Any], values: pa.Table | None) -> Iterable[pa.RecordBatch]:
@@ -163,6 +166,7 @@ class SliceReader:
             self.storage,
             files,
             self.needed,
+            row_filter=self._of_keys(),
             partition_columns=values,
             partition_values_from_path=self.from_path,
             partition_fields=self.partition_fields,
@@ -171,6 +175,13 @@ class SliceReader:
             threads=1,
             mapping_of=None if mapping is None else lambda _: mapping,
         )
+
+    def _of_keys(self) -> RowFilter | None:
+        """The filter for base rows of the wanted keys."""
+        if self.merge.keys is None:
+            return None
+        column = nodes.ColumnRef((RECORD_KEY,), pa.string())
+        return RowFilter(nodes.In(column, self.merge.keys), self.needed)
 
     def _reconcile(self, values: pa.Table | None) -> Callable[[LogData], pa.RecordBatch]:
         def reconcile(block: LogData) -> pa.RecordBatch:

@@ -4,6 +4,7 @@ Asked are the metadata table's partition statistics, column statistics, bloom fi
 tell for sure is kept; an index that cannot be read prunes nothing.
 """
 
-from hudi_hive.plan.pruning.prune import SkipContext, prune
+from hudi_hive.plan.pruning.keys import wanted_keys
+from hudi_hive.plan.pruning.prune import SkipContext, prune, prune_changes
 
-__all__ = ["SkipContext", "prune"]
+__all__ = ["SkipContext", "prune", "prune_changes", "wanted_keys"]

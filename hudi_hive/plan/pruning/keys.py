@@ -18,14 +18,18 @@ RECORD_KEY: Final = "_hoodie_record_key"
 MOST_KEYS: Final = 1000
 """With more keys than this, looking each of them up costs more than it saves."""
 
+_OWN_KEYS: Final = ("USER_PROVIDED", "SPARK_SQL_UUID", "AUTO_RECORD")
+"""Key generators whose keys are not the text of the key field."""
+
 _Mask = npt.NDArray[np.bool_]
 
 
-def wanted_keys(client: MetaClient, row_filter: RowFilter) -> tuple[str, ...] | None:
+def wanted_keys(client: MetaClient, row_filter: RowFilter, *, by_fields: bool = True) -> tuple[str, ...] | None:
     """The record keys that a passing row can have; None if the filter does not tell, or names too many.
 
     Told by equality or ``IN`` on the record key's meta column, or on the field of a key of one field, whose text is the
-    value alone or behind the field's name (releases differ, so both are looked for).
+    value alone or behind the field's name (releases differ, so both are looked for); ``by_fields`` false: on the meta
+    column alone.
     """
     config = client.config
     if not config.populate_meta_fields:
@@ -33,7 +37,7 @@ def wanted_keys(client: MetaClient, row_filter: RowFilter) -> tuple[str, ...] | 
     direct = row_filter.required_values(RECORD_KEY)
     if direct is not None and pa.types.is_string(direct.type):
         return _few(direct.to_pylist())
-    if len(config.record_keys) != 1:
+    if not by_fields or len(config.record_keys) != 1 or (config.key_generator or "").startswith(_OWN_KEYS):
         return None
     field = config.record_keys[0]
     values = row_filter.required_values(field)

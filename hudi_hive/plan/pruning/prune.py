@@ -20,6 +20,11 @@ from hudi_hive.plan.scan_plan import PlanStep
 from hudi_hive.predicate import RowFilter
 from hudi_hive.table import MetaClient
 
+_OPERATIONS = (("inserted", "i"), ("deleted", "d"))
+"""Cases of change data whose rows all have one operation."""
+
+_Test = Callable[[pa.Table], npt.NDArray[np.bool_]]
+
 _log = logging.getLogger(__name__)
 
 
@@ -30,7 +35,10 @@ class SkipContext:
     Args:
         path_columns: columns whose values come from the partition path: statistics of files say nothing of them.
         renamed: columns may have had other names in older files, so that statistics by name are not theirs.
-        newest: the slices are the newest of the table with all their log files, which is what the record index tells.
+        newest: the slices are the newest of the table with all their log files, of which the record index and the
+            partition statistics tell.
+        in_part: the slices are what a range of commits wrote: one with log files may be read with older files of its
+            group, so that nothing is known of it.
         record_index: the caller relies on each record key being in the table once; without that the record index,
             which knows one place for each key, is not asked.
     """
@@ -38,6 +46,7 @@ class SkipContext:
     path_columns: tuple[str, ...] = ()
     renamed: bool = False
     newest: bool = False
+    in_part: bool = False
     record_index: bool = False
 
 
@@ -68,12 +77,12 @@ def prune(
         _log.debug("no data skipping: %s", error)
         return slices, steps
 
-    def step(name: str, index: str, keep: Callable[[pa.Table], npt.NDArray[np.bool_]]) -> None:
+    def step(name: str, index: str, keep: _Test) -> None:
         nonlocal slices
         if not metadata.has(index) or not slices.num_rows:
             return
         try:
-            kept = slices.filter(pa.array(keep(slices), pa.bool_()))
+            kept = slices.filter(pa.array(_verdict(keep, slices, context), pa.bool_()))
         except HudiHiveError as error:
             _log.warning("the %s prune nothing: %s", name, error)
             return
@@ -81,13 +90,48 @@ def prune(
         slices = kept
 
     if columns:
-        step("partition statistics", PARTITION_STATS, lambda s: by_partition_stats(metadata, s, row_filter, columns))
+        if context.newest:  # older rows may lie outside of the bounds of a partition
+            step(
+                "partition statistics", PARTITION_STATS, lambda s: by_partition_stats(metadata, s, row_filter, columns)
+            )
         step("column statistics", COLUMN_STATS, lambda s: by_column_stats(client, metadata, s, row_filter, columns))
     if keys is not None:
         step("bloom filters", BLOOM_FILTERS, lambda s: by_bloom_filters(metadata, s, keys))
         if context.newest and context.record_index:
             step("record index", RECORD_INDEX, lambda s: by_record_index(metadata, s, keys))
     return slices, steps
+
+
+def _verdict(keep: _Test, slices: pa.Table, context: SkipContext) -> npt.NDArray[np.bool_]:
+    """For each slice whether an index leaves it; those that it must not be asked about stay."""
+    if not context.in_part:
+        return keep(slices)
+    alone = pc.equal(pc.list_value_length(slices.column("log_files")), 0).to_numpy()
+    result = np.ones(slices.num_rows, np.bool_)
+    if alone.any():
+        result[alone] = keep(slices.filter(pa.array(alone)))
+    return result
+
+
+def prune_changes(slices: pa.Table, changes: pa.Table, row_filter: RowFilter | None) -> npt.NDArray[np.bool_]:
+    """For each slice of a change data query whether one of its changes can pass, told by their time and operation.
+
+    Args:
+        slices: a table of ``PLAN_SCHEMA``.
+        changes: the rows of ``CHANGE_SCHEMA`` that go with them.
+        row_filter: the filter, bound to the schema of changes; None keeps all.
+    """
+    keep: npt.NDArray[np.bool_] = np.ones(slices.num_rows, np.bool_)
+    if row_filter is None or not slices.num_rows:
+        return keep
+    times = changes.column("instant")
+    for case, operation in (*_OPERATIONS, (None, None)):
+        of_case = np.ones(len(keep), np.bool_) if case is None else pc.equal(changes.column("case"), case).to_numpy()
+        values = pa.table({"ts_ms": times})
+        if operation is not None:
+            values = values.append_column("op", pa.repeat(pa.scalar(operation), len(keep)))
+        keep &= ~of_case | row_filter.partitions_that_may_match(values).to_numpy(zero_copy_only=False)
+    return keep
 
 
 def _files(slices: pa.Table) -> int:

@@ -3,6 +3,9 @@
 The bounds were made by several writers, so only those count whose order is surely that of the filter's kernels: texts
 are ordered by UTF-16 units there (and by code points here, which differ from U+E000 on), bytes with their sign, and
 decimals of log files by their bytes.
+
+Nor do the writers know all: they make a base file's statistics from those of its row groups, and a row group without
+bounds adds nothing to the bounds of the file, or counts as nulls. See :func:`_proven`.
 """
 
 from __future__ import annotations
@@ -26,6 +29,11 @@ _SET_BY_READERS: Final = ("_hoodie_file_name", "_hoodie_commit_seqno")
 _HIGH_CHARACTER: Final = r"[\x{E000}-\x{10FFFF}]"
 # From table version 9 on, statistics say in which unit a timestamp's number is.
 _VERSION_WITH_UNITS: Final = 9
+# The Parquet writer leaves a row group's statistics away when both bounds together have 4,096 bytes. It stores equal
+# ones once.
+_LONG_BOUNDS: Final = 2_048
+# It looks first after so many rows whether a row group is full.
+_ONE_ROW_GROUP: Final = 100
 
 Mask = npt.NDArray[np.bool_]
 
@@ -80,9 +88,15 @@ def by_partition_stats(
         rows = _taken(table.column("value_count"), place)
         whole = pc.fill_null(pc.and_(pc.equal(rows, total), pc.greater(rows, 0)), False)
         kind = table.schema.field("min").type
-        if pa.types.is_decimal(kind):
-            continue  # log files may have gone into them
+        if pa.types.is_decimal(kind) or pa.types.is_floating(kind):
+            continue  # log files may have gone into them, or files with NaN
         low, high = _trusted(_taken(table.column("min"), place), _taken(table.column("max"), place))
+        nulls = _taken(table.column("null_count"), place)
+        size = _taken(table.column("total_uncompressed_size"), place)
+        proven = _proven(kind, nulls, rows, size)
+        if pa.types.is_timestamp(kind):
+            proven = pc.equal(nulls, 0)  # files may differ in how they hold them
+        whole = pc.fill_null(pc.and_kleene(whole, proven), False)
         nothing = pa.nulls(len(partitions), pa.int64())
         ranges[(column,)] = ColumnRange(_where(whole, low), _where(whole, high), nothing, nothing)
     keep = row_filter.groups_that_may_match(ranges, len(partitions))
@@ -107,16 +121,27 @@ def by_column_stats(
         table = tables[column]
         table = table.filter(pa.array(_once(table.column("file_name").combine_chunks())))
         usable = unique & ~is_log if pa.types.is_decimal(table.schema.field("min").type) else unique
-        ranges[(column,)] = _of_slices(table, names, usable, owner, slices.num_rows)
+        ranges[(column,)] = _of_slices(table, names, usable, is_log, owner, slices.num_rows)
     return np.asarray(row_filter.groups_that_may_match(ranges, slices.num_rows))
 
 
-def _of_slices(table: pa.Table, names: pa.Array, usable: Mask, owner: npt.NDArray[np.int64], count: int) -> ColumnRange:
+def _of_slices(
+    table: pa.Table, names: pa.Array, usable: Mask, is_log: Mask, owner: npt.NDArray[np.int64], count: int
+) -> ColumnRange:
     """Ranges of one column over slices from those of their files."""
     place = _where(pa.array(usable), _places(names, table.column("file_name")))
     low, high = _trusted(_taken(table.column("min"), place), _taken(table.column("max"), place))
     nulls, rows = _taken(table.column("null_count"), place), _taken(table.column("value_count"), place)
     # A file of nulls alone has no bounds to add; any other without bounds leaves the slice without.
+    size = _taken(table.column("total_uncompressed_size"), place)
+    kind = table.schema.field("min").type
+    proven = pc.or_kleene(pa.array(is_log), _proven(kind, nulls, rows, size))
+    if pa.types.is_floating(kind):
+        # What a row group with NaN tells stands for the bounds 0 and 0.
+        stub = pc.fill_null(pc.and_(pc.equal(low, pa.scalar(0, kind)), pc.equal(high, pa.scalar(0, kind))), False)
+        proven = pc.and_kleene(proven, pc.invert(stub))
+    proven = pc.fill_null(pc.and_kleene(proven, pc.greater_equal(nulls, 0)), False)
+    low, high, nulls = (_where(proven, values) for values in (low, high, nulls))
     empty = pc.fill_null(pc.equal(nulls, rows), False)
     files = pa.table(
         {
@@ -163,6 +188,21 @@ def _once(names: pa.Array) -> Mask:
     coded = names.dictionary_encode()
     counts = np.bincount(coded.indices.to_numpy(), minlength=len(coded.dictionary))
     return np.asarray(counts[coded.indices.to_numpy()] == 1)
+
+
+def _proven(kind: pa.DataType, nulls: pa.Array, rows: pa.Array, size: pa.Array) -> pa.BooleanArray:
+    """Whether statistics of base files tell of all rows, null where their counts are missing.
+
+    A row group with long texts has no statistics, and then all its values are counted as nulls; so have timestamps of
+    96 bits. One with NaN has no bounds of its own, and the file's are those of the others and 0.
+    """
+    if pa.types.is_string(kind):
+        return pc.or_kleene(pc.equal(nulls, 0), pc.less(size, _LONG_BOUNDS))
+    if pa.types.is_timestamp(kind):
+        return pc.less(nulls, rows)
+    if pa.types.is_floating(kind):
+        return pc.less(rows, _ONE_ROW_GROUP)
+    return pa.repeat(pa.scalar(True), len(rows))
 
 
 def _trusted(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
