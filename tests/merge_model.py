@@ -50,6 +50,11 @@ def _met(old: Event, new: Event, spec: MergeSpec) -> Event:
         if spec.partial is not None and spec.partial_in_log:
             return _laid(old, new, spec, new) if loses else _laid(new, old, spec, new)
         return old if loses else new
+    if old.natural and new.values is None and (spec.in_log is Order.EVENT_TIME or spec.deletes_in_order):
+        return old
+    blind = spec.version == 8 and any(isinstance(value, str) for value in new.ordering or ())
+    if blind and new.values is None and (spec.in_log is Order.EVENT_TIME or spec.deletes_in_order):
+        return new
     if spec.deletes_in_order:
         both = not (old.deletes or new.deletes)
         wins = both or new.natural or old.natural or new.ordering >= old.ordering

@@ -7,7 +7,7 @@ the last delete that has none, later ones first among equals), so that no step g
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -89,6 +89,8 @@ def fold(
     events = _events(logs, spec, schema, reconcile)
     if events is None:
         return None
+    if not spec.deletes_yield:
+        events = replace(events, natural=events.natural | _void_entries(events))
     last, cut = _winners(events, spec)
     row, natural = events.row[last], events.natural[last]
     deleted = events.deletes[last]
@@ -237,6 +239,23 @@ def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return values.cast(kind)
 
 
+def _void_entries(events: Events) -> Flags:
+    """Entries of delete blocks that say nothing: what they meet is a delete without ordering value, which stays.
+
+    Left in, their ordering value would hold off records that such a delete does not.
+    """
+    entry = (events.row < 0) & ~events.natural
+    result = np.zeros(len(entry), np.bool_)
+    if not events.natural.any() or not entry.any():
+        return result
+    order = np.argsort(events.key, kind="stable")
+    place = np.arange(len(order))
+    first = np.maximum.accumulate(np.where(np.diff(events.key[order], prepend=-1) != 0, place, 0))
+    told = np.maximum.accumulate(np.where(entry[order], -1, place))
+    result[order] = entry[order] & (told >= first) & events.natural[order[told]]
+    return result
+
+
 def _winners(events: Events, spec: MergeSpec) -> tuple[Ints, Ints]:
     """Each key's last word, and the event that voids it and all before it (-1 for none)."""
     keys, count = len(events.keys), len(events.key)
@@ -250,6 +269,10 @@ def _winners(events: Events, spec: MergeSpec) -> tuple[Ints, Ints]:
         return winner, cut
     void = np.flatnonzero(events.natural)
     cut[events.key[void]] = void
+    if spec.version == 8 and any(pa.types.is_string(column.type) for column in events.ordering):
+        # Of texts version 8 cannot tell that a delete is older than a log record, but later ones are held against it.
+        entry = np.flatnonzero((events.row < 0) & ~events.natural)
+        np.maximum.at(cut, events.key[entry], entry - 1)
     live = position > cut[events.key]
     several = np.bincount(events.key[live], minlength=keys) > 1
     contested = np.flatnonzero(live & several[events.key])
