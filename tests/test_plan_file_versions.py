@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import fastavro
 import pytest
 
@@ -48,3 +50,40 @@ def test_a_time_whose_files_are_gone_is_refused(tmp_path, name):
                 HoodieParquetInputFormat(conf).list_status()
             refused += 1
     assert refused
+
+
+@pytest.mark.parametrize("gone", ["files", "folder"])
+@pytest.mark.parametrize("name", fixture_names("cow_part_mdt"))
+def test_a_partition_of_the_past_that_is_gone_is_refused(tmp_path, name, gone):
+    """The cleaner took all files of a dropped partition: without them the past would lack its rows."""
+    path = unzip_fixture(name, tmp_path)
+    table = HudiTable.open(path)
+    drop = next(
+        i for i in table.timeline.write_instants() if table.timeline.commit_metadata(i).operation == "DELETE_PARTITION"
+    )
+    before = max(i.requested for i in table.timeline.write_instants() if i.requested < drop.requested)
+    clean = table.timeline.completed({"clean"})[-1]
+    partition = path / "rome"
+    stats = [table.timeline.commit_metadata(i).write_stats.to_pylist() for i in table.timeline.write_instants()]
+    written = [stat["path"] for commit in stats for stat in commit if stat["partition"] == "rome"]
+    names = sorted({name.rpartition("/")[2] for name in written if name})
+    with open(path / clean.path, "rb") as stream:
+        reader = fastavro.reader(stream)
+        schema, record = reader.writer_schema, next(iter(reader))
+    kept = next(iter(record["partitionMetadata"].values()))
+    record["partitionMetadata"] = {
+        "rome": kept | {"partitionPath": "rome", "deletePathPatterns": names, "successDeleteFiles": names}
+    }
+    record["earliestCommitToRetain"] = ""
+    with open(path / clean.path, "wb") as stream:
+        fastavro.writer(stream, schema, [record])
+    for file in partition.glob("*"):
+        file.unlink()
+    if gone == "folder":
+        shutil.rmtree(partition, ignore_errors=True)
+    options = {"hoodie.metadata.enable": "false"}
+    table = HudiTable.open(path)
+    with pytest.raises(TimeTravelError, match="cleaned") as caught:
+        table.scan(as_of=before, options=options).to_arrow()
+    assert "rome" in (caught.value.path or "")
+    assert table.scan(options=options).count() == table.scan().count()

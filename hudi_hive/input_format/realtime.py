@@ -270,7 +270,7 @@ def _current_slices(inputs: TableInputs, as_of: str | None) -> pa.Table:
     if view.has_hidden_files or as_of is not None:
         client.refuse_removed_files()
     if as_of is not None:
-        refuse_cleaned_files(client, as_of, listed, logs=True)
+        refuse_cleaned_files(client, as_of, listed, inputs.coverage.covers, logs=True)
     slices = view.latest_merged_file_slices(as_of if as_of is not None else newest_slice_instant(client.timeline))
     return _covered(inputs, with_paths(slices))
 

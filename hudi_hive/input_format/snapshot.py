@@ -48,7 +48,7 @@ def base_files(table: TableInputs, as_of: str | None) -> pa.Table:
     if view.has_hidden_files or as_of is not None:
         client.refuse_removed_files()
     if as_of is not None:
-        refuse_cleaned_files(client, as_of, listed)
+        refuse_cleaned_files(client, as_of, listed, coverage.covers)
     files = view.latest_base_files(as_of)
     files = files.filter(coverage.mask(files.column("partition"), files.column("name")))
     where = pc.index_in(_keys(files), value_set=_keys(listed))

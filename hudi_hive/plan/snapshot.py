@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -33,7 +35,7 @@ def snapshot_slices(
     if view.has_hidden_files or as_of is not None:
         client.refuse_removed_files()
     if as_of is not None:
-        refuse_cleaned_files(client, as_of, files, logs=merged)
+        refuse_cleaned_files(client, as_of, files, set(partitions).__contains__, logs=merged)
     if merged:
         slices = with_paths(
             view.latest_merged_file_slices(as_of if as_of is not None else newest_slice_instant(timeline))
@@ -79,7 +81,16 @@ def check_time_travel(client: MetaClient, as_of: str) -> None:
         )
 
 
-def refuse_cleaned_files(client: MetaClient, as_of: str, files: pa.Table, *, logs: bool = False) -> None:
+def partitions_cleaned(client: MetaClient) -> set[str]:
+    """Partitions that cleans by file versions have taken files from; some may have none left, and no folder."""
+    timeline = client.timeline
+    cleans = [timeline.clean_metadata(clean) for clean in timeline.completed({"clean"})]
+    return {partition for clean in cleans if clean.earliest_retained is None for partition in clean.partitions}
+
+
+def refuse_cleaned_files(
+    client: MetaClient, as_of: str, files: pa.Table, covers: Callable[[str], bool], *, logs: bool = False
+) -> None:
     """Refuse a time at which a file that is cleaned by now was visible.
 
     Cleans by commits tell up to where the past is whole (:func:`check_time_travel`). Those that keep a number of file
@@ -89,6 +100,7 @@ def refuse_cleaned_files(client: MetaClient, as_of: str, files: pa.Table, *, log
         client: the table.
         as_of: requested time.
         files: the listing of the partitions that are looked at.
+        covers: whether a partition is looked at, if it is still there or not.
         logs: log files are read, too: a slice may have had no base file.
 
     Raises:
@@ -97,11 +109,10 @@ def refuse_cleaned_files(client: MetaClient, as_of: str, files: pa.Table, *, log
     timeline = client.timeline
     listed = files.select(FILES_SCHEMA.names)
     tables = [listed]
-    partitions = set(pc.unique(listed.column("partition")).to_pylist())
     for clean in timeline.completed({"clean"}):
         metadata = timeline.clean_metadata(clean)
         if metadata.earliest_retained is None:
-            for partition in partitions & metadata.partitions.keys():
+            for partition in filter(covers, metadata.partitions):
                 names = pa.array(metadata.partitions[partition].deleted, pa.string())
                 columns = [
                     pa.repeat(pa.scalar(partition, pa.string()), len(names)),
