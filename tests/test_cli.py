@@ -268,6 +268,14 @@ def test_timeline_page_of_many_instants_and_one_great_write():
     assert len(heights) == 61 and min(heights[2:]) > 10  # small writes beside a great one are seen
     most = [float(a["height"]) for tag, a in page.seen if tag == "rect" and a.get("class") == "inserts"]
     assert len(most) == 2 and max(most) < 64  # the great one stays in its lane
+    days = [float(a["x"]) for tag, a in page.seen if tag == "text" and a.get("class") == "day"]
+    width = next(float(a["width"]) for tag, a in page.seen if tag == "svg" and "role" in a)
+    assert max(days) <= width - 70
+    last = TimelinePicture("t", (), (_write(0, (1, 0, 0)), _write(1, (1, 0, 0))), (), 0)
+    short = _Page()
+    short.feed(render(last))
+    days = [float(a["x"]) for tag, a in short.seen if tag == "text" and a.get("class") == "day"]
+    assert max(days) == 860 - 70  # told anew at the right end, and inside of the picture
     assert sum(text == "2026-01-01" for text in page.text) >= 2  # whoever scrolls sees the date
 
 

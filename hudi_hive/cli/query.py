@@ -115,7 +115,8 @@ def _write_parquet(scan: Scan, path: str) -> int:
 @with_output
 def plan(output: Output, **query: Any) -> None:  # noqa: ANN401 - click's words
     """What a read would open, and what was pruned by what."""
-    info = _scan(**query).plan_info()
+    scan = _scan(**query)
+    info = scan.plan_info()
     columns = ["partition", "file_id", "base_instant", "base_size", "log_files", "log_sizes", "path"]
     slices = info.slices.select(columns)
     if info.changes is not None:
@@ -132,7 +133,7 @@ def plan(output: Output, **query: Any) -> None:  # noqa: ANN401 - click's words
                 "after": step.after,
                 "removed": max(0, step.before - step.after),
             }
-            for step in info.steps
+            for step in (*info.steps, *scan.footer_steps())
         ],
         ["step", "unit", "before", "after", "removed"],
     )

@@ -35,6 +35,7 @@ _LEFT, _RIGHT = 18, 30
 _LANE, _BAR, _RECORDS, _GROUP, _HEADER, _AXIS = 24, 12, 64, 20, 26, 44
 _LEAST_WIDTH = 860
 _TICK = 92  # least distance in px of two labels of the time axis
+_DATE = 70  # room in px for a date
 _DAY = 700  # the date is told anew after so many px: whoever scrolls sees one
 
 
@@ -146,7 +147,8 @@ class _Figure:
             grid.append(f'<line class="grid" x1="{place:.1f}" x2="{place:.1f}" y1="{_AXIS - 6}" y2="{height:.0f}"/>')
             ticks.append(f'<text x="{place:.1f}" y="{_AXIS - 16}">{clock[:8]}</text>')
             if date != day or place - told >= _DAY:
-                ticks.append(f'<text class="day" x="{place:.1f}" y="{_AXIS - 31}">{date}</text>')
+                inside = min(place, self.axis.width - _DATE)
+                ticks.append(f'<text class="day" x="{inside:.1f}" y="{_AXIS - 31}">{date}</text>')
                 day, told = date, place
         if self.axis.earlier:
             ticks.insert(0, f'<text class="day" x="{_LEFT - 8}" y="{_AXIS - 16}">older</text>')
