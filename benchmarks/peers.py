@@ -4,8 +4,10 @@
 
 Every measurement is a process of its own: CPU seconds (user and system, all threads) of opening the table and getting
 the answer as an Arrow table, imports not counted, the least of several runs taken in turns; and the peak memory of the
-whole process. Answers are compared: rows and a sum over them. ``pyarrow.dataset`` knows no log files; where it stands
-beside a merge it reads the base files alone.
+whole process. User seconds stand apart as well: system seconds are nearly all spent on clearing fresh memory and vary
+several times over with what else the machine does, so that on a busy one only the user ratio can be compared. Answers
+are compared: rows and a sum over them. ``pyarrow.dataset`` knows no log files; where it stands beside a merge it reads
+the base files alone.
 """
 
 from __future__ import annotations
@@ -110,11 +112,13 @@ def child(engine: str, case: str, path: str, where: str | None) -> None:
     import_engine(engine)
     kind, _, columns, _ = CASES[case]
     run: Callable[[str, list[str] | None, str | None], pa.Table] = (LISTINGS if kind == "listing" else SCANS)[engine]
-    cpu, wall = time.process_time(), time.perf_counter()
+    begin, wall = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     table = run(path, columns, where)
-    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"cpu": cpu, "wall": wall, "megabytes": megabytes, "digest": digest(table)}))
+    end, wall = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter() - wall
+    user = end.ru_utime - begin.ru_utime
+    cpu = user + end.ru_stime - begin.ru_stime
+    megabytes = end.ru_maxrss / 1024
+    print(json.dumps({"cpu": cpu, "user": user, "wall": wall, "megabytes": megabytes, "digest": digest(table)}))
 
 
 def import_engine(engine: str) -> None:
@@ -139,7 +143,9 @@ def measure(engine: str, case: str, path: Path, where: str | None) -> dict:
 
 def best(runs: list[dict]) -> dict:
     good = [run for run in runs if "error" not in run]
-    return min(good, key=lambda run: run["cpu"]) if good else runs[0]
+    if not good:
+        return runs[0]
+    return {**min(good, key=lambda run: run["cpu"]), "user": min(run["user"] for run in good)}
 
 
 def compare(case: str, path: Path, where: str | None, repeat: int) -> bool:
@@ -154,10 +160,13 @@ def compare(case: str, path: Path, where: str | None, repeat: int) -> bool:
         if "error" in run:
             print(f"{case:26} {engine:10} {run['error'][:120]}")
             continue
-        ratio = f"ours / it {ours['cpu'] / run['cpu']:5.2f}" if engine != OURS and "error" not in ours else ""
+        ratio = ""
+        if engine != OURS and "error" not in ours:
+            user = ours["user"] / max(run["user"], 1e-6)
+            ratio = f"ours / it {ours['cpu'] / run['cpu']:5.2f}, user {user:5.2f}"
         print(
-            f"{case:26} {engine:10} {run['cpu']:7.3f} CPU-s {run['wall']:7.3f} s {run['megabytes']:6.0f} MB  "
-            f"{run['digest'][0]:>9,} rows  {ratio}"
+            f"{case:26} {engine:10} {run['cpu']:7.3f} CPU-s (user {run['user']:6.3f}) "
+            f"{run['wall']:7.3f} s {run['megabytes']:6.0f} MB  {run['digest'][0]:>9,} rows  {ratio}"
         )
     if "error" in ours:
         return False
