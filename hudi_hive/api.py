@@ -19,7 +19,8 @@ from hudi_hive.metrics import IoCounters
 from hudi_hive.plan import Query, ScanPlan, plan_scan
 from hudi_hive.plan.planner import Filter
 from hudi_hive.plan.query import Moment
-from hudi_hive.read.scan import read_plan
+from hudi_hive.plan.scan_plan import PlanStep
+from hudi_hive.read.scan import footer_steps, read_plan
 from hudi_hive.read.scan_files import output_schema
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.timeline import Timeline
@@ -186,6 +187,14 @@ class Scan:
             HudiHiveError: see :func:`hudi_hive.plan.plan_scan`.
         """
         return self._plan
+
+    def footer_steps(self) -> list[PlanStep]:
+        """What the footers of the planned base files rule out, as steps behind those of the plan; it reads them all.
+
+        Raises:
+            HudiHiveError: as :meth:`to_batches`.
+        """
+        return footer_steps(self._client.storage, self._plan)
 
     def plan(self) -> pa.Table:
         """A row per file slice to read: partition, file_id, base_instant, base_file, base_size, log_files … path."""

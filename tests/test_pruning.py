@@ -16,10 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.api import HudiTable
+from hudi_hive.cli.main import cli
 from hudi_hive.errors import CorruptFileError, HudiHiveError
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.plan.pruning import SkipContext, prune, statistics
@@ -584,3 +586,18 @@ def test_renamed_columns_have_no_statistics():
     assert kept.equals(plan.slices) and not steps
     kept, steps = prune(table.client, plan.slices, row_filter, SkipContext())
     assert not kept.num_rows and steps
+
+
+def test_the_plan_counts_what_footers_rule_out(tmp_path):
+    folder = tmp_path / "v9_cow_row_groups"
+    table = HudiTable.open(row_groups_table(tmp_path))
+    with patch("hudi_hive.formats.base_file._WORTH_SKIPPING", 1):
+        files, groups = table.scan(row_filter="ts = 599 OR number = 1.5").footer_steps()
+        with table.client.counters.measure() as cost:
+            table.scan(row_filter="ts = 599 OR number = 1.5").to_arrow()
+    assert (files.unit, files.before, groups.unit) == ("files", 2, "row groups")
+    assert groups.before > groups.after == cost["row_groups_read"]
+    assert groups.before - groups.after == cost["row_groups_skipped"]
+    assert table.scan().footer_steps() == []
+    result = CliRunner().invoke(cli, ["plan", str(folder), "--where", "ts = 599", "--format", "json"])
+    assert [step["unit"] for step in json.loads(result.stdout)["steps"]][-2:] == ["files", "row groups"]

@@ -71,6 +71,9 @@ class BaseFile(Protocol):
     def num_rows(self) -> int:
         """Rows in the whole file."""
 
+    def groups(self, skip: RowFilter | None) -> tuple[int, int]:
+        """Row groups (stripes) of the file, and those in which a row can pass a filter bound to its columns."""
+
     def batches(
         self,
         columns: Sequence[str],
@@ -254,6 +257,9 @@ class ParquetBaseFile(_OpenFile):
     def num_rows(self) -> int:
         return int(self._metadata.num_rows)
 
+    def groups(self, skip: RowFilter | None) -> tuple[int, int]:
+        return int(self._metadata.num_row_groups), len(self._row_groups(skip, None))
+
     def batches(
         self,
         columns: Sequence[str],
@@ -431,6 +437,10 @@ class OrcBaseFile(_OpenFile):
     @property
     def num_rows(self) -> int:
         return int(self._file.nrows)
+
+    def groups(self, skip: RowFilter | None) -> tuple[int, int]:
+        del skip  # the reader shows no statistics
+        return int(self._file.nstripes), int(self._file.nstripes)
 
     def batches(
         self,

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 
 from hudi_hive.formats.base_file import BATCH_ROWS
 from hudi_hive.plan import ScanPlan
+from hudi_hive.plan.scan_plan import PlanStep
 from hudi_hive.read.cdc import read_changes
-from hudi_hive.read.scan_files import DEFAULT_THREADS, MappingOf, limited, read_base_files
+from hudi_hive.read.scan_files import DEFAULT_THREADS, MappingOf, limited, read_base_files, row_groups
 from hudi_hive.read.scan_slices import read_slices
 from hudi_hive.read.sources import mapping_at, partition_columns
 from hudi_hive.storage import Storage
@@ -76,6 +77,36 @@ def read_plan(
     if merged is not None:
         rows = chain(rows, read_slices(storage, plan, merged, columns, batch_size=batch_size, threads=threads))
     yield from limited(rows, limit)
+
+
+def footer_steps(storage: Storage, plan: ScanPlan) -> list[PlanStep]:
+    """What the footers of a plan's base files rule out when they are read: files, and row groups in them.
+
+    Base files that log files go with count whole; their row groups are left out by record keys alone, if at all.
+
+    Raises:
+        FileVanishedError, CorruptFileError, SchemaError: see :func:`read_plan`.
+    """
+    if plan.changes is not None or (plan.row_filter is None and plan.commit_times is None):
+        return []
+    alone = pc.equal(pc.list_value_length(plan.slices.column("log_files")), 0)
+    files = replace(plan, slices=plan.slices.filter(alone)).files
+    found = row_groups(
+        storage,
+        files,
+        plan.schema,
+        plan.row_filter,
+        partition_columns=partition_columns(plan, files),
+        partition_values_from_path=bool(plan.path_columns),
+        commit_times=plan.commit_times,
+        mapping_of=_mapping_of(plan, files),
+    )
+    total, kept = sum(count for count, _ in found), sum(left for _, left in found)
+    with_rows = sum(left > 0 for _, left in found)
+    return [
+        PlanStep("base files without logs that their footers leave", "files", len(found), with_rows),
+        PlanStep("row groups of them that the footers leave", "row groups", total, kept),
+    ]
 
 
 def _mapping_of(plan: ScanPlan, files: pa.Table) -> MappingOf | None:

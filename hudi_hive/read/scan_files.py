@@ -99,6 +99,27 @@ def read_base_files(
         batches.close()
 
 
+def row_groups(
+    storage: Storage,
+    files: pa.Table,
+    target_schema: pa.Schema,
+    row_filter: RowFilter | None,
+    *,
+    partition_columns: pa.Table | None = None,
+    partition_values_from_path: bool = False,
+    commit_times: pa.Array | None = None,
+    mapping_of: MappingOf | None = None,
+) -> list[tuple[int, int]]:
+    """For each file its row groups, and those that :func:`read_base_files` would read; only footers are read.
+
+    Arguments and errors are those of :func:`read_base_files`.
+    """
+    output = output_schema(target_schema, [])
+    scan = _scan(target_schema, output, row_filter, partition_columns, partition_values_from_path, commit_times)
+    readers = _readers(storage, files, scan, partition_columns, mapping_of, BATCH_ROWS, 1)
+    return [reader.groups() for reader in readers]
+
+
 def _are_small(files: pa.Table) -> bool:
     """Whether reading a local file costs less than handing its rows from thread to thread."""
     if "size" not in files.column_names or not files.num_rows:
@@ -224,6 +245,19 @@ def _tasks(
     batch_size: int,
     threads: int,
 ) -> Iterator[Callable[[], Iterator[_Read]]]:
+    for reader in _readers(storage, files, scan, partition_columns, mapping_of, batch_size, threads):
+        yield reader.batches
+
+
+def _readers(
+    storage: Storage,
+    files: pa.Table,
+    scan: _Scan,
+    partition_columns: pa.Table | None,
+    mapping_of: MappingOf | None,
+    batch_size: int,
+    threads: int,
+) -> Iterator[_FileReader]:
     partitions, names = files.column("partition").to_pylist(), files.column("name").to_pylist()
     parts: list[tuple[int, int] | None] = [None] * len(names)
     if "start" in files.column_names:
@@ -240,8 +274,7 @@ def _tasks(
                 if column in scan.needed.names
             }
         mapping = (mapping_of(path) if mapping_of is not None else None) or BY_NAME
-        reader = _FileReader(storage, path, part, scan, constants, mapping, batch_size, use_threads)
-        yield reader.batches
+        yield _FileReader(storage, path, part, scan, constants, mapping, batch_size, use_threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +287,14 @@ class _FileReader:
     mapping: ColumnMapping
     batch_size: int
     use_threads: bool
+
+    def groups(self) -> tuple[int, int]:
+        """Row groups of the file, and those that are read."""
+        with open_base_file(self.storage, self.path) as file:
+            with decoding(file.path):
+                reconciler = Reconciler(file.schema, self.scan.needed, self.mapping, file.path)
+            commit_column = self._commit_column(file)
+            return file.groups(self._skip(file, reconciler, self._constants(reconciler), commit_column))
 
     def batches(self) -> Iterator[_Read]:
         with open_base_file(self.storage, self.path) as file:
