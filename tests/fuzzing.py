@@ -13,7 +13,7 @@ import random
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +34,9 @@ from tests.support import encode_rows, fixture_names, rows_sha256, unzip_fixture
 
 SECONDS = 10.0
 """Longest time that one case may take."""
+
+MEGABYTES = 250
+"""How much more memory than before it one case may take at its peak."""
 
 
 class FuzzFailure(AssertionError):
@@ -89,17 +92,36 @@ def repeat(rng: random.Random, data: bytes) -> bytes:
 DAMAGES: tuple[Callable[[random.Random, bytes], bytes], ...] = (truncate, flip, flip, overwrite, cut, insert, repeat)
 
 
+def _resident(field: str) -> float:
+    """``VmRSS`` or ``VmHWM`` (its peak) of this process in MB, 0 where the system does not tell."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{field}:")), 0)
+
+
+def _forget_peak() -> None:
+    """Let the peak count from now on."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
 @contextmanager
 def bounded(what: str) -> Iterator[None]:
-    """Fail a case that takes longer than ``SECONDS``."""
+    """Fail a case that takes longer than ``SECONDS`` or more than ``MEGABYTES``."""
 
     def late(signum: int, frame: object) -> None:
         raise FuzzFailure(f"{what}: still running after {SECONDS:g} s")
 
     before = signal.signal(signal.SIGALRM, late)
+    _forget_peak()
+    held = _resident("VmRSS")
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
         yield
+        if (grown := _resident("VmHWM") - held) > MEGABYTES:
+            raise FuzzFailure(f"{what}: {grown:.0f} MB more memory")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
