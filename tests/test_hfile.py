@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from hudi_hive.errors import CorruptFileError, FormatError, UnsupportedFormatError
 from hudi_hive.formats.hfile import ENTRY_SCHEMA, HFileReader
+from hudi_hive.formats.hfile.index import Index
 from hudi_hive.formats.log_block import BlockType, iter_blocks
 from tests.hfile_writer import HFileWriter
 from tests.support import fixture_names, unzip_fixture
@@ -290,3 +291,21 @@ def test_a_compressed_block_cannot_claim_boundless_memory():
     data[12:16] = b"\x7f\xff\xff\xff"  # the uncompressed size of the first block
     with pytest.raises(CorruptFileError):
         HFileReader(bytes(data), "f").scan()
+
+
+def test_an_index_that_leads_to_a_block_twice_is_refused():
+    """Else a small damaged index could ask for one block without end."""
+    hfile = reader()
+    index = hfile._root
+    assert len(index.keys) > 2
+    hfile._root = Index(index.keys, [index.locations[1]] * len(index.keys))
+    with pytest.raises(CorruptFileError, match="in their order"):
+        hfile.scan()
+    with pytest.raises(CorruptFileError, match="in their order"):
+        hfile.scan_prefixes([""])
+
+
+def test_a_schema_without_end_is_told():
+    deep = reader(schema="[" * 100_000)
+    with pytest.raises(CorruptFileError, match="not JSON"):
+        _ = deep.schema

@@ -112,7 +112,7 @@ class HFileReader:
             return None
         try:
             schema = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise CorruptFileError("HFile: the schema is not JSON", path=self._path) from error
         if not isinstance(schema, dict):
             raise CorruptFileError("HFile: the schema is not that of a record", path=self._path)
@@ -180,7 +180,9 @@ class HFileReader:
         rows: list[pa.Array] = []
         values: list[pa.Array] = []
         if wanted and self.num_entries:
+            end = 0
             for location, few in self._locate(self._root, self._trailer.levels, wanted, places):
+                end = self._behind(location, end)
                 keys, found = self._entries(self._read(*location))
                 mask = matches(keys, few)
                 rows.append(keys.filter(mask))
@@ -210,7 +212,9 @@ class HFileReader:
     def _data_blocks(self) -> Iterator[tuple[pa.Array, pa.Array]]:
         """Entries of all data blocks, neighbours read together."""
         group: list[tuple[int, int]] = []
+        end = 0
         for location in self._all_locations(self._root, self._trailer.levels):
+            end = self._behind(location, end)
             if group and (location[0] < sum(group[-1]) or sum(location) - group[0][0] > _SCAN_BYTES):
                 yield from self._read_group(group)
                 group = []
@@ -223,6 +227,12 @@ class HFileReader:
         data = self._read(start, sum(group[-1]) - start)
         for offset, size in group:
             yield self._entries(data.slice(offset - start, size))
+
+    def _behind(self, location: tuple[int, int], end: int) -> int:
+        """Where a data block ends that must not begin before the end of the one before it: so none is read twice."""
+        if location[0] < end:
+            raise CorruptFileError("HFile: the index does not lead to the data blocks in their order", path=self._path)
+        return sum(location)
 
     def _all_locations(self, index: Index, levels: int) -> Iterator[tuple[int, int]]:
         if not self.num_entries:
