@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.errors import CorruptFileError, MetadataTableError
+from hudi_hive.errors import CorruptFileError, HudiHiveError, MetadataTableError
 from hudi_hive.formats.bloom import BloomFilter, key_hashes
 from hudi_hive.metadata.keys import file_key, partition_key
 from tests.support import DATA
@@ -242,3 +242,25 @@ def test_bounds_of_timestamps_in_files_of_either_unit(tables):
         else:
             assert row["min"] in (None, values[0]) and row["max"] == values[-1]
     assert units["ms"] and units["us"]
+
+
+@pytest.mark.parametrize(
+    ("partition", "here", "there"),
+    [
+        ("files", b'"size"', b'"sjze"'),
+        ("files", b'"isDeleted"', b'"isDelefed"'),
+        ("files", b'"map"', b'"mbp"'),
+        ("record_index", b'"partitionName"', b'"qartitionName"'),
+        ("record_index", b'"fileIdHighBits"', b'"fileIdHjghBits"'),
+        ("record_index", b'"fields"', b'"fjelds"'),
+    ],
+)
+def test_a_damaged_schema_ends_in_an_error_of_ours(partition, here, there, tmp_path):
+    base = unpack(PARTITIONED, tmp_path)
+    for path in (base / ".hoodie/metadata" / partition).glob(".*log*"):
+        path.write_bytes(path.read_bytes().replace(here, there))
+    metadata = HudiTable.open(str(base)).metadata
+    ask = metadata.files_table if partition == "files" else metadata.record_locations
+    with pytest.raises(HudiHiveError):
+        ask()
+    assert HudiTable.open(str(base)).scan().to_arrow().num_rows == len(expected(PARTITIONED)["rows"])

@@ -170,7 +170,7 @@ def _schema(schema: object, path: str) -> Mapping[str, Any]:
         return schema
     try:
         return _parsed(str(schema))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CorruptFileError("the schema of a metadata file is not JSON", path=path) from error
 
 

@@ -65,6 +65,9 @@ BLOOM_SCHEMA: Final = pa.schema(
 DELETED_SCHEMA: Final = pa.schema([("is_deleted", pa.bool_())])
 """Columns of secondary index values."""
 
+_LOCATION_FIELDS: Final = ("partitionName", "fileIdHighBits", "fileIdLowBits", "fileIndex", "fileId")
+"""Fields that every release writes."""
+
 _STATS_FIELDS: Final = (
     ("fileName", "file_name"),
     ("columnName", "column"),
@@ -140,6 +143,9 @@ def locations(part: Payloads) -> pa.Table:
     values = part.values
     if not len(values):
         return LOCATIONS_SCHEMA.empty_table()
+    for name in _LOCATION_FIELDS:
+        if values.type.get_field_index(name) < 0:  # else a damaged name would pass for a record that is nowhere
+            raise KeyError(name)
     encoding = pc.fill_null(_field(values, "fileIdEncoding", pa.int32()), 0)
     as_text = _field(values, "fileId", pa.string())
     as_uuid = _uuid_file_ids(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import HudiHiveError, MetadataTableError, TableNotFoundError
+from hudi_hive.errors import CorruptFileError, HudiHiveError, MetadataTableError, TableNotFoundError
+from hudi_hive.formats.avro_container import describe
 from hudi_hive.metadata import keys as names
 from hudi_hive.metadata import records
 from hudi_hive.metadata.definitions import IndexDefinition, index_definitions
@@ -49,6 +51,28 @@ _RECORD_INDEX_NAME: Final = "record-index"
 """What the file groups of the record index are called before a partition's name, if any, and their number."""
 
 _GROUP: Final = re.compile(r"(?P<prefix>.+)-(?P<index>\d{4,})-\d+")
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _understood(ask: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Records of another form than they should have, as a damaged schema makes them, end in an error of ours."""
+
+    @wraps(ask)
+    def asked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return ask(*args, **kwargs)
+        except HudiHiveError:
+            raise
+        except (pa.ArrowException, AttributeError, KeyError, StopIteration, ValueError) as error:
+            raise CorruptFileError(
+                f"records of the metadata table are not of their form: {describe(error)}",
+                path=args[0]._uri,  # type: ignore[attr-defined]
+            ) from error
+
+    return asked
 
 
 class MetadataTable:
@@ -143,6 +167,7 @@ class MetadataTable:
 
     # -- partitions and files ------------------------------------------------------------------------------------
 
+    @_understood
     def partitions(self) -> list[str]:
         """Paths of all partitions, sorted; ``[""]`` for a table without partition columns.
 
@@ -162,6 +187,7 @@ class MetadataTable:
         """Files of one partition, a table of ``FILES_SCHEMA``."""
         return self.files_table([partition])
 
+    @_understood
     def files_table(self, partitions: Sequence[str] | None = None) -> pa.Table:
         """Files of partitions, a table of ``FILES_SCHEMA``; of all in one scan when not given.
 
@@ -222,6 +248,7 @@ class MetadataTable:
         with self._metrics.timed("lookup_partition_stats"):
             return self._ranges(PARTITION_STATS, columns, None, partitions, "partition")
 
+    @_understood
     def _ranges(
         self,
         index: str,
@@ -253,12 +280,14 @@ class MetadataTable:
             result = {column: _root_as_path(table) for column, table in result.items()}
         return result
 
+    @_understood
     def raw_stats(self, index: str = COLUMN_STATS) -> pa.Table:
         """All records of ``column_stats`` or ``partition_stats``, merged, deleted ones included (``STATS_SCHEMA``)."""
         return merge_stats(self._scan(index, "ColumnStatsMetadata"))
 
     # -- indexes -------------------------------------------------------------------------------------------------
 
+    @_understood
     def record_locations(self, keys: Sequence[str] | None = None, partitions: Sequence[str] | None = None) -> pa.Table:
         """Where records are, by the record index, be it one for the whole table or one for each partition.
 
@@ -292,6 +321,7 @@ class MetadataTable:
         columns = [table.column("key"), table.column("partition"), table.column("file_id"), instants]
         return pa.table(columns, schema=LOCATION_SCHEMA)
 
+    @_understood
     def secondary_locations(self, index: str, values: Sequence[str]) -> pa.Table:
         """Where the records with some values of an indexed column are.
 
@@ -319,6 +349,7 @@ class MetadataTable:
         chosen = located.take(row.filter(here)).columns
         return pa.table([pa.array(secondary, pa.string()).filter(here), *chosen], schema=SECONDARY_SCHEMA)
 
+    @_understood
     def bloom_filters(self, partition: str, file_names: Sequence[str]) -> pa.Table:
         """Bloom filters of base files of one partition, a table of :data:`BLOOM_FILTER_SCHEMA`.
 
