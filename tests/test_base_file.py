@@ -338,3 +338,12 @@ def test_missing_rows_sum(storage):
         assert [batch.num_rows for batch in file.batches([])] == [300, 300, 300, 100]
         assert file.num_rows == 1000
     assert pc.sum(table_of(read_batches(storage, "a.parquet", ["n"])).column("n")).as_py() == 499_500
+
+
+def test_text_of_an_orc_file_that_is_no_utf8_is_refused(storage):
+    sink = pa.BufferOutputStream()
+    orc.write_table(pa.table({"name": ["some words that stand as they are"]}), sink, compression="uncompressed")
+    data = sink.getvalue().to_pybytes()
+    storage.write_bytes("a.orc", data.replace(b"some words", b"some\xff\xfe\xfdrds"))
+    with pytest.raises(CorruptFileError, match="UTF8"):
+        list(read_batches(storage, "a.orc"))

@@ -461,6 +461,7 @@ class OrcBaseFile(_OpenFile):
                 # A stripe cannot be read without any column; the first one stands for the number of rows.
                 batch = self._file.read_stripe(stripe, columns=names or self.schema.names[:1])
                 batch = select(batch, names)
+                batch.validate(full=True)  # the reader does not look whether text is UTF-8
             for start in range(0, batch.num_rows, batch_size):
                 yield batch.slice(start, batch_size)
 
