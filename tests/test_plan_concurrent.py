@@ -44,7 +44,7 @@ def rewrite_and_clean(path, table: HudiTable) -> None:
 def test_a_clean_between_timeline_and_listing_is_refused(tmp_path, name):
     path = unzip_fixture(name, tmp_path)
     rows = HudiTable.open(path).scan().count()
-    table, input_format = HudiTable.open(path), HoodieParquetInputFormat({INPUT_DIR: str(path)})
+    table, input_format = HudiTable.open(path), HoodieParquetInputFormat({INPUT_DIR: str(path), **LISTED})
     assert table.timeline.instants
     (inputs,) = input_format.groups.snapshot.values()
     assert inputs.client.timeline.instants
