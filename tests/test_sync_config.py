@@ -20,7 +20,7 @@ BASE = {"hoodie.datasource.meta.sync.base.path": "/lake/t"}
 EXPECTED: dict[str, tuple[str, object]] = {
     K + "enable": ("true", None),
     K + "mode": ("HMS", {"mode": "hms"}),
-    K + "use_jdbc": ("false", "asks for the hiveql mode"),
+    K + "use_jdbc": ("false", {"mode": "hiveql"}),
     K + "username": ("u", "warning"),
     K + "password": ("p", "warning"),
     K + "jdbcurl": ("jdbc:hive2://h:1", "warning"),
@@ -110,8 +110,7 @@ def test_every_option_has_a_case(key):
     [
         (K + "modes", "hms"),
         (K + "mode", "glue"),
-        (K + "mode", "jdbc"),
-        (K + "use_jdbc", "true"),
+        (K + "use_jdbc", "maybe"),
         (K + "batch_num", "0"),
         (K + "batch_num", "many"),
         (K + "schema_string_length_thresh", "0"),
@@ -132,6 +131,22 @@ def test_bad_options_are_refused(key, value):
 
 def test_use_jdbc_does_not_matter_beside_a_mode():
     assert HiveSyncConfig.from_options({**BASE, K + "use_jdbc": "true", K + "mode": "hms"}).mode == "hms"
+    assert HiveSyncConfig.from_options({**BASE, K + "use_jdbc": "true"}).mode == "jdbc"
+    assert HiveSyncConfig.from_options(BASE).mode == "hms"
+
+
+def test_the_sql_modes_have_an_address_a_user_and_a_password():
+    options = {K + "jdbcurl": "jdbc:hive2://h:1/d", K + "username": "u", K + "password": " p "}
+    for mode in ("hiveql", "jdbc"):
+        config = HiveSyncConfig.from_options({**BASE, **options, K + "mode": mode})
+        assert (config.mode, config.jdbc_url, config.username, config.password) == (
+            mode,
+            "jdbc:hive2://h:1/d",
+            "u",
+            " p ",
+        )
+        assert config.warnings == ()
+        assert " p " not in repr(config)
 
 
 def test_the_base_path_must_be_given():

@@ -11,7 +11,7 @@ from hudi_hive.sync.extractors import NON_PARTITIONED, find_extractor, infer_ext
 from hudi_hive.sync.options import BASE_FILE_FORMATS, HIVE_SYNC, OPTIONS, STRATEGIES, read_options
 from hudi_hive.table.config import TableConfig
 
-MODES = ("hms",)
+MODES = ("hms", "hiveql", "jdbc")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,9 @@ class HiveSyncConfig:
         base_path: the table's base path; the metastore gets it as written here.
         metastore_uris: ``thrift://host:port``, several in order of preference.
         database, table: names in the metastore; by default the table's own, ``default`` for the database.
-        mode: ``hms`` is the only one served.
+        mode: how changes are made: ``hms`` by calls to the metastore, ``hiveql`` and ``jdbc`` by DDL statements sent to
+            ``jdbc_url``; either way the metastore is read directly.
+        jdbc_url, username, password: the SQL server of the modes ``hiveql`` and ``jdbc``.
         partition_fields: partition columns; empty for a table registered without partitions.
         partition_extractor: Java class name of the extractor, with or without package; inferred from the fields.
         hive_style_partitioning: whether folders are named ``name=value``; for the inference of the extractor.
@@ -57,6 +59,9 @@ class HiveSyncConfig:
     database: str | None = None
     table: str | None = None
     mode: str = "hms"
+    jdbc_url: str = "jdbc:hive2://localhost:10000"
+    username: str = "hive"
+    password: str = field(default="hive", repr=False)
     partition_fields: tuple[str, ...] | None = None
     partition_extractor: str | None = None
     hive_style_partitioning: bool | None = None
@@ -98,7 +103,7 @@ class HiveSyncConfig:
         if not self.base_path.strip():
             raise InvalidOptionError(f"{_key('base_path')} is missing", remedy="give the table's base path")
         if self.mode not in MODES:
-            raise InvalidOptionError(f"{_key('mode')}={self.mode} is not supported", remedy="hms is")
+            raise InvalidOptionError(f"{_key('mode')}={self.mode} is not supported", remedy="hms, hiveql and jdbc are")
         if self.strategy not in STRATEGIES:
             raise InvalidOptionError(f"{_key('strategy')}={self.strategy} is not one of {', '.join(STRATEGIES)}")
         if self.base_file_format is not None:

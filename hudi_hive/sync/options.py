@@ -31,6 +31,10 @@ def _text(key: str, value: str) -> str:
     return value.strip()
 
 
+def _raw(key: str, value: str) -> str:
+    return value
+
+
 def _flag(key: str, value: str) -> bool:
     text = value.strip().lower()
     if text not in ("true", "false"):
@@ -91,6 +95,9 @@ OPTIONS: dict[str, Option] = {
         Option(_K + "database", "database", _text),
         Option(_K + "table", "table", _text),
         Option(_K + "mode", "mode", _text),
+        Option(_K + "jdbcurl", "jdbc_url", _text),
+        Option(_K + "username", "username", _text),
+        Option(_K + "password", "password", _raw),
         Option(_K + "base_file_format", "base_file_format", _text),
         Option(_K + "partition_fields", "partition_fields", _items),
         Option(_K + "partition_extractor_class", "partition_extractor", _text),
@@ -142,13 +149,17 @@ _FOR_THE_WRITER = frozenset(
 """Options that change nothing here: they say whether a writer syncs, or how it lists; their values are checked."""
 
 _OTHER_MODES = {
-    _K + "username": "a JDBC user",
-    _K + "password": "a JDBC password",
-    _K + "jdbcurl": "a JDBC address",
     _K + "bucket_sync": "a bucket specification",
     _K + "bucket_sync_spec": "a bucket specification",
 }
 """Options that real hive-sync ignores in ``hms`` mode too; a warning says so."""
+
+_FOR_SQL = {
+    _K + "username": "a user of the SQL server",
+    _K + "password": "a password of the SQL server",
+    _K + "jdbcurl": "the address of the SQL server",
+}
+"""Options of the modes that send DDL statements; a warning says so in ``hms`` mode."""
 
 _REFUSED = {
     "hoodie.meta_sync.global.replicate.timestamp": "syncing two clusters is not supported",
@@ -186,7 +197,10 @@ def read_options(options: Mapping[str, object]) -> tuple[dict[str, Any], tuple[s
         if field not in values and given is not None:
             read = next(option.read for option in OPTIONS.values() if option.field == field)
             values[field] = read(given, texts[given])
-    _check_use_jdbc(texts)
+    _choose_mode(texts, values)
+    if values.get("mode", "hms").lower() == "hms":
+        unused = [key for key in _FOR_SQL if key in texts]
+        warnings.extend(f"{key} is {_FOR_SQL[key]}, which the hms mode does not use" for key in unused)
     return values, tuple(warnings)
 
 
@@ -220,11 +234,9 @@ def _check_other(key: str, value: str) -> None:
         )
 
 
-def _check_use_jdbc(options: Mapping[str, str]) -> None:
-    """``use_jdbc`` chooses the mode in Hudi when ``mode`` is not given: then it asks for a mode that we lack."""
+def _choose_mode(options: Mapping[str, str], values: dict[str, Any]) -> None:
+    """``use_jdbc`` chooses the mode, as in Hudi, when it is given and ``mode`` is not."""
     key = _K + "use_jdbc"
-    if key in options and not options.get(_K + "mode", "").strip():
-        mode = "jdbc" if _flag(key, options[key]) else "hiveql"
-        raise InvalidOptionError(
-            f"{key}={options[key]} asks for the {mode} mode, which is not supported", remedy=f"set {_K}mode=hms"
-        )
+    if key in options:
+        use_jdbc = _flag(key, options[key])
+        values.setdefault("mode", "jdbc" if use_jdbc else "hiveql")

@@ -1,0 +1,137 @@
+"""The changes a sync makes in a catalogue, apart from how they get there: Thrift calls or DDL statements.
+
+Comes in: the metastore's own structs, complete. Goes out: the same end state whatever the writer.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol
+
+from hudi_hive.errors import InvalidOptionError
+from hudi_hive.metastore import Partition, Table
+
+if TYPE_CHECKING:
+    from hudi_hive.metastore import HiveMetastore
+    from hudi_hive.sync.config import HiveSyncConfig
+
+LAST_DDL_TIME = "transient_lastDdlTime"
+"""Parameter in which the metastore keeps the time of the last change; without it the metastore sets a new one."""
+
+
+class CatalogWriter(Protocol):
+    """What a sync may change. No method ever deletes data, and a call that is repeated does no harm.
+
+    Names are in lower case; partitions carry their values in the order of the table's keys. ``batch_size`` is the
+    greatest number of partitions per call or statement.
+    """
+
+    def create_database(self, name: str, *, description: str) -> None:
+        """Create a database; one that exists is left as it is."""
+
+    def create_table(self, table: Table) -> None:
+        """Create a table.
+
+        Raises:
+            AlreadyExistsError: it exists.
+        """
+
+    def alter_table(self, database: str, name: str, table: Table, *, cascade: bool = False) -> None:
+        """Give a table the definition in ``table``; ``cascade`` gives its columns to all partitions too.
+
+        Raises:
+            InvalidOperationError: no such table, or a change of columns that is refused.
+        """
+
+    def drop_table(self, database: str, name: str) -> None:
+        """Forget a table if it is there; its data stays, even a managed table's."""
+
+    def add_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
+        """Add partitions; those that exist are left as they are."""
+
+    def alter_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
+        """Give partitions, found by their values, the definitions in ``partitions``: another location most of all."""
+
+    def touch_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
+        """Leave partitions as they are but tell listeners of the metastore that their data changed."""
+
+    def drop_partitions(self, database: str, table: str, names: Sequence[str], *, batch_size: int) -> None:
+        """Forget partitions by the metastore's names of them (``k1=v1/k2=v2``); those that are gone are passed over."""
+
+
+class MetastoreWriter:
+    """Makes the changes through the metastore's Thrift calls (mode ``hms``)."""
+
+    def __init__(self, metastore: HiveMetastore) -> None:
+        self._metastore = metastore
+
+    def create_database(self, name: str, *, description: str) -> None:
+        """As ``CatalogWriter``."""
+        self._metastore.create_database(name, description=description, if_not_exists=True)
+
+    def create_table(self, table: Table) -> None:
+        """As ``CatalogWriter``."""
+        self._metastore.create_table(table)
+
+    def alter_table(self, database: str, name: str, table: Table, *, cascade: bool = False) -> None:
+        """As ``CatalogWriter``."""
+        self._metastore.alter_table(database, name, table, cascade=cascade)
+
+    def drop_table(self, database: str, name: str) -> None:
+        """As ``CatalogWriter``."""
+        self._metastore.drop_table(database, name, if_exists=True)
+
+    def add_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
+        """As ``CatalogWriter``."""
+        self._metastore.add_partitions(database, table, partitions, batch_size=batch_size)
+
+    def alter_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
+        """As ``CatalogWriter``."""
+        self._metastore.alter_partitions(database, table, partitions, batch_size=batch_size)
+
+    def touch_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
+        """As ``CatalogWriter``: what Hive's ``ALTER TABLE … TOUCH PARTITION`` does, many partitions per call."""
+        touched = [touched_partition(item) for item in partitions]
+        self._metastore.alter_partitions(database, table, touched, batch_size=batch_size)
+
+    def drop_partitions(self, database: str, table: str, names: Sequence[str], *, batch_size: int) -> None:
+        """As ``CatalogWriter``."""
+        self._metastore.drop_partitions(database, table, names, batch_size=batch_size)
+
+
+def touched_partition(existing: Partition) -> Partition:
+    """A copy of a partition for which the metastore sets a new time of change."""
+    partition = copy.copy(existing)
+    partition.parameters = {name: text for name, text in (existing.parameters or {}).items() if name != LAST_DDL_TIME}
+    return partition
+
+
+@contextmanager
+def open_writer(config: HiveSyncConfig, metastore: HiveMetastore) -> Iterator[CatalogWriter]:
+    """The writer of ``config.mode`` for one sync; what it opened is closed at the end.
+
+    Args:
+        config: its mode, and for the SQL modes its address, user and password.
+        metastore: the client that the sync reads with.
+
+    Raises:
+        InvalidOptionError: a library that the mode needs is not installed.
+        MetastoreError: the SQL server cannot be reached.
+    """
+    if config.mode == "hms":
+        yield MetastoreWriter(metastore)
+        return
+    try:
+        # Loaded when it is asked for: the SQL client is an extra.
+        connect = import_module("hudi_hive.sync.hiveql").connect
+    except ModuleNotFoundError as error:
+        raise InvalidOptionError(
+            f"hoodie.datasource.hive_sync.mode={config.mode} needs the module {error.name}, which is not installed",
+            remedy="install it, or use mode hms",
+        ) from error
+    opened: AbstractContextManager[CatalogWriter] = connect(config, metastore)
+    with opened as writer:
+        yield writer

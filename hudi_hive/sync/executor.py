@@ -1,0 +1,128 @@
+"""Does what a sync plan says, in an order that can be broken off anywhere and run again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hudi_hive.errors import InvalidOperationError, MetastoreServerError, SchemaSyncError
+from hudi_hive.metastore import HiveMetastore
+from hudi_hive.sync import hive_objects as objects
+from hudi_hive.sync.catalog_writer import CatalogWriter
+from hudi_hive.sync.config import HiveSyncConfig
+from hudi_hive.sync.plan import CREATE, RECREATE, TablePlan
+from hudi_hive.sync.planner import Planner
+
+DATABASE_DESCRIPTION = "automatically created by hoodie"
+
+
+class Executor:
+    """Does what a plan says.
+
+    Args:
+        config: the sync's configuration.
+        metastore: asked for what is there.
+        writer: makes the changes.
+    """
+
+    def __init__(self, config: HiveSyncConfig, metastore: HiveMetastore, writer: CatalogWriter) -> None:
+        self.config = config
+        self._metastore = metastore
+        self._writer = writer
+
+    def apply(self, planner: Planner, plan: TablePlan) -> TablePlan:
+        """Do it all; gives the plan that was done in the end, which is another one when the table was made anew."""
+        try:
+            self._run(plan)
+        except (SchemaSyncError, MetastoreServerError) as error:
+            if not self.config.recreate_on_error or plan.action in (CREATE, RECREATE):
+                raise
+            plan = planner.plan(plan.spec, anew=True)
+            line = f"{plan.spec.full_name} was made anew, since it could not be changed: {error.message}"
+            plan = replace(plan, warnings=(*plan.warnings, line))
+            self._run(plan)
+        return plan
+
+    def _run(self, plan: TablePlan) -> None:
+        if plan.action in (CREATE, RECREATE):
+            self._create(plan)
+            return
+        has_partition_work = not plan.partitions.is_empty
+        # Columns and location come before the partitions; everything else can wait for the stamp's call.
+        first = has_partition_work and bool(plan.columns or plan.moved_from is not None)
+        if first:
+            self._alter(plan, stamp=False)
+        self._sync_partitions(plan, fresh=False)
+        if plan.move_stamp or (plan.changes_table and not first):
+            self._alter(plan, stamp=plan.move_stamp)
+
+    def _create(self, plan: TablePlan) -> None:
+        spec = plan.spec
+        if plan.create_database:
+            self._writer.create_database(spec.database, description=DATABASE_DESCRIPTION)
+        if plan.action == RECREATE:
+            self._writer.drop_table(spec.database, spec.name)
+        if plan.partitions.is_empty:
+            self._writer.create_table(objects.new_table(spec, plan.stamp))
+            return
+        table = objects.new_table(spec, None)
+        self._writer.create_table(table)
+        self._sync_partitions(plan, fresh=True)
+        if plan.move_stamp:
+            created = self._metastore.table(spec.database, spec.name)
+            stamped = objects.changed_table(created, spec, columns=False, properties=False, stamp=plan.stamp)
+            self._writer.alter_table(spec.database, spec.name, stamped)
+
+    def _alter(self, plan: TablePlan, *, stamp: bool) -> None:
+        spec, existing = plan.spec, plan.existing
+        assert existing is not None
+        table = objects.changed_table(
+            existing,
+            spec,
+            columns=bool(plan.columns),
+            properties=True,
+            stamp=plan.stamp if stamp else None,
+            # A moved table whose partitions were not all moved yet must be compared in full by the next sync.
+            unstamp=plan.moved_from is not None and not stamp,
+        )
+        try:
+            self._writer.alter_table(
+                spec.database, spec.name, table, cascade=bool(plan.columns and spec.partition_keys)
+            )
+        except InvalidOperationError as error:
+            if not plan.columns:
+                raise
+            names = ", ".join(change.name for change in plan.columns)
+            raise SchemaSyncError(
+                f"the metastore refuses the change of columns {names}: {error.message}",
+                path=spec.full_name,
+                remedy="set hoodie.datasource.hive_sync.recreate_table_on_error=true, or "
+                "hive.metastore.disallow.incompatible.col.type.changes=false in the metastore",
+            ) from error
+
+    def _sync_partitions(self, plan: TablePlan, *, fresh: bool) -> None:
+        spec, partitions, size = plan.spec, plan.partitions, self.config.batch_size
+        comments = {} if fresh or plan.existing is None else self._comments(plan)
+        if partitions.add.num_rows:
+            rows = zip(partitions.add["values"].to_pylist(), partitions.add["path"].to_pylist(), strict=True)
+            added = [objects.new_partition(spec, values, path, comments, fresh=fresh) for values, path in rows]
+            self._writer.add_partitions(spec.database, spec.name, added, batch_size=size)
+        if partitions.move.num_rows:
+            names = partitions.move["name"].to_pylist()
+            found = self._metastore.partitions(spec.database, spec.name, names)
+            paths = {
+                tuple(values): path
+                for values, path in zip(
+                    partitions.move["values"].to_pylist(), partitions.move["path"].to_pylist(), strict=True
+                )
+            }
+            moved = [objects.moved_partition(item, spec, paths[tuple(item.values)], comments) for item in found]
+            self._writer.alter_partitions(spec.database, spec.name, moved, batch_size=size)
+        if partitions.drop.num_rows:
+            names = partitions.drop["name"].to_pylist()
+            self._writer.drop_partitions(spec.database, spec.name, names, batch_size=size)
+
+    def _comments(self, plan: TablePlan) -> dict[str, str]:
+        """Comments that partitions take over from the table."""
+        assert plan.existing is not None
+        kept = {column.name: column.comment for column in objects.existing_columns(plan.existing.sd.cols)}
+        return {**kept, **plan.spec.commented}
