@@ -75,7 +75,7 @@ def write_table(path: Path, *, rows: int, groups: int, updates: float = 0.0, row
     """
     name = path.name
     kind = "MERGE_ON_READ" if updates else "COPY_ON_WRITE"
-    _write_properties(path, name, kind, {"hoodie.table.partition.fields": "city_group"})
+    write_properties(path, name, kind, {"hoodie.table.partition.fields": "city_group"})
     per_group, stats, log_stats = rows // groups, {}, {}
     updated = late = 0
     for group in range(groups):
@@ -84,24 +84,24 @@ def write_table(path: Path, *, rows: int, groups: int, updates: float = 0.0, row
         folder.mkdir(parents=True)
         (folder / ".hoodie_partition_metadata").write_text(f"commitTime={INSERT}\npartitionDepth=1\n")
         base = f"{file_id}_{group}-1-1_{INSERT}.parquet"
-        data = _rows(group, per_group, partition, base)
+        data = make_rows(group, per_group, partition, base)
         pq.write_table(data, folder / base, row_group_size=row_group, compression="gzip")
         size = (folder / base).stat().st_size
-        stats[partition] = [_stat(file_id, f"{partition}/{base}", size, per_group, inserts=per_group)]
+        stats[partition] = [write_stat(file_id, f"{partition}/{base}", size, per_group, inserts=per_group)]
         if updates:
             log = f".{file_id}_{UPDATE}.log.1_{group}-2-2"
             count, old = _write_log(folder / log, name, data, updates, group)
             updated, late = updated + count, late + old
             size = (folder / log).stat().st_size
-            log_stats[partition] = [_stat(file_id, f"{partition}/{log}", size, count, updates=count, log=log)]
+            log_stats[partition] = [write_stat(file_id, f"{partition}/{log}", size, count, updates=count, log=log)]
     action = "deltacommit" if updates else "commit"
-    _write_commit(path, name, INSERT, INSERT_DONE, action, stats, "INSERT")
+    write_commit(path, name, INSERT, INSERT_DONE, action, stats, "INSERT")
     if updates:
-        _write_commit(path, name, UPDATE, UPDATE_DONE, action, log_stats, "UPSERT")
+        write_commit(path, name, UPDATE, UPDATE_DONE, action, log_stats, "UPSERT")
     return Table(path, per_group * groups, updated, late)
 
 
-def _rows(group: int, rows: int, partition: str, file_name: str) -> pa.Table:
+def make_rows(group: int, rows: int, partition: str, file_name: str) -> pa.Table:
     rng = np.random.default_rng(group)
     numbers = pa.array(np.arange(group * rows, (group + 1) * rows))
     keys = pc.binary_join_element_wise("k", pc.utf8_lpad(numbers.cast(pa.string()), 9, padding="0"), "")
@@ -174,7 +174,7 @@ def _avro_content(records: list[dict[str, Any]], schema: Any) -> bytes:
 # -- .hoodie ---------------------------------------------------------------------------------------------------------
 
 
-def _write_properties(path: Path, name: str, kind: str, more: Mapping[str, str]) -> None:
+def write_properties(path: Path, name: str, kind: str, more: Mapping[str, str]) -> None:
     properties = {
         "hoodie.table.name": name,
         "hoodie.table.type": kind,
@@ -203,7 +203,7 @@ def _write_properties(path: Path, name: str, kind: str, more: Mapping[str, str])
     (folder / "hoodie.properties").write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
 
 
-def _stat(
+def write_stat(
     file_id: str, path: str, size: int, writes: int, *, inserts: int = 0, updates: int = 0, log: str | None = None
 ) -> dict[str, Any]:
     return {
@@ -250,7 +250,7 @@ def _commit_schema() -> dict[str, Any]:
     return {"type": "record", "name": "HoodieCommitMetadata", "namespace": namespace, "fields": fields}
 
 
-def _write_commit(
+def write_commit(
     path: Path, name: str, requested: str, completed: str, action: str, stats: Mapping[str, Any], operation: str
 ) -> None:
     schema = avro_schema(name, meta=False)
@@ -285,7 +285,7 @@ def write_listing_table(path: Path, partitions: int, files: int) -> int:
     """A table of empty base files and a metadata table that lists them in one base HFile; gives the number of files."""
     name = path.name
     more = {"hoodie.table.partition.fields": "city_group", "hoodie.table.metadata.partitions": "files"}
-    _write_properties(path, name, "COPY_ON_WRITE", more)
+    write_properties(path, name, "COPY_ON_WRITE", more)
     listed: dict[str, dict[str, int]] = {}
     for number in range(partitions):
         partition = f"p{number:05d}"
@@ -297,13 +297,13 @@ def write_listing_table(path: Path, partitions: int, files: int) -> int:
         for file_name in listed[partition]:
             (folder / file_name).touch()
     first = next(iter(listed["p00000"]))
-    stats = {"p00000": [_stat(first.partition("_")[0], f"p00000/{first}", 1_000_000, 1, inserts=1)]}
-    _write_commit(path, name, INSERT, INSERT_DONE, "commit", stats, "INSERT")
-    _write_metadata_table(path / ".hoodie" / "metadata", f"{name}_metadata", listed)
+    stats = {"p00000": [write_stat(first.partition("_")[0], f"p00000/{first}", 1_000_000, 1, inserts=1)]}
+    write_commit(path, name, INSERT, INSERT_DONE, "commit", stats, "INSERT")
+    write_metadata_table(path / ".hoodie" / "metadata", f"{name}_metadata", listed)
     return partitions * files
 
 
-def _write_metadata_table(path: Path, name: str, listed: Mapping[str, Mapping[str, int]]) -> None:
+def write_metadata_table(path: Path, name: str, listed: Mapping[str, Mapping[str, int]]) -> None:
     more = {
         "hoodie.table.base.file.format": "HFILE",
         "hoodie.table.recordkey.fields": "key",
@@ -314,8 +314,8 @@ def _write_metadata_table(path: Path, name: str, listed: Mapping[str, Mapping[st
         "hoodie.compaction.payload.class": "org.apache.hudi.metadata.HoodieMetadataPayload",
         "hoodie.populate.meta.fields": "false",
     }
-    _write_properties(path, name, "MERGE_ON_READ", more)
-    schema = _metadata_schema()
+    write_properties(path, name, "MERGE_ON_READ", more)
+    schema = metadata_schema()
     parsed = fastavro.parse_schema(schema)
     blank = {field["name"]: None for field in schema["fields"]}
 
@@ -333,13 +333,13 @@ def _write_metadata_table(path: Path, name: str, listed: Mapping[str, Mapping[st
     file_name = f"files-0000-0_0-1-1_{_MDT_INSTANT}.hfile"
     (folder / file_name).write_bytes(encode_hfile(rows, json.dumps(schema)))
     size = (folder / file_name).stat().st_size
-    stats = {"files": [_stat("files-0000-0", f"files/{file_name}", size, len(rows), inserts=len(rows))]}
-    _write_commit(path, name, _MDT_INSTANT, "20251231235959000", "deltacommit", stats, "BULK_INSERT")
+    stats = {"files": [write_stat("files-0000-0", f"files/{file_name}", size, len(rows), inserts=len(rows))]}
+    write_commit(path, name, _MDT_INSTANT, "20251231235959000", "deltacommit", stats, "BULK_INSERT")
     # The commit of the data table itself: it changed nothing that the base file does not say already.
-    _write_commit(path, name, INSERT, "20260101000050000", "deltacommit", {}, "UPSERT")
+    write_commit(path, name, INSERT, "20260101000050000", "deltacommit", {}, "UPSERT")
 
 
-def _metadata_schema() -> dict[str, Any]:
+def metadata_schema() -> dict[str, Any]:
     """The schema of metadata records, as real Hudi wrote it into a log block of a test table."""
     with zipfile.ZipFile(_FIXTURES / "v8_mor_part_rli.zip") as archive:
         for entry in archive.namelist():

@@ -14,14 +14,18 @@ from hudi_hive import HudiTable
 from tests.support import encode_rows, rows_sha256
 
 
-@pytest.fixture(scope="module")
-def tables():
-    path = Path(__file__).resolve().parents[1] / "benchmarks" / "hudi_tables.py"
-    spec = importlib.util.spec_from_file_location("hudi_tables", path)
+def load(name):
+    path = Path(__file__).resolve().parents[1] / "benchmarks" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
-    sys.modules["hudi_tables"] = module  # dataclasses look their module up
+    sys.modules[name] = module  # dataclasses look their module up, and the benchmarks each other
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return load("hudi_tables")
 
 
 def peer(path) -> pa.Table:
@@ -52,3 +56,20 @@ def test_the_metadata_table_of_the_listing(tables, tmp_path):
     assert table.client.counters["lists"] <= 3  # two timelines and one folder of the metadata table
     hudi = pytest.importorskip("hudi")
     assert len(hudi.HudiTableBuilder.from_base_uri(str(tmp_path / "t")).build().get_file_slices()) == 210
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("metadata", [True, False])
+def test_wide_tables(tables, tmp_path, kind, metadata):
+    wide = load("wide_tables")
+    made = wide.WideTable(tmp_path / "t", 30, kind=kind, metadata=metadata)
+    made.append(4, again=2)
+    table = HudiTable.open(tmp_path / "t")
+    assert len(table.partitions()) == made.partitions == 34
+    if metadata:
+        assert table.client.counters["lists"] <= 3  # two timelines and one folder of the metadata table
+    rows = table.scan().to_arrow()
+    assert rows.num_rows == 2 * 36
+    assert rows_sha256(encode_rows(rows, rows.column_names)) == rows_sha256(
+        encode_rows(peer(tmp_path / "t"), rows.column_names)
+    )
