@@ -74,6 +74,9 @@ class BaseFile(Protocol):
     def groups(self, skip: RowFilter | None) -> tuple[int, int]:
         """Row groups (stripes) of the file, and those in which a row can pass a filter bound to its columns."""
 
+    def row_ranges(self) -> list[ByteRange]:
+        """Where each row group (stripe) lies; ``byte_range`` of :meth:`batches` goes by start + length // 2."""
+
     def batches(
         self,
         columns: Sequence[str],
@@ -299,6 +302,10 @@ class ParquetBaseFile(_OpenFile):
                 else:
                     yield batch
 
+    def row_ranges(self) -> list[ByteRange]:
+        with decoding(self.path):
+            return [_extent(self._metadata.row_group(i)) for i in range(self._metadata.num_row_groups)]
+
     def _lookup(self, skip: RowFilter | None, names: Sequence[str], groups: Sequence[int]) -> RowFilter | None:
         """The part of a filter that asks for few values of columns of many; they are looked at before the others."""
         if skip is None or self.num_rows < _WORTH_INDICES or not groups:
@@ -362,7 +369,7 @@ class ParquetBaseFile(_OpenFile):
         with decoding(self.path):
             if byte_range is not None:
                 start, length = byte_range
-                middles = np.array([_middle(self._metadata.row_group(i)) for i in range(count)], np.int64)
+                middles = np.array([first + size // 2 for first, size in self.row_ranges()], np.int64)
                 keep &= (middles >= start) & (middles < start + length)
             if skip is not None and self.num_rows > _WORTH_SKIPPING and keep.any():
                 ranges = column_ranges(self._metadata, self.schema, skip.root)
@@ -411,14 +418,14 @@ def _dense(batch: pa.RecordBatch, indexed: Sequence[str], schema: pa.Schema) -> 
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _middle(group: Any) -> int:  # noqa: ANN401 - pyarrow's RowGroupMetaData
-    """Middle of a row group in bytes from the start of the file, as Parquet's own input format splits files."""
+def _extent(group: Any) -> ByteRange:  # noqa: ANN401 - pyarrow's RowGroupMetaData
+    """Start and length of a row group, as Parquet's own input format has them when it splits files."""
     if group.num_columns == 0:
-        return 0
+        return 0, 0
     first = group.column(0)
     starts = [offset for offset in (first.dictionary_page_offset, first.data_page_offset) if offset]
     size = sum(group.column(i).total_compressed_size for i in range(group.num_columns))
-    return int(min(starts, default=0) + size // 2)
+    return int(min(starts, default=0)), int(size)
 
 
 class OrcBaseFile(_OpenFile):
@@ -465,16 +472,19 @@ class OrcBaseFile(_OpenFile):
             for start in range(0, batch.num_rows, batch_size):
                 yield batch.slice(start, batch_size)
 
-    def _in_range(self, byte_range: ByteRange | None) -> list[int]:
+    def row_ranges(self) -> list[ByteRange]:
         count = int(self._file.nstripes)
-        if byte_range is None:
-            return list(range(count))
-        start, length = byte_range
         if self._stripes is not None and len(self._stripes) == count:
-            middles = [stripe.offset + stripe.length // 2 for stripe in self._stripes]
-        else:  # not known; equally long stripes put each into one part of the file, too
-            middles = [self._size * (2 * i + 1) // (2 * count) for i in range(count)]
-        return [i for i, middle in enumerate(middles) if start <= middle < start + length]
+            return [(stripe.offset, stripe.length) for stripe in self._stripes]
+        # Not known; equally long stripes put each into one part of the file, too.
+        return [(self._size * i // count, self._size // count) for i in range(count)]
+
+    def _in_range(self, byte_range: ByteRange | None) -> list[int]:
+        ranges = self.row_ranges()
+        if byte_range is None:
+            return list(range(len(ranges)))
+        start, length = byte_range
+        return [i for i, (first, size) in enumerate(ranges) if start <= first + size // 2 < start + length]
 
 
 _FORMATS: Final[dict[str, Callable[[pa.NativeFile, str, IoCounters, bool], BaseFile]]] = {

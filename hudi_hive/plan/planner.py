@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.plan.cdc import CDC_SCHEMA, changes_of_range, partitions_of, refuse_without_changes
 from hudi_hive.plan.incremental import (
     CommitRange,
@@ -35,7 +36,9 @@ Filter: TypeAlias = str | Dnf | pc.Expression | RowFilter | None
 """A row filter in any form that :func:`~hudi_hive.predicate.parse_filter` takes."""
 
 
-def plan_scan(client: MetaClient, query: Query, row_filter: Filter = None) -> ScanPlan:
+def plan_scan(
+    client: MetaClient, query: Query, row_filter: Filter = None, *, partitions: Sequence[str] | None = None
+) -> ScanPlan:
     """Plan a query: choose the slices to read and say which of their rows count.
 
     An incremental query is planned from commit metadata alone, without listing a folder.
@@ -45,8 +48,11 @@ def plan_scan(client: MetaClient, query: Query, row_filter: Filter = None) -> Sc
         query: the question.
         row_filter: SQL text, DNF tuples, an Arrow expression or a filter bound to the query's schema. Planning leaves
             partitions out by it, reading applies it to rows.
+        partitions: look into these partitions only (paths relative to the base path), for a snapshot or read-optimised
+            query; what names no partition of the table gives no slices.
 
     Raises:
+        InvalidOptionError: ``partitions`` for a query of a range.
         UnsupportedTableError: bootstrapped tables; incremental queries of tables without meta fields; log files of a
             table whose way to merge records is not known; change data of a table that keeps none.
         TimeTravelError: the as-of time cannot be shown in full.
@@ -55,8 +61,10 @@ def plan_scan(client: MetaClient, query: Query, row_filter: Filter = None) -> Sc
         PredicateError, UnknownColumnError: the filter cannot be read or does not fit the schema.
     """
     with client.counters.measure() as cost:
-        _refuse_bootstrap(client)
-        builder = _Builder(client, query, row_filter)
+        refuse_bootstrap(client)
+        if partitions is not None and query.query_type.has_range:
+            raise InvalidOptionError(f"partitions do not go with a {query.query_type} query")
+        builder = PlanBuilder(client, query, row_filter, partitions)
         {QueryType.INCREMENTAL: builder.incremental, QueryType.CDC: builder.change_data}.get(
             query.query_type, builder.snapshot
         )()
@@ -108,25 +116,29 @@ def plan_of_slices(
         UnsupportedTableError: log files of a table whose way to merge records is not known.
     """
     with client.counters.measure() as cost:
-        builder = _Builder(client, query, None)
+        builder = PlanBuilder(client, query, None)
         builder.max_instant, builder.range_first = max_instant, range_first
         builder.chosen(slices, commit_times, checkpoint)
     return builder.finish(cost)
 
 
-def _refuse_bootstrap(client: MetaClient) -> None:
+def refuse_bootstrap(client: MetaClient) -> None:
+    """Refuse a table whose base files are skeletons of files elsewhere."""
     if client.config.bootstrap_base_path is not None:
         raise UnsupportedTableError(
             "bootstrapped tables are not supported", path=client.base_path, remedy="rewrite the table with Hudi"
         )
 
 
-class _Builder:
-    """What a plan is made of while it is being made."""
+class PlanBuilder:
+    """What a plan is made of while it is being made; for this package alone."""
 
-    def __init__(self, client: MetaClient, query: Query, row_filter: Filter) -> None:
+    def __init__(
+        self, client: MetaClient, query: Query, row_filter: Filter, partitions: Sequence[str] | None = None
+    ) -> None:
         self.client = listed_as_asked(client, query.options)
         self.query = query
+        self.given_partitions = partitions
         self.given_filter = row_filter
         self.row_filter: RowFilter | None = None
         self.steps: list[PlanStep] = []
@@ -145,22 +157,40 @@ class _Builder:
 
     def snapshot(self) -> None:
         """Slices as of a moment."""
+        self.begin_snapshot()
+        self.slices = PLAN_SCHEMA.empty_table()
+        if self.client.timeline.write_instants():
+            self.slices_of(self.snapshot_partitions())
+
+    def begin_snapshot(self) -> None:
+        """What is the same for all partitions of a snapshot."""
         client, as_of = self.client, self.query.as_of
         self.max_instant = as_of
-        timeline = client.timeline  # read before any listing: see FileSystemView
+        _ = client.timeline  # read before any listing: see FileSystemView
         if as_of is not None:
             check_time_travel(client, as_of)
         self._take_schema(as_of)
-        if not timeline.write_instants():
-            self.slices = PLAN_SCHEMA.empty_table()
-            return
+
+    def snapshot_partitions(self) -> list[str]:
+        """The partitions that the query looks into."""
+        client = self.client
+        if self.given_partitions is not None:
+            return self._prune(sorted(set(self.given_partitions)))
         known = self._partitions()
-        if as_of is not None and client.config.is_partitioned:
+        if self.query.as_of is not None and client.config.is_partitioned:
             known = sorted({*known, *partitions_cleaned(client)})
-        partitions = self._prune(known)
-        slices, steps = snapshot_slices(client, partitions, self.query.query_type, as_of)
+        return self._prune(known)
+
+    def slices_of(self, partitions: list[str], files: pa.Table | None = None) -> None:
+        """The slices of a snapshot's partitions; ``files``: their listing."""
+        slices, steps = snapshot_slices(self.client, partitions, self.query.query_type, self.query.as_of, files)
         self.steps += steps
         self.slices = self._skip_files(slices)
+
+    @property
+    def merges_logs(self) -> bool:
+        """Whether a slice of the snapshot may have log files."""
+        return self.client.config.is_merge_on_read and self.query.query_type is QueryType.SNAPSHOT
 
     def incremental(self) -> None:
         """Slices and commit times of a range of commits."""
@@ -309,13 +339,13 @@ class _Builder:
         keys = wanted_keys(self.client, self.row_filter, by_fields=not self._renamed())
         return None if keys is None else pa.array(keys, pa.string())
 
-    def finish(self, cost: dict[str, int]) -> ScanPlan:
-        """The plan."""
+    def finish(self, cost: dict[str, int], *, with_merge: bool = False) -> ScanPlan:
+        """The plan; ``with_merge``: with the rules for log files though no slice has any."""
         client, config, query = self.client, self.client.config, self.query
         assert self.slices is not None and self.schema is not None
         last = client.timeline.last_completed_write()
         merge = None
-        if has_logs(self.slices) or self.changes is not None:
+        if has_logs(self.slices) or self.changes is not None or with_merge:
             merge = LogMerge(
                 spec=MergeSpec.from_config(config),
                 timeline=client.timeline,

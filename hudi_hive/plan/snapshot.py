@@ -15,7 +15,7 @@ from hudi_hive.timeline import Instant, State, Timeline
 
 
 def snapshot_slices(
-    client: MetaClient, partitions: list[str], query_type: QueryType, as_of: str | None
+    client: MetaClient, partitions: list[str], query_type: QueryType, as_of: str | None, files: pa.Table | None = None
 ) -> tuple[pa.Table, list[PlanStep]]:
     """Slices of partitions that a query of this type reads.
 
@@ -24,13 +24,14 @@ def snapshot_slices(
         partitions: the partitions to look into.
         query_type: SNAPSHOT or READ_OPTIMIZED.
         as_of: newest requested time to see, or None.
+        files: the listing of the partitions, if it was made already.
 
     Raises:
         FileVanishedError: files that the moment of the client's timeline shows were cleaned since.
     """
     timeline = client.timeline  # read before the listing: see FileSystemView
     merged = client.config.is_merge_on_read and query_type is QueryType.SNAPSHOT
-    files = client.list_files(partitions)
+    files = client.list_files(partitions) if files is None else files
     view = client.file_system_view(files=files)
     if view.has_hidden_files or as_of is not None:
         client.refuse_removed_files()

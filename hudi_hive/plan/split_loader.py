@@ -1,0 +1,496 @@
+"""Splits made in the background while the first of them are read already (RFC-40, "background split loader").
+
+Three stages with bounded queues between them: batches of partitions come in, each batch is planned (its folders listed,
+or looked up in the metadata table), and planned slices become splits. A stage waits when the next one lags behind, and
+all of them wait when too many splits were not taken.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from time import monotonic
+from types import TracebackType
+from typing import Final, Protocol, Self, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import InvalidOptionError
+from hudi_hive.plan.partition_planner import PartitionPlanner, both
+from hudi_hive.plan.planner import Filter
+from hudi_hive.plan.row_groups import read_row_groups
+from hudi_hive.plan.scan_plan import ScanPlan
+from hudi_hive.plan.splits import (
+    FULL_WEIGHT,
+    SPLIT_SCHEMA,
+    HudiSplit,
+    SplitOptions,
+    files_to_cut,
+    make_splits,
+    to_splits,
+)
+from hudi_hive.predicate import RowFilter, parse_filter
+from hudi_hive.storage import Storage
+
+_T = TypeVar("_T")
+
+_SERIES: Final = (10, 20, 40, 80, 100)
+"""Partitions in the first batches; the last number goes on."""
+
+
+class DynamicFilter:
+    """A filter that becomes narrower while splits are loaded: what a join learns from its other side (RFC-40)."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._parts: tuple[Filter, ...] = ()
+        self._complete = False
+
+    def narrow(self, row_filter: Filter) -> None:
+        """From now on only rows that pass this filter, too, are wanted."""
+        if row_filter is not None:
+            with self._lock:
+                self._parts = (*self._parts, row_filter)
+
+    def complete(self) -> None:
+        """It will not become narrower."""
+        self._complete = True
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it will not become narrower."""
+        return self._complete
+
+    @property
+    def parts(self) -> tuple[Filter, ...]:
+        """The filters so far, all of which hold for wanted rows."""
+        return self._parts
+
+
+@dataclass(frozen=True, slots=True)
+class LoadProgress:
+    """How far a loader is.
+
+    Attributes:
+        partitions_found: partitions that came in.
+        partitions_pruned: those that the dynamic filter ruled out before they were listed.
+        partitions_listed: those whose slices are known.
+        splits_made, splits_pruned, splits_taken: splits made, ruled out by the dynamic filter after, handed out.
+        weight_made, weight_taken: the same as weight.
+        all_partitions_found: no more partitions come in.
+        finished: no split is left to make or to take.
+    """
+
+    partitions_found: int
+    partitions_pruned: int
+    partitions_listed: int
+    splits_made: int
+    splits_pruned: int
+    splits_taken: int
+    weight_made: int
+    weight_taken: int
+    all_partitions_found: bool
+    finished: bool
+
+
+class BatchPlanner(Protocol):
+    """What a loader asks of a planner; :class:`~hudi_hive.plan.partition_planner.PartitionPlanner` is one."""
+
+    def plan(self, partitions: list[str]) -> ScanPlan:
+        """The plan for some partitions; called from several threads."""
+
+    def prune(self, partitions: list[str], row_filter: Filter) -> list[str]:
+        """The partitions that may hold rows passing another filter."""
+
+    def template(self) -> ScanPlan:
+        """The plan without slices."""
+
+
+def partition_batches(partitions: Iterable[str]) -> Iterator[list[str]]:
+    """Partitions in batches of 10, 20, 40, 80, 100, 100 …: few at first, so that the first splits come soon."""
+    batch: list[str] = []
+    sizes = iter(_SERIES)
+    size = next(sizes)
+    for partition in partitions:
+        batch.append(partition)
+        if len(batch) == size:
+            yield batch
+            batch, size = [], next(sizes, size)
+    if batch:
+        yield batch
+
+
+class SplitLoader:
+    """Splits of a query, made by threads of its own from the moment the loader is; a context manager.
+
+    Args:
+        partitions: batches of partition paths, taken in a thread of its own (a generator may ask a metastore); or the
+            planner, whose own partitions are then looked into.
+        planner: plans batches; not needed when ``partitions`` is one.
+        options: how slices are cut.
+        storage: where footers of large files are read, to cut them; without it the planner's own, if it has one.
+        listing_threads, split_threads: threads that plan batches, and that make splits.
+        max_batches: batches of partitions that may wait to be planned, and plans that may wait to be cut.
+        max_outstanding_splits: splits that may wait to be taken.
+        dynamic_filter: rules out partitions that are not listed yet, and splits that were not taken yet.
+    """
+
+    def __init__(
+        self,
+        partitions: Iterable[list[str]] | PartitionPlanner,
+        planner: BatchPlanner | None = None,
+        options: SplitOptions | None = None,
+        *,
+        storage: Storage | None = None,
+        listing_threads: int = 4,
+        split_threads: int = 2,
+        max_batches: int = 8,
+        max_outstanding_splits: int = 1000,
+        dynamic_filter: DynamicFilter | None = None,
+    ) -> None:
+        if min(listing_threads, split_threads, max_batches, max_outstanding_splits) < 1:
+            raise InvalidOptionError("threads, max_batches and max_outstanding_splits must be at least 1")
+        source: Iterable[list[str]]
+        if isinstance(partitions, PartitionPlanner):
+            planner = planner or partitions
+            own = partitions
+            source = (batch for paths in [own] for batch in partition_batches(paths.partitions()))
+        else:
+            source = partitions
+        if planner is None:
+            raise InvalidOptionError("a split loader needs a planner")
+        if storage is None and isinstance(planner, PartitionPlanner):
+            storage = planner.client.storage
+        self._planner = planner
+        self._state = _State(
+            planner, options or SplitOptions(), storage, max_batches, max_outstanding_splits, dynamic_filter
+        )
+        self._finalizer = weakref.finalize(self, self._state.cancel)
+        self._threads = self._state.start(source, listing_threads, split_threads)
+
+    def next_batch(self, quota: int = FULL_WEIGHT, timeout: float | None = None) -> pa.Table:
+        """Splits of a weight of up to ``quota`` together, one at least; waits only if none is there.
+
+        Args:
+            quota: weight.
+            timeout: seconds to wait; without it until a split is made.
+
+        Returns:
+            A table of :data:`~hudi_hive.plan.splits.SPLIT_SCHEMA`; an empty one when the loader has finished, was
+            cancelled, or the time is up (:attr:`finished` tells).
+
+        Raises:
+            HudiHiveError: the first error of any stage, whatever its class, with its cause.
+        """
+        return self._state.take(quota, timeout)
+
+    @property
+    def finished(self) -> bool:
+        """Whether no split is left to make or to take: all were handed out, or there was an error or a cancel."""
+        return self._state.finished
+
+    def progress(self) -> LoadProgress:
+        """How far it is."""
+        return self._state.progress()
+
+    def template(self) -> ScanPlan:
+        """The plan without slices that all splits are read with."""
+        return self._planner.template()
+
+    def cancel(self) -> None:
+        """Stop making splits; those that were not taken are dropped. Does not wait for the threads."""
+        self._state.cancel()
+
+    def close(self) -> None:
+        """Cancel, and wait until the threads have ended."""
+        self.cancel()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[HudiSplit]:
+        """The splits one by one; an iteration that is given up leaves the rest to be taken."""
+        template = self._planner.template()
+        while True:
+            table = self.next_batch()
+            if not table.num_rows:
+                return
+            yield from to_splits(table, template)
+
+
+class _State:
+    """What the threads share. They hold no loader, so that one that nobody holds any more is cancelled."""
+
+    def __init__(
+        self,
+        planner: BatchPlanner,
+        options: SplitOptions,
+        storage: Storage | None,
+        max_batches: int,
+        max_splits: int,
+        dynamic: DynamicFilter | None,
+    ) -> None:
+        self._planner = planner
+        self._options = options
+        self._storage = storage
+        self._dynamic = _Narrowing(planner, dynamic)
+        self._changed = threading.Condition()  # re-entrant: cancel may be called by the garbage collector
+        self._batches: deque[list[str]] = deque()
+        self._plans: deque[ScanPlan] = deque()
+        self._ready: deque[pa.Table] = deque()
+        self._max_batches = max_batches
+        self._max_splits = max_splits
+        self._outstanding = 0
+        self._sources = self._listers = self._splitters = 0
+        self._stopped = False
+        self._error: BaseException | None = None
+        self._counts = dict.fromkeys(
+            ("found", "pruned", "listed", "made", "dropped", "taken", "weight_made", "weight_taken"), 0
+        )
+
+    # -- threads -----------------------------------------------------------------------------------------------------
+
+    def start(self, source: Iterable[list[str]], listing_threads: int, split_threads: int) -> list[threading.Thread]:
+        """Start all threads."""
+        self._sources, self._listers, self._splitters = 1, listing_threads, split_threads
+        jobs: list[tuple[str, Callable[[], None], str]] = [("partitions", lambda: self._find(source), "_sources")]
+        jobs += [(f"list-{i}", self._list, "_listers") for i in range(listing_threads)]
+        jobs += [(f"split-{i}", self._split, "_splitters") for i in range(split_threads)]
+        threads = []
+        for name, work, count in jobs:
+            thread = threading.Thread(
+                target=self._run, args=(work, count), name=f"hudi-hive-splits-{name}", daemon=True
+            )
+            threads.append(thread)
+            thread.start()
+        return threads
+
+    def _run(self, work: Callable[[], None], count: str) -> None:
+        try:
+            work()
+        except BaseException as error:  # handed to the consumer, whatever it is
+            self._fail(error)
+        finally:
+            with self._changed:
+                setattr(self, count, getattr(self, count) - 1)
+                self._changed.notify_all()
+
+    def _find(self, source: Iterable[list[str]]) -> None:
+        """First stage: batches of partitions."""
+        batches = iter(source)
+        try:
+            while not self._stopped:
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                with self._changed:
+                    self._changed.wait_for(lambda: self._stopped or len(self._batches) < self._max_batches)
+                    if self._stopped:
+                        return
+                    self._counts["found"] += len(batch)
+                    self._batches.append(list(batch))
+                    self._changed.notify_all()
+        finally:
+            close = getattr(batches, "close", None)
+            if close is not None:
+                close()
+
+    def _list(self) -> None:
+        """Second stage: plans."""
+        while (batch := self._next(self._batches, "_sources")) is not None:
+            kept = self._dynamic.partitions(batch)
+            plan = self._planner.plan(kept) if kept else None
+            with self._changed:
+                self._counts["pruned"] += len(batch) - len(kept)
+                self._counts["listed"] += len(kept)
+                if plan is None or not plan.slices.num_rows:
+                    continue
+                self._changed.wait_for(lambda: self._stopped or len(self._plans) < self._max_batches)
+                self._plans.append(plan)
+                self._changed.notify_all()
+
+    def _split(self) -> None:
+        """Third stage: splits."""
+        while (plan := self._next(self._plans, "_listers")) is not None:
+            groups = None
+            if self._storage is not None:
+                large = files_to_cut(plan.slices, self._options)
+                groups = read_row_groups(self._storage, large) if large else None
+            splits = make_splits(plan.slices, self._options, groups)
+            while splits.num_rows:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._stopped or self._outstanding < self._max_splits)
+                    if self._stopped:
+                        return
+                    room = self._max_splits - self._outstanding
+                    self._offer(splits.slice(0, room))
+                splits = splits.slice(room)
+
+    def _offer(self, splits: pa.Table) -> None:
+        self._outstanding += splits.num_rows
+        self._counts["made"] += splits.num_rows
+        self._counts["weight_made"] += _weight(splits)
+        self._ready.append(splits)
+        self._changed.notify_all()
+
+    def _next(self, queue: deque[_T], makers: str) -> _T | None:
+        """The next thing of a queue; None when its makers have ended and it is empty."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopped or queue or not getattr(self, makers))
+            if self._stopped or not queue:
+                return None
+            item = queue.popleft()
+            self._changed.notify_all()
+            return item
+
+    def _fail(self, error: BaseException) -> None:
+        with self._changed:
+            if self._error is None and not self._stopped:
+                self._error = error
+            self._stop()
+
+    def cancel(self) -> None:
+        """Stop; called by the garbage collector, too."""
+        with self._changed:
+            self._stop()
+
+    def _stop(self) -> None:
+        self._stopped = True
+        self._batches.clear()
+        self._plans.clear()
+        self._ready.clear()
+        self._outstanding = 0
+        self._changed.notify_all()
+
+    # -- the consumer --------------------------------------------------------------------------------------------------
+
+    def take(self, quota: int, timeout: float | None) -> pa.Table:
+        """Splits for the consumer."""
+        if quota < 1:
+            raise InvalidOptionError(f"quota {quota} is no weight")
+        end = None if timeout is None else monotonic() + timeout
+        with self._changed:
+            while True:
+                left = None if end is None else max(0.0, end - monotonic())
+                self._changed.wait_for(lambda: self._ready or self._ended, left)
+                if self._error is not None:
+                    raise self._error
+                if not self._ready:
+                    return SPLIT_SCHEMA.empty_table()
+                self._narrow()
+                if self._ready:
+                    return self._packed(quota)
+
+    def _packed(self, quota: int) -> pa.Table:
+        """Splits from the front of the queue up to a weight."""
+        taken: list[pa.Table] = []
+        while self._ready:
+            splits = self._ready.popleft()
+            weights = np.cumsum(splits.column("weight").to_numpy())
+            count = int(np.searchsorted(weights, quota, side="right"))
+            if not taken:
+                count = max(count, 1)
+            if count:
+                taken.append(splits.slice(0, count))
+                quota -= int(weights[count - 1])
+            if count < splits.num_rows:
+                self._ready.appendleft(splits.slice(count))
+                break
+        result = pa.concat_tables(taken)
+        self._outstanding -= result.num_rows
+        self._counts["taken"] += result.num_rows
+        self._counts["weight_taken"] += _weight(result)
+        self._changed.notify_all()
+        return result
+
+    def _narrow(self) -> None:
+        """Drop splits that wait and that the dynamic filter rules out by now."""
+        kept = [self._dynamic.splits(table) for table in self._ready] if self._dynamic.is_narrow else self._ready
+        self._ready = deque(table for table in kept if table.num_rows)
+        left = sum(table.num_rows for table in self._ready)
+        if left < self._outstanding:
+            self._counts["dropped"] += self._outstanding - left
+            self._outstanding = left
+            self._changed.notify_all()
+
+    @property
+    def _ended(self) -> bool:
+        """Nothing will be made any more."""
+        return self._stopped or not (self._splitters or self._ready)
+
+    @property
+    def finished(self) -> bool:
+        """Nothing is left to make or take."""
+        with self._changed:
+            return self._ended and not self._ready
+
+    def progress(self) -> LoadProgress:
+        """Counts of now."""
+        with self._changed:
+            counts = self._counts
+            return LoadProgress(
+                partitions_found=counts["found"],
+                partitions_pruned=counts["pruned"],
+                partitions_listed=counts["listed"],
+                splits_made=counts["made"],
+                splits_pruned=counts["dropped"],
+                splits_taken=counts["taken"],
+                weight_made=counts["weight_made"],
+                weight_taken=counts["weight_taken"],
+                all_partitions_found=not self._sources and not self._stopped,
+                finished=self.finished,
+            )
+
+
+class _Narrowing:
+    """A dynamic filter bound to the table."""
+
+    def __init__(self, planner: BatchPlanner, dynamic: DynamicFilter | None) -> None:
+        self._planner = planner
+        self._dynamic = dynamic
+        self._bound: tuple[int, RowFilter | None] = (0, None)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it rules anything out."""
+        return self._dynamic is not None and bool(self._dynamic.parts)
+
+    def row_filter(self) -> RowFilter | None:
+        """The filter of now."""
+        parts = () if self._dynamic is None else self._dynamic.parts
+        count, bound = self._bound
+        if count != len(parts):
+            schema = self._planner.template().schema
+            for part in parts[count:]:
+                bound = both(bound, parse_filter(part, schema))
+            self._bound = len(parts), bound
+        return bound
+
+    def partitions(self, paths: list[str]) -> list[str]:
+        """The partitions that are still wanted."""
+        return self._planner.prune(paths, self.row_filter()) if self.is_narrow else paths
+
+    def splits(self, table: pa.Table) -> pa.Table:
+        """The splits that are still wanted."""
+        partitions = pc.unique(table.column("partition"))
+        kept = self.partitions(partitions.to_pylist())
+        if len(kept) == len(partitions):
+            return table
+        return table.filter(pc.is_in(table.column("partition"), value_set=pa.array(kept, pa.string())))
+
+
+def _weight(splits: pa.Table) -> int:
+    return int(pc.sum(splits.column("weight")).as_py() or 0)
