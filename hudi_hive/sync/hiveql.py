@@ -1,0 +1,288 @@
+"""Changes made by DDL statements (modes ``hiveql`` and ``jdbc``), to the same end state as by calls to the metastore.
+
+Databases, tables, columns and partitions are made and changed by SQL. As in real hive-sync, parameters, SerDe and the
+stamp go through the metastore's own client. So does
+
+* every drop: SQL would delete the data of managed tables, and of external ones with ``external.table.purge``;
+* what no statement can say: the partition of null, values that are empty, locations that are no URI;
+* on Spark what Spark refuses: ``spark.sql.*`` parameters, REPLACE COLUMNS, TOUCH, and partitions of tables that it
+  knows as its data sources.
+
+What a statement has made is read back, and what differs from what was asked for is put right through the client: column
+comments, parameters that the server adds by itself, a table type that it chose.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from hudi_hive.errors import (
+    AlreadyExistsError,
+    InvalidOperationError,
+    MetastoreServerError,
+    NoSuchObjectError,
+    TableChangedError,
+)
+from hudi_hive.metastore import HiveMetastore, Partition, StorageDescriptor, Table
+from hudi_hive.metastore.partition_names import DEFAULT_PARTITION, format_partition_name
+from hudi_hive.sync import ddl
+from hudi_hive.sync.catalog_writer import MetastoreWriter
+from hudi_hive.sync.locations import same_location
+from hudi_hive.sync.sql_server import SqlServer, parse_jdbc_url
+
+if TYPE_CHECKING:
+    from hudi_hive.sync.config import HiveSyncConfig
+
+_PROVIDER = "spark.sql.sources.provider"
+# What servers, not syncs, decide: times and statistics. They stay as the server made them.
+_SERVERS_OWN = frozenset(
+    {
+        "transient_lastDdlTime",
+        "last_modified_time",
+        "last_modified_by",
+        "numFiles",
+        "totalSize",
+        "numRows",
+        "rawDataSize",
+        "numPartitions",
+        "COLUMN_STATS_ACCURATE",
+        "STATS_GENERATED_VIA_STATS_TASK",
+        "DO_NOT_UPDATE_STATS",
+        "bucketing_version",
+    }
+)
+# Names that Spark's parser keeps to itself (``TBLPROPERTIES ('owner'=…)`` is an error).
+_RESERVED_BY_SPARK = frozenset({"provider", "location", "owner", "external", "is_managed_location", "option"})
+_URI = re.compile(r"(?:[A-Za-z0-9._~:/@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+", re.ASCII)
+
+
+@contextmanager
+def connect(config: HiveSyncConfig, metastore: HiveMetastore) -> Iterator[HiveQlWriter]:
+    """A writer on a session of its own with the server of ``config.jdbc_url``.
+
+    Raises:
+        InvalidOptionError: an address that cannot be used.
+        MetastoreConnectError, MetastoreServerError: no session.
+    """
+    address = parse_jdbc_url(config.jdbc_url)
+    with SqlServer(address, config.username, config.password) as server:
+        yield HiveQlWriter(metastore, server)
+
+
+class HiveQlWriter:
+    """``CatalogWriter`` by SQL.
+
+    Args:
+        metastore: a client of the metastore that the SQL server uses.
+        connection: a session with the server.
+    """
+
+    def __init__(self, metastore: HiveMetastore, connection: SqlServer) -> None:
+        self._metastore = metastore
+        self._server = connection
+        self._client = MetastoreWriter(metastore)
+        self._tables: dict[tuple[str, str], Table] = {}
+
+    # -- databases and tables ------------------------------------------------------------------------------------------
+
+    def create_database(self, name: str, *, description: str) -> None:
+        """As ``CatalogWriter``. Where the database lies is for the server to decide."""
+        self._server.execute(ddl.create_database(name, description), f"database {name}")
+
+    def create_table(self, table: Table) -> None:
+        """As ``CatalogWriter``."""
+        about = f"table {table.dbName}.{table.tableName}"
+        parameters = {name: value for name, value in (table.parameters or {}).items() if self._takes(name)}
+        try:
+            self._server.execute(ddl.create_table(table, parameters), about)
+        except MetastoreServerError as error:
+            # Servers have many words for it.
+            if self._metastore.find_table(table.dbName, table.tableName) is not None:
+                raise AlreadyExistsError(f"{about} exists already", path=error.path) from error
+            raise
+        made = self._metastore.table(table.dbName, table.tableName)
+        wanted = _settled_table(made, table)
+        if wanted != made:
+            self._metastore.alter_table(table.dbName, table.tableName, wanted)
+        self._tables[table.dbName, table.tableName] = wanted
+
+    def _takes(self, parameter: str) -> bool:
+        if parameter == "EXTERNAL":
+            return False  # The keyword says it.
+        if not self._server.is_spark:
+            return True
+        return not parameter.startswith("spark.sql.") and parameter.lower() not in _RESERVED_BY_SPARK
+
+    def alter_table(
+        self,
+        database: str,
+        name: str,
+        table: Table,
+        *,
+        cascade: bool = False,
+        expected: tuple[str, str] | None = None,
+    ) -> None:
+        """As ``CatalogWriter``: columns and comments by SQL, everything else through the client."""
+        existing = self._find(database, name)
+        if existing.sd.cols != table.sd.cols and not self._server.is_spark:
+            self._replace_columns(existing, table, cascade=cascade, expected=expected)
+            cascade = False
+        self._metastore.alter_table(database, name, table, cascade=cascade, expected=expected)
+        self._tables[database, name] = table
+
+    def _find(self, database: str, name: str) -> Table:
+        try:
+            return self._metastore.table(database, name)
+        except NoSuchObjectError as error:
+            # What the metastore says when a table that is not there is to be altered.
+            raise InvalidOperationError(error.message, path=error.path) from error
+
+    def _replace_columns(
+        self, existing: Table, table: Table, *, cascade: bool, expected: tuple[str, str] | None
+    ) -> None:
+        about = f"columns of {existing.dbName}.{existing.tableName}"
+        if expected is not None and (existing.parameters or {}).get(expected[0]) != expected[1]:
+            raise TableChangedError(f"{about}: somebody else changed the table", path=str(self._server.address))
+        named = copy.copy(table)
+        named.dbName, named.tableName = existing.dbName, existing.tableName
+        try:
+            self._server.execute(ddl.replace_columns(named, cascade=cascade), about)
+        except MetastoreServerError as error:
+            raise InvalidOperationError(error.message, path=error.path) from error
+
+    def drop_table(self, database: str, name: str) -> None:
+        """As ``CatalogWriter``, through the client: SQL would delete a managed table's data."""
+        self._tables.pop((database, name), None)
+        self._client.drop_table(database, name)
+
+    # -- partitions ------------------------------------------------------------------------------------------------
+
+    def add_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
+        """As ``CatalogWriter``."""
+        about = f"partitions of {database}.{table}"
+        keys, by_client = self._keys(database, table), []
+        for batch in _batches(partitions, batch_size):
+            spoken = [item for item in batch if keys and _can_be_said(item, len(keys))]
+            if spoken:
+                self._server.execute(ddl.add_partitions(database, table, keys, spoken), about)
+            by_client += [item for item in batch if not (keys and _can_be_said(item, len(keys)))]
+            by_client += self._settle(database, table, keys, spoken, moved=False)
+        if by_client:
+            self._client.add_partitions(database, table, by_client, batch_size=batch_size)
+
+    def alter_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
+        """As ``CatalogWriter``: locations by SQL, one statement each."""
+        keys, by_client = self._keys(database, table), []
+        for batch in _batches(partitions, batch_size):
+            spoken = []
+            for item in batch:
+                if keys and _can_be_said(item, len(keys)) and _URI.fullmatch(item.sd.location or ""):
+                    about = f"partition {list(item.values)} of {database}.{table}"
+                    self._server.execute(ddl.set_location(database, table, keys, item), about)
+                    spoken.append(item)
+                else:
+                    by_client.append(item)
+            by_client += self._settle(database, table, keys, spoken, moved=True)
+        if by_client:
+            self._client.alter_partitions(database, table, by_client, batch_size=batch_size)
+
+    def touch_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
+        """As ``CatalogWriter``."""
+        about = f"partitions of {database}.{table}"
+        keys = [] if self._server.is_spark else self._keys(database, table)
+        spoken = [item for item in partitions if keys and _can_be_said(item, len(keys))]
+        for batch in _batches(spoken, batch_size):
+            self._server.execute(ddl.touch_partitions(database, table, keys, batch), about)
+        said = {tuple(item.values) for item in spoken}
+        by_client = [item for item in partitions if tuple(item.values) not in said]
+        if by_client:
+            self._client.touch_partitions(database, table, by_client, batch_size=batch_size)
+
+    def drop_partitions(self, database: str, table: str, names: Sequence[str], *, batch_size: int) -> None:
+        """As ``CatalogWriter``, through the client: SQL would delete a managed table's data."""
+        self._client.drop_partitions(database, table, names, batch_size=batch_size)
+
+    def _keys(self, database: str, table: str) -> list[str]:
+        """The table's partition keys; none when the server does not speak of its partitions."""
+        found = self._tables.get((database, table))
+        if found is None:
+            found = self._tables[database, table] = self._metastore.table(database, table)
+        if self._server.is_spark and _PROVIDER in (found.parameters or {}):
+            return []  # Spark wants to keep the partitions of its data sources by itself, and refuses.
+        return [key.name for key in found.partitionKeys or []]
+
+    def _settle(
+        self, database: str, table: str, keys: Sequence[str], partitions: Sequence[Partition], *, moved: bool
+    ) -> list[Partition]:
+        """Put right what statements made of partitions; gives those that are not there under the values asked for.
+
+        A partition that somebody else had added at another place is left as it is, as ``IF NOT EXISTS`` wants it.
+        """
+        if not partitions:
+            return []
+        names = [format_partition_name(keys, item.values) for item in partitions]
+        made = {tuple(item.values): item for item in self._metastore.partitions(database, table, names)}
+        missing, wrong = [], []
+        for item in partitions:
+            found = made.get(tuple(item.values))
+            if found is None:
+                missing.append(item)
+                continue
+            wanted = _settled_partition(found, item)
+            if wanted != found and (moved or same_location(found.sd.location or "", item.sd.location or "")):
+                wrong.append(wanted)
+        if wrong:
+            self._metastore.alter_partitions(database, table, wrong, batch_size=None)
+        return missing
+
+
+# -- what was made and what was asked for --------------------------------------------------------------------------
+
+
+def _settled_table(made: Table, asked: Table) -> Table:
+    """What was made, with everything that was asked for and nothing of the server's invention but its statistics."""
+    table = copy.deepcopy(made)
+    table.owner = asked.owner
+    table.sd = _settled_descriptor(made.sd, asked.sd)
+    table.partitionKeys = copy.deepcopy(asked.partitionKeys)
+    table.tableType = asked.tableType
+    kept = {name: value for name, value in (made.parameters or {}).items() if name in _SERVERS_OWN}
+    table.parameters = {**kept, **(asked.parameters or {})}
+    return table
+
+
+def _settled_partition(made: Partition, asked: Partition) -> Partition:
+    partition = copy.deepcopy(made)
+    partition.sd = _settled_descriptor(made.sd, asked.sd)
+    kept = {name: value for name, value in (made.parameters or {}).items() if name in _SERVERS_OWN}
+    partition.parameters = {**kept, **(asked.parameters or {})}
+    return partition
+
+
+def _settled_descriptor(made: StorageDescriptor, asked: StorageDescriptor) -> StorageDescriptor:
+    descriptor = copy.deepcopy(made)
+    if not same_location(made.location or "", asked.location or ""):
+        descriptor.location = asked.location
+    descriptor.cols = copy.deepcopy(asked.cols)
+    descriptor.inputFormat, descriptor.outputFormat = asked.inputFormat, asked.outputFormat
+    descriptor.compressed, descriptor.numBuckets = asked.compressed, asked.numBuckets
+    descriptor.bucketCols, descriptor.sortCols = list(asked.bucketCols or []), list(asked.sortCols or [])
+    descriptor.serdeInfo.serializationLib = asked.serdeInfo.serializationLib
+    descriptor.serdeInfo.parameters = dict(asked.serdeInfo.parameters or {})
+    descriptor.parameters = dict(asked.parameters or {})
+    return descriptor
+
+
+def _can_be_said(partition: Partition, keys: int) -> bool:
+    """Whether a statement can name the partition; for the others the client gives the metastore's own answer."""
+    values = partition.values
+    return len(values) == keys and all(value and DEFAULT_PARTITION not in value for value in values)
+
+
+def _batches(partitions: Sequence[Partition], size: int) -> Iterator[Sequence[Partition]]:
+    for start in range(0, len(partitions), size):
+        yield partitions[start : start + size]

@@ -1,0 +1,260 @@
+"""A session with a server of HiveServer2's protocol (HiveServer2, Spark Thrift Server), through PyHive.
+
+Comes in: a JDBC address as in ``hoodie.datasource.hive_sync.jdbcurl``, a user, statements. Goes out: nothing but
+errors: a statement that the server did not carry out is never passed over.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from pyhive import exc, hive  # type: ignore[import-untyped]
+from TCLIService import ttypes  # type: ignore[import-untyped]
+from thrift.Thrift import TException
+from thrift.transport.TSocket import TSocket
+from thrift.transport.TSSLSocket import TSSLSocket
+from thrift.transport.TTransport import TBufferedTransport, TTransportBase, TTransportException
+
+from hudi_hive.errors import (
+    InvalidOptionError,
+    MetastoreConnectError,
+    MetastoreLostError,
+    MetastoreServerError,
+    MetastoreTimeoutError,
+    MissingDependencyError,
+)
+from hudi_hive.metastore import Timeouts
+
+_PREFIX = "jdbc:hive2://"
+_DEFAULT_PORT = 10000
+_KEY = "hoodie.datasource.hive_sync.jdbcurl"
+_KNOWN = frozenset({"auth", "ssl", "user", "password"})
+_LONGEST_MESSAGE = 600
+
+
+@dataclass(frozen=True)
+class JdbcAddress:
+    """The parts of a ``jdbc:hive2://`` address that matter here.
+
+    Attributes:
+        host, port: where the server listens.
+        database: the session's database.
+        sasl: False for ``auth=noSasl``; otherwise user and password are sent by SASL PLAIN, which servers with the
+            authentication NONE, LDAP or CUSTOM expect alike.
+        ssl: whether the connection is encrypted; the server's certificate is checked against the system's authorities.
+        user, password: those in the address; None when it has none.
+        settings: configuration of the session (behind ``?``) and variables (behind ``#``), as OpenSession takes them.
+    """
+
+    host: str
+    port: int = _DEFAULT_PORT
+    database: str = "default"
+    sasl: bool = True
+    ssl: bool = False
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def __str__(self) -> str:
+        return f"{_PREFIX}{self.host}:{self.port}"
+
+
+def parse_jdbc_url(url: str) -> JdbcAddress:
+    """Read ``jdbc:hive2://host:port/database;key=value?hive.setting=value#variable=value``.
+
+    Raises:
+        InvalidOptionError: another kind of address, or one that asks for what is not supported (Kerberos, HTTP,
+            ZooKeeper, trust stores).
+    """
+    rest = url.strip()
+    if not rest.lower().startswith(_PREFIX):
+        raise InvalidOptionError(f"{_KEY} is not of the form {_PREFIX}host:port/database")
+    rest, _, variables = rest[len(_PREFIX) :].partition("#")
+    rest, _, configuration = rest.partition("?")
+    rest, *session = rest.split(";")
+    server, _, database = rest.partition("/")
+    if "," in server:
+        raise InvalidOptionError(f"{_KEY} names several servers, which is not supported", remedy="name one")
+    host, port = _host_and_port(server)
+    options = _pairs(";".join(session))
+    lowered = {name.lower(): value for name, value in options.items()}
+    unknown = sorted(name for name in options if name.lower() not in _KNOWN)
+    if unknown:
+        raise InvalidOptionError(
+            f"{_KEY}: {', '.join(unknown)} is not supported", remedy=f"{', '.join(sorted(_KNOWN))} are"
+        )
+    auth, encrypted = lowered.get("auth", "").lower(), lowered.get("ssl", "false").lower()
+    if auth not in ("", "nosasl"):
+        raise InvalidOptionError(f"{_KEY}: auth={lowered['auth']} is not supported", remedy="leave it out, or noSasl")
+    if encrypted not in ("true", "false"):
+        raise InvalidOptionError(f"{_KEY}: ssl={lowered['ssl']} is not true or false")
+    settings = {f"set:hiveconf:{name}": value for name, value in _pairs(configuration).items()}
+    settings |= {f"set:hivevar:{name}": value for name, value in _pairs(variables).items()}
+    return JdbcAddress(
+        host=host,
+        port=port,
+        database=database or "default",
+        sasl=auth != "nosasl",
+        ssl=encrypted == "true",
+        user=lowered.get("user"),
+        password=lowered.get("password"),
+        settings=settings,
+    )
+
+
+def _host_and_port(server: str) -> tuple[str, int]:
+    if server.startswith("["):
+        host, _, rest = server[1:].partition("]")
+        port = rest.removeprefix(":")
+    else:
+        host, _, port = server.partition(":")
+    if not host or (port and not (port.isascii() and port.isdigit() and 0 < int(port) <= 65535)):
+        raise InvalidOptionError(f"{_KEY}: {server!r} is not host:port")
+    return host, int(port or _DEFAULT_PORT)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    found = {}
+    for item in text.split(";"):
+        if item:
+            name, equals, value = item.partition("=")
+            if not equals or not name:
+                raise InvalidOptionError(f"{_KEY}: {name!r} is not of the form name=value")
+            found[name] = value
+    return found
+
+
+class SqlServer:
+    """One session. Not safe to use from several threads at once.
+
+    Args:
+        address: where; its own user and password go before the arguments.
+        user, password: who.
+        timeouts: seconds to connect and to wait for the end of a statement.
+
+    Raises:
+        MetastoreConnectError: nobody listens, or the server does not take this kind of authentication.
+        MetastoreServerError: the server refuses the session.
+        MissingDependencyError: ``thrift_sasl`` is not installed.
+    """
+
+    def __init__(
+        self, address: JdbcAddress, user: str = "hive", password: str = "hive", timeouts: Timeouts | None = None
+    ) -> None:
+        self.address = address
+        self.statements: Counter[str] = Counter()
+        """Statements carried out so far, by their first two words."""
+        timeouts = timeouts or Timeouts(read=3600.0)
+        user = address.user if address.user is not None else user
+        password = address.password if address.password is not None else password
+        wire = _socket(address)
+        wire.setTimeout(timeouts.connect * 1000)
+        # The transport's own errors say little; the usual cause is a server that expects the other kind.
+        remedy = "check host and port, and auth=noSasl against the server's hive.server2.authentication"
+        try:
+            self._session = hive.Connection(
+                username=user,
+                database=address.database,
+                configuration=dict(address.settings),
+                thrift_transport=_transport(wire, address, user, password),
+            )
+            wire.setTimeout(timeouts.read * 1000)
+            self.product = self._product()
+        except exc.Error as error:
+            raise MetastoreServerError(
+                f"the SQL server refuses the session: {_first_lines(error)}", path=str(address)
+            ) from error
+        except (TException, OSError, EOFError, AssertionError) as error:
+            raise MetastoreConnectError(
+                f"no session with the SQL server: {error}", path=str(address), remedy=remedy
+            ) from error
+
+    def _product(self) -> str:
+        request = ttypes.TGetInfoReq(self._session.sessionHandle, ttypes.TGetInfoType.CLI_DBMS_NAME)
+        response = self._session.client.GetInfo(request)
+        if response.status.statusCode != ttypes.TStatusCode.SUCCESS_STATUS:
+            return ""
+        return response.infoValue.stringValue or ""
+
+    @property
+    def is_spark(self) -> bool:
+        """Whether Spark answers, which refuses some of Hive's DDL."""
+        return "spark" in self.product.lower()
+
+    def execute(self, statement: str, about: str) -> None:
+        """Carry out one statement and wait for its end.
+
+        Args:
+            statement: without a semicolon at its end.
+            about: what it is about, for errors.
+
+        Raises:
+            MetastoreServerError: the server refuses it or fails.
+            MetastoreTimeoutError, MetastoreLostError: nobody knows whether it was carried out.
+        """
+        try:
+            with closing(self._session.cursor()) as cursor:
+                cursor.execute(statement)
+        except exc.Error as error:
+            raise MetastoreServerError(f"{about}: {_first_lines(error)}", path=str(self.address)) from error
+        except (TException, OSError, EOFError) as error:
+            timed_out = isinstance(error, TimeoutError) or (
+                isinstance(error, TTransportException) and error.type == TTransportException.TIMED_OUT
+            )
+            kind = MetastoreTimeoutError if timed_out else MetastoreLostError
+            raise kind(
+                f"{about}: the SQL server did not answer: {error}",
+                path=str(self.address),
+                remedy="run the sync again: it carries on where this one stopped",
+            ) from error
+        self.statements[" ".join(statement.split(maxsplit=2)[:2])] += 1
+
+    def close(self) -> None:
+        """End the session; errors no longer matter."""
+        with suppress(exc.Error, TException, OSError, EOFError):
+            self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _socket(address: JdbcAddress) -> TSocket:
+    if address.ssl:
+        context = ssl.create_default_context()
+        return TSSLSocket(address.host, address.port, ssl_context=context, server_hostname=address.host)
+    return TSocket(address.host, address.port)
+
+
+def _transport(wire: TSocket, address: JdbcAddress, user: str, password: str) -> TTransportBase:
+    if not address.sasl:
+        return TBufferedTransport(wire)
+    try:
+        from thrift_sasl import TSaslClientTransport  # type: ignore[import-untyped]
+
+        # Fails here when no SASL library is installed, and not in the middle of the handshake.
+        client = hive.get_installed_sasl(host=address.host, sasl_auth="PLAIN", username=user, password=password or "x")
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"the SQL server's authentication needs {error.name}", remedy="pip install 'hudi_hive[hive]'"
+        ) from error
+    return TSaslClientTransport(lambda: client, "PLAIN", wire)
+
+
+def _first_lines(error: Exception) -> str:
+    """What the server says, without its stack."""
+    response: Any = error.args[0] if error.args else None
+    status = getattr(response, "status", None)
+    text = getattr(status, "errorMessage", None) or str(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
+    return " ".join(lines)[:_LONGEST_MESSAGE]
