@@ -208,6 +208,7 @@ def test_killed_midway_and_started_again(folder, tmp_path):
         assert caught.value.path == metastore.uri
         with pytest.raises(MetastoreTransportError):  # lost, where an idle connection has not noticed the death yet
             client.databases()
+        os.waitid(os.P_PID, metastore.pid, os.WEXITED | os.WNOWAIT)  # sockets close a moment before it has ended
         assert not metastore.is_running
     with metastore, HiveMetastore(metastore.uri) as client:
         assert client.partition_names("alive", "t") == names
