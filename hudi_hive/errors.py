@@ -25,13 +25,15 @@
     ├── QueryError
     │   ├── InvalidOptionError          unknown option, or a value that it does not take
     │   ├── PredicateError              a row filter that cannot be parsed or typed
-    │   └── UnknownColumnError          a column that the schema does not have
+    │   ├── UnknownColumnError          a column that the schema does not have
+    │   └── SqlError                    a statement that the local SQL engine does not run
     ├── SchemaError                     a schema that cannot be converted or reconciled
     ├── MetastoreError
     │   ├── MetastoreTransportError
     │   │   ├── MetastoreConnectError   refused, unknown host, connect time-out
     │   │   ├── MetastoreTimeoutError   no answer within the read time-out
     │   │   └── MetastoreLostError      the connection broke in the middle of a call
+    │   ├── TableChangedError           somebody else changed the table since it was looked at
     │   └── MetastoreServerError
     │       ├── NoSuchObjectError
     │       ├── AlreadyExistsError
@@ -184,6 +186,10 @@ class UnknownColumnError(QueryError):
     """A column that the schema does not have."""
 
 
+class SqlError(QueryError):
+    """A statement that the local SQL engine cannot run: wrong, not one that only reads, or too large."""
+
+
 class SchemaError(HudiHiveError):
     """A schema that cannot be converted or reconciled."""
 
@@ -206,6 +212,10 @@ class MetastoreTimeoutError(MetastoreTransportError):
 
 class MetastoreLostError(MetastoreTransportError):
     """The connection broke in the middle of a call."""
+
+
+class TableChangedError(MetastoreError):
+    """Somebody else changed the metastore's table since it was looked at; nothing was written over it."""
 
 
 class MetastoreServerError(MetastoreError):

@@ -20,6 +20,7 @@ _REMEDIES: dict[type[errors.HudiHiveError], str] = {
     errors.QueryError: "--help says what can be asked",
     errors.PredicateError: "`hudi-hive schema` lists the columns and their types",
     errors.UnknownColumnError: "`hudi-hive schema` lists the columns",
+    errors.SqlError: "the statement is one of DuckDB's SQL dialect",
     errors.SchemaError: "`hudi-hive schema --as-of` shows the schema at other instants",
     errors.MetastoreError: "see the metastore's log",
     errors.MetastoreTransportError: "check --metastore-uris and that the metastore runs",

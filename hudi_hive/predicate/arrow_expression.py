@@ -33,6 +33,26 @@ def bind_expression(expression: pc.Expression, schema: pa.Schema) -> Node:
     return nodes.Opaque(expression, names, _Outline(schema).of(expression))
 
 
+def bind_as_sql(expression: pc.Expression, schema: pa.Schema) -> Node:
+    """The tree of an expression in which an engine hands down a filter of SQL (DuckDB) or of data frames (polars).
+
+    Such engines count NaN as the greatest number and a null as in no list, whatever Arrow makes of the expression that
+    they put it in. What is known of it stands in nodes of its own, so that each conjunct can serve as one.
+
+    Raises:
+        UnknownColumnError, PredicateError: see :func:`bind_expression`.
+    """
+    _check(expression, schema.empty_table())
+    outline = _Outline(schema, sql=True).of(expression)
+    if outline is None:
+        return bind_expression(expression, schema)
+    parts = outline.operands if isinstance(outline, nodes.And) else (outline,)
+    known = [part for part in parts if not any(isinstance(node, nodes.Unknown) for node in nodes.walk(part))]
+    if len(known) < len(parts):
+        known.append(bind_expression(expression, schema))
+    return nodes.conjunction(known)
+
+
 def _without(table: pa.Table, name: str) -> pa.Table:
     return table.select([other for other in table.column_names if other != name])
 
@@ -84,10 +104,11 @@ class _Call:
 
 
 class _Outline:
-    """Takes expressions over one schema apart."""
+    """Takes expressions over one schema apart; with ``sql`` into what SQL means by them (:func:`bind_as_sql`)."""
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, *, sql: bool = False) -> None:
         self._schema = schema
+        self._sql = sql
 
     def of(self, expression: pc.Expression) -> Node | None:
         """The outline; None if nothing of it is known."""
@@ -122,6 +143,10 @@ class _Outline:
             return nodes.Not(self._bound(syntax.NullTest(_name(arguments[0]))))
         if part.function == "is_null" and not part.options.get("nan_is_null"):
             return self._bound(syntax.NullTest(_name(arguments[0])))
+        if part.function == "is_nan" and self._sql:
+            return nodes.IsNaN(nodes.own_columns(self._bound(syntax.NullTest(_name(arguments[0]))))[0])
+        if part.function == "if_else":
+            return self._if_valid(*arguments)
         if part.function == "is_in" and part.options.get("null_matching_behavior") == _MATCH_NULLS:
             return self._is_in(_name(arguments[0]), part.options["value_set"])
         if part.function in _COMPARISONS:
@@ -134,14 +159,33 @@ class _Outline:
         null = self._bound(syntax.NullTest(name))
         items = tuple(syntax.Value(value, repr(value)) for value in values if value is not None)
         found = self._bound(syntax.InList(name, items)) if items else nodes.Constant(False)
+        if self._sql and None not in values:
+            return found
         if None in values:
             return nodes.disjunction([null, found])
         return nodes.conjunction([nodes.Not(null), found])
+
+    def _if_valid(self, condition: object, then: object, otherwise: object) -> Node:
+        """``if_else(is_valid(x), is_in(x, …), null)``: how DuckDB writes ``x IN (…)``."""
+        if not (isinstance(condition, _Call) and isinstance(then, _Call) and isinstance(otherwise, syntax.Value)):
+            raise _NotKnownError
+        name, values = _name(then.arguments[0]), then.options.get("value_set")
+        if (
+            (condition.function, then.function) != ("is_valid", "is_in")
+            or _name(condition.arguments[0]).parts != name.parts
+            or otherwise.value is not None
+            or not values
+            or None in values
+        ):
+            raise _NotKnownError
+        return self._bound(syntax.InList(name, tuple(syntax.Value(value, repr(value)) for value in values)))
 
     def _bound(self, tree: syntax.Syntax) -> Node:
         """A test bound to the schema, if Arrow means the same by it: not for floating point, whose NaN compares
         otherwise."""
         node = bind(tree, self._schema)
+        if self._sql:
+            return node
         for current in nodes.walk(node):
             if not isinstance(current, nodes.IsNull) and any(
                 pa.types.is_floating(column.operand_type) for column in nodes.own_columns(current)
