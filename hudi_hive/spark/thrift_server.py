@@ -1,0 +1,359 @@
+"""A real Spark Thrift Server of one's own: the protocol of HiveServer2, a loopback address, an existing metastore.
+
+The jars are those that PySpark ships; pyspark itself is not imported. However the Python process ends, the Java process
+ends too: it reads a pipe from its parent and looks at who its parent is.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import queue
+import socket
+import subprocess
+import threading
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import IO, Self
+
+from hudi_hive.errors import InvalidOptionError, SparkError
+from hudi_hive.metastore import find_java
+from hudi_hive.metastore.embedded import find_jars
+from hudi_hive.metastore.embedded_files import JAVA_OPTIONS
+
+_MAIN = Path(__file__).with_name("ThriftServerMain.java")
+_AUTHENTICATIONS = ("NONE", "NOSASL")
+_STOP_SECONDS = 15.0
+_TRIES = 3
+# What Spark opens on top of what the metastore needs (its launcher's list).
+_OPENED = (
+    "java.base/java.util.jar",
+    "java.base/sun.nio.cs",
+    "java.base/sun.security.action",
+    "java.base/sun.util.calendar",
+    "java.security.jgss/sun.security.krb5",
+)
+_LOGGING = """status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d %p [%t] %c{1}: %m%n%ex
+rootLogger.level = warn
+rootLogger.appenderRef.console.ref = console
+"""
+
+_running: weakref.WeakSet[ThriftServer] = weakref.WeakSet()
+
+
+class ThriftServer:
+    """A Spark Thrift Server on a metastore, reachable from this machine only.
+
+    Args:
+        metastore_uri: ``thrift://host:port`` of the metastore that it uses.
+        port: TCP port on 127.0.0.1; 0 takes a free one.
+        directory: folder for its log and scratch files; None for a temporary one that goes away with it.
+        authentication: ``NONE`` (SASL PLAIN, any user) or ``NOSASL``.
+        heap: largest heap of the Java process, ``512m`` or ``1g``.
+        threads: tasks that run at once.
+        settings: Spark's own settings (``spark.…``) on top of these.
+        timeout: seconds until it must be ready.
+        progress: told the current stage in a few words, from the starting thread.
+
+    Raises:
+        InvalidOptionError: a port, an authentication or a setting that it does not take.
+
+    Example:
+        >>> with ThriftServer("thrift://127.0.0.1:9083") as server:  # doctest: +SKIP
+        ...     pyhive.hive.connect("127.0.0.1", server.port)
+    """
+
+    def __init__(
+        self,
+        metastore_uri: str,
+        *,
+        port: int = 0,
+        directory: str | os.PathLike[str] | None = None,
+        authentication: str = "NONE",
+        heap: str = "1g",
+        threads: int = 2,
+        settings: Mapping[str, str] | None = None,
+        timeout: float = 180.0,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
+        if not 0 <= port <= 65535:
+            raise InvalidOptionError(f"not a TCP port: {port}")
+        if authentication.upper() not in _AUTHENTICATIONS:
+            raise InvalidOptionError(
+                f"authentication {authentication} is not supported", remedy=f"{' and '.join(_AUTHENTICATIONS)} are"
+            )
+        wrong = [name for name in settings or {} if not name.startswith("spark.")]
+        if wrong:
+            raise InvalidOptionError(f"not settings of Spark: {', '.join(wrong)}")
+        self.metastore_uri = metastore_uri
+        self.authentication = authentication.upper()
+        self._wanted_port = port
+        self._wanted_directory = directory
+        self._heap = heap
+        self._threads = threads
+        self._settings = dict(settings or {})
+        self._timeout = timeout
+        self._progress = progress or (lambda stage: None)
+        self._temporary: TemporaryDirectory[str] | None = None
+        self._directory: Path | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._port: int | None = None
+        self._owner = os.getpid()
+
+    # -- what it is ------------------------------------------------------------------------------------------------
+
+    @property
+    def port(self) -> int | None:
+        """Its TCP port, None while it does not run."""
+        return self._port
+
+    @property
+    def jdbc_url(self) -> str:
+        """``jdbc:hive2://127.0.0.1:PORT/default``.
+
+        Raises:
+            SparkError: it is not running.
+        """
+        if self._port is None:
+            raise SparkError("the Thrift server is not running", remedy="call start() first")
+        suffix = ";auth=noSasl" if self.authentication == "NOSASL" else ""
+        return f"jdbc:hive2://127.0.0.1:{self._port}/default{suffix}"
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the Java process, None while it does not run."""
+        return None if self._process is None else self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the Java process lives and was ready."""
+        return self._port is not None and self._process is not None and self._process.poll() is None
+
+    @property
+    def log_path(self) -> Path | None:
+        """The server's log, None before the first start."""
+        return None if self._directory is None else self._directory / "thriftserver.log"
+
+    def __repr__(self) -> str:
+        return f"ThriftServer({self.jdbc_url if self._port is not None else 'stopped'})"
+
+    # -- start and stop --------------------------------------------------------------------------------------------
+
+    def start(self) -> Self:
+        """Start it and wait until it answers; does nothing when it runs already.
+
+        Raises:
+            JavaNotFoundError: no Java 17 or newer.
+            MissingDependencyError: PySpark's jars are not installed.
+            SparkError: the server did not come up (its last error is quoted), or the port is taken.
+        """
+        if self.is_running:
+            return self
+        java, jars = find_java(), find_jars()
+        self._make_directory()
+        # Spark cannot be told "any free port" and then be asked which: one is chosen here, and somebody else may get it
+        # first.
+        for left in reversed(range(1 if self._wanted_port else _TRIES)):
+            try:
+                self._start_on(self._wanted_port or _free_port(), str(java.executable), jars)
+                return self
+            except BaseException as error:
+                taken = isinstance(error, SparkError) and self._port_was_taken()
+                self._end_process()
+                if left and taken:
+                    continue
+                self._remove_directory()
+                raise
+        raise AssertionError("unreachable")
+
+    def _make_directory(self) -> None:
+        if self._wanted_directory is None:
+            self._temporary = TemporaryDirectory(prefix="thriftserver-")
+            self._directory = Path(self._temporary.name)
+        else:
+            self._directory = Path(self._wanted_directory).absolute()
+        try:
+            for name in ("tmp", "scratch", "warehouse"):
+                (self._directory / name).mkdir(parents=True, exist_ok=True)
+            (self._directory / "log4j2.properties").write_text(_LOGGING, encoding="utf-8")
+        except OSError as error:
+            raise SparkError(
+                f"cannot write the Thrift server's folder: {error.strerror}",
+                path=str(self._directory),
+                remedy="choose another folder",
+            ) from error
+
+    def _properties(self, directory: Path, port: int) -> dict[str, str]:
+        return {
+            "spark.master": f"local[{self._threads}]",
+            "spark.app.name": "thriftserver",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.ui.enabled": "false",
+            "spark.local.dir": str(directory / "scratch"),
+            "spark.sql.warehouse.dir": (directory / "warehouse").as_uri(),
+            "spark.sql.catalogImplementation": "hive",
+            "spark.hadoop.hive.metastore.uris": self.metastore_uri,
+            "spark.hadoop.hive.server2.thrift.bind.host": "127.0.0.1",
+            "spark.hadoop.hive.server2.authentication": self.authentication,
+            "spark.hadoop.hive.exec.scratchdir": str(directory / "scratch"),
+            **self._settings,
+            "spark.hadoop.hive.server2.thrift.port": str(port),
+        }
+
+    def _start_on(self, port: int, java: str, jars: Path) -> None:
+        assert self._directory is not None and self.log_path is not None
+        self._progress("starting Java")
+        command = [
+            java,
+            f"-Xmx{self._heap}",
+            *JAVA_OPTIONS,
+            *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED),
+            "-Djdk.reflect.useDirectMethodHandle=false",
+            f"-Djava.io.tmpdir={self._directory / 'tmp'}",
+            f"-Dlog4j2.configurationFile={(self._directory / 'log4j2.properties').as_uri()}",
+            *(f"-D{name}={value}" for name, value in self._properties(self._directory, port).items()),
+            "-cp",
+            f"{jars}/*",
+            # Janino's own command line: compile the source in memory, call its main.
+            "org.codehaus.janino.SimpleCompiler",
+            str(_MAIN),
+            _MAIN.stem,
+            str(port),
+            str(os.getpid()),
+        ]
+        with self.log_path.open("wb") as log:
+            # A session of its own: Ctrl-C in the terminal is for us, we stop the server when we are done.
+            self._process = subprocess.Popen(
+                command,
+                cwd=self._directory,
+                env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._owner = os.getpid()
+        _running.add(self)
+        self._wait_until_ready()
+
+    def _wait_until_ready(self) -> None:
+        process = self._process
+        assert process is not None and process.stdout is not None
+        lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        threading.Thread(target=_read_lines, args=(process.stdout, lines), name="thriftserver", daemon=True).start()
+        deadline = time.monotonic() + self._timeout
+        while True:
+            try:
+                line = lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            except queue.Empty:
+                raise self._failure(f"was not ready within {self._timeout:g} s") from None
+            if line is None:
+                raise self._failure(f"ended with code {process.wait()} before it was ready")
+            word, _, rest = line.partition(" ")
+            if word == "stage":
+                self._progress(rest)
+            elif word == "failed":
+                raise self._failure(f"failed: {rest}")
+            elif word == "ready":
+                self._port = int(rest)
+                self._progress("ready")
+                return
+
+    def _log_tail(self) -> str:
+        assert self.log_path is not None
+        with suppress(OSError):
+            return self.log_path.read_text(encoding="utf-8", errors="replace")[-200_000:]
+        return ""
+
+    def _port_was_taken(self) -> bool:
+        return "Address already in use" in self._log_tail()
+
+    def _failure(self, what: str) -> SparkError:
+        if self._wanted_port and self._port_was_taken():
+            return SparkError(
+                f"port {self._wanted_port} on 127.0.0.1 is in use", remedy="choose another port, or 0 for a free one"
+            )
+        causes = [line for line in self._log_tail().splitlines() if line.startswith(("Caused by: ", "Error: "))]
+        return SparkError(
+            f"the Thrift server {what}" + (f" ({causes[-1].strip()[:300]})" if causes else ""),
+            path=str(self.log_path),
+            remedy="see its log" if self._temporary is None else "give it a directory to keep its log",
+        )
+
+    def stop(self) -> None:
+        """Stop it and wait until it is gone; does nothing when it does not run."""
+        try:
+            self._end_process()
+        finally:
+            self._remove_directory()
+
+    def _end_process(self) -> None:
+        process, self._process, self._port = self._process, None, None
+        _running.discard(self)
+        if process is None or os.getpid() != self._owner:
+            return  # A forked child must not stop its parent's server.
+        try:
+            # The end of its input is the order to leave.
+            if process.stdin is not None:
+                with suppress(OSError):
+                    process.stdin.close()
+            for urge in (None, process.terminate, process.kill):
+                if urge is not None:
+                    urge()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_STOP_SECONDS)
+                    return
+        except BaseException:
+            # A second Ctrl-C while waiting: no more patience, but no server left behind either.
+            process.kill()
+            process.wait()
+            raise
+        finally:
+            if process.stdout is not None and process.poll() is not None:
+                process.stdout.close()
+
+    def _remove_directory(self) -> None:
+        temporary, self._temporary = self._temporary, None
+        if temporary is not None and os.getpid() == self._owner:
+            temporary.cleanup()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _read_lines(stream: IO[bytes], lines: queue.SimpleQueue[str | None]) -> None:
+    with suppress(OSError, ValueError):
+        for line in stream:
+            lines.put(line.decode("utf-8", "replace").strip())
+    lines.put(None)
+
+
+def _stop_all() -> None:
+    for server in list(_running):
+        server.stop()
+
+
+atexit.register(_stop_all)
