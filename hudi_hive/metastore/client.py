@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from hudi_hive.errors import InvalidOperationError, MetastoreServerError, NoSuchObjectError
+from hudi_hive.errors import InvalidOperationError, MetastoreServerError, NoSuchObjectError, TableChangedError
 from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.partition_calls import PartitionCalls
 from hudi_hive.metastore.types import Database, FieldSchema, Table
@@ -165,7 +165,15 @@ class HiveMetastore(PartitionCalls):
         about = f"table {table.dbName}.{table.tableName}"
         return self._create("create_table", table, about=about, quiet=if_not_exists)
 
-    def alter_table(self, database: str, name: str, table: Table, *, cascade: bool = False) -> None:
+    def alter_table(
+        self,
+        database: str,
+        name: str,
+        table: Table,
+        *,
+        cascade: bool = False,
+        expected: tuple[str, str] | None = None,
+    ) -> None:
         """Replace a table's definition; another ``tableName`` or ``dbName`` in it renames or moves it.
 
         Args:
@@ -173,20 +181,32 @@ class HiveMetastore(PartitionCalls):
             name: its name now.
             table: the whole new definition.
             cascade: change the columns of all partitions too (slow with many).
+            expected: a table parameter and its value: the change is made only while the table still has it (HIVE-26882;
+                metastores without that, before 2.3.10 and 3.1.x, change the table in any case). ``table`` must have the
+                parameter too.
 
         Raises:
             InvalidOperationError: no such table, or a type change that the metastore refuses (it compares by position).
+            TableChangedError: the parameter ``expected`` has another value by now.
         """
-        context = ttypes.EnvironmentContext(properties={"CASCADE": "true"} if cascade else {})
-        self._call(
-            "alter_table_with_environment_context",
-            database,
-            name,
-            table,
-            context,
-            about=f"table {database}.{name}",
-            repeatable=False,
-        )
+        properties = {"CASCADE": "true"} if cascade else {}
+        if expected is not None:
+            properties["expected_parameter_key"], properties["expected_parameter_value"] = expected
+        context = ttypes.EnvironmentContext(properties=properties)
+        try:
+            self._call(
+                "alter_table_with_environment_context",
+                database,
+                name,
+                table,
+                context,
+                about=f"table {database}.{name}",
+                repeatable=False,
+            )
+        except MetastoreServerError as error:
+            if expected is None or "has been modified" not in error.message:
+                raise
+            raise TableChangedError(error.message, path=error.path, remedy="look at it and run again") from error
 
     def drop_table(self, database: str, name: str, *, if_exists: bool = False) -> bool:
         """Forget a table. Its data stays, whatever kind of table it is.

@@ -39,11 +39,22 @@ class CatalogWriter(Protocol):
             AlreadyExistsError: it exists.
         """
 
-    def alter_table(self, database: str, name: str, table: Table, *, cascade: bool = False) -> None:
+    def alter_table(
+        self,
+        database: str,
+        name: str,
+        table: Table,
+        *,
+        cascade: bool = False,
+        expected: tuple[str, str] | None = None,
+    ) -> None:
         """Give a table the definition in ``table``; ``cascade`` gives its columns to all partitions too.
+
+        ``expected`` names a parameter and the value that the table must still have for the change to be made.
 
         Raises:
             InvalidOperationError: no such table, or a change of columns that is refused.
+            TableChangedError: the parameter ``expected`` has another value by now.
         """
 
     def drop_table(self, database: str, name: str) -> None:
@@ -76,9 +87,17 @@ class MetastoreWriter:
         """As ``CatalogWriter``."""
         self._metastore.create_table(table)
 
-    def alter_table(self, database: str, name: str, table: Table, *, cascade: bool = False) -> None:
+    def alter_table(
+        self,
+        database: str,
+        name: str,
+        table: Table,
+        *,
+        cascade: bool = False,
+        expected: tuple[str, str] | None = None,
+    ) -> None:
         """As ``CatalogWriter``."""
-        self._metastore.alter_table(database, name, table, cascade=cascade)
+        self._metastore.alter_table(database, name, table, cascade=cascade, expected=expected)
 
     def drop_table(self, database: str, name: str) -> None:
         """As ``CatalogWriter``."""

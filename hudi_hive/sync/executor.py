@@ -11,6 +11,7 @@ from hudi_hive.sync.catalog_writer import CatalogWriter
 from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.plan import CREATE, RECREATE, TablePlan
 from hudi_hive.sync.planner import Planner
+from hudi_hive.sync.races import check_stamp, expected_stamp
 
 DATABASE_DESCRIPTION = "automatically created by hoodie"
 
@@ -52,8 +53,16 @@ class Executor:
         if first:
             self._alter(plan, stamp=False)
         self._sync_partitions(plan, fresh=False)
+        if has_partition_work:
+            plan = self._unraced(plan, unstamped=first and plan.moved_from is not None)
         if plan.move_stamp or (plan.changes_table and not first):
             self._alter(plan, stamp=plan.move_stamp)
+
+    def _unraced(self, plan: TablePlan, *, unstamped: bool) -> TablePlan:
+        """The plan with the table as it is now, after work on its partitions, if no other sync finished meanwhile."""
+        table = self._metastore.table(plan.spec.database, plan.spec.name)
+        check_stamp(table, None if unstamped else plan.stamp_before)
+        return replace(plan, existing=table)
 
     def _create(self, plan: TablePlan) -> None:
         spec = plan.spec
@@ -62,13 +71,14 @@ class Executor:
         if plan.action == RECREATE:
             self._writer.drop_table(spec.database, spec.name)
         if plan.partitions.is_empty:
-            self._writer.create_table(objects.new_table(spec, plan.stamp))
+            self._writer.create_table(objects.new_table(spec, plan.stamp, plan.existing))
             return
-        table = objects.new_table(spec, None)
+        table = objects.new_table(spec, None, plan.existing)
         self._writer.create_table(table)
         self._sync_partitions(plan, fresh=True)
         if plan.move_stamp:
             created = self._metastore.table(spec.database, spec.name)
+            check_stamp(created, None)
             stamped = objects.changed_table(created, spec, columns=False, properties=False, stamp=plan.stamp)
             self._writer.alter_table(spec.database, spec.name, stamped)
 
@@ -86,7 +96,11 @@ class Executor:
         )
         try:
             self._writer.alter_table(
-                spec.database, spec.name, table, cascade=bool(plan.columns and spec.partition_keys)
+                spec.database,
+                spec.name,
+                table,
+                cascade=bool(plan.columns and spec.partition_keys),
+                expected=expected_stamp(existing) if objects.read_stamp(table) is not None else None,
             )
         except InvalidOperationError as error:
             if not plan.columns:
@@ -117,6 +131,9 @@ class Executor:
             }
             moved = [objects.moved_partition(item, spec, paths[tuple(item.values)], comments) for item in found]
             self._writer.alter_partitions(spec.database, spec.name, moved, batch_size=size)
+        if partitions.touch.num_rows:
+            touched = list(self._metastore.partitions(spec.database, spec.name, partitions.touch["name"].to_pylist()))
+            self._writer.touch_partitions(spec.database, spec.name, touched, batch_size=size)
         if partitions.drop.num_rows:
             names = partitions.drop["name"].to_pylist()
             self._writer.drop_partitions(spec.database, spec.name, names, batch_size=size)

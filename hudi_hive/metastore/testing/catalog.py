@@ -10,7 +10,7 @@ import copy
 import fnmatch
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -225,6 +225,7 @@ class TableCatalog:
             old = self._find(dbname, tbl_name)
         except t.NoSuchObjectException as error:
             raise t.InvalidOperationException(message=str(error.message)) from error
+        _check_expected(old, new_tbl, properties)
         key = (new_tbl.dbName.lower(), new_tbl.tableName.lower())
         if key != (old.dbName, old.tableName) and key in self._tables:
             raise t.InvalidOperationException(message=f"new table {key[0]}.{key[1]} already exists")
@@ -273,3 +274,18 @@ class TableCatalog:
 
     def get_config_value(self, name: str, defaultValue: str) -> str:
         return defaultValue
+
+
+def _check_expected(old: Table, new: Table, properties: Mapping[str, str]) -> None:
+    """HIVE-26882: refuse the change when a table parameter has not the expected value any more."""
+    key, value = properties.get("expected_parameter_key"), properties.get("expected_parameter_value")
+    if key is None or value is None:
+        return
+    if (new.parameters or {}).get(key) is None:
+        raise t.MetaException(message=f"New value for expected key {key} is not set")
+    found = (old.parameters or {}).get(key)
+    if found != value:
+        raise t.MetaException(
+            message=f"The table has been modified. The parameter value for key '{key}' is '{found}'. "
+            f"The expected was value was '{value}'"
+        )

@@ -1,0 +1,142 @@
+"""Two syncs of one table at once: how one notices the other, and what it does then.
+
+A sync reads a table, works on its partitions and writes the stamp. If another one finishes in between, what the first
+one read and did may be out of date: it may have dropped a partition that a newer commit filled again, or hold older
+columns. So every change of an existing table names the stamp that it was planned on (``expected_stamp``), which the
+metastore compares in the same transaction (HIVE-26882), and after work on partitions the stamp is looked at again
+(``check_stamp``). Whoever comes second reads the timeline anew and compares everything, as often as it takes; whoever
+comes first is covered by that. Nobody's stamp moves back.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from hudi_hive.errors import (
+    HudiHiveError,
+    MetastoreServerError,
+    MethodNotSupportedError,
+    SchemaSyncError,
+    TableChangedError,
+)
+from hudi_hive.metastore import Table
+from hudi_hive.sync.changes import LastSync, is_archived, is_taken_back, newest_stamp
+from hudi_hive.sync.hive_objects import read_stamp, stamp_parameters
+from hudi_hive.sync.table_spec import LAST_COMMIT
+from hudi_hive.timeline import Timeline
+
+Result = TypeVar("Result")
+
+ATTEMPTS = 6
+"""How often a sync starts again before it gives up."""
+
+_WAIT = 0.05
+
+
+class RacedError(Exception):
+    """What a sync meets can be the fault of another one: look again.
+
+    Args:
+        cause: the error that it met.
+        changed: whether the sync may have changed something by then, on what it knew.
+    """
+
+    def __init__(self, cause: HudiHiveError, *, changed: bool) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+        self.changed = changed
+
+
+def settle(
+    once: Callable[[int, bool], Result],
+    *,
+    attempts: int = ATTEMPTS,
+    pause: Callable[[float], None] = time.sleep,
+) -> Result:
+    """Do a sync, again and again while others get in its way.
+
+    Args:
+        once: one try; gets its number, from 0: from 1 on it must read the table anew; and whether an earlier one may
+            have changed something on what it knew: then it must compare all partitions.
+        attempts: tries in all.
+        pause: waits so many seconds.
+
+    Raises:
+        HudiHiveError: what the last try ended with.
+    """
+    number, changed = 0, False
+    while True:
+        try:
+            return once(number, changed)
+        except RacedError as raced:
+            number += 1
+            changed = changed or raced.changed
+            # Only who met another sync for sure is patient; other refusals most often stay what they are.
+            most = attempts if isinstance(raced.cause, TableChangedError) else 2
+            if number >= most:
+                raise raced.cause from raced.cause.__cause__
+        # Of several that got in each other's way one is to be first the next time.
+        pause(random.uniform(0.2, 1.0) * _WAIT * 2**number)
+
+
+@contextmanager
+def races_noticed() -> Iterator[None]:
+    """Turn what may come of another sync at work into ``RacedError``.
+
+    That is a changed table, and any refusal by the metastore: two adds of one partition, a dropped table, a deadlock in
+    its database, columns that a newer commit has changed already. A lost connection is none of these.
+    """
+    try:
+        yield
+    except MethodNotSupportedError:
+        raise
+    except (TableChangedError, MetastoreServerError, SchemaSyncError) as error:
+        raise RacedError(error, changed=True) from error
+
+
+def check_timeline(timeline: Timeline, before: LastSync | None, *, table: str) -> None:
+    """Before a plan: refuse to plan on a timeline that is older than the last sync's.
+
+    Args:
+        timeline: as this sync has read it.
+        before: the stamp of the metastore's table.
+        table: the table's name.
+
+    Raises:
+        RacedError: the timeline is to be read again; if nothing changes by that, the last sync was taken back.
+    """
+    stamp = newest_stamp(timeline)
+    if before is None or stamp is None or stamp == before:
+        return
+    # Old stamps have 14 digits and lack the completion time: they say nothing about what else was seen.
+    completed_later = (before.completed or "") > (stamp.completed or "")
+    archived = is_archived(timeline, before)
+    if before.requested > stamp.requested or completed_later or (not archived and is_taken_back(timeline, before)):
+        error = TableChangedError("another sync has seen newer commits", path=table, remedy="run it again")
+        raise RacedError(error, changed=False)
+
+
+def expected_stamp(table: Table) -> tuple[str, str] | None:
+    """The parameter and value that a table must still have when it is changed; None when it has no stamp."""
+    stamp = read_stamp(table)
+    return (LAST_COMMIT, stamp_parameters(stamp)[LAST_COMMIT]) if stamp is not None else None
+
+
+def check_stamp(table: Table, wanted: LastSync | None) -> None:
+    """After work on partitions: make sure that nobody else finished a sync meanwhile.
+
+    Raises:
+        TableChangedError: the stamp is another one than the sync was planned on.
+    """
+    found = read_stamp(table)
+    if found != wanted:
+        raise TableChangedError(
+            "another sync finished meanwhile",
+            path=f"{table.dbName}.{table.tableName}",
+            instant=found.requested if found is not None else None,
+            remedy="run it again",
+        )
