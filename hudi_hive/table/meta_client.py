@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -58,6 +59,7 @@ class MetaClient:
         self._lister: Lister | None = None
         self._timeline: Timeline | None = None
         self._memo: dict[str, Any] = {}
+        self._lock = threading.RLock()
         self._history: tuple[InternalSchema, ...] | None = None
         self._schemas: dict[str | None, dict[str, Any] | None] = {}
 
@@ -102,6 +104,12 @@ class MetaClient:
         """A client of the same table that reads properties and timeline anew, on the same storage and counters."""
         return type(self)(self.storage, TableConfig.load(self.storage), self.listing)
 
+    def at(self, timeline: Timeline) -> MetaClient:
+        """A client of the same table as of when a timeline was read."""
+        other = type(self)(self.storage, self.config, self.listing)
+        other._timeline = timeline
+        return other
+
     def with_listing(self, listing: Callable[[MetaClient], Lister] | None) -> MetaClient:
         """A client of the same moment whose partitions and files come from another lister; itself if it is the same."""
         if listing == self.listing:
@@ -125,9 +133,10 @@ class MetaClient:
 
     def kept(self, name: str, make: Callable[[], _T]) -> _T:
         """What ``make`` gave when first asked for under this name: for what other layers know of the same moment."""
-        if name not in self._memo:
-            self._memo[name] = make()
-        value: _T = self._memo[name]
+        with self._lock:  # threads that plan together share it
+            if name not in self._memo:
+                self._memo[name] = make()
+            value: _T = self._memo[name]
         return value
 
     def __repr__(self) -> str:

@@ -1,0 +1,195 @@
+"""The connector: what a query engine needs to read synced Hudi tables, with no engine in it (RFC-40)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from hudi_hive.connector.metadata import ConnectorMetadata, HudiTableHandle
+from hudi_hive.connector.page_source import PageSources
+from hudi_hive.connector.split_manager import PartitionSource, SplitSource
+from hudi_hive.formats.base_file import BATCH_ROWS
+from hudi_hive.metastore import HiveMetastore
+from hudi_hive.metrics import IoCounters
+from hudi_hive.plan.planner import Filter
+from hudi_hive.plan.split_loader import DynamicFilter
+from hudi_hive.plan.splits import HudiSplit, SplitOptions
+from hudi_hive.predicate import RowFilter
+from hudi_hive.read.ordered import in_order
+
+if TYPE_CHECKING:
+    from hudi_hive.connector.dataset import ScanDataset
+
+_READERS = 4
+
+
+class HudiConnector:
+    """Tables of one metastore: their metadata, splits and rows.
+
+    Args:
+        metastore: the metastore, or its URIs.
+        storage_options: for the tables' files.
+        counters: where their I/O is counted.
+
+    Example:
+        >>> with HudiConnector("thrift://localhost:9083") as connector:  # doctest: +SKIP
+        ...     handle = connector.metadata.table("lake", "trips")
+        ...     with connector.splits(handle, "city = 'sf'") as splits:
+        ...         for split in splits:
+        ...             for batch in connector.page_source(handle, split, ["fare"], "city = 'sf'"):
+        ...                 print(batch.num_rows)
+    """
+
+    def __init__(
+        self,
+        metastore: HiveMetastore | str | Iterable[str],
+        storage_options: Mapping[str, Any] | None = None,
+        *,
+        counters: IoCounters | None = None,
+    ) -> None:
+        self._is_own = not isinstance(metastore, HiveMetastore)
+        self.metastore = metastore if isinstance(metastore, HiveMetastore) else HiveMetastore(metastore)
+        self.metadata = ConnectorMetadata(self.metastore, storage_options, counters=counters)
+
+    def splits(
+        self,
+        handle: HudiTableHandle,
+        row_filter: Filter = None,
+        *,
+        source: PartitionSource = "metastore",
+        dynamic_filter: DynamicFilter | None = None,
+        options: SplitOptions | None = None,
+        listing_threads: int = 4,
+        split_threads: int = 2,
+        max_outstanding_splits: int = 1000,
+    ) -> SplitSource:
+        """Splits of the rows that are asked for; made in the background from now on.
+
+        Args:
+            handle: the table.
+            row_filter: rows that are asked for, beyond what the handle says. Partitions and files that cannot hold one
+                are left out; rows are filtered by :meth:`page_source`.
+            source: where partitions come from. ``metastore``: those that were synced, at the locations that were
+                recorded, which are not looked at. ``metadata table``: all that the table's metadata table names.
+                ``listing``: all folders. Files come from the metadata table where it can be used, unless ``listing``.
+            dynamic_filter: may become narrower while splits are made.
+            options: sizes and weights of splits.
+            listing_threads, split_threads: threads that plan batches of partitions, and that make splits.
+            max_outstanding_splits: splits that may wait to be taken.
+
+        Raises:
+            PredicateError, UnknownColumnError: the filter cannot be read or does not fit the columns.
+            InvalidOptionError: another source, or partition keys of which ``source`` does not tell the values.
+            MetadataTableError: ``metadata table`` is asked for and cannot be used.
+            HudiHiveError: whatever planning refuses, here or when splits are taken.
+        """
+        return SplitSource(
+            self.metastore,
+            handle,
+            row_filter,
+            source=source,
+            dynamic_filter=dynamic_filter,
+            options=options,
+            listing_threads=listing_threads,
+            split_threads=split_threads,
+            max_outstanding_splits=max_outstanding_splits,
+        )
+
+    def page_source(
+        self,
+        handle: HudiTableHandle,
+        split: HudiSplit,
+        columns: Sequence[str] | None = None,
+        row_filter: Filter = None,
+        *,
+        batch_size: int = BATCH_ROWS,
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of one split; where many are read alike, :class:`PageSources` prepares once.
+
+        Arguments and errors are those of :class:`PageSources` and :meth:`PageSources.read`.
+        """
+        return PageSources(handle, columns, row_filter, batch_size=batch_size).read(split)
+
+    def read(
+        self,
+        handle: HudiTableHandle,
+        columns: Sequence[str] | None = None,
+        row_filter: Filter = None,
+        *,
+        source: PartitionSource = "metastore",
+        batch_size: int = BATCH_ROWS,
+        threads: int = _READERS,
+    ) -> Iterator[pa.RecordBatch]:
+        """All rows that are asked for, read while splits are still made; their order is not defined.
+
+        Arguments and errors are those of :meth:`splits` and :class:`PageSources`; ``threads`` splits are read at once.
+        """
+        pages = PageSources(handle, columns, row_filter, batch_size=batch_size)
+        splits = self.splits(handle, row_filter, source=source)
+        return _read(splits, pages, threads)
+
+    def dataset(self, handle: HudiTableHandle, **options: Any) -> ScanDataset:  # noqa: ANN401 - as ScanDataset
+        """A table as an Arrow dataset, for engines that push columns and filters into datasets.
+
+        Args:
+            handle: the table.
+            options: of :class:`~hudi_hive.connector.dataset.ScanDataset`.
+        """
+        from hudi_hive.connector.dataset import ScanDataset
+
+        return ScanDataset(ConnectorSource(self, handle), **options)
+
+    def close(self) -> None:
+        """Close connections that were made here."""
+        if self._is_own:
+            self.metastore.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"HudiConnector({self.metastore.uri!r})"
+
+
+@dataclass(frozen=True)
+class ConnectorSource:
+    """A table that is read through its splits: the source of a :class:`~hudi_hive.connector.dataset.ScanDataset`.
+
+    Attributes:
+        connector: plans and reads.
+        handle: the table, as of one moment.
+    """
+
+    connector: HudiConnector
+    handle: HudiTableHandle
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Schema of the rows before any projection."""
+        return self.handle.schema
+
+    def batches(
+        self, columns: Sequence[str] | None, row_filter: RowFilter | None, batch_size: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Plan and read, as :meth:`HudiConnector.read`."""
+        return self.connector.read(self.handle, columns, row_filter, batch_size=batch_size)
+
+
+def _read(splits: SplitSource, pages: PageSources, threads: int) -> Iterator[pa.RecordBatch]:
+    with splits:
+        tasks: Iterator[Callable[[], Iterator[pa.RecordBatch]]] = (partial(pages.read, split) for split in splits)
+        batches = in_order(tasks, threads)
+        try:
+            yield from batches
+        finally:
+            batches.close()

@@ -1,0 +1,120 @@
+"""Rows of one split as Arrow batches: base files of any format, log files merged in, columns and filter pushed down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from hudi_hive.connector.hive_types import key_value
+from hudi_hive.connector.metadata import HudiTableHandle
+from hudi_hive.connector.split_manager import own_filter
+from hudi_hive.errors import InvalidOptionError, MetastoreError
+from hudi_hive.formats.base_file import BATCH_ROWS, select
+from hudi_hive.plan import ScanPlan
+from hudi_hive.plan.partition_planner import PartitionPlanner
+from hudi_hive.plan.planner import Filter
+from hudi_hive.plan.splits import HudiSplit, split_files, split_slices
+from hudi_hive.predicate import RowFilter
+from hudi_hive.predicate.nodes import conjunction
+from hudi_hive.read.scan import read_plan
+from hudi_hive.read.scan_files import output_schema
+
+
+class PageSources:
+    """Reads splits of one table for one projection and filter; safe to use from several threads.
+
+    Args:
+        handle: the table that the splits are of, of the same moment.
+        columns: columns to give, in this order, in any case; None for all, none for batches that only count rows.
+        row_filter: rows to give beyond what the handle asks for.
+        batch_size: greatest number of rows of a batch.
+
+    Attributes:
+        schema: schema of the batches.
+
+    Raises:
+        UnknownColumnError: a column that the table does not have.
+        PredicateError: a filter that does not fit the columns.
+    """
+
+    def __init__(
+        self,
+        handle: HudiTableHandle,
+        columns: Sequence[str] | None = None,
+        row_filter: Filter = None,
+        *,
+        batch_size: int = BATCH_ROWS,
+    ) -> None:
+        self._handle = handle
+        self.schema = output_schema(handle.schema, columns)
+        self._filter = handle.filter_of(row_filter)
+        self._batch_size = batch_size
+        own = own_filter(handle, self._filter)
+        self._template = PartitionPlanner(handle.client, handle.query, own).template()
+        keys = set(handle.extra_keys.names)
+        self._behind = _behind(self._filter, keys)
+        needed = [name for name in self.schema.names if name not in keys]
+        if self._behind is not None:
+            needed += [name for name in self._behind.columns if name not in keys]
+        self._needed = list(dict.fromkeys(needed))
+        self._has_keys = self._behind is not None or not keys.isdisjoint(self.schema.names)
+
+    def read(self, split: HudiSplit) -> Iterator[pa.RecordBatch]:
+        """Rows of a split; none of the batches is empty.
+
+        Raises:
+            InvalidOptionError: the split is of another table.
+            FileVanishedError: a file was cleaned since it was planned.
+            CorruptFileError: a file cannot be decoded.
+            SchemaError: a file's column cannot become the table's type.
+        """
+        if split.base_path != self._handle.base_path:
+            raise InvalidOptionError(f"the split is of another table than {self._handle.full_name}", path=split.path)
+        batches = self._rows(split)
+        if not self._has_keys:
+            return batches
+        return self._with_keys(batches, self._key_values(split.partition_keys))
+
+    def _rows(self, split: HudiSplit) -> Iterator[pa.RecordBatch]:
+        plan: ScanPlan = replace(self._template, slices=split_slices([split]))
+        # Only a part of a file is read by its row groups: slices with log files are never cut.
+        files = split_files([split]) if not split.log_files else None
+        return read_plan(
+            self._handle.client.storage, plan, self._needed, files=files, batch_size=self._batch_size, threads=1
+        )
+
+    def _key_values(self, texts: Mapping[str, str | None]) -> dict[str, pa.Scalar]:
+        values = {}
+        for key in self._handle.extra_keys:
+            text = texts.get(key.name)
+            if text is None:
+                raise MetastoreError(
+                    f"the split does not tell the value of partition key {key.name}", path=self._handle.base_path
+                )
+            values[key.name] = key_value(text, key.type, key.name)
+        return values
+
+    def _with_keys(
+        self, batches: Iterator[pa.RecordBatch], values: Mapping[str, pa.Scalar]
+    ) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            arrays = [*batch.columns, *(pa.repeat(value, batch.num_rows) for value in values.values())]
+            fields = [*batch.schema, *self._handle.extra_keys]
+            batch = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields, batch.schema.metadata))
+            if self._behind is not None:
+                batch = batch.filter(self._behind.evaluate(batch))
+            if batch.num_rows:
+                batch = select(batch, self.schema.names)
+                yield batch.cast(self.schema) if self.schema.names else batch
+
+
+def _behind(row_filter: RowFilter | None, keys: set[str]) -> RowFilter | None:
+    """The part of a filter that reads partition keys which no file has."""
+    if row_filter is None or not keys:
+        return None
+    parts = [part for part in row_filter.conjuncts if not keys.isdisjoint(part.columns)]
+    if not parts:
+        return None
+    return RowFilter(conjunction([part.root for part in parts]), row_filter.schema)

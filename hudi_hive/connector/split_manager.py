@@ -1,0 +1,159 @@
+"""Splits of one table, found in the background (RFC-40's split manager and split source).
+
+In come a handle, a filter and where partitions are learnt from; out come splits as they are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from types import TracebackType
+from typing import Literal, Self, TypeAlias, get_args
+
+import pyarrow as pa
+
+from hudi_hive.connector.metadata import HudiTableHandle
+from hudi_hive.connector.partitions import MetastorePartitions
+from hudi_hive.errors import InvalidOptionError
+from hudi_hive.metadata import MetadataListing, MetadataTable
+from hudi_hive.metastore import HiveMetastore
+from hudi_hive.plan import ScanPlan
+from hudi_hive.plan.partition_planner import PartitionPlanner
+from hudi_hive.plan.planner import Filter
+from hudi_hive.plan.split_loader import DynamicFilter, LoadProgress, SplitLoader, partition_batches
+from hudi_hive.plan.splits import FULL_WEIGHT, HudiSplit, SplitOptions, to_splits
+from hudi_hive.predicate import RowFilter
+
+PartitionSource: TypeAlias = Literal["metastore", "metadata table", "listing"]
+"""Where partitions come from: what was synced, the table's metadata table, or its folders."""
+
+
+def own_filter(handle: HudiTableHandle, row_filter: RowFilter | None) -> RowFilter | None:
+    """The part of a filter that is about columns of the Hudi table, bound to them."""
+    if row_filter is None:
+        return None
+    part = row_filter.restrict(handle.table_schema.names)
+    return None if part.is_trivial else RowFilter(part.root, handle.table_schema)
+
+
+class SplitSource:
+    """Splits of one query of one table, made by threads of its own from the moment it is; a context manager.
+
+    Attributes:
+        handle: the table.
+        row_filter: rows that are asked for, bound to the handle's schema; None for all.
+    """
+
+    def __init__(
+        self,
+        metastore: HiveMetastore,
+        handle: HudiTableHandle,
+        row_filter: Filter = None,
+        *,
+        source: PartitionSource = "metastore",
+        dynamic_filter: DynamicFilter | None = None,
+        options: SplitOptions | None = None,
+        listing_threads: int = 4,
+        split_threads: int = 2,
+        max_outstanding_splits: int = 1000,
+    ) -> None:
+        self.handle = handle
+        self.row_filter = handle.filter_of(row_filter)
+        client = handle.client
+        if source not in get_args(PartitionSource):
+            raise InvalidOptionError(
+                f"partitions cannot come from {source!r}", remedy=f"one of {', '.join(get_args(PartitionSource))}"
+            )
+        if source == "metadata table":
+            MetadataTable.open(client)  # asked for by name: not to be replaced by a listing
+        elif source == "listing":
+            client = client.with_listing(MetadataListing(enable=False))
+        own = own_filter(handle, self.row_filter)
+        self._planner = PartitionPlanner(client, handle.query, own)
+        self._registered: MetastorePartitions | None = None
+        partitions: Iterable[list[str]] = _own_partitions(self._planner)
+        if source == "metastore" and handle.partition_keys:
+            planner = self._planner
+            prune = planner.prune
+            self._registered = MetastorePartitions(
+                metastore, handle, self.row_filter, lambda paths: prune(paths, own) if own is not None else list(paths)
+            )
+            partitions = self._registered
+        elif handle.extra_keys.names:
+            raise InvalidOptionError(
+                f"values of the partition keys {', '.join(handle.extra_keys.names)} are in the metastore alone",
+                remedy="ask with source='metastore'",
+            )
+        self._loader = SplitLoader(
+            partitions,
+            self._planner,
+            options,
+            storage=client.storage,
+            listing_threads=listing_threads,
+            split_threads=split_threads,
+            max_outstanding_splits=max_outstanding_splits,
+            dynamic_filter=dynamic_filter,
+        )
+
+    def next_batch(self, quota: int = FULL_WEIGHT, timeout: float | None = None) -> pa.Table:
+        """Splits of a weight of up to ``quota`` together as a table; see
+        :meth:`~hudi_hive.plan.split_loader.SplitLoader.next_batch`."""
+        return self._loader.next_batch(quota, timeout)
+
+    def to_splits(self, table: pa.Table) -> list[HudiSplit]:
+        """The splits of a table that :meth:`next_batch` gave, one by one."""
+        splits = to_splits(table, self._planner.template())
+        if self._registered is None:
+            return splits
+        names = [key.name for key in self.handle.partition_keys]
+        values = self._registered.values
+        return [
+            replace(split, partition_keys=dict(zip(names, values[split.partition], strict=True))) for split in splits
+        ]
+
+    @property
+    def finished(self) -> bool:
+        """Whether no split is left to make or to take."""
+        return self._loader.finished
+
+    @property
+    def pushed_filter(self) -> str | None:
+        """The filter text that the metastore chose partitions by; None when it named all of them, or is still asked."""
+        return None if self._registered is None else self._registered.pushed
+
+    def progress(self) -> LoadProgress:
+        """How far it is."""
+        return self._loader.progress()
+
+    def template(self) -> ScanPlan:
+        """The plan without slices: what all splits are read with."""
+        return self._planner.template()
+
+    def cancel(self) -> None:
+        """Stop making splits; those that were not taken are dropped."""
+        self._loader.cancel()
+
+    def close(self) -> None:
+        """Stop, and wait until the threads have ended."""
+        self._loader.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[HudiSplit]:
+        """The splits one by one, as they are made."""
+        while True:
+            table = self.next_batch()
+            if not table.num_rows:
+                return
+            yield from self.to_splits(table)
+
+
+def _own_partitions(planner: PartitionPlanner) -> Iterator[list[str]]:
+    """Partitions that the table itself knows of; nothing is asked before the first is wanted."""
+    yield from partition_batches(planner.partitions())
