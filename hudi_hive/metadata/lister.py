@@ -53,6 +53,10 @@ class _Listed:
     def source(self) -> str:
         return f"{self._lister.source} ({self._reason})"
 
+    @property
+    def at_once(self) -> bool:
+        return self._lister.at_once
+
     def partitions(self) -> list[str]:
         return self._lister.partitions()
 
@@ -78,6 +82,13 @@ class MetadataLister:
         if self._fallback is None:
             self._ask(lambda table: table)
         return "metadata table" if self._fallback is None else self._fallback.source
+
+    @property
+    def at_once(self) -> bool:
+        """The metadata table is; folders are when they were walked."""
+        if self._fallback is None:
+            self._ask(lambda table: table)
+        return self._fallback is None or self._fallback.at_once
 
     def known_partitions(self) -> list[str] | None:
         """All partitions by the metadata table; None when it cannot be used, and nothing is listed in its place."""
@@ -127,6 +138,11 @@ class ValidatingLister:
     def source(self) -> str:
         """What answers."""
         return "directory listing (hoodie.metadata.validate=true)"
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the folders were walked already."""
+        return self._lister.at_once
 
     def partitions(self) -> list[str]:
         """All partitions by listing; the metadata table's are compared with them."""

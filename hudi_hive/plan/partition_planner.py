@@ -11,8 +11,8 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudi_hive.plan.partitions import prune_partitions
 from hudi_hive.plan.planner import Filter, PlanBuilder, plan_scan, refuse_bootstrap
@@ -41,20 +41,21 @@ class PartitionPlanner:
         refuse_bootstrap(client)
         self._lock = threading.RLock()
         self._builder: PlanBuilder | None = None
-        self._whole: ScanPlan | None = None
         self._partitions: list[str] | None = None
-        self._files: pa.Table | None = None
-        self._asked = 0
+        self._whole: _Whole | None = None
+        self._began = False
         if query.query_type.has_range:
-            self._whole = plan_scan(client, query, row_filter)
-            self._template = self._whole
+            plan = plan_scan(client, query, row_filter)
+            self._whole = _Whole(plan)
+            self._template = self._whole.part([])
+            self._client = client
         else:
             builder = PlanBuilder(client, query, row_filter)
             builder.begin_snapshot()
             builder.slices = PLAN_SCHEMA.empty_table()
             self._builder = builder
             self._template = builder.finish({}, with_merge=builder.merges_logs)
-        self._client = client if self._builder is None else self._builder.client
+            self._client = builder.client
 
     @property
     def client(self) -> MetaClient:
@@ -68,33 +69,39 @@ class PartitionPlanner:
 
     def template(self) -> ScanPlan:
         """The plan without slices: schema, filter and how log files are merged, to read any of the splits with."""
-        if self._whole is not None:
-            changes = None if self._whole.changes is None else self._whole.changes.slice(0, 0)
-            return replace(self._whole, slices=self._whole.slices.slice(0, 0), changes=changes)
         return self._template
 
     def partitions(self) -> list[str]:
-        """Partitions that the query looks into after pruning, sorted; nothing is listed but to find them."""
+        """Partitions that the query looks into after pruning, sorted.
+
+        Raises:
+            HudiHiveError: they cannot be listed.
+        """
         with self._lock:
             if self._partitions is None:
-                if self._whole is not None:
-                    self._partitions = sorted(pc.unique(self._whole.slices.column("partition")).to_pylist())
+                if self._builder is None:
+                    assert self._whole is not None
+                    self._partitions = self._whole.partitions
                 else:
-                    assert self._builder is not None
-                    builder = self._copy()
-                    if self._client.timeline.write_instants():
-                        self._partitions = builder.snapshot_partitions()
-                    else:
-                        self._partitions = []
+                    has_writes = bool(self._client.timeline.write_instants())
+                    self._partitions = self._fresh().snapshot_partitions() if has_writes else []
             return list(self._partitions)
 
     def prune(self, partitions: Sequence[str], row_filter: Filter) -> list[str]:
-        """The partitions, in their order, that may hold rows passing another filter, told from their paths alone."""
+        """The partitions, in their order, that may hold rows passing another filter, told from their paths alone.
+
+        Raises:
+            PredicateError, UnknownColumnError: the filter cannot be read or does not fit the schema.
+        """
         bound = parse_filter(row_filter, self._template.schema)
         return prune_partitions(self._client, partitions, None if bound.is_trivial else bound)
 
     def plan(self, partitions: Sequence[str]) -> ScanPlan:
         """The plan for some partitions, pruned by the filter like any plan.
+
+        The first batch is planned by itself. Where files of all partitions cost no more than those of some (the
+        metadata table, folders that were walked to find the partitions), the second one plans all that are left, so
+        that the metadata table is read at most twice.
 
         Args:
             partitions: paths relative to the base path; what names no partition of the table gives no slices.
@@ -102,34 +109,69 @@ class PartitionPlanner:
         Raises:
             HudiHiveError: see :func:`~hudi_hive.plan.plan_scan`.
         """
-        if self._whole is not None:
-            return self._part(self._whole, partitions)
-        builder = self._copy()
+        with self._lock:
+            if not self._began and self._builder is not None:
+                self._began = True
+                return self._plan_now(partitions)
+            if self._whole is None and self._client.lister.at_once:
+                self._whole = _Whole(self._plan_now(self.partitions(), pruned=True))
+            whole = self._whole
+        if whole is None:
+            return self._plan_now(partitions)
+        return whole.part(partitions)
+
+    def _plan_now(self, partitions: Sequence[str], *, pruned: bool = False) -> ScanPlan:
+        """The plan for some partitions, from a listing of theirs."""
+        builder = self._fresh()
         with self._client.counters.measure() as cost:
             builder.given_partitions = partitions
-            builder.slices = PLAN_SCHEMA.empty_table()
             if self._client.timeline.write_instants():
-                kept = builder.snapshot_partitions()
+                kept = list(partitions) if pruned else builder.snapshot_partitions()
                 if kept:
                     builder.slices_of(kept)
         return builder.finish(cost)
 
-    def _copy(self) -> PlanBuilder:
+    def _fresh(self) -> PlanBuilder:
         assert self._builder is not None
         builder = copy.copy(self._builder)
         builder.steps = []
         return builder
 
-    @staticmethod
-    def _part(plan: ScanPlan, partitions: Sequence[str]) -> ScanPlan:
-        """The part of a plan that lies in some partitions."""
-        mask = pc.is_in(plan.slices.column("partition"), value_set=pa.array(list(partitions), pa.string()))
-        slices = plan.slices.filter(mask)
+
+class _Whole:
+    """A plan of many partitions, to be handed out in parts."""
+
+    def __init__(self, plan: ScanPlan) -> None:
+        codes = plan.slices.column("partition").combine_chunks().dictionary_encode()
+        paths = codes.dictionary.to_numpy(zero_copy_only=False)
+        by_path = np.argsort(paths, kind="stable")
+        rank = np.empty_like(by_path)
+        rank[by_path] = np.arange(len(by_path))
+        ranks = rank[codes.indices.to_numpy()]
+        if (ranks[1:] < ranks[:-1]).any():
+            order = pa.array(np.argsort(ranks, kind="stable"))
+            changes = None if plan.changes is None else plan.changes.take(order)
+            plan = replace(plan, slices=plan.slices.take(order), changes=changes)
+        self._plan = plan
+        self.partitions: list[str] = paths[by_path].tolist()
+        counts = np.bincount(ranks, minlength=len(by_path))
+        starts = (np.cumsum(counts) - counts).tolist()
+        self._rows = dict(zip(self.partitions, zip(starts, counts.tolist(), strict=True), strict=True))
+
+    def part(self, partitions: Sequence[str]) -> ScanPlan:
+        """The part of the plan that lies in some partitions."""
+        plan = self._plan
+        found = [self._rows[path] for path in sorted(set(partitions)) if path in self._rows]
+
+        def rows(table: pa.Table) -> pa.Table:
+            return pa.concat_tables([table.slice(0, 0), *(table.slice(start, count) for start, count in found)])
+
         return replace(
             plan,
-            slices=slices,
-            changes=None if plan.changes is None else plan.changes.filter(mask),
-            partitions_planned=pc.count_distinct(slices.column("partition")).as_py(),
+            slices=rows(plan.slices).combine_chunks(),
+            changes=None if plan.changes is None else rows(plan.changes).combine_chunks(),
+            partitions_total=len(partitions),
+            partitions_planned=len(found),
         )
 
 

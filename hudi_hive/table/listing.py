@@ -34,6 +34,10 @@ class Lister(Protocol):
     def source(self) -> str:
         """What answers, in words for plans and logs."""
 
+    @property
+    def at_once(self) -> bool:
+        """Whether files of many partitions cost no more than those of a few: planners then ask for all of them."""
+
     def partitions(self) -> list[str]:
         """Paths of all partitions of a partitioned table, relative to its base path, sorted."""
 
@@ -57,6 +61,11 @@ class DirectoryLister:
     def source(self) -> str:
         """What answers: directory listings."""
         return "directory listing"
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the folders were walked already."""
+        return self._walked is not None
 
     def partitions(self) -> list[str]:
         """All partitions; one listing per folder, once."""
