@@ -8,6 +8,7 @@ import pytest
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.sync import HiveSyncConfig
+from hudi_hive.sync.buckets import BucketSpec, parse_bucket_spec
 from hudi_hive.sync.options import OPTIONS, parse_property_lines
 from hudi_hive.sync.table_spec import View, hive_classes, views
 from hudi_hive.table.meta_client import MetaClient
@@ -45,8 +46,11 @@ EXPECTED: dict[str, tuple[str, object]] = {
     K + "create_managed_table": ("true", {"create_managed_table": True}),
     K + "omit_metadata_fields": ("true", {"omit_metadata_fields": True}),
     K + "batch_num": ("7", {"batch_size": 7}),
-    K + "bucket_sync": ("true", "warning"),
-    K + "bucket_sync_spec": ("CLUSTERED BY (id) INTO 4 BUCKETS", "warning"),
+    K + "bucket_sync": ("false", {"bucket_sync": False}),
+    K + "bucket_sync_spec": (
+        "CLUSTERED BY (id) INTO 4 BUCKETS",
+        {"bucket_spec": "CLUSTERED BY (id) INTO 4 BUCKETS", "bucket_sync": False},
+    ),
     K + "sync_comment": ("true", {"sync_comment": True}),
     K + "table.strategy": ("ro", {"strategy": "RO"}),
     K + "filter_pushdown_enabled": ("true", {"filter_pushdown": True}),
@@ -56,7 +60,7 @@ EXPECTED: dict[str, tuple[str, object]] = {
     "hoodie.datasource.meta.sync.enable": ("true", None),
     "hoodie.meta.sync.client.tool.class": ("org.apache.hudi.hive.HiveSyncTool", None),
     "hoodie.meta.sync.decode_partition": ("true", {"decode_partition": True}),
-    "hoodie.meta.sync.metadata_file_listing": ("false", None),
+    "hoodie.meta.sync.metadata_file_listing": ("false", {"metadata_file_listing": False}),
     "hoodie.datasource.meta_sync.condition.sync": ("true", {"conditional": True}),
     "hoodie.meta_sync.spark.version": ("3.5.1", {"spark_version": "3.5.1"}),
     "hoodie.meta.sync.sync_snapshot_with_table_name": ("false", {"snapshot_with_table_name": False}),
@@ -64,9 +68,9 @@ EXPECTED: dict[str, tuple[str, object]] = {
     "hoodie.meta.sync.no_partition_metadata": ("true", {"no_partition_metadata": True}),
     "hoodie.meta_sync.global.replicate.timestamp": ("20240101", "two clusters"),
     "hivesyncglobal.local_base_path": ("/x", "two clusters"),
-    "hoodie.meta.sync.touch.partitions.enabled": ("true", "not supported"),
-    K + "batching.enabled": ("true", "not supported"),
-    "hoodie.meta.sync.force.recreate.table": ("true", "not supported"),
+    "hoodie.meta.sync.touch.partitions.enabled": ("true", {"touch_partitions": True}),
+    K + "batching.enabled": ("true", None),
+    "hoodie.meta.sync.force.recreate.table": ("true", {"force_recreate": True}),
     K + "use_spark_catalog": ("true", "not supported"),
     K + "assume_date_partitioning": ("true", "Hudi removed it"),
 }
@@ -112,6 +116,9 @@ def test_every_option_has_a_case(key):
         (K + "mode", "glue"),
         (K + "use_jdbc", "maybe"),
         (K + "batch_num", "0"),
+        (K + "bucket_sync", "true"),
+        (K + "bucket_sync_spec", "PARTITIONED BY (id)"),
+        (K + "batching.enabled", "perhaps"),
         (K + "batch_num", "many"),
         (K + "schema_string_length_thresh", "0"),
         (K + "support_timestamp", "yes"),
@@ -165,10 +172,12 @@ def test_writer_options_stand_in_for_those_of_the_sync():
         "hoodie.datasource.write.hive_style_partitioning": True,
         "hoodie.datasource.write.partitionpath.urlencode": "true",
         "hoodie.table.base.file.format": "ORC",
+        "hoodie.metadata.enable": "false",
     }
     config = HiveSyncConfig.from_options(options)
     assert (config.database, config.table, config.partition_fields) == ("d", "w", ("a", "b"))
     assert (config.hive_style_partitioning, config.decode_partition, config.base_file_format) == (True, True, "ORC")
+    assert config.metadata_file_listing is False
     own = HiveSyncConfig.from_options({**options, K + "database": "x", K + "partition_fields": ""})
     assert (own.database, own.partition_fields) == ("x", ())
 
@@ -212,6 +221,47 @@ def test_options_that_contradict_the_table_are_honoured_with_a_warning():
     assert alone.partition_fields == ()
 
 
+def test_the_sync_says_which_of_two_contradicting_options_it_follows():
+    mor = MetaClient.load(unzip_fixture("v8_mor_commit_time")).config
+    cow = MetaClient.load(unzip_fixture("v8_cow_nonpart")).config
+    skip = HiveSyncConfig(base_path="/x", skip_ro_suffix=True)
+    assert "skip_ro_suffix" in skip.resolve(mor).warnings[-1]
+    assert skip.resolve(cow).warnings == ()
+    assert HiveSyncConfig(base_path="/x").resolve(mor).warnings == ()
+    unused = HiveSyncConfig(base_path="/x", bucket_spec="CLUSTERED BY (a) INTO 2 BUCKETS").resolve(cow)
+    assert "bucket_sync is not true" in unused.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "spec"),
+    [
+        ("CLUSTERED BY (id) INTO 4 BUCKETS", BucketSpec(("id",), (), 4)),
+        ("clustered by(Id, `b c`) sorted by (Id desc, x) into 65 buckets", BucketSpec(
+            ("id", "b c"), (("id", False), ("x", True)), 65)),
+        ("CLUSTERED BY (id) SORTED BY (id ASC) INTO 1 BUCKETS", BucketSpec(("id",), (("id", True),), 1)),
+        ("CLUSTERED BY (descr) SORTED BY (descr, ascii) INTO 2 BUCKETS", BucketSpec(
+            ("descr",), (("descr", True), ("ascii", True)), 2)),
+    ],
+)  # fmt: skip
+def test_bucket_specifications(text, spec):
+    assert parse_bucket_spec(text) == spec
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "CLUSTERED BY () INTO 4 BUCKETS",
+        "CLUSTERED BY (a) INTO 0 BUCKETS",
+        "CLUSTERED BY (a) INTO 4 BUCKETS; DROP TABLE t",
+        "CLUSTERED BY (a b) INTO 4 BUCKETS",
+    ],
+)
+def test_other_bucket_texts_are_refused(text):
+    with pytest.raises(InvalidOptionError, match="bucket_sync_spec"):
+        parse_bucket_spec(text)
+
+
 def test_views_of_a_merge_on_read_table():
     def names(**settings):
         return views(HiveSyncConfig(base_path="/x", **settings), "t", merge_on_read=True)
@@ -219,7 +269,9 @@ def test_views_of_a_merge_on_read_table():
     ro, rt = View.READ_OPTIMIZED, View.REALTIME
     assert names() == (("t_ro", ro), ("t_rt", rt), ("t", rt))
     assert names(snapshot_with_table_name=False) == (("t_ro", ro), ("t_rt", rt))
-    assert names(skip_ro_suffix=True, snapshot_with_table_name=False) == (("t", ro), ("t_rt", rt))
+    # One name cannot show two views: the option that has to be asked for decides.
+    for snapshot in (False, True):
+        assert names(skip_ro_suffix=True, snapshot_with_table_name=snapshot) == (("t", ro), ("t_rt", rt))
     assert names(strategy="ro") == (("t", ro),)
     assert names(strategy="RT") == (("t", rt),)
     assert views(HiveSyncConfig(base_path="/x"), "t", merge_on_read=False) == (("t", View.COPY_ON_WRITE),)

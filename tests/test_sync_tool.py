@@ -16,7 +16,6 @@ from hudi_hive.errors import (
     PartitionValueError,
     SchemaSyncError,
     TableNotFoundError,
-    UnsupportedTableError,
 )
 from hudi_hive.metastore import HiveMetastore, Retries, Timeouts, partition_name
 from hudi_hive.metastore.testing import FakeMetastore
@@ -129,13 +128,6 @@ def check_incremental_syncs(client, name):
         if entry["written"]:
             assert report.rows()[0]["comparison"] == "incremental"
         assert state(client, name) == wanted, entry
-
-
-def test_merge_on_read_is_refused_by_name(client):
-    for name in fixture_names("mor", version=8)[:1]:
-        with pytest.raises(UnsupportedTableError, match="merge-on-read"):
-            sync(client, unzip_fixture(name), name)
-        assert client.find_table(DATABASE, name) is None
 
 
 # -- costs ---------------------------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ report of what was done.
 """
 
 from hudi_hive.sync.config import HiveSyncConfig
-from hudi_hive.sync.plan import SyncPlan, SyncReport, TablePlan
+from hudi_hive.sync.plan import SyncPlan, TablePlan
+from hudi_hive.sync.report import StepTime, SyncReport
 from hudi_hive.sync.tool import HiveSyncTool
 
-__all__ = ["HiveSyncConfig", "HiveSyncTool", "SyncPlan", "SyncReport", "TablePlan"]
+__all__ = ["HiveSyncConfig", "HiveSyncTool", "StepTime", "SyncPlan", "SyncReport", "TablePlan"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.sync.buckets import parse_bucket_spec
 from hudi_hive.sync.extractors import NON_PARTITIONED, find_extractor, infer_extractor
 from hudi_hive.sync.options import BASE_FILE_FORMATS, HIVE_SYNC, OPTIONS, STRATEGIES, read_options
 from hudi_hive.table.config import TableConfig
@@ -40,10 +41,17 @@ class HiveSyncConfig:
         omit_metadata_fields: leave out the five meta columns.
         batch_size: partitions per call that adds, alters or drops them.
         sync_comment: take column comments from the ``doc`` of Avro fields.
-        strategy, skip_ro_suffix, snapshot_with_table_name: which tables a merge-on-read table becomes.
+        strategy, skip_ro_suffix, snapshot_with_table_name: which tables a merge-on-read table becomes: with ``ALL``
+            (the default) ``<table>_ro``, ``<table>_rt`` and, as a second snapshot view, ``<table>``; with ``RO`` or
+            ``RT`` only ``<table>``. ``skip_ro_suffix`` calls the read-optimized one ``<table>``; there is no second
+            snapshot view then, whatever ``snapshot_with_table_name`` says.
         filter_pushdown, filter_pushdown_max_size: ask the metastore for written partitions by a filter; beyond
             the size (fields times partitions) by their range.
         recreate_on_error: when the metastore refuses a change of the table, drop it (data stays) and make it anew.
+        force_recreate: drop a table that exists (data stays) and make it anew, on every sync.
+        touch_partitions: tell the metastore of existing partitions that were written to since the last sync.
+        bucket_sync, bucket_spec: register the bucket columns ``CLUSTERED BY (…) [SORTED BY (…)] INTO n BUCKETS``.
+        metadata_file_listing: take partitions and files from the metadata table where the table has a usable one.
         conditional: move the last-synced stamp only when something else changed.
         spark_version: value of ``spark.sql.create.version``.
         incremental: look only at what was written since the last sync; False compares all partitions.
@@ -84,6 +92,11 @@ class HiveSyncConfig:
     filter_pushdown: bool = False
     filter_pushdown_max_size: int = 1000
     recreate_on_error: bool = False
+    force_recreate: bool = False
+    touch_partitions: bool = False
+    bucket_sync: bool = False
+    bucket_spec: str | None = None
+    metadata_file_listing: bool = True
     conditional: bool = False
     spark_version: str | None = None
     incremental: bool = True
@@ -116,6 +129,13 @@ class HiveSyncConfig:
                 raise InvalidOptionError(f"{_key(name)}={getattr(self, name)} is not positive")
         if self.partition_extractor is not None:
             find_extractor(self.partition_extractor)
+        if self.bucket_spec is not None:
+            parse_bucket_spec(self.bucket_spec)
+        elif self.bucket_sync:
+            raise InvalidOptionError(
+                f"{_key('bucket_sync')}=true without {_key('bucket_spec')}",
+                remedy="give CLUSTERED BY (columns) INTO n BUCKETS",
+            )
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -160,6 +180,13 @@ class HiveSyncConfig:
             warnings.append(
                 f"the options ask for {file_format}; the table's files are {table.base_file_format.upper()}"
             )
+        if self.skip_ro_suffix and self.snapshot_with_table_name and self.strategy == "ALL" and table.is_merge_on_read:
+            warnings.append(
+                f"{_key('skip_ro_suffix')} gives the table's name to the read-optimized view: "
+                "there is no second snapshot view of that name"
+            )
+        if self.bucket_spec is not None and not self.bucket_sync:
+            warnings.append(f"{_key('bucket_spec')} is not used, since {_key('bucket_sync')} is not true")
         decode = self.decode_partition
         if decode is None:
             decode = table.url_encode_partitioning

@@ -6,10 +6,19 @@ import copy
 import getpass
 from collections.abc import Mapping, Sequence
 
-from hudi_hive.metastore import FieldSchema, Partition, SerDeInfo, StorageDescriptor, Table
+from hudi_hive.metastore import FieldSchema, Order, Partition, SerDeInfo, StorageDescriptor, Table
 from hudi_hive.sync.changes import LastSync
 from hudi_hive.sync.locations import join, qualified_like, same_location
 from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION, Column, TableSpec
+
+_OWN_PARAMETERS = frozenset(
+    {
+        *(LAST_COMMIT, LAST_COMPLETION, "EXTERNAL", "transient_lastDdlTime", "last_modified_by", "last_modified_time"),
+        *("numFiles", "totalSize", "numRows", "rawDataSize", "numFilesErasureCoded", "numPartitions"),
+        *("COLUMN_STATS_ACCURATE", "STATS_GENERATED", "STATS_GENERATED_VIA_STATS_TASK", "DO_NOT_UPDATE_STATS"),
+    }
+)
+"""Table parameters of a sync and of the metastore itself."""
 
 _FORMAT_PARAMETER = {"serialization.format": "1"}
 
@@ -48,9 +57,19 @@ def stamp_parameters(stamp: LastSync | None) -> dict[str, str]:
     return parameters
 
 
-def new_table(spec: TableSpec, stamp: LastSync | None) -> Table:
-    """The struct that creates a table; columns that the sync comments on have their comments already."""
-    parameters = {**spec.table_parameters, **stamp_parameters(stamp)}
+def new_table(spec: TableSpec, stamp: LastSync | None, replaced: Table | None = None) -> Table:
+    """The struct that creates a table; columns that the sync comments on have their comments already.
+
+    Args:
+        spec: the table as it is to be.
+        stamp: what to stamp; None: nothing.
+        replaced: the table that this one takes the place of: parameters and comments that users gave it live on.
+    """
+    kept = {} if replaced is None else _user_parameters(replaced)
+    comments = (
+        {} if replaced is None else {column.name: column.comment for column in existing_columns(replaced.sd.cols)}
+    )
+    parameters = {**kept, **spec.table_parameters, **stamp_parameters(stamp)}
     if not spec.managed:
         parameters["EXTERNAL"] = "TRUE"
     return Table(
@@ -60,11 +79,20 @@ def new_table(spec: TableSpec, stamp: LastSync | None) -> Table:
         createTime=0,
         lastAccessTime=0,
         retention=0,
-        sd=_descriptor(spec, spec.base_path, spec.commented),
+        sd=_descriptor(spec, spec.base_path, {**comments, **spec.commented}),
         partitionKeys=_fields(spec.partition_keys, {}),
         parameters=parameters,
         tableType="MANAGED_TABLE" if spec.managed else "EXTERNAL_TABLE",
     )
+
+
+def _user_parameters(table: Table) -> dict[str, str]:
+    """Parameters that neither a sync nor the metastore set, as far as their names tell."""
+    return {
+        name: text
+        for name, text in (table.parameters or {}).items()
+        if name not in _OWN_PARAMETERS and not name.startswith("spark.sql.")
+    }
 
 
 def changed_table(
@@ -95,6 +123,8 @@ def changed_table(
             descriptor.location = qualified_like(spec.base_path, descriptor.location or "")
         if needs_serde(existing, spec):
             _set_classes(descriptor, spec)
+        if needs_buckets(existing, spec):
+            _set_buckets(descriptor, spec)
     if unstamp:
         for name in (LAST_COMMIT, LAST_COMPLETION):
             table.parameters.pop(name, None)
@@ -109,6 +139,19 @@ def needs_serde(existing: Table, spec: TableSpec) -> bool:
     classes = (descriptor.inputFormat, descriptor.outputFormat, descriptor.serdeInfo.serializationLib)
     wanted = (spec.classes.input_format, spec.classes.output_format, spec.classes.serde)
     return classes != wanted or not serde_parameters(spec).items() <= have.items()
+
+
+def needs_buckets(existing: Table, spec: TableSpec) -> bool:
+    """Whether the buckets differ from what they should be; without a specification nothing is wanted."""
+    if spec.buckets is None:
+        return False
+    have, wanted = existing.sd, StorageDescriptor()
+    _set_buckets(wanted, spec)
+    return (have.numBuckets, have.bucketCols or [], [(item.col, item.order) for item in have.sortCols or []]) != (
+        wanted.numBuckets,
+        wanted.bucketCols,
+        [(item.col, item.order) for item in wanted.sortCols],
+    )
 
 
 def changed_parameters(existing: Table, spec: TableSpec) -> dict[str, str]:
@@ -169,7 +212,15 @@ def _descriptor(spec: TableSpec, location: str, comments: Mapping[str, str]) -> 
         serdeInfo=SerDeInfo(),
     )
     _set_classes(descriptor, spec)
+    _set_buckets(descriptor, spec)
     return descriptor
+
+
+def _set_buckets(descriptor: StorageDescriptor, spec: TableSpec) -> None:
+    if spec.buckets is not None:
+        descriptor.numBuckets = spec.buckets.count
+        descriptor.bucketCols = list(spec.buckets.columns)
+        descriptor.sortCols = [Order(col=name, order=int(ascending)) for name, ascending in spec.buckets.sorted_by]
 
 
 def _set_classes(descriptor: StorageDescriptor, spec: TableSpec) -> None:

@@ -124,6 +124,11 @@ OPTIONS: dict[str, Option] = {
         Option("hoodie.meta.sync.sync_snapshot_with_table_name", "snapshot_with_table_name", _flag),
         Option("hoodie.meta.sync.incremental", "incremental", _flag),
         Option("hoodie.meta.sync.no_partition_metadata", "no_partition_metadata", _flag),
+        Option("hoodie.meta.sync.metadata_file_listing", "metadata_file_listing", _flag),
+        Option("hoodie.meta.sync.touch.partitions.enabled", "touch_partitions", _flag),
+        Option("hoodie.meta.sync.force.recreate.table", "force_recreate", _flag),
+        Option(_K + "bucket_sync", "bucket_sync", _flag),
+        Option(_K + "bucket_sync_spec", "bucket_spec", _text),
     )
 }
 """Option name -> what it sets."""
@@ -134,25 +139,19 @@ FALLBACKS: dict[str, tuple[str, ...]] = {
     "base_file_format": ("hoodie.table.base.file.format",),
     "partition_fields": ("hoodie.table.partition.fields", "hoodie.datasource.write.partitionpath.field"),
     "decode_partition": ("hoodie.datasource.write.partitionpath.urlencode",),
+    "metadata_file_listing": ("hoodie.metadata.enable",),
 }
 """Field -> options of the table or its writer that stand in for the field's own, first one given first."""
 
-_FOR_THE_WRITER = frozenset(
+_WITHOUT_EFFECT = frozenset(
     {
         _K + "enable",
         "hoodie.datasource.meta.sync.enable",
-        # Partitions are listed from storage; the metadata table would give the same ones.
-        "hoodie.meta.sync.metadata_file_listing",
-        "hoodie.metadata.enable",
+        # Partitions are always sent in batches of batch_num, which is what this option turns on in Hudi.
+        _K + "batching.enabled",
     }
 )
-"""Options that change nothing here: they say whether a writer syncs, or how it lists; their values are checked."""
-
-_OTHER_MODES = {
-    _K + "bucket_sync": "a bucket specification",
-    _K + "bucket_sync_spec": "a bucket specification",
-}
-"""Options that real hive-sync ignores in ``hms`` mode too; a warning says so."""
+"""Options that change nothing here: they say whether a writer syncs, or ask for what is done anyway; checked."""
 
 _FOR_SQL = {
     _K + "username": "a user of the SQL server",
@@ -163,9 +162,6 @@ _FOR_SQL = {
 
 _REFUSED = {
     "hoodie.meta_sync.global.replicate.timestamp": "syncing two clusters is not supported",
-    "hoodie.meta.sync.touch.partitions.enabled": "it is not supported: partitions are not touched",
-    _K + "batching.enabled": "it is not supported: partitions are always sent in batches",
-    "hoodie.meta.sync.force.recreate.table": "it is not supported: drop the table to have it made anew",
     _K + "use_spark_catalog": "it is not supported: the metastore is called directly",
     _K + "assume_date_partitioning": "Hudi removed it",
 }
@@ -186,10 +182,8 @@ def read_options(options: Mapping[str, object]) -> tuple[dict[str, Any], tuple[s
             option = OPTIONS[key]
             if text.strip() or option.field == "partition_fields":
                 values[option.field] = option.read(key, text)
-        elif key in _FOR_THE_WRITER:
+        elif key in _WITHOUT_EFFECT:
             _flag(key, text)
-        elif key in _OTHER_MODES:
-            warnings.append(f"{key} is {_OTHER_MODES[key]}, which the hms mode does not use")
         elif key not in standing_in:
             _check_other(key, text)
     for field, keys in FALLBACKS.items():

@@ -8,7 +8,7 @@ unambiguous.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,8 +29,8 @@ REGISTERED = pa.schema([("name", pa.string()), ("location", pa.string())])
 class PartitionDiff:
     """What to do: ``add`` (``PARTITIONS``), ``move`` (``PARTITIONS`` with ``location``), ``drop`` (``REGISTERED``).
 
-    ``unchanged`` counts partitions that are as they should be; ``foreign`` names those that lie outside the base path
-    and are left alone.
+    ``unchanged`` counts partitions that are as they should be; ``touch`` (``PARTITIONS``) holds those of them that the
+    metastore is told of; ``foreign`` names those that lie outside the base path and are left alone.
     """
 
     add: pa.Table
@@ -38,11 +38,12 @@ class PartitionDiff:
     drop: pa.Table
     unchanged: int
     foreign: tuple[str, ...] = ()
+    touch: pa.Table = field(default_factory=PARTITIONS.empty_table)
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is to be done."""
-        return not (self.add.num_rows or self.move.num_rows or self.drop.num_rows)
+        return not (self.add.num_rows or self.move.num_rows or self.drop.num_rows or self.touch.num_rows)
 
 
 def partition_table(paths: Sequence[str], keys: Sequence[str], extractor: Extractor, *, decode: bool) -> pa.Table:
@@ -127,7 +128,13 @@ def _below(base_path: str, locations: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def diff_partitions(
-    wanted: pa.Table, registered: pa.Table, base_path: str, *, drop_others: bool, drop: Iterable[str] = ()
+    wanted: pa.Table,
+    registered: pa.Table,
+    base_path: str,
+    *,
+    drop_others: bool,
+    drop: Iterable[str] = (),
+    touch: Iterable[str] = (),
 ) -> PartitionDiff:
     """What to add, move and drop so that the metastore has the wanted partitions.
 
@@ -137,6 +144,7 @@ def diff_partitions(
         base_path: the table's base path.
         drop_others: drop every registered partition below the base path that is not wanted (full comparison).
         drop: names to drop where they are registered (incremental comparison).
+        touch: paths to touch where nothing else is to be done.
     """
     rows = pc.index_in(wanted["name"], value_set=registered["name"].combine_chunks())
     found = wanted.append_column("location", registered["location"].take(rows))
@@ -145,6 +153,7 @@ def diff_partitions(
     same = pc.fill_null(same_places(found["location"], should), False)
     add = found.filter(pc.invert(known)).select(PARTITIONS.names)
     move = found.filter(pc.and_(known, pc.invert(same)))
+    touched = pc.and_(pc.and_(known, same), pc.is_in(found["path"], value_set=pa.array(list(touch), pa.string())))
     others = registered.filter(pc.invert(pc.is_in(registered["name"], value_set=wanted["name"].combine_chunks())))
     foreign: list[str] = []
     if drop_others:
@@ -159,4 +168,5 @@ def diff_partitions(
         gone.sort_by("name"),
         found.num_rows - add.num_rows - move.num_rows,
         tuple(sorted(foreign)),
+        found.filter(touched).select(PARTITIONS.names).sort_by("name"),
     )

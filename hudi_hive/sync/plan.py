@@ -1,4 +1,4 @@
-"""What a sync is going to do and what it did, as plain values that can be printed."""
+"""What a sync is going to do, as plain values that can be printed."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class TablePlan:
         columns: columns that change.
         parameters, comments: table parameters and column comments that change.
         serde: whether SerDe parameters or class names change.
+        buckets: whether bucket columns or their number change.
         moved_from: the location that the table has now, when it is another one.
         comparison: ``full``, ``incremental`` or ``none``: how partitions were compared, and ``reason`` why.
         partitions: what to add, move and drop.
@@ -49,6 +50,7 @@ class TablePlan:
     parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
     comments: Mapping[str, str] = field(default_factory=dict, repr=False)
     serde: bool = False
+    buckets: bool = False
     moved_from: str | None = None
     comparison: str = "none"
     reason: str = ""
@@ -61,7 +63,14 @@ class TablePlan:
     @property
     def changes_table(self) -> bool:
         """Whether the definition of an existing table changes, the stamp apart."""
-        return bool(self.columns or self.parameters or self.comments or self.serde or self.moved_from is not None)
+        return bool(
+            self.columns
+            or self.parameters
+            or self.comments
+            or self.serde
+            or self.buckets
+            or self.moved_from is not None
+        )
 
     @property
     def is_noop(self) -> bool:
@@ -93,6 +102,8 @@ class TablePlan:
             yield "set comment", name, text
         if self.serde:
             yield "set SerDe", spec.classes.serde, spec.classes.input_format
+        if self.buckets and spec.buckets is not None:
+            yield "set buckets", ", ".join(spec.buckets.columns), f"{spec.buckets.count} buckets"
         yield from self._partition_steps()
         if self.move_stamp and self.stamp is not None:
             before = self.stamp_before.requested if self.stamp_before is not None else None
@@ -104,6 +115,8 @@ class TablePlan:
             yield "add partition", row["name"], row["path"]
         for row in partitions.move.select(["name", "path"]).to_pylist():
             yield "move partition", row["name"], row["path"]
+        for row in partitions.touch.select(["name", "path"]).to_pylist():
+            yield "touch partition", row["name"], row["path"]
         for row in partitions.drop.to_pylist():
             yield "drop partition", row["name"], f"{row['location']}, its data stays"
 
@@ -133,49 +146,3 @@ class SyncPlan:
     def rows(self) -> list[dict[str, str]]:
         """One row per step: ``table``, ``step``, ``object``, ``detail`` (see ``ROW_COLUMNS``)."""
         return [row for table in self.tables for row in table.rows()]
-
-
-@dataclass(frozen=True)
-class SyncReport:
-    """What a sync did, or with ``dry_run`` would have done.
-
-    Attributes:
-        plan: the steps, all of which were done unless ``dry_run``.
-        dry_run: nothing was changed.
-        calls: calls to the metastore, by Thrift method.
-    """
-
-    plan: SyncPlan
-    dry_run: bool
-    calls: Mapping[str, int]
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the user should know, one line each."""
-        return self.plan.warnings
-
-    @property
-    def total_calls(self) -> int:
-        """Calls to the metastore of all kinds."""
-        return sum(self.calls.values())
-
-    def rows(self) -> list[dict[str, object]]:
-        """One row per metastore table: what happened to it, to its partitions, and the stamp."""
-        return [_summary(table) for table in self.plan.tables]
-
-
-def _summary(table: TablePlan) -> dict[str, object]:
-    partitions = table.partitions
-    return {
-        "table": table.spec.full_name,
-        "shows": table.spec.view.value,
-        "action": table.action,
-        "comparison": table.comparison,
-        "reason": table.reason,
-        "added": partitions.add.num_rows,
-        "moved": partitions.move.num_rows,
-        "dropped": partitions.drop.num_rows,
-        "unchanged": partitions.unchanged,
-        "columns_changed": len(table.columns),
-        "last_commit_time_sync": table.stamp.requested if table.stamp is not None else "",
-    }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,9 +26,18 @@ from hudi_hive.sync.filters import partition_filter
 from hudi_hive.sync.locations import relative_to, same_location
 from hudi_hive.sync.partition_diff import PARTITIONS, REGISTERED, PartitionDiff, diff_partitions, partition_table
 from hudi_hive.sync.plan import ALTER, CREATE, KEEP, NO_PARTITIONS, RECREATE, TablePlan
+from hudi_hive.sync.races import check_timeline
 from hudi_hive.sync.schema_diff import column_changes, key_mismatch, key_type_warnings
 from hudi_hive.sync.table_spec import TableSpec
 from hudi_hive.table.meta_client import MetaClient
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """Partition paths: ``written`` and filled, or ``gone``."""
+
+    written: tuple[str, ...]
+    gone: tuple[str, ...]
 
 
 class Planner:
@@ -39,17 +48,50 @@ class Planner:
         config: the sync's configuration.
         target: its parts that depend on the table.
         metastore: asked for what is there.
+        timeline_is_fresh: the timeline was read after the table's stamp: a stamp that is ahead of it was taken back.
     """
 
     def __init__(
-        self, client: MetaClient, config: HiveSyncConfig, target: SyncTarget, metastore: HiveMetastore
+        self,
+        client: MetaClient,
+        config: HiveSyncConfig,
+        target: SyncTarget,
+        metastore: HiveMetastore,
+        *,
+        timeline_is_fresh: bool = False,
     ) -> None:
         self._client = client
         self._config = config
         self._target = target
         self._metastore = metastore
+        self._timeline_is_fresh = timeline_is_fresh
         self._extractor = find_extractor(target.extractor)
-        self._live: set[str] | None = None
+        self._stamp = newest_stamp(client.timeline)
+        self._live: pa.Table | None = None
+        self._changes: dict[LastSync, _Seen] = {}
+        self._missing: dict[str, bool] = {}
+
+    def plan_all(self, specs: Sequence[TableSpec]) -> list[TablePlan]:
+        """What to do for all tables of one database; they are asked for in one call.
+
+        Raises:
+            As ``plan``.
+        """
+        existing = self._existing(specs)
+        plans = [self._plan(spec, existing.get(spec.name)) for spec in specs]
+        # The first one makes the database for the others.
+        return [replace(plan, create_database=plan.create_database and plan is plans[0]) for plan in plans]
+
+    def _existing(self, specs: Sequence[TableSpec]) -> dict[str, Table]:
+        names = [spec.name for spec in specs]
+        database = specs[0].database
+        if len(specs) == 1:
+            table = self._metastore.find_table(database, names[0])
+            return {} if table is None else {names[0]: table}
+        try:
+            return {table.tableName.lower(): table for table in self._metastore.table_objects(database, names)}
+        except NoSuchObjectError:  # no such database
+            return {}
 
     def plan(self, spec: TableSpec, *, anew: bool = False) -> TablePlan:
         """What to do for one metastore table.
@@ -63,7 +105,9 @@ class Planner:
             PartitionValueError: a partition's path does not fit the partition fields.
             SchemaSyncError: the partition keys of the existing table are others, or it is no Hudi table.
         """
-        existing = self._metastore.find_table(spec.database, spec.name)
+        return self._plan(spec, self._metastore.find_table(spec.database, spec.name), anew=anew)
+
+    def _plan(self, spec: TableSpec, existing: Table | None, *, anew: bool = False) -> TablePlan:
         if existing is None:
             return self._creation(spec, CREATE, create_database=self._database_missing(spec.database))
         if not objects.is_hudi(existing) and not same_location(existing.sd.location or "", spec.base_path):
@@ -73,6 +117,7 @@ class Planner:
                 remedy="sync under another name, or drop that table from the metastore",
             )
         mismatch = key_mismatch(objects.existing_columns(existing.partitionKeys), spec.partition_keys)
+        anew = anew or self._config.force_recreate
         if mismatch is not None and not (anew or self._config.recreate_on_error):
             raise SchemaSyncError(
                 mismatch,
@@ -85,6 +130,11 @@ class Planner:
         return self._change(spec, existing)
 
     def _database_missing(self, name: str) -> bool:
+        if name not in self._missing:
+            self._missing[name] = self._ask_for_database(name)
+        return self._missing[name]
+
+    def _ask_for_database(self, name: str) -> bool:
         try:
             self._metastore.database(name)
         except NoSuchObjectError as error:
@@ -102,24 +152,25 @@ class Planner:
     def _creation(
         self, spec: TableSpec, action: str, *, existing: Table | None = None, create_database: bool = False
     ) -> TablePlan:
-        stamp = newest_stamp(self._client.timeline)
         plan = TablePlan(
             spec,
             existing,
             action,
             create_database=create_database,
-            stamp=stamp,
-            move_stamp=stamp is not None,
+            stamp=self._stamp,
+            move_stamp=self._stamp is not None,
             warnings=spec.warnings,
         )
         if not self._syncs_partitions(spec):
             return plan
-        wanted = self._partition_table(spec, self._live_partitions())
+        wanted = self._live_partitions(spec)
         diff = diff_partitions(wanted, REGISTERED.empty_table(), spec.base_path, drop_others=False)
         return replace(plan, partitions=diff, comparison="full", reason="the table is new")
 
     def _change(self, spec: TableSpec, existing: Table) -> TablePlan:
-        stamp, before = newest_stamp(self._client.timeline), objects.read_stamp(existing)
+        stamp, before = self._stamp, objects.read_stamp(existing)
+        if not self._timeline_is_fresh:
+            check_timeline(self._client.timeline, before, table=spec.full_name)
         moved = not same_location(existing.sd.location or "", spec.base_path)
         plan = TablePlan(
             spec,
@@ -129,6 +180,7 @@ class Planner:
             parameters=objects.changed_parameters(existing, spec),
             comments=objects.changed_comments(existing, spec),
             serde=objects.needs_serde(existing, spec),
+            buckets=objects.needs_buckets(existing, spec),
             moved_from=existing.sd.location if moved else None,
             stamp_before=before,
             stamp=stamp,
@@ -150,7 +202,7 @@ class Planner:
     def _with_partitions(self, plan: TablePlan, before: LastSync | None) -> TablePlan:
         reason = self._reason_for_full(plan, before)
         if reason or before is None:
-            diff, warnings = self._full(plan.spec)
+            diff, warnings = self._full(plan.spec, before)
             return replace(plan, partitions=diff, comparison="full", reason=reason, warnings=plan.warnings + warnings)
         timeline = self._client.timeline
         if not instants_since(timeline, before) and not cleaned_after(timeline, before.completed):
@@ -177,29 +229,55 @@ class Planner:
             return f"commit {before.requested} of the last sync was taken back"
         return ""
 
-    def _full(self, spec: TableSpec) -> tuple[PartitionDiff, tuple[str, ...]]:
-        wanted = self._partition_table(spec, self._live_partitions())
+    def _full(self, spec: TableSpec, before: LastSync | None) -> tuple[PartitionDiff, tuple[str, ...]]:
+        wanted = self._live_partitions(spec)
         registered = self._registered(spec, None)
-        diff = diff_partitions(wanted, registered, spec.base_path, drop_others=True)
+        touch: Sequence[str] = ()
+        if self._config.touch_partitions:
+            touch = self._maybe_written(wanted, before)
+        diff = diff_partitions(wanted, registered, spec.base_path, drop_others=True, touch=touch)
         warnings = tuple(
             f"partition {name} of {spec.full_name} lies outside the base path and is left alone"
             for name in diff.foreign
         )
         return diff, warnings
 
+    def _maybe_written(self, wanted: pa.Table, before: LastSync | None) -> Sequence[str]:
+        """Partitions that may have been written to since a sync: all of them when its time is out of sight."""
+        timeline = self._client.timeline
+        if before is None or is_archived(timeline, before) or is_taken_back(timeline, before):
+            paths: list[str] = wanted["path"].to_pylist()
+            return paths
+        return self._changes_since(before).written
+
     def _incremental(
         self, spec: TableSpec, before: LastSync, existing: Table | None
     ) -> tuple[PartitionDiff, tuple[str, ...]]:
-        changes = changes_since(self._client.timeline, before)
-        # A partition that commits or cleans call dropped may have been filled again before the last sync.
-        gone = set(changes.dropped) - self._live_among(changes.dropped)
-        wanted = self._partition_table(spec, [path for path in changes.written if path not in gone])
-        dropped = self._partition_table(spec, sorted(gone))
+        changes = self._changes_since(before)
+        wanted = self._partition_table(spec, changes.written)
+        dropped = self._partition_table(spec, changes.gone)
         looked_at = pa.concat_tables([wanted, dropped])
         registered, warnings = self._registered_among(spec, looked_at, existing)
-        diff = diff_partitions(wanted, registered, spec.base_path, drop_others=False, drop=dropped["name"].to_pylist())
+        diff = diff_partitions(
+            wanted,
+            registered,
+            spec.base_path,
+            drop_others=False,
+            drop=dropped["name"].to_pylist(),
+            touch=changes.written if self._config.touch_partitions else (),
+        )
         self._check_moves(spec, diff)
         return diff, warnings
+
+    def _changes_since(self, before: LastSync) -> _Seen:
+        """Partitions with rows that were written, and those that have none any more; the same for all tables."""
+        if before not in self._changes:
+            changes = changes_since(self._client.timeline, before)
+            # A partition that commits or cleans call dropped may have been filled again before the last sync.
+            gone = set(changes.dropped) - self._live_among(changes.dropped)
+            written = tuple(path for path in changes.written if path not in gone)
+            self._changes[before] = _Seen(written, tuple(sorted(gone)))
+        return self._changes[before]
 
     def _check_moves(self, spec: TableSpec, diff: PartitionDiff) -> None:
         """Refuse to move a partition away from a folder that is still a partition of the same values.
@@ -227,11 +305,14 @@ class Planner:
         keys = [key.name for key in spec.partition_keys]
         return partition_table(found, keys, self._extractor, decode=self._target.decode_partition)
 
-    def _live_partitions(self) -> list[str]:
-        """All partitions with a committed file slice: those emptied by a drop or the cleaner are left out."""
+    def _live_partitions(self, spec: TableSpec) -> pa.Table:
+        """All partitions with a committed file slice: those emptied by a drop or the cleaner are left out.
+
+        All metastore tables of one Hudi table have the same keys, so one answer serves them all.
+        """
         if self._live is None:
-            self._live = self._live_among(self._client.partition_paths())
-        return sorted(self._live)
+            self._live = self._partition_table(spec, sorted(self._live_among(self._client.partition_paths())))
+        return self._live
 
     def _live_among(self, paths: Iterable[str]) -> set[str]:
         wanted = list(paths)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hudi_hive.errors import SchemaSyncError
+from hudi_hive.sync.buckets import BucketSpec, parse_bucket_spec
 from hudi_hive.sync.config import HiveSyncConfig, SyncTarget
 from hudi_hive.sync.locations import absolute
 from hudi_hive.sync.spark_schema import spark_schema_json, spark_table_parameters
@@ -65,7 +66,8 @@ class HiveClasses:
 class TableSpec:
     """One metastore table as it is to be; the stamp of the last sync is not part of it.
 
-    ``commented`` holds the columns whose comment the sync decides, with their comment (empty: none).
+    ``commented`` holds the columns whose comment the sync decides, with their comment (empty: none); without
+    ``buckets`` the sync decides nothing about buckets.
     """
 
     database: str
@@ -79,6 +81,7 @@ class TableSpec:
     serde_parameters: Mapping[str, str]
     table_parameters: Mapping[str, str]
     commented: Mapping[str, str]
+    buckets: BucketSpec | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -109,7 +112,11 @@ def views(config: HiveSyncConfig, table: str, *, merge_on_read: bool) -> tuple[t
         return ((table, View.READ_OPTIMIZED),)
     if config.strategy == "RT":
         return ((table, View.REALTIME),)
-    found = [(table if config.skip_ro_suffix else f"{table}_ro", View.READ_OPTIMIZED), (f"{table}_rt", View.REALTIME)]
+    if config.skip_ro_suffix:
+        # A name can show one view only: hive-sync itself would go on and turn this table, but not its partitions,
+        # into a snapshot view.
+        return ((table, View.READ_OPTIMIZED), (f"{table}_rt", View.REALTIME))
+    found = [(f"{table}_ro", View.READ_OPTIMIZED), (f"{table}_rt", View.REALTIME)]
     if config.snapshot_with_table_name:
         found.append((table, View.REALTIME))
     return tuple(found)
@@ -156,13 +163,15 @@ def build_spec(
     """
     base_path = absolute(config.base_path)
     by_name = {field.name: field for field in fields}
+    partition_fields, warnings = _as_spelled(target.partition_fields, by_name)
     keys = tuple(
-        Column(key.lower(), _type(by_name[key], config) if key in by_name else "string")
-        for key in target.partition_fields
+        Column(key.lower(), _type(by_name[key], config) if key in by_name else "string") for key in partition_fields
     )
-    data = [field for field in fields if field.name not in set(target.partition_fields)]
+    data = [field for field in fields if field.name not in set(partition_fields)]
     columns = tuple(Column(field.name.lower(), _type(field, config)) for field in data)
-    _check_names(columns, client)
+    _check_names((*columns, *keys), client)
+    buckets = parse_bucket_spec(config.bucket_spec) if config.bucket_sync and config.bucket_spec else None
+    _check_buckets(buckets, columns, client)
     commented: dict[str, str] = {}
     if config.sync_comment:
         # Hive-sync takes a comment only when Avro spells the column as the metastore does, in lower case.
@@ -175,8 +184,8 @@ def build_spec(
             "hoodie.query.as.ro.table": str(view is View.READ_OPTIMIZED).lower(),
         }
         parameters |= spark_table_parameters(
-            spark_schema_json(fields, target.partition_fields),
-            target.partition_fields,
+            spark_schema_json(fields, partition_fields),
+            partition_fields,
             chunk_length=config.schema_string_length,
             spark_version=config.spark_version,
         )
@@ -192,8 +201,43 @@ def build_spec(
         serde_parameters=serde,
         table_parameters=parameters,
         commented=commented,
-        warnings=(*target.warnings, *type_warnings(tuple(fields))),
+        buckets=buckets,
+        warnings=(*target.warnings, *warnings, *type_warnings(tuple(fields))),
     )
+
+
+def _as_spelled(
+    partition_fields: Sequence[str], columns: Mapping[str, StorageField]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Partition fields as the table's columns spell them, and what to say of those that were spelled otherwise.
+
+    Case does not count in Hive: a field ``COUNTRY`` is the column ``country``, not another one beside it.
+    """
+    spellings: dict[str, list[str]] = {}
+    for name in columns:
+        spellings.setdefault(name.lower(), []).append(name)
+    found, warnings = [], []
+    for name in partition_fields:
+        others = spellings.get(name.lower(), [])
+        spelled = name if name in columns or len(others) != 1 else others[0]
+        if spelled != name:
+            warnings.append(f"the partition field {name} is taken for the table's column {spelled}")
+        found.append(spelled)
+    return tuple(found), tuple(warnings)
+
+
+def _check_buckets(buckets: BucketSpec | None, columns: Sequence[Column], client: MetaClient) -> None:
+    """Hive buckets by data columns only."""
+    if buckets is None:
+        return
+    names = {column.name for column in columns}
+    for name in (*buckets.columns, *(name for name, _ in buckets.sorted_by)):
+        if name not in names:
+            raise SchemaSyncError(
+                f"the bucket column {name} is no column of the table",
+                path=client.base_path,
+                remedy="correct hoodie.datasource.hive_sync.bucket_sync_spec",
+            )
 
 
 def _type(field: StorageField, config: HiveSyncConfig) -> str:

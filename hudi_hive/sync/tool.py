@@ -7,16 +7,20 @@ that everything before it is done.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
-from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
+from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.sync.catalog_writer import open_writer
 from hudi_hive.sync.config import HiveSyncConfig, SyncTarget
 from hudi_hive.sync.executor import Executor
-from hudi_hive.sync.plan import SyncPlan, SyncReport
+from hudi_hive.sync.plan import SyncPlan, TablePlan
 from hudi_hive.sync.planner import Planner
+from hudi_hive.sync.races import races_noticed, settle
+from hudi_hive.sync.report import PLAN, READ_TABLE, MeasuredWriter, StepLog, SyncReport
 from hudi_hive.sync.table_spec import TableSpec, build_spec, storage_schema, views
 from hudi_hive.table.meta_client import MetaClient
 
@@ -63,7 +67,7 @@ class HiveSyncTool:
 
         Raises:
             TableError, TimelineError: the Hudi table cannot be read.
-            UnsupportedTableError: a merge-on-read table.
+            UnsupportedTableError: a table version, layout or file format that is not read.
             PartitionValueError: a partition's path does not fit the partition fields.
             SchemaSyncError: a column that Hive cannot hold, or other partition keys than the existing table's.
             MetastoreError: the metastore cannot be reached or answers with an error.
@@ -81,22 +85,42 @@ class HiveSyncTool:
         Raises:
             As ``plan``, and SchemaSyncError when the metastore refuses the new columns.
         """
-        client = self._given_client or MetaClient.load(self.config.base_path, self.config.storage_options)
-        if client.config.is_merge_on_read:
-            raise UnsupportedTableError(
-                "merge-on-read tables cannot be synced yet", path=client.base_path, remedy="copy-on-write tables can"
-            )
-        target = self.config.resolve(client.config)
-        specs = self._specs(client, target)
         with self._metastore() as metastore:
+            log, start = StepLog(lambda: metastore.call_counter.total()), time.perf_counter()
             before = metastore.calls
-            planner = Planner(client, self.config, target, metastore)
-            plans = [planner.plan(spec) for spec in specs]
-            if not dry_run:
-                with open_writer(self.config, metastore) as writer:
-                    executor = Executor(self.config, metastore, writer)
-                    plans = [executor.apply(planner, plan) for plan in plans]
-            return SyncReport(SyncPlan(tuple(plans)), dry_run, dict(metastore.calls - before))
+            plans, attempts = settle(
+                lambda number, full: (self._sync(metastore, log, dry_run, again=number > 0, full=full), number + 1)
+            )
+            calls, seconds = dict(metastore.calls - before), time.perf_counter() - start
+            return SyncReport(SyncPlan(plans), dry_run, calls, log.steps(), seconds, attempts)
+
+    def _sync(
+        self, metastore: HiveMetastore, log: StepLog, dry_run: bool, *, again: bool, full: bool
+    ) -> tuple[TablePlan, ...]:
+        """One try; after another sync got in its way the table is read anew, and if need be compared in full."""
+        config = replace(self.config, incremental=False) if full else self.config
+        with log.step(READ_TABLE):
+            client = self._client(again)
+            target = config.resolve(client.config)
+            specs = self._specs(client, target)
+        planner = Planner(client, config, target, metastore, timeline_is_fresh=again)
+        with log.step(PLAN):
+            plans = planner.plan_all(specs)
+        if not dry_run:
+            with open_writer(config, metastore) as writer, races_noticed():
+                executor = Executor(config, metastore, MeasuredWriter(writer, log))
+                plans = [executor.apply(planner, plan) for plan in plans]
+        return tuple(plans)
+
+    def _client(self, again: bool) -> MetaClient:
+        """The Hudi table; its partitions and files come from its metadata table where that is wanted and usable."""
+        from hudi_hive.metadata import MetadataListing
+
+        listing = MetadataListing(enable=self.config.metadata_file_listing)
+        if self._given_client is None:
+            return MetaClient.load(self.config.base_path, self.config.storage_options, listing=listing)
+        client = self._given_client.reload() if again else self._given_client
+        return client if client.listing is not None and listing.enable else client.with_listing(listing)
 
     def _specs(self, client: MetaClient, target: SyncTarget) -> list[TableSpec]:
         fields = storage_schema(client, self.config)
