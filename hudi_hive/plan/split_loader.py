@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from types import TracebackType
 from typing import Final, Protocol, Self, TypeVar
@@ -202,6 +202,11 @@ class SplitLoader:
         """The plan without slices that all splits are read with."""
         return self._planner.template()
 
+    @property
+    def row_filter(self) -> RowFilter | None:
+        """The rows that are asked for, as of now: the plan's filter and the dynamic one; None for all."""
+        return both(self._planner.template().row_filter, self._state.dynamic.row_filter())
+
     def cancel(self) -> None:
         """Stop making splits; those that were not taken are dropped. Does not wait for the threads."""
         self._state.cancel()
@@ -228,7 +233,7 @@ class SplitLoader:
             table = self.next_batch()
             if not table.num_rows:
                 return
-            yield from to_splits(table, template)
+            yield from to_splits(table, replace(template, row_filter=self.row_filter))
 
 
 class _State:
@@ -246,16 +251,17 @@ class _State:
         self._planner = planner
         self._options = options
         self._storage = storage
-        self._dynamic = _Narrowing(planner, dynamic)
+        self.dynamic = _Narrowing(planner, dynamic)
         self._changed = threading.Condition()  # re-entrant: cancel may be called by the garbage collector
         self._batches: deque[list[str]] = deque()
         self._plans: deque[ScanPlan] = deque()
-        self._ready: deque[pa.Table] = deque()
+        self._ready: deque[_Pile] = deque()
         self._max_batches = max_batches
         self._max_splits = max_splits
+        self._low_mark = max_splits // 2
         self._outstanding = 0
         self._sources = self._listers = self._splitters = 0
-        self._stopped = False
+        self._found_all = self._stopped = False
         self._error: BaseException | None = None
         self._counts = dict.fromkeys(
             ("found", "pruned", "listed", "made", "dropped", "taken", "weight_made", "weight_taken"), 0
@@ -295,6 +301,7 @@ class _State:
             while not self._stopped:
                 batch = next(batches, None)
                 if batch is None:
+                    self._found_all = True
                     return
                 with self._changed:
                     self._changed.wait_for(lambda: self._stopped or len(self._batches) < self._max_batches)
@@ -311,7 +318,7 @@ class _State:
     def _list(self) -> None:
         """Second stage: plans."""
         while (batch := self._next(self._batches, "_sources")) is not None:
-            kept = self._dynamic.partitions(batch)
+            kept = self.dynamic.partitions(batch)
             plan = self._planner.plan(kept) if kept else None
             with self._changed:
                 self._counts["pruned"] += len(batch) - len(kept)
@@ -332,7 +339,7 @@ class _State:
             splits = make_splits(plan.slices, self._options, groups)
             while splits.num_rows:
                 with self._changed:
-                    self._changed.wait_for(lambda: self._stopped or self._outstanding < self._max_splits)
+                    self._changed.wait_for(lambda: self._stopped or self._outstanding <= self._low_mark)
                     if self._stopped:
                         return
                     room = self._max_splits - self._outstanding
@@ -340,10 +347,11 @@ class _State:
                 splits = splits.slice(room)
 
     def _offer(self, splits: pa.Table) -> None:
+        pile = _Pile(splits)
         self._outstanding += splits.num_rows
         self._counts["made"] += splits.num_rows
-        self._counts["weight_made"] += _weight(splits)
-        self._ready.append(splits)
+        self._counts["weight_made"] += pile.weight
+        self._ready.append(pile)
         self._changed.notify_all()
 
     def _next(self, queue: deque[_T], makers: str) -> _T | None:
@@ -357,6 +365,7 @@ class _State:
             return item
 
     def _fail(self, error: BaseException) -> None:
+        """Keep the first error and stop."""
         with self._changed:
             if self._error is None and not self._stopped:
                 self._error = error
@@ -390,41 +399,50 @@ class _State:
                     raise self._error
                 if not self._ready:
                     return SPLIT_SCHEMA.empty_table()
-                self._narrow()
+                try:
+                    self._narrow()
+                except BaseException as error:
+                    self._fail(error)
+                    raise
                 if self._ready:
                     return self._packed(quota)
 
     def _packed(self, quota: int) -> pa.Table:
         """Splits from the front of the queue up to a weight."""
         taken: list[pa.Table] = []
+        left = quota
         while self._ready:
-            splits = self._ready.popleft()
-            weights = np.cumsum(splits.column("weight").to_numpy())
-            count = int(np.searchsorted(weights, quota, side="right"))
-            if not taken:
-                count = max(count, 1)
-            if count:
-                taken.append(splits.slice(0, count))
-                quota -= int(weights[count - 1])
-            if count < splits.num_rows:
-                self._ready.appendleft(splits.slice(count))
+            splits, weight = self._ready[0].take(left, at_least_one=not taken)
+            if splits.num_rows:
+                taken.append(splits)
+                left -= weight
+            if self._ready[0].num_rows:
                 break
-        result = pa.concat_tables(taken)
-        self._outstanding -= result.num_rows
+            self._ready.popleft()
+        result = taken[0] if len(taken) == 1 else pa.concat_tables(taken)
         self._counts["taken"] += result.num_rows
-        self._counts["weight_taken"] += _weight(result)
-        self._changed.notify_all()
+        self._counts["weight_taken"] += quota - left
+        self._lower(result.num_rows)
         return result
+
+    def _lower(self, count: int) -> None:
+        """So many splits do not wait any more. Makers are woken when there is room for many, not for every one."""
+        before, self._outstanding = self._outstanding, self._outstanding - count
+        if self._outstanding <= self._low_mark < before or not self._ready:
+            self._changed.notify_all()
 
     def _narrow(self) -> None:
         """Drop splits that wait and that the dynamic filter rules out by now."""
-        kept = [self._dynamic.splits(table) for table in self._ready] if self._dynamic.is_narrow else self._ready
-        self._ready = deque(table for table in kept if table.num_rows)
-        left = sum(table.num_rows for table in self._ready)
-        if left < self._outstanding:
-            self._counts["dropped"] += self._outstanding - left
-            self._outstanding = left
-            self._changed.notify_all()
+        version = self.dynamic.version
+        for pile in self._ready:
+            if pile.version != version:
+                pile.keep(self.dynamic.splits)
+                pile.version = version
+        self._ready = deque(pile for pile in self._ready if pile.num_rows)
+        dropped = self._outstanding - sum(pile.num_rows for pile in self._ready)
+        if dropped:
+            self._counts["dropped"] += dropped
+            self._lower(dropped)
 
     @property
     def _ended(self) -> bool:
@@ -450,9 +468,46 @@ class _State:
                 splits_taken=counts["taken"],
                 weight_made=counts["weight_made"],
                 weight_taken=counts["weight_taken"],
-                all_partitions_found=not self._sources and not self._stopped,
+                all_partitions_found=self._found_all,
                 finished=self.finished,
             )
+
+
+class _Pile:
+    """Splits that wait to be taken, in order, with their weights summed up."""
+
+    def __init__(self, splits: pa.Table) -> None:
+        self._splits = splits
+        self._sums = np.cumsum(splits.column("weight").to_numpy(), dtype=np.int64)
+        self._taken = 0
+        self.version = 0
+        """Of the dynamic filter that they passed."""
+
+    @property
+    def num_rows(self) -> int:
+        return int(self._splits.num_rows - self._taken)
+
+    @property
+    def weight(self) -> int:
+        return int(self._sums[-1]) - self._weight_before(self._taken) if self.num_rows else 0
+
+    def take(self, quota: int, *, at_least_one: bool) -> tuple[pa.Table, int]:
+        """Splits from the front up to a weight, and their weight."""
+        start, before = self._taken, self._weight_before(self._taken)
+        end = int(np.searchsorted(self._sums, before + quota, side="right"))
+        end = max(end, start + 1) if at_least_one else end
+        self._taken = end
+        return self._splits.slice(start, end - start), self._weight_before(end) - before
+
+    def keep(self, test: Callable[[pa.Table], pa.Table]) -> None:
+        """Leave out what a test leaves out."""
+        left = self._splits.slice(self._taken)
+        kept = test(left)
+        if kept.num_rows != left.num_rows:
+            self.__init__(kept)  # type: ignore[misc]
+
+    def _weight_before(self, row: int) -> int:
+        return int(self._sums[row - 1]) if row else 0
 
 
 class _Narrowing:
@@ -464,9 +519,9 @@ class _Narrowing:
         self._bound: tuple[int, RowFilter | None] = (0, None)
 
     @property
-    def is_narrow(self) -> bool:
-        """Whether it rules anything out."""
-        return self._dynamic is not None and bool(self._dynamic.parts)
+    def version(self) -> int:
+        """How often it was narrowed."""
+        return 0 if self._dynamic is None else len(self._dynamic.parts)
 
     def row_filter(self) -> RowFilter | None:
         """The filter of now."""
@@ -481,7 +536,7 @@ class _Narrowing:
 
     def partitions(self, paths: list[str]) -> list[str]:
         """The partitions that are still wanted."""
-        return self._planner.prune(paths, self.row_filter()) if self.is_narrow else paths
+        return self._planner.prune(paths, self.row_filter()) if self.version else paths
 
     def splits(self, table: pa.Table) -> pa.Table:
         """The splits that are still wanted."""
@@ -490,7 +545,3 @@ class _Narrowing:
         if len(kept) == len(partitions):
             return table
         return table.filter(pc.is_in(table.column("partition"), value_set=pa.array(kept, pa.string())))
-
-
-def _weight(splits: pa.Table) -> int:
-    return int(pc.sum(splits.column("weight")).as_py() or 0)

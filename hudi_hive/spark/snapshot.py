@@ -148,7 +148,7 @@ class TableSnapshot:
             if partitions is None or self._fixed is not None or self.query.begin is not None:
                 plan = self._whole()
             else:
-                plan = plan_scan(_narrowed(self.client, partitions), self.query)
+                plan = plan_scan(self.client, self.query, partitions=partitions)
                 self._check(plan)
         slices = plan.slices.filter(pc.is_valid(plan.slices.column("base_file")))
         if partitions is not None:
@@ -169,22 +169,6 @@ class TableSnapshot:
     def renewed(self) -> TableSnapshot:
         """The same question to the table as it is now."""
         return TableSnapshot(self.location, self.query, self.client.storage.storage_options, self.partition_fields)
-
-
-class _Narrowed(MetaClient):
-    """A client that knows of some partitions only; timeline, listings and counters are the original's."""
-
-    def partition_paths(self) -> list[str]:
-        return list(self._kept)
-
-    _kept: tuple[str, ...] = ()
-
-
-def _narrowed(client: MetaClient, partitions: Sequence[str]) -> MetaClient:
-    narrowed = object.__new__(_Narrowed)
-    narrowed.__dict__.update(client.__dict__)
-    narrowed._kept = tuple(partitions)
-    return narrowed
 
 
 def _other_name(query: Sequence[InternalField], file: Sequence[InternalField]) -> str | None:
