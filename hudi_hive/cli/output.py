@@ -108,6 +108,10 @@ class Output:
             separator = ",\n"
         click.echo("[]" if separator == "[\n" else "\n]")
 
+    def discard(self) -> None:
+        """Write no document at the end: the command has printed all by itself."""
+        self._json, self._written = {}, True
+
     def close(self) -> None:
         """Write what was collected (JSON is one document)."""
         if self.format == "json" and not self._written:

@@ -1,17 +1,31 @@
-"""``sync``: register and update a table in a Hive metastore."""
+"""``sync``: register and update tables in a Hive metastore, once or for as long as they are written."""
 
 from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
 from hudi_hive.cli.common import pairs, storage_options, with_output
 from hudi_hive.cli.output import Output
 
+if TYPE_CHECKING:
+    from hudi_hive.sync import HiveSyncConfig
+    from hudi_hive.sync.watch import SyncWatcher
+
 _PREFIX = "hoodie.datasource.hive_sync."
+_BASE_PATH = "hoodie.datasource.meta.sync.base.path"
 
 
 @click.command()
-@click.option("--base-path", required=True, help="The table's base path.")
+@click.option("--base-path", multiple=True, help="A table's base path, or a pattern like '/lake/*/trips' (repeatable).")
+@click.option("--discover", metavar="FOLDER", help="Sync every table below this folder.")
+@click.option(
+    "--tables", metavar="FILE", help="Sync the tables of a file: a base path a line, then options as key=value."
+)
 @click.option("--database", help="Database in the metastore; the table's own, or `default`.")
 @click.option("--table", help="Table name in the metastore; the table's own.")
 @click.option(
@@ -19,15 +33,28 @@ _PREFIX = "hoodie.datasource.hive_sync."
     envvar="HUDI_HIVE_METASTORE_URIS",
     help="thrift://host:port, several separated by commas [env HUDI_HIVE_METASTORE_URIS].",
 )
-@click.option("--sync-mode", default="hms", show_default=True, help="How DDL is done.")
+@click.option("--sync-mode", default="hms", show_default=True, help="How DDL is done: hms, hiveql or jdbc.")
 @click.option("--partitioned-by", help="Partition fields, separated by commas; by default the table's.")
 @click.option("--partition-value-extractor", help="Java class name of an extractor; by default inferred.")
 @click.option("--conf", multiple=True, metavar="K=V", help="Any hoodie.datasource.hive_sync.* option (repeatable).")
-@click.option("--dry-run", is_flag=True, help="Print what would be done and change nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, as a diff, and change nothing.")
+@click.option("--all-steps", is_flag=True, help="With --dry-run: show every partition.")
+@click.option("--parallel", default=4, show_default=True, type=click.IntRange(1), help="Tables at work at once.")
+@click.option("--watch", is_flag=True, help="Go on: sync again after each new completed instant, until Ctrl-C.")
+@click.option(
+    "--poll-interval", default=10.0, show_default=True, type=float, help="With --watch: seconds between two looks."
+)
+@click.option(
+    "--once-per", default=0.0, type=float, help="With --watch: seconds at least between two syncs of a table."
+)
 @storage_options
 @with_output
+@click.pass_context
 def sync(
-    base_path: str,
+    ctx: click.Context,
+    base_path: tuple[str, ...],
+    discover: str | None,
+    tables: str | None,
     database: str | None,
     table: str | None,
     metastore_uris: str | None,
@@ -36,14 +63,20 @@ def sync(
     partition_value_extractor: str | None,
     conf: tuple[str, ...],
     dry_run: bool,
+    all_steps: bool,
+    parallel: int,
+    watch: bool,
+    poll_interval: float,
+    once_per: float,
     storage_option: tuple[str, ...],
     output: Output,
 ) -> None:
-    """Sync a table to a Hive metastore as Hudi's hive-sync does."""
-    from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
+    """Sync tables to a Hive metastore as Hudi's hive-sync does.
 
+    One table is given by --base-path. With several, by patterns, --discover or --tables, one that fails does not stop
+    the others: the exit code is then 1.
+    """
     named = {
-        "hoodie.datasource.meta.sync.base.path": base_path,
         _PREFIX + "database": database,
         _PREFIX + "table": table,
         _PREFIX + "metastore.uris": metastore_uris,
@@ -52,14 +85,102 @@ def sync(
         _PREFIX + "partition_extractor_class": partition_value_extractor,
     }
     options = {key: value for key, value in named.items() if value is not None} | pairs(conf, "--conf")
-    config = HiveSyncConfig.from_options(options, storage_options=pairs(storage_option, "--storage-option") or None)
-    report = HiveSyncTool(config).sync(dry_run=dry_run)
+    if not (base_path or discover or tables):
+        raise click.UsageError("Missing option '--base-path' (or '--discover' or '--tables').")
+    if watch and dry_run:
+        raise click.UsageError("'--watch' and '--dry-run' do not go together.")
+    configs, single = _configs(base_path, discover, tables, options, storage_option)
+    if watch:
+        _watch(configs, poll_interval, once_per, output)
+    elif single:
+        from hudi_hive.cli.sync_output import show_report
+        from hudi_hive.sync import HiveSyncTool
+
+        show_report(HiveSyncTool(configs[0]).sync(dry_run=dry_run), output, everything=all_steps)
+    elif not _sync_many(configs, parallel, dry_run, all_steps, output):
+        output.close()
+        ctx.exit(1)
+
+
+def _configs(
+    base_paths: tuple[str, ...],
+    folder: str | None,
+    list_file: str | None,
+    options: dict[str, str],
+    storage_option: tuple[str, ...],
+) -> tuple[list[HiveSyncConfig], bool]:
+    """One configuration per table, and whether just one table was asked for by its path."""
+    from hudi_hive.errors import InvalidOptionError
+    from hudi_hive.sync import HiveSyncConfig
+
+    storage = pairs(storage_option, "--storage-option") or None
+    wanted: dict[str, dict[str, str]] = {}
+    if len(base_paths) == 1 and not folder and not list_file and not set("*?[") & set(base_paths[0]):
+        return [HiveSyncConfig.from_options({_BASE_PATH: base_paths[0], **options}, storage_options=storage)], True
+
+    from hudi_hive.sync.discover import discover_tables, expand_pattern, read_table_list
+
+    for text in base_paths:
+        wanted |= {path: {} for path in expand_pattern(text, storage)}
+    if folder:
+        wanted |= {path: {} for path in discover_tables(folder, storage) if path not in wanted}
+    if list_file:
+        wanted |= {item.base_path: dict(item.options) for item in read_table_list(list_file)}
+    if not wanted:
+        raise InvalidOptionError("the list names no table", path=list_file)
+    if len(wanted) > 1 and _PREFIX + "table" in options:
+        raise InvalidOptionError(
+            "one table name for several tables", remedy="leave --table out, or use --tables with `PATH table=NAME`"
+        )
+    made = [
+        HiveSyncConfig.from_options({_BASE_PATH: path, **options, **own}, storage_options=storage)
+        for path, own in wanted.items()
+    ]
+    for config in made:
+        if not config.metastore_uris:
+            raise InvalidOptionError(f"{_PREFIX}metastore.uris is missing", remedy="give thrift://host:port")
+    return made, False
+
+
+def _sync_many(configs: list[HiveSyncConfig], parallel: int, dry_run: bool, all_steps: bool, output: Output) -> bool:
+    """Sync them all and print it; False if one failed."""
+    from hudi_hive.cli.sync_output import show_diff, show_many
+    from hudi_hive.sync.many import sync_many
+
+    report = sync_many(configs, dry_run=dry_run, workers=parallel)
     if dry_run:
-        steps = report.plan.rows()
-        output.section("dry run: what a sync would do", steps, ["table", "step", "object", "detail"])
-        if not steps:
-            output.note("nothing to do")
-    output.section("sync (dry run, nothing changed)" if dry_run else "sync", report.rows())
-    output.pairs("metastore calls", {**report.calls, "total": report.total_calls})
-    for warning in report.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        show_diff(
+            [item.report.plan for item in report.results if item.report is not None], output, everything=all_steps
+        )
+    show_many(report, output)
+    return not report.failed
+
+
+def _watch(configs: list[HiveSyncConfig], poll_interval: float, once_per: float, output: Output) -> None:
+    from hudi_hive.cli.sync_output import EventLines
+    from hudi_hive.sync.watch import SyncWatcher, WatchSettings
+
+    settings = WatchSettings(interval=poll_interval, once_per=once_per)
+    watcher = SyncWatcher(configs, settings, on_event=EventLines(output).show)
+    click.echo(f"watching {len(configs)} table(s) every {poll_interval:g} s; Ctrl-C ends it", err=True)
+    with _stopped_by_signals(watcher):
+        watcher.run()
+    output.discard()
+    click.echo("stopped", err=True)
+
+
+@contextmanager
+def _stopped_by_signals(watcher: SyncWatcher) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the watch after the sync that is under way; a second one breaks that off too."""
+
+    def handle(number: int, frame: object) -> None:
+        if watcher.stopped:
+            raise KeyboardInterrupt
+        watcher.stop()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
