@@ -200,6 +200,9 @@ class Planner:
         return bool(spec.partition_keys) and not self._config.no_partition_metadata
 
     def _with_partitions(self, plan: TablePlan, before: LastSync | None) -> TablePlan:
+        if before is None and self._stamp is None and plan.moved_from is None and self._config.incremental:
+            # Only a sync that stamps adds partitions.
+            return replace(plan, partitions=NO_PARTITIONS, comparison="none", reason="nothing was ever committed")
         reason = self._reason_for_full(plan, before)
         if reason or before is None:
             diff, warnings = self._full(plan.spec, before)

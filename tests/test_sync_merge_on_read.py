@@ -1,0 +1,184 @@
+"""Merge-on-read tables under their three names: results, costs, strategies. Also run on a real metastore."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudi_hive.metastore import HiveMetastore, partition_name
+from hudi_hive.metastore.testing import FakeMetastore
+from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
+from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION
+from hudi_hive.table.meta_client import MetaClient
+from tests import sync_golden as golden
+from tests.support import expected, fixture_names, unzip_fixture
+from tests.sync_behaviour import DATABASE, change_stamp, plan, state, sync
+from tests.test_sync_tool import live_partitions, partition_paths
+
+RO = "org.apache.hudi.hadoop.HoodieParquetInputFormat"
+RT = "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat"
+WRITES = ("alter", "add", "drop", "create")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with FakeMetastore(tmp_path_factory.mktemp("metastore")) as fake:
+        yield fake
+
+
+@pytest.fixture
+def client(server):
+    with HiveMetastore(server.uri) as client:
+        yield client
+        if DATABASE in client.databases():
+            client.drop_database(DATABASE, cascade=True)
+
+
+def names_of(table):
+    return [f"{table}_ro", f"{table}_rt", table]
+
+
+@pytest.mark.parametrize("name", fixture_names("mor"))
+def test_first_sync_then_nothing_to_do(client, name):
+    check_first_sync(client, name)
+
+
+def check_first_sync(client, name):
+    """A first sync registers what holds rows under three names; a second one makes one call."""
+    path = unzip_fixture(name)
+    dry = plan(client, path, name)
+    assert dry.calls == {"get_table_objects_by_name_req": 1, "get_database": 1}
+    report = sync(client, path, name)
+    assert report.plan.rows() == dry.plan.rows()
+    assert [row["step"] for row in report.plan.rows()].count("create database") == 1
+    assert [row["table"] for row in report.rows()] == [f"{DATABASE}.{table}" for table in names_of(name)]
+    last = max(
+        (
+            commit["requested"]
+            for commit in expected(name)["commits"]
+            if commit["state"] == "COMPLETED" and commit["action"] in ("commit", "deltacommit", "replacecommit")
+        ),
+        default=None,
+    )
+    wanted = live_partitions(path) if expected(name)["partition_fields"] else []
+    for table, input_format in zip(names_of(name), (RO, RT, RT), strict=True):
+        found = client.table(DATABASE, table)
+        assert found.parameters.get(LAST_COMMIT) == last
+        assert found.sd.inputFormat == input_format
+        assert found.sd.serdeInfo.parameters["hoodie.query.as.ro.table"] == str(input_format == RO).lower()
+        assert found.sd.serdeInfo.parameters["path"] == str(path)
+        if wanted:
+            assert partition_paths(client, path, table) == wanted
+            assert {item.sd.inputFormat for item in client.partitions(DATABASE, table)} == {input_format}
+    again = sync(client, path, name)
+    assert again.plan.is_noop
+    assert again.calls == {"get_table_objects_by_name_req": 1}
+    full = sync(client, path, name, incremental=False)
+    assert full.plan.is_noop
+    assert not any(call.startswith(WRITES) for call in full.calls)
+
+
+SEVERAL_SYNCS = [
+    name for name in fixture_names("mor") if len(expected(name)["sync"]) > 1 and expected(name)["partition_fields"]
+]
+
+
+@pytest.mark.parametrize("name", SEVERAL_SYNCS)
+def test_incremental_sync_from_each_instant_ends_like_a_full_one(client, name):
+    check_incremental_syncs(client, name)
+
+
+def check_incremental_syncs(client, name):
+    """From the state that a sync at any instant left, an incremental sync ends where a full one does."""
+    path = unzip_fixture(name)
+    sync(client, path, name)
+    wanted = {table: state(client, table) for table in names_of(name)}
+    keys = client.table(DATABASE, name).partitionKeys
+    for entry in expected(name)["sync"]:
+        for table in names_of(name):
+            for item in list(client.partitions(DATABASE, table)):
+                relative = item.sd.location.partition(f"{path}/")[2]
+                if relative in entry["written"]:
+                    client.drop_partitions(DATABASE, table, [partition_name(keys, item.values)])
+            change_stamp(client, table, {LAST_COMMIT: entry["since_instant"]})
+        report = sync(client, path, name)
+        if entry["written"]:
+            assert {row["comparison"] for row in report.rows()} == {"incremental"}
+        assert {table: state(client, table) for table in names_of(name)} == wanted, entry
+
+
+def test_the_hudi_table_is_read_once_for_all_names(client, tmp_path):
+    """Three names cost no more listings, opened files and bytes of the table than one."""
+    counted = {}
+    for strategy in ("ALL", "RT"):
+        for stage in ("01", "05"):
+            world = golden.World(client, tmp_path / f"{strategy}{stage}")
+            world.place(golden.inputs("stages") / stage / "mor_part", "t")
+            path = world.base / "t"
+            meta = MetaClient.load(path)
+            config = HiveSyncConfig(base_path=str(path), database=DATABASE, table=f"m{strategy}", strategy=strategy)
+            with meta.counters.measure() as io:
+                HiveSyncTool(config, metastore=client, client=meta).sync()
+            counted[strategy, stage] = dict(io)
+    assert counted["ALL", "01"] == counted["RT", "01"]
+    assert counted["ALL", "05"] == counted["RT", "05"]
+    assert counted["ALL", "05"]["lists"] > 0
+
+
+def test_one_name_that_fell_behind_catches_up_alone(client):
+    name = "v8_mor_part_rli"
+    path = unzip_fixture(name)
+    sync(client, path, name)
+    wanted = {table: state(client, table) for table in names_of(name)}
+    client.drop_partitions(DATABASE, f"{name}_rt", client.partition_names(DATABASE, f"{name}_rt"))
+    change_stamp(client, f"{name}_rt", {LAST_COMMIT: None, LAST_COMPLETION: None})
+    report = sync(client, path, name)
+    assert [row["action"] for row in report.rows()] == ["keep", "alter", "keep"]
+    assert report.calls["alter_table_with_environment_context"] == 1
+    assert {table: state(client, table) for table in names_of(name)} == wanted
+
+
+def test_a_name_that_was_dropped_is_made_again(client):
+    name = "v8_mor_part_rli"
+    path = unzip_fixture(name)
+    sync(client, path, name)
+    client.drop_table(DATABASE, f"{name}_ro")
+    report = sync(client, path, name)
+    assert [row["action"] for row in report.rows()] == ["create", "keep", "keep"]
+    assert partition_paths(client, path, f"{name}_ro") == live_partitions(path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "tables"),
+    [
+        ({}, {"t_ro": RO, "t_rt": RT, "t": RT}),
+        ({"snapshot_with_table_name": False}, {"t_ro": RO, "t_rt": RT}),
+        ({"skip_ro_suffix": True}, {"t": RO, "t_rt": RT}),
+        ({"skip_ro_suffix": True, "snapshot_with_table_name": False}, {"t": RO, "t_rt": RT}),
+        ({"strategy": "RO"}, {"t": RO}),
+        ({"strategy": "rt"}, {"t": RT}),
+    ],
+)
+def test_strategies(client, settings, tables):
+    path = unzip_fixture("v8_mor_part_rli")
+    report = sync(client, path, "t", **settings)
+    assert sorted(client.tables(DATABASE)) == sorted(tables)
+    for name, input_format in tables.items():
+        assert client.table(DATABASE, name).sd.inputFormat == input_format
+        # A table and its partitions show the same view, whatever the options.
+        assert {item.sd.inputFormat for item in client.partitions(DATABASE, name)} == {input_format}
+    assert bool(report.warnings) == (settings == {"skip_ro_suffix": True})
+    assert sync(client, path, "t", **settings).plan.is_noop
+
+
+def test_calls_of_a_first_sync(client):
+    path = unzip_fixture("v8_mor_part_rli")
+    report = sync(client, path, "t")
+    assert report.calls == {
+        "get_table_objects_by_name_req": 1,
+        "get_database": 1,
+        "create_database": 1,
+        "create_table": 3,
+        "add_partitions_req": 3,
+        "get_table_req": 3,
+        "alter_table_with_environment_context": 3,
+    }
