@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from hudi_hive.metastore import FieldSchema, HiveMetastore, Partition, SerDeInfo, StorageDescriptor, Table
+from hudi_hive.schema import avro_to_arrow, with_meta_fields
 from hudi_hive.table import MetaClient
 from hudi_hive.table.partition_path import partition_values
 
@@ -100,3 +105,66 @@ def register(
             for item in paths
         ],
     )
+
+
+def make_table(
+    path: Path,
+    columns: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    partition_of: Callable[[Mapping[str, Any]], str],
+    **properties: str,
+) -> Path:
+    """A copy-on-write table of version 8: one commit, a base file for each partition.
+
+    Args:
+        path: base path, made here.
+        columns: data columns and their Avro types; ``id`` is the key.
+        rows: values of the columns.
+        partition_of: partition path of a row.
+        properties: more of ``hoodie.properties``, ``__`` for dots.
+    """
+    instant, done = "20260101000001000", "20260101000001500"
+    fields = [{"name": name, "type": ["null", kind], "default": None} for name, kind in columns.items()]
+    schema = {"type": "record", "name": "row", "fields": fields}
+    arrow = with_meta_fields(avro_to_arrow(schema))
+    timeline = path / ".hoodie" / "timeline"
+    (timeline / "history").mkdir(parents=True)
+    values = {
+        "hoodie.table.name": path.name,
+        "hoodie.table.type": "COPY_ON_WRITE",
+        "hoodie.table.version": "8",
+        "hoodie.timeline.layout.version": "2",
+        "hoodie.table.recordkey.fields": "id",
+        **{key.replace("__", "."): value for key, value in properties.items()},
+    }
+    (path / ".hoodie" / "hoodie.properties").write_text("".join(f"{k}={v}\n" for k, v in values.items()))
+    by_partition: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        by_partition.setdefault(partition_of(row), []).append(row)
+    stats = {}
+    for number, (partition, items) in enumerate(sorted(by_partition.items())):
+        folder = path / partition
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".hoodie_partition_metadata").write_text(
+            f"commitTime={instant}\npartitionDepth={len([p for p in partition.split('/') if p])}\n"
+        )
+        group = f"f{number}-0"
+        name = f"{group}_0-1-0_{instant}.parquet"
+        meta = {"_hoodie_commit_time": instant, "_hoodie_partition_path": partition, "_hoodie_file_name": name}
+        full = [
+            {**meta, "_hoodie_commit_seqno": f"{instant}_{number}_{i}", "_hoodie_record_key": str(row["id"]), **row}
+            for i, row in enumerate(items)
+        ]
+        pq.write_table(pa.Table.from_pylist(full, arrow), folder / name)
+        relative = f"{partition}/{name}" if partition else name
+        size = (folder / name).stat().st_size
+        stats[partition] = [{"fileId": group, "path": relative, "prevCommit": "null", "fileSizeInBytes": size}]
+    commit = {
+        "partitionToWriteStats": stats,
+        "extraMetadata": {"schema": json.dumps(schema)},
+        "operationType": "BULK_INSERT",
+    }
+    for suffix in (".commit.requested", ".inflight"):
+        (timeline / f"{instant}{suffix}").write_bytes(b"")
+    (timeline / f"{instant}_{done}.commit").write_text(json.dumps(commit))
+    return path
