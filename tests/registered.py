@@ -112,6 +112,8 @@ def make_table(
     columns: Mapping[str, Any],
     rows: Sequence[Mapping[str, Any]],
     partition_of: Callable[[Mapping[str, Any]], str],
+    *,
+    row_group_size: int | None = None,
     **properties: str,
 ) -> Path:
     """A copy-on-write table of version 8: one commit, a base file for each partition.
@@ -121,6 +123,7 @@ def make_table(
         columns: data columns and their Avro types; ``id`` is the key.
         rows: values of the columns.
         partition_of: partition path of a row.
+        row_group_size: rows of a Parquet row group.
         properties: more of ``hoodie.properties``, ``__`` for dots.
     """
     instant, done = "20260101000001000", "20260101000001500"
@@ -155,7 +158,7 @@ def make_table(
             {**meta, "_hoodie_commit_seqno": f"{instant}_{number}_{i}", "_hoodie_record_key": str(row["id"]), **row}
             for i, row in enumerate(items)
         ]
-        pq.write_table(pa.Table.from_pylist(full, arrow), folder / name)
+        pq.write_table(pa.Table.from_pylist(full, arrow), folder / name, row_group_size=row_group_size)
         relative = f"{partition}/{name}" if partition else name
         size = (folder / name).stat().st_size
         stats[partition] = [{"fileId": group, "path": relative, "prevCommit": "null", "fileSizeInBytes": size}]

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import pickle
+import threading
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.connector import HudiConnector
+from hudi_hive.connector import HudiConnector, PageSources, PartitionKey, TableStatistics
+from hudi_hive.errors import (
+    FileVanishedError,
+    InvalidOptionError,
+    MetastoreError,
+    NoSuchObjectError,
+    UnknownColumnError,
+    UnsupportedTableError,
+)
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.testing import FakeMetastore
-from tests.registered import ORC, REALTIME, register
+from hudi_hive.plan.options import QueryType
+from hudi_hive.plan.splits import SplitOptions
+from tests.mor_table import MorTable
+from tests.registered import ORC, REALTIME, make_table, register
 from tests.support import encode_rows, expected, fixture_names, rows_sha256, unzip_fixture
 
 
@@ -62,3 +75,272 @@ def test_rows_are_those_of_the_table(client, connector, name):
         found = all_rows(connector, copy)
         assert found.schema.equals(wanted.schema)
         assert rows(found) == rows(wanted)
+
+
+# -- names and handles ---------------------------------------------------------------------------------------------
+
+
+def test_schemas_and_tables(client, connector, server):
+    client.create_database("lake", if_not_exists=True)
+    client.create_database("empty", if_not_exists=True)
+    register(client, unzip_fixture("v8_cow_slash_day"), "trips", database="lake")
+    register(
+        client,
+        unzip_fixture("v8_cow_nonpart"),
+        "others",
+        database="lake",
+        input_format="org.apache.hadoop.mapred.TextInputFormat",
+        parameters={"last_commit_time_sync": "0"},
+    )
+    other = client.table("lake", "others")
+    del other.parameters["last_commit_time_sync"]
+    client.alter_table("lake", "others", other)
+    try:
+        assert connector.metadata.schemas() == ["default", "empty", "lake"]
+        with client.call_counter.measure() as calls:
+            assert connector.metadata.tables("LAKE") == ["trips"]
+        assert dict(calls) == {"get_all_tables": 1, "get_table_objects_by_name_req": 1}
+        assert connector.metadata.tables("empty") == []
+        with pytest.raises(NoSuchObjectError):
+            connector.metadata.tables("nowhere")
+        with pytest.raises(UnsupportedTableError, match=r"lake\.others is not a Hudi table .*TextInputFormat"):
+            connector.metadata.table("lake", "Others")
+        with pytest.raises(NoSuchObjectError):
+            connector.metadata.table("lake", "trips2")
+    finally:
+        client.drop_database("lake", cascade=True)
+        client.drop_database("empty")
+
+
+def test_a_handle_costs_one_call_and_lists_no_data(client, connector):
+    register(client, unzip_fixture("v8_cow_slash_day"), "t")
+    with client.call_counter.measure() as calls:
+        handle = connector.metadata.table("default", "t")
+    assert dict(calls) == {"get_table_req": 1}
+    assert all(".hoodie" in path for path in handle.client.counters.listed)
+    assert handle.full_name == "default.t"
+    assert handle.partition_keys == (PartitionKey("dt", "string"),)
+    assert handle.query_type is QueryType.SNAPSHOT
+    assert handle == connector.metadata.table("default", "t")
+
+
+def test_views_of_a_merge_on_read_table(client, connector):
+    path = unzip_fixture("v8_mor_rollback")
+    marked = {"hoodie.query.as.ro.table": "true"}
+    register(client, path, "t", input_format=REALTIME)
+    register(client, path, "t_rt", input_format=REALTIME, serde={"hoodie.query.as.ro.table": "false"})
+    register(client, path, "t_ro", serde=marked)
+    register(client, path, "orc_ro", input_format=ORC)
+    register(client, path, "orc", input_format=ORC, serde=marked)
+    register(client, path, "bad", input_format=REALTIME, serde=marked)
+    table = HudiTable.open(path)
+    newest, optimised = (table.scan(query_type=kind).to_arrow() for kind in ("snapshot", "read_optimized"))
+    assert rows(newest) != rows(optimised)
+    for name, wanted in (
+        ("t", newest),
+        ("t_rt", newest),
+        ("t_ro", optimised),
+        ("orc_ro", optimised),
+        ("orc", optimised),
+    ):
+        assert rows(all_rows(connector, connector.metadata.table("default", name))) == rows(wanted), name
+    with pytest.raises(MetastoreError, match=r"default\.bad contradicts itself"):
+        connector.metadata.table("default", "bad")
+
+
+@pytest.mark.parametrize(
+    ("input_format", "kind"),
+    [
+        ("com.uber.hoodie.hadoop.HoodieInputFormat", QueryType.READ_OPTIMIZED),
+        ("com.uber.hoodie.hadoop.realtime.HoodieRealtimeInputFormat", QueryType.SNAPSHOT),
+        ("org.apache.hudi.hadoop.HoodieHFileInputFormat", QueryType.READ_OPTIMIZED),
+        ("org.apache.hudi.hadoop.realtime.HoodieHFileRealtimeInputFormat", QueryType.SNAPSHOT),
+    ],
+)
+def test_other_input_formats(client, connector, input_format, kind):
+    register(client, unzip_fixture("v8_mor_rollback"), "t", input_format=input_format)
+    assert connector.metadata.table("default", "t").query_type is kind
+
+
+def test_columns_and_properties(client, connector):
+    register(client, unzip_fixture("v8_cow_slash_day"), "t", serde={"path": "p"}, parameters={"a": "b"})
+    handle = connector.metadata.table("default", "t")
+    columns = {column.name: column for column in connector.metadata.columns(handle)}
+    assert list(columns) == handle.schema.names
+    assert columns["dt"].is_partition_key
+    assert columns["dt"].hive_type == "string"
+    assert columns["_hoodie_commit_time"].is_hidden
+    assert columns["_hoodie_record_key"].hive_type is None
+    properties = connector.metadata.properties(handle)
+    assert properties["path"] == "p"
+    assert properties["a"] == "b"
+
+
+def test_columns_keep_the_case_of_the_table(client, connector, tmp_path):
+    path = make_table(
+        tmp_path / "t",
+        {"id": "string", "fareAmount": "double", "City": "string"},
+        [{"id": "1", "fareAmount": 2.5, "City": "sf"}, {"id": "2", "fareAmount": 1.5, "City": "rome"}],
+        lambda row: row["City"],
+        hoodie__table__partition__fields="City",
+    )
+    register(client, path, "t")
+    handle = connector.metadata.table("default", "t")
+    found = pa.Table.from_batches(connector.read(handle, ["FAREAMOUNT", "id"], "city = 'sf' AND fareamount > 1"))
+    assert found.to_pylist() == [{"fareAmount": 2.5, "id": "1"}]
+
+
+def test_filters_add_up(client, connector):
+    path = unzip_fixture("v8_cow_slash_day")
+    register(client, path, "t")
+    handle = connector.metadata.table("default", "t")
+    january = connector.metadata.apply_filter(handle, "dt < '2024/02/01'")
+    assert handle.row_filter is None
+    text = "dt >= '2024/01/11'"
+    wanted = HudiTable.open(path).scan(f"dt < '2024/02/01' AND {text}").to_arrow()
+    for copy in (january, pickle.loads(pickle.dumps(january))):
+        assert rows(all_rows(connector, copy, None, text)) == rows(wanted)
+    assert wanted.num_rows
+    with pytest.raises(UnknownColumnError):
+        connector.metadata.apply_filter(handle, "nothing = 1")
+
+
+def test_statistics_come_from_the_metadata_table(client, connector):
+    path = unzip_fixture("v8_cow_part_mdt")
+    register(client, path, "t")
+    handle = connector.metadata.table("default", "t")
+    found = connector.metadata.statistics(handle)
+    table = HudiTable.open(path)
+    plan = table.scan().plan_info()
+    assert found.bytes == plan.total_bytes
+    assert found.files == plan.slices.num_rows
+    assert found.rows in (None, table.scan().count())
+    assert not any(path.endswith(".parquet") and ".hoodie" not in path for path in handle.client.counters.opened)
+    register(client, unzip_fixture("v8_cow_slash_day"), "without")
+    nothing = connector.metadata.statistics(connector.metadata.table("default", "without"))
+    if not table_has_metadata("v8_cow_slash_day"):
+        assert nothing == TableStatistics(None, None, None)
+
+
+def table_has_metadata(name: str) -> bool:
+    return (unzip_fixture(name) / ".hoodie" / "metadata").exists()
+
+
+# -- one moment ----------------------------------------------------------------------------------------------------
+
+
+def test_a_handle_stays_at_its_moment(client, connector, tmp_path):
+    table = MorTable(tmp_path / "t", 8)
+    table.base(1, [{"id": "a", "ts": 1}, {"id": "b", "ts": 1}])
+    table.log(2, [{"id": "b", "ts": 2, "a": "x"}])
+    register(client, tmp_path / "t", "t", input_format=REALTIME, keys=[])
+    handle = connector.metadata.table("default", "t")
+    text = pickle.dumps(handle)
+    splits = list(connector.splits(handle))
+    assert [split.merge_instant for split in splits] == [table.t(2)]
+    table.log(3, [{"id": "c", "ts": 3}], deletes=[("a", ("Long", 3))])
+    for old in (handle, pickle.loads(text)):
+        found = [*connector.read(old, ["id", "a"]), *connector.page_source(old, splits[0], ["id", "a"])]
+        assert [batch.to_pydict() for batch in found] == [{"id": ["a", "b"], "a": [None, "x"]}] * 2
+    new = connector.metadata.table("default", "t")
+    assert new != handle
+    assert sorted(pa.Table.from_batches(connector.read(new, ["id"]))["id"].to_pylist()) == ["b", "c"]
+
+
+# -- splits and pages ----------------------------------------------------------------------------------------------
+
+
+def test_splits_of_a_large_file_share_no_row(client, connector, tmp_path):
+    count = 20_000
+    path = make_table(
+        tmp_path / "t",
+        {"id": "string", "v": "long"},
+        [{"id": f"{n:06d}", "v": n} for n in range(count)],
+        lambda row: "",
+        row_group_size=1000,
+    )
+    register(client, path, "t", keys=[])
+    handle = connector.metadata.table("default", "t")
+    splits = list(connector.splits(handle, options=SplitOptions(target_size=64 << 10)))
+    assert len(splits) > 3
+    assert all(split.is_part for split in splits)
+    pages = PageSources(handle, ["v"])
+    parts = [sorted(v for batch in pages.read(pickle.loads(pickle.dumps(split))) for v in batch["v"].to_pylist())
+             for split in splits]  # fmt: skip
+    assert all(parts)
+    assert sorted(v for part in parts for v in part) == list(range(count))
+    counters = handle.client.counters
+    with counters.measure() as cost:
+        few = [
+            v for split in splits for b in pages_of(connector, handle, split, "v >= 19500") for v in b["v"].to_pylist()
+        ]
+    assert few == list(range(19_500, count))
+    assert cost["row_groups_read"] == 1
+
+
+def pages_of(connector, handle, split, row_filter):
+    return connector.page_source(handle, split, ["v"], row_filter)
+
+
+def test_a_split_tells_what_a_worker_needs(client, connector):
+    path = unzip_fixture("v8_mor_rollback")
+    register(client, path, "t", input_format=REALTIME)
+    handle = connector.metadata.table("default", "t")
+    splits = list(connector.splits(handle, "p = 'x'"))
+    assert {split.partition_keys["p"] for split in splits} == {"x"}
+    assert all(1 <= split.weight <= 100 for split in splits)
+    with_logs = [split for split in splits if split.log_files]
+    assert all(split.merge_instant == handle.instant for split in with_logs)
+    assert all(len(split.log_files) == len(split.log_sizes) for split in splits)
+    assert with_logs
+    with pytest.raises(InvalidOptionError, match=r"another table than default\.other"):
+        register(client, unzip_fixture("v8_cow_slash_day"), "other")
+        connector.page_source(connector.metadata.table("default", "other"), splits[0])
+
+
+def test_projection_reaches_the_files(client, connector):
+    path = unzip_fixture("v8_cow_wide_250")
+    register(client, path, "t")
+    handle = connector.metadata.table("default", "t")
+    split = next(iter(connector.splits(handle)))
+    (batch,) = connector.page_source(handle, split, ["p"])
+    assert batch.schema.names == ["p"]
+    (count,) = connector.page_source(handle, split, [])
+    assert count.num_rows == batch.num_rows
+    with pytest.raises(UnknownColumnError):
+        connector.page_source(handle, split, ["nothing"])
+
+
+def test_no_thread_is_left(client, connector):
+    register(client, unzip_fixture("v8_cow_wide_250"), "t")
+    handle = connector.metadata.table("default", "t")
+    list(connector.read(handle))  # the client's own threads for batches stay
+    before = {thread.name for thread in threading.enumerate()}
+    reading = connector.read(handle)
+    next(reading)
+    reading.close()
+    with connector.splits(handle) as source:
+        source.next_batch()
+    after = {thread.name for thread in threading.enumerate()}
+    assert after <= before
+
+
+def test_a_vanished_file_is_told(client, connector, tmp_path):
+    path = unzip_fixture("v8_cow_slash_day", tmp_path)
+    register(client, path, "t")
+    handle = connector.metadata.table("default", "t")
+    splits = list(connector.splits(handle))
+    (path / splits[0].path).unlink()
+    with pytest.raises(FileVanishedError):
+        list(connector.page_source(handle, splits[0]))
+
+
+def test_a_dataset_pushes_filters_to_the_metastore(client, connector):
+    path = unzip_fixture("v8_cow_wide_250")
+    register(client, path, "t")
+    handle = connector.metadata.table("default", "t")
+    dataset = connector.dataset(handle)
+    with client.call_counter.measure() as calls:
+        found = dataset.to_table(columns=["p"], filter=pc.field("p") == "p001")
+    assert dict(calls) == {"get_partitions_by_filter": 1}
+    assert set(found["p"].to_pylist()) == {"p001"}
