@@ -88,6 +88,11 @@ def create_database(name: str, description: str) -> str:
     return f"CREATE DATABASE IF NOT EXISTS {identifier(name)} COMMENT {string_literal(description)}"
 
 
+def use_database(name: str) -> str:
+    """``USE``."""
+    return f"USE {identifier(name)}"
+
+
 def create_table(table: Table, parameters: Mapping[str, str]) -> str:
     """``CREATE TABLE`` with all that DDL can say of a table.
 
@@ -128,16 +133,16 @@ def add_partitions(database: str, table: str, keys: Sequence[str], partitions: S
     return f"{_alter(database, table)} ADD IF NOT EXISTS {items}"
 
 
-def set_location(database: str, table: str, keys: Sequence[str], partition: Partition) -> str:
-    """``ALTER TABLE … PARTITION … SET LOCATION``."""
+def set_location(table: str, keys: Sequence[str], partition: Partition) -> str:
+    """``ALTER TABLE … PARTITION … SET LOCATION``, in the session's database: Hive 2.3 looks nowhere else."""
     spec = partition_spec(keys, partition.values)
-    return f"{_alter(database, table)} {spec} SET LOCATION {string_literal(partition.sd.location)}"
+    return f"ALTER TABLE {identifier(table)} {spec} SET LOCATION {string_literal(partition.sd.location)}"
 
 
-def touch_partitions(database: str, table: str, keys: Sequence[str], partitions: Sequence[Partition]) -> str:
-    """``ALTER TABLE … TOUCH PARTITION …`` (Hive alone knows it)."""
+def touch_partitions(table: str, keys: Sequence[str], partitions: Sequence[Partition]) -> str:
+    """``ALTER TABLE … TOUCH PARTITION …``, in the session's database (Hive alone knows it)."""
     items = " ".join(partition_spec(keys, item.values) for item in partitions)
-    return f"{_alter(database, table)} TOUCH {items}"
+    return f"ALTER TABLE {identifier(table)} TOUCH {items}"
 
 
 def partition_spec(keys: Sequence[str], values: Sequence[str]) -> str:

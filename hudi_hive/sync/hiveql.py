@@ -4,7 +4,8 @@ Databases, tables, columns and partitions are made and changed by SQL. As in rea
 stamp go through the metastore's own client. So does
 
 * every drop: SQL would delete the data of managed tables, and of external ones with ``external.table.purge``;
-* what no statement can say: the partition of null, values that are empty, locations that are no URI;
+* what no statement can say: the partition of null, values that are empty or that the server would write differently
+  (``01`` under an integer key), locations that are no URI;
 * on Spark what Spark refuses: ``spark.sql.*`` parameters, REPLACE COLUMNS, TOUCH, and partitions of tables that it
   knows as its data sources.
 
@@ -27,12 +28,13 @@ from hudi_hive.errors import (
     NoSuchObjectError,
     TableChangedError,
 )
-from hudi_hive.metastore import HiveMetastore, Partition, StorageDescriptor, Table
+from hudi_hive.metastore import FieldSchema, HiveMetastore, Partition, StorageDescriptor, Table
 from hudi_hive.metastore.partition_names import DEFAULT_PARTITION, format_partition_name
 from hudi_hive.sync import ddl
 from hudi_hive.sync.catalog_writer import MetastoreWriter
 from hudi_hive.sync.locations import same_location
 from hudi_hive.sync.sql_server import SqlServer, parse_jdbc_url
+from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION
 
 if TYPE_CHECKING:
     from hudi_hive.sync.config import HiveSyncConfig
@@ -57,6 +59,15 @@ _SERVERS_OWN = frozenset(
 )
 # Names that Spark's parser keeps to itself (``TBLPROPERTIES ('owner'=…)`` is an error).
 _RESERVED_BY_SPARK = frozenset({"provider", "location", "owner", "external", "is_managed_location", "option"})
+# Values that servers store as they are written, by the key's type: Hive makes 1.0 of the double 01, and takes an empty
+# value or a null's name for an error.
+_WHOLE = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
+_FORMS = {
+    "string": re.compile(rf"(?!.*{DEFAULT_PARTITION}).+", re.DOTALL),
+    # Days that every month has; the others are not worth a calendar.
+    "date": re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])", re.ASCII),
+    **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), _WHOLE),
+}
 _URI = re.compile(r"(?:[A-Za-z0-9._~:/@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+", re.ASCII)
 
 
@@ -164,29 +175,29 @@ class HiveQlWriter:
     def add_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
         """As ``CatalogWriter``."""
         about = f"partitions of {database}.{table}"
-        keys, by_client = self._keys(database, table), []
-        for batch in _batches(partitions, batch_size):
-            spoken = [item for item in batch if keys and _can_be_said(item, len(keys))]
-            if spoken:
-                self._server.execute(ddl.add_partitions(database, table, keys, spoken), about)
-            by_client += [item for item in batch if not (keys and _can_be_said(item, len(keys)))]
-            by_client += self._settle(database, table, keys, spoken, moved=False)
+        keys = self._keys(database, table)
+        names = [key.name for key in keys]
+        spoken, by_client = _split(partitions, keys)
+        for batch in _batches(spoken, batch_size):
+            self._server.execute(ddl.add_partitions(database, table, names, batch), about)
+            by_client += self._settle(database, table, names, batch, moved=False)
         if by_client:
             self._client.add_partitions(database, table, by_client, batch_size=batch_size)
 
     def alter_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
         """As ``CatalogWriter``: locations by SQL, one statement each."""
-        keys, by_client = self._keys(database, table), []
-        for batch in _batches(partitions, batch_size):
-            spoken = []
+        keys = self._keys(database, table)
+        names = [key.name for key in keys]
+        at_uris = [item for item in partitions if _URI.fullmatch(item.sd.location or "")]
+        by_client = [item for item in partitions if not _URI.fullmatch(item.sd.location or "")]
+        spoken, others = _split(at_uris, keys)
+        by_client += others
+        self._use(database, spoken)
+        for batch in _batches(spoken, batch_size):
             for item in batch:
-                if keys and _can_be_said(item, len(keys)) and _URI.fullmatch(item.sd.location or ""):
-                    about = f"partition {list(item.values)} of {database}.{table}"
-                    self._server.execute(ddl.set_location(database, table, keys, item), about)
-                    spoken.append(item)
-                else:
-                    by_client.append(item)
-            by_client += self._settle(database, table, keys, spoken, moved=True)
+                about = f"partition {list(item.values)} of {database}.{table}"
+                self._server.execute(ddl.set_location(table, names, item), about)
+            by_client += self._settle(database, table, names, batch, moved=True)
         if by_client:
             self._client.alter_partitions(database, table, by_client, batch_size=batch_size)
 
@@ -194,11 +205,10 @@ class HiveQlWriter:
         """As ``CatalogWriter``."""
         about = f"partitions of {database}.{table}"
         keys = [] if self._server.is_spark else self._keys(database, table)
-        spoken = [item for item in partitions if keys and _can_be_said(item, len(keys))]
+        spoken, by_client = _split(partitions, keys)
+        self._use(database, spoken)
         for batch in _batches(spoken, batch_size):
-            self._server.execute(ddl.touch_partitions(database, table, keys, batch), about)
-        said = {tuple(item.values) for item in spoken}
-        by_client = [item for item in partitions if tuple(item.values) not in said]
+            self._server.execute(ddl.touch_partitions(table, [key.name for key in keys], batch), about)
         if by_client:
             self._client.touch_partitions(database, table, by_client, batch_size=batch_size)
 
@@ -206,14 +216,18 @@ class HiveQlWriter:
         """As ``CatalogWriter``, through the client: SQL would delete a managed table's data."""
         self._client.drop_partitions(database, table, names, batch_size=batch_size)
 
-    def _keys(self, database: str, table: str) -> list[str]:
+    def _use(self, database: str, spoken: Sequence[Partition]) -> None:
+        if spoken:
+            self._server.execute(ddl.use_database(database), f"database {database}")
+
+    def _keys(self, database: str, table: str) -> list[FieldSchema]:
         """The table's partition keys; none when the server does not speak of its partitions."""
         found = self._tables.get((database, table))
         if found is None:
             found = self._tables[database, table] = self._metastore.table(database, table)
         if self._server.is_spark and _PROVIDER in (found.parameters or {}):
             return []  # Spark wants to keep the partitions of its data sources by itself, and refuses.
-        return [key.name for key in found.partitionKeys or []]
+        return list(found.partitionKeys or [])
 
     def _settle(
         self, database: str, table: str, keys: Sequence[str], partitions: Sequence[Partition], *, moved: bool
@@ -250,7 +264,12 @@ def _settled_table(made: Table, asked: Table) -> Table:
     table.sd = _settled_descriptor(made.sd, asked.sd)
     table.partitionKeys = copy.deepcopy(asked.partitionKeys)
     table.tableType = asked.tableType
-    kept = {name: value for name, value in (made.parameters or {}).items() if name in _SERVERS_OWN}
+    # The stamp is only there when another sync has been quicker.
+    kept = {
+        name: value
+        for name, value in (made.parameters or {}).items()
+        if name in _SERVERS_OWN or name in (LAST_COMMIT, LAST_COMPLETION)
+    }
     table.parameters = {**kept, **(asked.parameters or {})}
     return table
 
@@ -277,10 +296,16 @@ def _settled_descriptor(made: StorageDescriptor, asked: StorageDescriptor) -> St
     return descriptor
 
 
-def _can_be_said(partition: Partition, keys: int) -> bool:
-    """Whether a statement can name the partition; for the others the client gives the metastore's own answer."""
-    values = partition.values
-    return len(values) == keys and all(value and DEFAULT_PARTITION not in value for value in values)
+def _split(partitions: Sequence[Partition], keys: Sequence[FieldSchema]) -> tuple[list[Partition], list[Partition]]:
+    """Partitions that a statement can name, and those for the client: all of them when there are no keys."""
+    forms = [_FORMS.get(key.type.lower()) for key in keys]
+    spoken: list[Partition] = []
+    others: list[Partition] = []
+    for item in partitions:
+        said = bool(keys) and len(item.values) == len(forms)
+        said = said and all(form and form.fullmatch(text) for form, text in zip(forms, item.values, strict=True))
+        (spoken if said else others).append(item)
+    return spoken, others
 
 
 def _batches(partitions: Sequence[Partition], size: int) -> Iterator[Sequence[Partition]]:
