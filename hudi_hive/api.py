@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ import pyarrow as pa
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError
 from hudi_hive.metadata import MetadataListing, MetadataTable
 from hudi_hive.metrics import IoCounters
-from hudi_hive.plan import Query, ScanPlan, plan_scan
+from hudi_hive.plan import DynamicFilter, PartitionPlanner, Query, ScanPlan, SplitLoader, SplitOptions, plan_scan
 from hudi_hive.plan.planner import Filter
 from hudi_hive.plan.query import Moment
 from hudi_hive.plan.scan_plan import PlanStep
@@ -27,6 +28,10 @@ from hudi_hive.timeline import Timeline
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
+    import polars as pl
+    from duckdb import DuckDBPyConnection
+
+    from hudi_hive.connector.dataset import ScanDataset
 
 
 class HudiTable:
@@ -200,6 +205,21 @@ class Scan:
         """A row per file slice to read: partition, file_id, base_instant, base_file, base_size, log_files … path."""
         return self._plan.slices
 
+    def splits(
+        self, options: SplitOptions | None = None, *, dynamic_filter: DynamicFilter | None = None
+    ) -> SplitLoader:
+        """The scan as pieces of work, made in the background from now on; iterate over it, then close it.
+
+        Args:
+            options: sizes and weights; splits of 128 MiB without.
+            dynamic_filter: rules out splits that were not taken yet.
+
+        Raises:
+            HudiHiveError: as :meth:`plan_info`, here or at the splits.
+        """
+        planner = PartitionPlanner(self._client, self.query, self._row_filter)
+        return SplitLoader(planner, planner, options, dynamic_filter=dynamic_filter)
+
     @property
     def schema(self) -> pa.Schema:
         """The schema of the rows: the table's, or the selected fields of it.
@@ -239,6 +259,54 @@ class Scan:
             raise MissingDependencyError("pandas is not installed", remedy="pip install 'hudi_hive[pandas]'") from error
         return self.to_arrow().to_pandas()
 
+    def to_dataset(self, *, sql_filters: bool = False) -> ScanDataset:
+        """The rows as an Arrow dataset: engines that read datasets push their columns and filters into the plan.
+
+        Args:
+            sql_filters: filters come from an engine that means SQL by them, as DuckDB and polars do: NaN is the
+                greatest number, and a null is in no list.
+        """
+        from hudi_hive.connector.dataset import ScanDataset, TableSource
+
+        source = TableSource(self._client, self.query, self._row_filter, self._selected)
+        return ScanDataset(source, sql_filters=sql_filters)
+
+    def to_duckdb(self, table_name: str, connection: DuckDBPyConnection | None = None) -> DuckDBPyConnection:
+        """Let DuckDB query the rows under a name. Each statement reads only the columns and files that it needs.
+
+        Args:
+            table_name: the name in DuckDB's SQL.
+            connection: where the name is to be known; a new in-memory database without it.
+
+        Raises:
+            MissingDependencyError: DuckDB is not installed.
+        """
+        try:
+            import duckdb
+        except ImportError as error:
+            raise MissingDependencyError("DuckDB is not installed", remedy="pip install 'hudi_hive[duckdb]'") from error
+        target = duckdb.connect() if connection is None else connection
+        target.register(table_name, self.to_dataset(sql_filters=True))
+        return target
+
+    def to_polars(self) -> pl.DataFrame:
+        """All rows as a polars data frame.
+
+        Raises:
+            MissingDependencyError: polars is not installed.
+        """
+        frame: pl.DataFrame = _polars().from_arrow(self.to_arrow())
+        return frame
+
+    def to_polars_lazy(self) -> pl.LazyFrame:
+        """The rows as a lazy polars frame; collecting it reads only the columns and files that it needs.
+
+        Raises:
+            MissingDependencyError: polars is not installed.
+        """
+        frame: pl.LazyFrame = _polars().scan_pyarrow_dataset(self.to_dataset(sql_filters=True))
+        return frame
+
     def count(self) -> int:
         """Number of rows; reads no column but those that the filter and the range need."""
         return sum(batch.num_rows for batch in read_plan(self._client.storage, self._plan, []))
@@ -252,3 +320,11 @@ class Scan:
         if self._selected is not None:
             parts.append(f"columns {', '.join(self._selected)}")
         return f"Scan({self._client.config.name!r}, {', '.join(parts)})"
+
+
+def _polars() -> ModuleType:
+    try:
+        import polars
+    except ImportError as error:
+        raise MissingDependencyError("polars is not installed", remedy="pip install 'hudi_hive[polars]'") from error
+    return polars

@@ -190,6 +190,10 @@ class SqlError(QueryError):
     """A statement that the local SQL engine cannot run: wrong, not one that only reads, or too large."""
 
 
+class LoadCancelledError(QueryError):
+    """Splits were asked for after their loading was cancelled: what was handed out before is not the whole table."""
+
+
 class SchemaError(HudiHiveError):
     """A schema that cannot be converted or reconciled."""
 

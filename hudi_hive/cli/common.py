@@ -11,6 +11,8 @@ from hudi_hive.cli.output import FORMATS, Output
 from hudi_hive.errors import InvalidOptionError, PathNotFoundError, UnsafePathError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from hudi_hive.table import MetaClient
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -104,3 +106,35 @@ def pairs(values: tuple[str, ...], option: str) -> dict[str, str]:
             raise InvalidOptionError(f"{option} takes key=value, not {value!r}")
         result[key.strip()] = text
     return result
+
+
+def write_parquet(open_reader: Callable[[], pa.RecordBatchReader], path: str) -> int:
+    """Write batch by batch beside the target and rename: a failed read leaves no half file.
+
+    Returns:
+        Number of rows written.
+
+    Raises:
+        StorageError: it cannot be written.
+        HudiHiveError: whatever opening or reading the reader raises.
+    """
+    import os
+
+    import pyarrow.parquet as pq
+
+    from hudi_hive.errors import StorageError
+
+    temporary = f"{path}.{os.getpid()}.tmp"
+    rows = 0
+    try:
+        with open_reader() as reader, pq.ParquetWriter(temporary, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+                rows += batch.num_rows
+        os.replace(temporary, path)
+    except OSError as error:
+        raise StorageError(f"cannot write: {error}", path=path) from error
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+    return rows

@@ -28,6 +28,7 @@ _COMMANDS = {
     "metadata": ("hudi_hive.cli.metadata", "Look into the metadata table: stats, partitions, files, validate."),
     "read": ("hudi_hive.cli.query", "Rows of a table, printed or written to Parquet."),
     "plan": ("hudi_hive.cli.query", "What a read would open, and what was pruned by what."),
+    "sql": ("hudi_hive.cli.sql", "SELECT from synced tables, or from tables at paths; no JVM."),
     "input-format": ("hudi_hive.cli.input_format", "The three path groups of a job and its file statuses."),
     "sync": ("hudi_hive.cli.sync", "Sync a table to a Hive metastore."),
     "metastore": ("hudi_hive.cli.metastore", "Start, stop and look at the embedded metastore."),

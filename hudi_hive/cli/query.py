@@ -9,7 +9,7 @@ import click
 import pyarrow.compute as pc
 
 from hudi_hive.api import HudiTable, Scan
-from hudi_hive.cli.common import pairs, storage_options, with_output
+from hudi_hive.cli.common import pairs, storage_options, with_output, write_parquet
 from hudi_hive.cli.output import Output
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.plan.options import QueryType
@@ -82,32 +82,8 @@ def read(output: Output, output_file: str | None, **query: Any) -> None:  # noqa
         with scan.to_reader() as reader:
             output.stream("rows", reader)
         return
-    rows = _write_parquet(scan, output_file)
+    rows = write_parquet(scan.to_reader, output_file)
     output.pairs("written", {"file": output_file, "rows": rows})
-
-
-def _write_parquet(scan: Scan, path: str) -> int:
-    """Write batch by batch beside the target and rename: a failed read leaves no half file."""
-    import os
-
-    import pyarrow.parquet as pq
-
-    from hudi_hive.errors import StorageError
-
-    temporary = f"{path}.{os.getpid()}.tmp"
-    rows = 0
-    try:
-        with scan.to_reader() as reader, pq.ParquetWriter(temporary, reader.schema) as writer:
-            for batch in reader:
-                writer.write_batch(batch)
-                rows += batch.num_rows
-        os.replace(temporary, path)
-    except OSError as error:
-        raise StorageError(f"cannot write: {error}", path=path) from error
-    finally:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-    return rows
 
 
 @click.command()

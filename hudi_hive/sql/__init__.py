@@ -1,0 +1,12 @@
+"""A local SQL engine: in come a SELECT and a catalogue of Hudi tables, out come Arrow batches; no JVM takes part.
+
+DuckDB runs the statement; each table in it is a scan of ours, planned with the columns and filters that DuckDB pushes
+down. Nothing is written.
+"""
+
+from __future__ import annotations
+
+from hudi_hive.sql.catalog import ConnectorCatalog, PathCatalog, TableCatalog
+from hudi_hive.sql.engine import SqlEngine
+
+__all__ = ["ConnectorCatalog", "PathCatalog", "SqlEngine", "TableCatalog"]

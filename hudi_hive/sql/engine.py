@@ -1,0 +1,297 @@
+"""The engine: DuckDB over scans of Hudi tables."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from hudi_hive.connector.dataset import ScanDataset, ScanSource
+from hudi_hive.errors import (
+    HudiHiveError,
+    InvalidOptionError,
+    MissingDependencyError,
+    NoSuchObjectError,
+    SqlError,
+)
+from hudi_hive.sql.catalog import ConnectorCatalog, PathCatalog, TableCatalog
+from hudi_hive.sql.statement import Show, Statement, TableName, connection_error, message_of, parse_statement
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from hudi_hive.connector import HudiConnector
+
+_CATALOG = "hudi-hive sql"
+"""Name of DuckDB's own database, out of the way of schemas that are called ``memory``."""
+
+_BATCH_ROWS = 65_536
+
+
+class SqlEngine:
+    """Runs SELECT statements over Hudi tables, in this process.
+
+    Each statement has a DuckDB instance of its own and sees its tables as of the instant at which it began. Columns and
+    filters are pushed into the plan of each table: partitions, files and row groups that they rule out are not read.
+    Files outside of the tables cannot be read by a statement, and nothing can be written.
+
+    Args:
+        connector: the metastore whose tables statements name (:class:`hudi_hive.connector.HudiConnector`), or another
+            catalogue of tables; None for ``tables`` alone.
+        tables: more tables, by name or ``schema.name``: their base paths. They go before those of the connector.
+        default_schema: the schema of names that do not say.
+        memory_limit: memory that DuckDB may take, as ``"2GB"``; beyond it rows go to a temporary folder. None: 80 % of
+            what the machine has.
+        threads: threads of DuckDB; None: one for each processor.
+        temporary_folder: where rows go that do not fit; None: below the system's.
+        storage_options: arguments of the file system, for ``tables``.
+
+    Raises:
+        MissingDependencyError: DuckDB is not installed.
+        InvalidOptionError: a setting that DuckDB does not take, or a name that is none.
+
+    Example:
+        >>> engine = SqlEngine(HudiConnector("thrift://localhost:9083"), memory_limit="2GB")  # doctest: +SKIP
+        >>> engine.query("SELECT city, sum(fare) FROM lake.trips GROUP BY city").read_all()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        connector: HudiConnector | TableCatalog | None = None,
+        *,
+        tables: Mapping[str, str] | None = None,
+        default_schema: str = "default",
+        memory_limit: str | None = None,
+        threads: int | None = None,
+        temporary_folder: str | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._catalogs: list[TableCatalog] = []
+        if tables:
+            named = PathCatalog(tables, default_schema=default_schema, storage_options=storage_options)
+            self._catalogs.append(named)
+        if connector is not None:
+            from hudi_hive.connector import HudiConnector
+
+            self._catalogs.append(ConnectorCatalog(connector) if isinstance(connector, HudiConnector) else connector)
+        self._default_schema = default_schema
+        self._settings: dict[str, Any] = {"TimeZone": "UTC"}
+        if memory_limit is not None:
+            self._settings["memory_limit"] = memory_limit
+        if threads is not None:
+            self._settings["threads"] = threads
+        folder = temporary_folder or os.path.join(tempfile.gettempdir(), f"hudi-hive-sql-{os.getpid()}")
+        self._settings["temp_directory"] = folder
+        # Settings that are wrong are refused now; the first statement takes the instance that was made for it.
+        self._spare = [_connect(self._settings)]
+
+    def query(self, sql: str, *, batch_size: int = _BATCH_ROWS) -> pa.RecordBatchReader:
+        """Run a statement: SELECT, WITH, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN, SHOW TABLES or SHOW SCHEMAS.
+
+        Tables are ``schema.table``, or ``table`` in the default schema; ``t AT (TIMESTAMP => '2024-05-01 12:00:00')``
+        and ``t AT (VERSION => <instant>)`` show a table as it was. Rows are read as the batches are asked for; times
+        with a zone come in UTC.
+
+        Args:
+            sql: one statement in DuckDB's dialect.
+            batch_size: greatest number of rows of a batch.
+
+        Returns:
+            A reader; closing it, or letting it go, ends the statement.
+
+        Raises:
+            SqlError: a statement that is wrong, or that does not only read; it ran out of memory.
+            NoSuchObjectError: a schema or table that does not exist.
+            HudiHiveError: whatever reading a table raises, also from the reader.
+        """
+        run = self._begin()
+        try:
+            statement = parse_statement(run.connection, sql)
+            if statement.show is not None:
+                run.close()
+                return self._names(statement.show)
+            self._register(run, statement)
+            schema, batches = run.start(statement, batch_size)
+        except BaseException:
+            run.close()
+            raise
+        return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def _begin(self) -> _Run:
+        try:
+            return _Run(self._spare.pop())
+        except IndexError:
+            return _Run(_connect(self._settings))
+
+    def _register(self, run: _Run, statement: Statement) -> None:
+        tables: dict[tuple[str, str], TableName] = {}  # a table that is named in two ways is opened once
+        for table in statement.tables:
+            tables.setdefault(((table.schema or self._default_schema).lower(), table.view.lower()), table)
+        for (schema, view), table in tables.items():
+            source = self._source(schema, table)
+            if source is not None:
+                run.add(schema, view, ScanDataset(source, sql_filters=True, on_error=run.note))
+        run.use(self._default_schema)
+
+    def _source(self, schema: str, table: TableName) -> ScanSource | None:
+        for catalog in self._catalogs:
+            try:
+                return catalog.source(schema, table.name, table.as_of)
+            except NoSuchObjectError:
+                continue
+        if not table.certain:
+            return None  # a common table expression
+        raise NoSuchObjectError(f"no table {schema}.{table.name}", remedy=f"SHOW TABLES FROM {schema} lists them")
+
+    def _names(self, show: Show) -> pa.RecordBatchReader:
+        names: set[str] = set()
+        if show.what == "schemas":
+            for catalog in self._catalogs:
+                names.update(catalog.schemas())
+        else:
+            missing: NoSuchObjectError | None = None
+            found = False
+            for catalog in self._catalogs:
+                try:
+                    names.update(catalog.tables(show.schema or self._default_schema))
+                    found = True
+                except NoSuchObjectError as error:
+                    missing = error
+            if not found and missing is not None:
+                raise missing
+        return pa.table({"name": pa.array(sorted(names), pa.string())}).to_reader()
+
+
+class _Run:
+    """One statement: its DuckDB instance and the first error that its tables told of."""
+
+    def __init__(self, connection: DuckDBPyConnection) -> None:
+        self.connection = connection
+        self._error: Exception | None = None
+        self._views = 0
+
+    def note(self, error: Exception) -> None:
+        """Keep an error of a table: DuckDB hands on its text alone."""
+        if self._error is None:
+            self._error = error
+
+    def add(self, schema: str, view: str, dataset: ScanDataset) -> None:
+        """Let the statement see a dataset under a name."""
+        handle = f"scan {self._views}"
+        self._views += 1
+        with self.translated():
+            self.connection.register(handle, dataset)
+            self._create_schema(schema)
+            self.connection.execute(f"CREATE VIEW {_quoted(schema)}.{_quoted(view)} AS FROM {_quoted(handle)}")
+
+    def use(self, schema: str) -> None:
+        """The schema of names that do not say."""
+        with self.translated():
+            self._create_schema(schema)
+            self.connection.execute(f"USE {_quoted(_CATALOG)}.{_quoted(schema)}")
+
+    def start(self, statement: Statement, batch_size: int) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """Begin; the schema is known then, rows come with the batches."""
+        with self.translated():
+            if statement.explain:
+                rows = self.connection.execute(statement.text).fetchall()
+                plan = pa.table({"plan": pa.array([text for row in rows for text in row[1:]], pa.string())})
+                self.close()
+                return plan.schema, iter(plan.to_batches())
+            reader = _reader(self.connection.sql(statement.text), batch_size)
+        return reader.schema, self._batches(reader)
+
+    def close(self) -> None:
+        """End the statement."""
+        self.connection.close()
+
+    def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        try:
+            with self.translated():
+                yield from reader
+        finally:
+            reader.close()
+            self.close()
+
+    def _create_schema(self, schema: str) -> None:
+        if schema.lower() in ("system", "temp"):
+            raise InvalidOptionError(
+                f"a schema cannot be called {schema} here", remedy="read its tables by their paths"
+            )
+        self.connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_quoted(schema)}")
+
+    def translated(self) -> _Translated:
+        """Errors of DuckDB, in the block, as ours."""
+        return _Translated(self)
+
+    def error_of(self, error: BaseException) -> HudiHiveError | None:
+        """What to raise for an error that DuckDB, or Arrow around it, raised; None: the error itself."""
+        if isinstance(error, HudiHiveError) or not isinstance(error, (connection_error(), pa.ArrowException, OSError)):
+            return None
+        if isinstance(self._error, HudiHiveError):
+            return self._error
+        text = message_of(error)
+        remedy = None
+        if "Out of Memory" in text:
+            remedy = "give it more memory (memory_limit), or select less"
+        return SqlError(text, remedy=remedy)
+
+
+class _Translated:
+    def __init__(self, run: _Run) -> None:
+        self._run = run
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None and (own := self._run.error_of(error)) is not None:
+            raise own from error
+
+
+def _connect(settings: Mapping[str, Any]) -> DuckDBPyConnection:
+    try:
+        import duckdb
+    except ImportError as error:
+        raise MissingDependencyError("DuckDB is not installed", remedy="pip install 'hudi_hive[duckdb]'") from error
+    connection = duckdb.connect()
+    try:
+        connection.execute(f"ATTACH ':memory:' AS {_quoted(_CATALOG)}; USE {_quoted(_CATALOG)}; DETACH memory")
+        for name, value in settings.items():
+            connection.execute(f"SET {name} = {_literal(value)}")
+        for name in _GUARDS:
+            connection.execute(f"SET {name} = false")
+        connection.execute("SET lock_configuration = true")
+    except duckdb.Error as error:
+        connection.close()
+        raise InvalidOptionError(message_of(error)) from error
+    return connection
+
+
+_GUARDS: Sequence[str] = (
+    "python_enable_replacements",  # no names of Python variables
+    "autoinstall_known_extensions",
+    "autoload_known_extensions",
+    "enable_external_access",  # no files but those of the tables
+)
+
+
+def _reader(relation: Any, batch_size: int) -> pa.RecordBatchReader:  # noqa: ANN401 - differs between releases
+    """A stream of a relation's rows; DuckDB 1 and 2 call it by different names."""
+    for name in ("to_arrow_reader", "fetch_arrow_reader", "fetch_record_batch"):
+        method = getattr(relation, name, None)
+        if method is not None:
+            reader: pa.RecordBatchReader = method(batch_size)
+            return reader
+    raise MissingDependencyError("this release of DuckDB has no Arrow reader", remedy="pip install 'hudi_hive[duckdb]'")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(value: object) -> str:
+    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"

@@ -1,0 +1,253 @@
+"""What a statement is and which tables it reads, as DuckDB's own parser tells it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from hudi_hive.errors import SqlError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_EXPLAIN: Final = re.compile(r"\s*EXPLAIN\b(\s*\([^)]*\)|\s+ANALYZE\b)?", re.IGNORECASE)
+
+_SYSTEM_SCHEMAS: Final = frozenset({"information_schema", "pg_catalog"})
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table of a statement.
+
+    Attributes:
+        schema: database in the metastore; empty when the statement does not say.
+        name: its name.
+        as_of: the moment of ``AT (TIMESTAMP => …)``; None for now.
+        view: what the statement calls it in ``schema``: its name, or one of its own when it is read as of a moment.
+        certain: False when the name may be that of a common table expression.
+    """
+
+    schema: str
+    name: str
+    as_of: str | None = None
+    view: str = ""
+    certain: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.schema}.{self.name}" if self.schema else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """``SHOW TABLES [FROM schema]`` (``what`` is ``tables``) or ``SHOW SCHEMAS`` / ``SHOW DATABASES`` (``schemas``)."""
+
+    what: str
+    schema: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement that reads.
+
+    Attributes:
+        text: for DuckDB.
+        tables: those it reads, each once.
+        explain: it asks for the plan.
+        show: it asks for names, not rows.
+    """
+
+    text: str
+    tables: tuple[TableName, ...]
+    explain: bool = False
+    show: Show | None = None
+
+
+def parse_statement(connection: DuckDBPyConnection, sql: str) -> Statement:
+    """Read one statement.
+
+    Args:
+        connection: whose parser to use; nothing is run on it but the parser.
+        sql: the statement; a semicolon may end it.
+
+    Raises:
+        SqlError: a syntax error, several statements, or one that does not only read.
+    """
+    text = _quote_default(connection, sql)
+    try:
+        statements = connection.extract_statements(text)
+    except connection_error() as error:
+        raise SqlError(message_of(error)) from error
+    if len(statements) != 1:
+        raise SqlError("no statement" if not statements else f"{len(statements)} statements; run them one by one")
+    kind = str(statements[0].type).rpartition(".")[2]
+    text = statements[0].query.strip().rstrip(";")
+    if kind == "EXPLAIN":
+        match = _EXPLAIN.match(_without_comments(text))
+        if match is None:
+            raise SqlError("EXPLAIN must begin the statement")
+        inner = parse_statement(connection, _without_comments(text)[match.end() :])
+        return Statement(match.group().strip() + " " + inner.text, inner.tables, explain=True)
+    if kind != "SELECT":
+        raise _refused(kind, text)
+    return _read_tree(connection, text)
+
+
+def connection_error() -> type[Exception]:
+    """The class of DuckDB's errors."""
+    import duckdb
+
+    return duckdb.Error
+
+
+def message_of(error: Exception) -> str:
+    """The first line of a DuckDB error, without its kind twice."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    message = lines[0] if lines else type(error).__name__
+    hint = next((line for line in lines if line.startswith("Candidate bindings:")), None)
+    return message if hint is None or hint in message else f"{message} ({hint})"
+
+
+def _refused(kind: str, text: str) -> SqlError:
+    words = " ".join(text.split()[:6])
+    if kind == "COPY":
+        return SqlError(f"COPY is not supported: {words} …", remedy="write the rows of a SELECT to a file (-o)")
+    if kind == "MULTI":
+        return SqlError(f"not supported: {words} …", remedy="a PIVOT must name its values: PIVOT … ON x IN (1, 2)")
+    return SqlError(
+        f"{words.split()[0].upper()} is not supported, the SQL engine only reads: {words} …",
+        remedy="write to Hudi tables with the engine that owns them",
+    )
+
+
+def _quote_default(connection: DuckDBPyConnection, sql: str) -> str:
+    """``default.t``, as Hive and Spark write it: DEFAULT is a word of its own in DuckDB's grammar."""
+    import duckdb
+
+    result, end = [], 0
+    tokens = [begin for begin, kind in duckdb.tokenize(sql) if kind != duckdb.token_type.comment]
+    for number, begin in enumerate(tokens):
+        if sql[begin : begin + 7].lower() != "default" or re.match(r"\w", sql[begin + 7 : begin + 8]):
+            continue
+        before = re.split(r"\W+", sql[:begin].rstrip())[-1].lower() if number else ""
+        if re.match(r"\s*\.", sql[begin + 7 :]) or before in ("from", "in"):
+            result += [sql[end:begin], '"default"']
+            end = begin + 7
+    return "".join([*result, sql[end:]])
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"\A(\s*(--[^\n]*(\n|\Z)|/\*.*?\*/))+", "", text, flags=re.DOTALL)
+
+
+# -- the tree ---------------------------------------------------------------------------------------------------------
+
+
+def _read_tree(connection: DuckDBPyConnection, text: str) -> Statement:
+    tree = _tree_of(connection, text)
+    show = _show_of(tree)
+    if show is not None:
+        return Statement(text, (), show=show)
+    expressions = {name.lower() for name in _common_table_expressions(tree)}
+    found: dict[tuple[str, str], TableName] = {}
+    changed = False
+    for node in _nodes(tree, "BASE_TABLE"):
+        table = _table_of(node, expressions)
+        if table is None:
+            continue
+        if table.as_of is not None:
+            _read_as_of(node, table)
+            changed = True
+        found[(table.schema.lower(), table.view.lower())] = table
+    if changed:
+        text = connection.execute("SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)]).fetchall()[0][0]
+    return Statement(text, tuple(found.values()))
+
+
+def _tree_of(connection: DuckDBPyConnection, text: str) -> dict[str, Any]:
+    try:
+        row = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()[0]
+    except connection_error() as error:
+        raise SqlError(message_of(error)) from error
+    tree: dict[str, Any] = json.loads(row[0])
+    if tree.get("error"):
+        raise SqlError(str(tree.get("error_message")), remedy="only SELECT statements are run")
+    return tree
+
+
+def _walk(tree: object) -> Iterator[dict[str, Any]]:
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, dict):
+            yield node
+            todo.extend(node.values())
+        elif isinstance(node, list):
+            todo.extend(node)
+
+
+def _nodes(tree: object, kind: str) -> Iterator[dict[str, Any]]:
+    return (node for node in _walk(tree) if node.get("type") == kind)
+
+
+def _common_table_expressions(tree: object) -> Iterator[str]:
+    for node in _walk(tree):
+        entries = node.get("cte_map")
+        if isinstance(entries, dict):
+            for entry in entries.get("map", ()):
+                yield str(entry["key"])
+        if node.get("type") in ("RECURSIVE_CTE_NODE", "CTE_NODE") and node.get("cte_name"):
+            yield str(node["cte_name"])
+
+
+def _table_of(node: dict[str, Any], expressions: set[str]) -> TableName | None:
+    schema, name = str(node.get("schema_name") or ""), str(node["table_name"])
+    if node.get("catalog_name"):
+        raise SqlError(
+            f"{node['catalog_name']}.{schema}.{name}: tables have names of two parts", remedy="leave the first out"
+        )
+    if schema.lower() in _SYSTEM_SCHEMAS:
+        raise SqlError(f"{schema}.{name} is not supported", remedy="SHOW SCHEMAS and SHOW TABLES FROM … list names")
+    as_of = _moment_of(node)
+    view = name if as_of is None else f"{name} AT {as_of}"
+    return TableName(schema, name, as_of, view, bool(schema) or name.lower() not in expressions)
+
+
+def _moment_of(node: dict[str, Any]) -> str | None:
+    """The text of ``AT (TIMESTAMP => '…')`` or ``AT (VERSION => instant)``."""
+    clause = node.get("at_clause")
+    if not clause:
+        return None
+    expression = clause.get("expr") or {}
+    while expression.get("class") == "CAST":  # TIMESTAMP '…'
+        expression = expression.get("child") or {}
+    literal = expression.get("literal") or expression.get("value") or {}
+    text = literal.get("text", literal.get("value"))
+    if text is None or expression.get("class") != "CONSTANT":
+        raise SqlError("AT takes a text or a number, not an expression", remedy="AT (TIMESTAMP => '2024-05-01 12:00')")
+    return str(text)
+
+
+def _read_as_of(node: dict[str, Any], table: TableName) -> None:
+    """Let the tree read a view of its own, under the name by which the statement knows the table."""
+    node["at_clause"] = None
+    node["alias"] = node.get("alias") or table.name
+    node["table_name"] = table.view
+    if "qualified_name" in node:
+        node["qualified_name"] = {"path": [part for part in (table.schema, table.view) if part]}
+
+
+def _show_of(tree: object) -> Show | None:
+    for node in _nodes(tree, "SHOW_REF"):
+        kind, what = str(node.get("show_type")), str(node.get("table_name") or "").strip('"').lower()
+        if kind == "SHOW_FROM":
+            return Show("tables", str(node.get("schema_name") or ""))
+        if kind in ("SHOW_SPECIAL", "SHOW_UNQUALIFIED") or (what and node.get("query") is None):
+            if what == "tables":
+                return Show("tables")
+            if what in ("schemas", "databases"):
+                return Show("schemas")
+            raise SqlError(f"SHOW {what} is not supported", remedy="SHOW SCHEMAS, SHOW TABLES [FROM …], DESCRIBE t")
+    return None
