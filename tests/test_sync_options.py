@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+import sys
 
 import pytest
 
-from hudi_hive.errors import SchemaSyncError
+from hudi_hive.errors import InvalidOptionError, SchemaSyncError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
+from hudi_hive.sync.locations import absolute
 from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION
 from hudi_hive.table.meta_client import MetaClient
 from tests import sync_golden as golden
@@ -230,6 +232,36 @@ def test_a_field_twice_is_refused(client, tmp_path):
             partition_fields=("country", "COUNTRY"),
             partition_extractor="MultiPartKeysValueExtractor",
         )
+
+
+@pytest.mark.parametrize(
+    ("written", "registered"),
+    [
+        ("/a//b/", "/a/b"),
+        ("//a/b", "/a/b"),
+        ("/", "/"),
+        ("s3://bucket//t//", "s3://bucket/t"),
+        ("s3a://bucket/x%20y/z?a#b", "s3a://bucket/x%20y/z?a#b"),
+        ("file:///a//b/", "file:///a/b"),
+        ("hdfs:/x//y", "hdfs:/x/y"),
+    ],
+)
+def test_base_paths_are_registered_with_single_slashes(written, registered):
+    assert absolute(written) == registered
+
+
+def test_double_slashes_are_no_other_place(client, tmp_path):
+    path = story_table(tmp_path, "t", "05")
+    sync(client, path, "t")
+    config = HiveSyncConfig(base_path=f"{tmp_path}//t/", database=DATABASE, table="t")
+    assert HiveSyncTool(config, metastore=client).sync().plan.is_noop
+
+
+def test_a_sql_mode_without_its_library_is_refused(client, tmp_path, monkeypatch):
+    path = story_table(tmp_path, "t", "05")
+    monkeypatch.setitem(sys.modules, "hudi_hive.sync.hiveql", None)
+    with pytest.raises(InvalidOptionError, match="mode=jdbc needs the module"):
+        sync(client, path, "t", mode="jdbc")
 
 
 # -- listing -------------------------------------------------------------------------------------------------------

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from importlib import import_module
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from hudi_hive.errors import InvalidOptionError
@@ -145,12 +144,11 @@ def open_writer(config: HiveSyncConfig, metastore: HiveMetastore) -> Iterator[Ca
         return
     try:
         # Loaded when it is asked for: the SQL client is an extra.
-        connect = import_module("hudi_hive.sync.hiveql").connect
+        from hudi_hive.sync.hiveql import connect
     except ModuleNotFoundError as error:
         raise InvalidOptionError(
             f"hoodie.datasource.hive_sync.mode={config.mode} needs the module {error.name}, which is not installed",
             remedy="install it, or use mode hms",
         ) from error
-    opened: AbstractContextManager[CatalogWriter] = connect(config, metastore)
-    with opened as writer:
+    with connect(config, metastore) as writer:
         yield writer

@@ -35,10 +35,18 @@ def same_location(first: str, second: str) -> bool:
 
 
 def absolute(base_path: str) -> str:
-    """A base path for the metastore: as written, but absolute and without a slash at its end."""
+    """A base path for the metastore: as written, but absolute, with single slashes and none at its end.
+
+    Object stores take ``a//b`` for another place than ``a/b``, while Hadoop's paths never hold double slashes.
+    """
     if not urlsplit(base_path).scheme:
         base_path = os.path.abspath(base_path)
-    return base_path.rstrip("/") or "/"
+        return re.sub("/{2,}", "/", base_path).rstrip("/") or "/"
+    match = _LOCATION.fullmatch(base_path)
+    assert match is not None  # The pattern takes any text.
+    scheme, authority, path = match.groups()
+    place = "" if authority is None else f"//{authority}"
+    return f"{scheme}:{place}{re.sub('/{2,}', '/', path)}".rstrip("/")
 
 
 def path_of(location: str) -> str:
