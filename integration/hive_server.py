@@ -30,13 +30,20 @@ _LIBRARIES = _jars(
     "org.apache.calcite calcite-druid 1.10.0 e1b0ec37464455e56aadbb0b8aed6ff5d5c8d90c914baddcfc1767dd2e29c953",
     "net.hydromatic eigenbase-properties 1.1.5 9394a752411d9729a083cf578ed9666ec9a7f59c18c9ca889127480a44c7285c",
     "org.apache.hive hive-llap-common 2.3.10 34b9c057b4460b9930746ad663be14aee8a5b3676eeff62129301745072152d7",
-    # Hive looks at a table's classes when it is made.
+    "org.apache.hive hive-llap-client 2.3.10 8c77d0afb92939ee0758761422f20bf2f484e091baa857e337194a5dade2e7df",
+)
+# Input formats of Hudi's tables and what they are made of: servers load a table's classes when they make it.
+_HUDI = _jars(
     "org.apache.hudi hudi-hadoop-mr 1.0.2 d7febdfff8153df7fd3b3bd54472efe7c6166b670b3f15c7338d3a8a5131faf0",
     "org.apache.hudi hudi-common 1.0.2 661ab7cf0be755e50ad6ad65230db6d9a793643360ba4f550b23b3edfb65177f",
     "org.apache.hudi hudi-io 1.0.2 4921d34cc8f538a5e455bf4dc857bd7a9a783e43187d452857ff394a6b580d07",
     "org.apache.hudi hudi-hadoop-common 1.0.2 8fbdb17f3966156a037cc8937405e571c1da6e779eca11921b35d07a3ff9c97e",
-    "org.apache.hive hive-llap-client 2.3.10 8c77d0afb92939ee0758761422f20bf2f484e091baa857e337194a5dade2e7df",
 )
+
+
+def hudi_jars() -> list[Path]:
+    """Jars with Hudi's input formats."""
+    return [fetch(jar) for jar in _HUDI]
 
 
 class HiveServer2:
@@ -71,7 +78,7 @@ class HiveServer2:
         self._port = _free_port()
         self._configure()
         jars = find_jars()
-        front, behind = [str(fetch(jar)) for jar in _SERVICE], [str(fetch(jar)) for jar in _LIBRARIES]
+        front, behind = [str(fetch(jar)) for jar in _SERVICE], [str(fetch(jar)) for jar in (*_LIBRARIES, *_HUDI)]
         command = [
             str(find_java().executable),
             "-Xmx512m",

@@ -14,7 +14,7 @@ import subprocess
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -61,6 +61,8 @@ class ThriftServer:
         authentication: ``NONE`` (SASL PLAIN, any user) or ``NOSASL``.
         heap: largest heap of the Java process, ``512m`` or ``1g``.
         threads: tasks that run at once.
+        jars: more jars for its class path, such as one with Hudi's input formats, which Spark looks at when it makes a
+            table that has them.
         settings: Spark's own settings (``spark.…``) on top of these.
         timeout: seconds until it must be ready.
         progress: told the current stage in a few words, from the starting thread.
@@ -82,6 +84,7 @@ class ThriftServer:
         authentication: str = "NONE",
         heap: str = "1g",
         threads: int = 2,
+        jars: Sequence[str | os.PathLike[str]] = (),
         settings: Mapping[str, str] | None = None,
         timeout: float = 180.0,
         progress: Callable[[str], None] | None = None,
@@ -101,6 +104,7 @@ class ThriftServer:
         self._wanted_directory = directory
         self._heap = heap
         self._threads = threads
+        self._jars = [os.fspath(jar) for jar in jars]
         self._settings = dict(settings or {})
         self._timeout = timeout
         self._progress = progress or (lambda stage: None)
@@ -224,7 +228,7 @@ class ThriftServer:
             f"-Dlog4j2.configurationFile={(self._directory / 'log4j2.properties').as_uri()}",
             *(f"-D{name}={value}" for name, value in self._properties(self._directory, port).items()),
             "-cp",
-            f"{jars}/*",
+            os.pathsep.join([f"{jars}/*", *self._jars]),
             # Janino's own command line: compile the source in memory, call its main.
             "org.codehaus.janino.SimpleCompiler",
             str(_MAIN),

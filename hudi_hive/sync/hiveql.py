@@ -114,7 +114,7 @@ class HiveQlWriter:
             # Servers have many words for it.
             if self._metastore.find_table(table.dbName, table.tableName) is not None:
                 raise AlreadyExistsError(f"{about} exists already", path=error.path) from error
-            raise
+            raise _with_remedy(error, table) from error
         made = self._metastore.table(table.dbName, table.tableName)
         wanted = _settled_table(made, table)
         if wanted != made:
@@ -294,6 +294,18 @@ def _settled_descriptor(made: StorageDescriptor, asked: StorageDescriptor) -> St
     descriptor.serdeInfo.parameters = dict(asked.serdeInfo.parameters or {})
     descriptor.parameters = dict(asked.parameters or {})
     return descriptor
+
+
+def _with_remedy(error: MetastoreServerError, table: Table) -> MetastoreServerError:
+    """The error of a CREATE with what helps when the server lacks Hudi's classes."""
+    if (table.sd.inputFormat or "") not in error.message and "org/apache/hudi/" not in error.message:
+        return error
+    return type(error)(
+        error.message,
+        path=error.path,
+        remedy="put a Hudi bundle (hudi-hadoop-mr-bundle, or the one for Spark) on the SQL server's class path, "
+        "or use hoodie.datasource.hive_sync.mode=hms",
+    )
 
 
 def _split(partitions: Sequence[Partition], keys: Sequence[FieldSchema]) -> tuple[list[Partition], list[Partition]]:
