@@ -99,6 +99,8 @@ class PartitionPlanner:
     def plan(self, partitions: Sequence[str]) -> ScanPlan:
         """The plan for some partitions, pruned by the filter like any plan.
 
+        A partition that the query's past needs and that is gone is refused, named or not.
+
         The first batch is planned by itself. Where files of all partitions cost no more than those of some (the
         metadata table, folders that were walked to find the partitions), the second one plans all that are left, so
         that the metadata table is read at most twice.
@@ -111,8 +113,10 @@ class PartitionPlanner:
         """
         with self._lock:
             if not self._began and self._builder is not None:
+                self._builder.refuse_lost_partitions()
+                plan = self._plan_now(partitions)
                 self._began = True
-                return self._plan_now(partitions)
+                return plan
             if self._whole is None and self._client.lister.at_once:
                 self._whole = _Whole(self._plan_now(self.partitions(), pruned=True))
             whole = self._whole

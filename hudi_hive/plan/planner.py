@@ -160,6 +160,8 @@ class PlanBuilder:
         self.begin_snapshot()
         self.slices = PLAN_SCHEMA.empty_table()
         if self.client.timeline.write_instants():
+            if self.given_partitions is not None:
+                self.refuse_lost_partitions()
             self.slices_of(self.snapshot_partitions())
 
     def begin_snapshot(self) -> None:
@@ -180,6 +182,22 @@ class PlanBuilder:
         if self.query.as_of is not None and client.config.is_partitioned:
             known = sorted({*known, *partitions_cleaned(client)})
         return self._prune(known)
+
+    def refuse_lost_partitions(self) -> None:
+        """Refuse a past of which a whole partition was cleaned: who names partitions does not know of it any more.
+
+        Raises:
+            TimeTravelError: the partition had files at that time.
+        """
+        client, as_of = self.client, self.query.as_of
+        if as_of is None or not client.config.is_partitioned:
+            return
+        cleaned = partitions_cleaned(client)
+        if not cleaned:
+            return
+        lost = prune_partitions(client, sorted(cleaned.difference(client.partition_paths())), self.row_filter)
+        if lost:
+            snapshot_slices(client, lost, self.query.query_type, as_of)
 
     def slices_of(self, partitions: list[str], files: pa.Table | None = None) -> None:
         """The slices of a snapshot's partitions; ``files``: their listing."""

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import InvalidOptionError
+from hudi_hive.errors import InvalidOptionError, LoadCancelledError
 from hudi_hive.plan.partition_planner import PartitionPlanner, both
 from hudi_hive.plan.planner import Filter
 from hudi_hive.plan.row_groups import read_row_groups
@@ -83,7 +83,7 @@ class LoadProgress:
         splits_made, splits_pruned, splits_taken: splits made, ruled out by the dynamic filter after, handed out.
         weight_made, weight_taken: the same as weight.
         all_partitions_found: no more partitions come in.
-        finished: no split is left to make or to take.
+        finished: all splits were made and taken.
     """
 
     partitions_found: int
@@ -181,17 +181,19 @@ class SplitLoader:
             timeout: seconds to wait; without it until a split is made.
 
         Returns:
-            A table of :data:`~hudi_hive.plan.splits.SPLIT_SCHEMA`; an empty one when the loader has finished, was
-            cancelled, or the time is up (:attr:`finished` tells).
+            A table of :data:`~hudi_hive.plan.splits.SPLIT_SCHEMA`; an empty one when the loader has finished, or the
+            time is up (:attr:`finished` tells).
 
         Raises:
             HudiHiveError: the first error of any stage, whatever its class, with its cause.
+            LoadCancelledError: it was cancelled before all splits were taken.
         """
         return self._state.take(quota, timeout)
 
     @property
     def finished(self) -> bool:
-        """Whether no split is left to make or to take: all were handed out, or there was an error or a cancel."""
+        """Whether all splits were made and taken. After an error or a cancel it stays false, so that who loops until
+        then meets the error in :meth:`next_batch`."""
         return self._state.finished
 
     def progress(self) -> LoadProgress:
@@ -261,7 +263,7 @@ class _State:
         self._low_mark = max_splits // 2
         self._outstanding = 0
         self._sources = self._listers = self._splitters = 0
-        self._found_all = self._stopped = False
+        self._found_all = self._stopped = self._cut_short = False
         self._error: BaseException | None = None
         self._counts = dict.fromkeys(
             ("found", "pruned", "listed", "made", "dropped", "taken", "weight_made", "weight_taken"), 0
@@ -369,11 +371,13 @@ class _State:
         with self._changed:
             if self._error is None and not self._stopped:
                 self._error = error
+                error.add_note("while splits were loaded in the background")
             self._stop()
 
     def cancel(self) -> None:
         """Stop; called by the garbage collector, too."""
         with self._changed:
+            self._cut_short = self._cut_short or not (self._ended and self._error is None)
             self._stop()
 
     def _stop(self) -> None:
@@ -397,6 +401,10 @@ class _State:
                 self._changed.wait_for(lambda: self._ready or self._ended, left)
                 if self._error is not None:
                     raise self._error
+                if self._cut_short:
+                    raise LoadCancelledError(
+                        "the loading of splits was cancelled", path=self._planner.template().base_path
+                    )
                 if not self._ready:
                     return SPLIT_SCHEMA.empty_table()
                 try:
@@ -453,7 +461,7 @@ class _State:
     def finished(self) -> bool:
         """Nothing is left to make or take."""
         with self._changed:
-            return self._ended and not self._ready
+            return not (self._splitters or self._ready or self._cut_short or self._error is not None)
 
     def progress(self) -> LoadProgress:
         """Counts of now."""

@@ -274,8 +274,9 @@ def _pieces(
     before = np.cumsum(size) - size
     before -= before[first][file]
     total = np.bincount(file, size).astype(np.int64)
-    ideal = np.maximum(total / np.maximum(np.ceil(total / target), 1), 1)
-    piece = ((before + size / 2) // ideal[file]).astype(np.int64)
+    wanted = np.maximum(np.ceil(total / target), 1)
+    ideal = np.maximum(total / wanted, 1)
+    piece = np.minimum((before + size / 2) // ideal[file], wanted[file] - 1)
     begins = np.r_[False, (piece[1:] != piece[:-1]) & ~first[1:] & (middle[1:] > middle[:-1])]
     at = np.flatnonzero(begins)
     if not len(at):
