@@ -23,6 +23,13 @@ class LastSync:
     completed: str | None = None
 
 
+NEVER = LastSync("00000000000000")
+"""Stamp of a table that a sync has begun to work on and never finished: older than every instant.
+
+That a table has a stamp from the start lets the metastore notice when two first syncs meet.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
     """Partition paths, sorted, without the empty one; ``instants`` are those that the answer was made from."""

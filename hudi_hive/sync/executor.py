@@ -8,10 +8,11 @@ from hudi_hive.errors import InvalidOperationError, MetastoreServerError, Schema
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.sync import hive_objects as objects
 from hudi_hive.sync.catalog_writer import CatalogWriter
+from hudi_hive.sync.changes import NEVER
 from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.plan import CREATE, RECREATE, TablePlan
 from hudi_hive.sync.planner import Planner
-from hudi_hive.sync.races import check_stamp, expected_stamp
+from hudi_hive.sync.races import Worked, check_stamp, expected_stamp
 
 DATABASE_DESCRIPTION = "automatically created by hoodie"
 
@@ -23,12 +24,14 @@ class Executor:
         config: the sync's configuration.
         metastore: asked for what is there.
         writer: makes the changes.
+        worked: gets the partitions that were added and moved.
     """
 
-    def __init__(self, config: HiveSyncConfig, metastore: HiveMetastore, writer: CatalogWriter) -> None:
+    def __init__(self, config: HiveSyncConfig, metastore: HiveMetastore, writer: CatalogWriter, worked: Worked) -> None:
         self.config = config
         self._metastore = metastore
         self._writer = writer
+        self.worked = worked
 
     def apply(self, planner: Planner, plan: TablePlan) -> TablePlan:
         """Do it all; gives the plan that was done in the end, which is another one when the table was made anew."""
@@ -49,12 +52,16 @@ class Executor:
             return
         has_partition_work = not plan.partitions.is_empty
         # Columns and location come before the partitions; everything else can wait for the stamp's call.
-        first = has_partition_work and bool(plan.columns or plan.moved_from is not None)
+        # A moved table whose partitions were not all moved yet must be compared in full by the next sync; and a table
+        # that was never stamped gets a stamp by which other syncs notice this one.
+        assert plan.existing is not None
+        unstamp = plan.moved_from is not None or expected_stamp(plan.existing) is None
+        first = has_partition_work and (bool(plan.columns) or unstamp)
         if first:
-            self._alter(plan, stamp=False)
+            self._alter(plan, stamp=False, unstamp=unstamp)
         self._sync_partitions(plan, fresh=False)
         if has_partition_work:
-            plan = self._unraced(plan, unstamped=first and plan.moved_from is not None)
+            plan = self._unraced(plan, unstamped=unstamp)
         if plan.move_stamp or (plan.changes_table and not first):
             self._alter(plan, stamp=plan.move_stamp)
 
@@ -73,16 +80,15 @@ class Executor:
         if plan.partitions.is_empty:
             self._writer.create_table(objects.new_table(spec, plan.stamp, plan.existing))
             return
-        table = objects.new_table(spec, None, plan.existing)
-        self._writer.create_table(table)
+        self._writer.create_table(objects.new_table(spec, NEVER if plan.move_stamp else None, plan.existing))
         self._sync_partitions(plan, fresh=True)
         if plan.move_stamp:
             created = self._metastore.table(spec.database, spec.name)
             check_stamp(created, None)
             stamped = objects.changed_table(created, spec, columns=False, properties=False, stamp=plan.stamp)
-            self._writer.alter_table(spec.database, spec.name, stamped)
+            self._writer.alter_table(spec.database, spec.name, stamped, expected=expected_stamp(created))
 
-    def _alter(self, plan: TablePlan, *, stamp: bool) -> None:
+    def _alter(self, plan: TablePlan, *, stamp: bool, unstamp: bool = False) -> None:
         spec, existing = plan.spec, plan.existing
         assert existing is not None
         table = objects.changed_table(
@@ -91,8 +97,7 @@ class Executor:
             columns=bool(plan.columns),
             properties=True,
             stamp=plan.stamp if stamp else None,
-            # A moved table whose partitions were not all moved yet must be compared in full by the next sync.
-            unstamp=plan.moved_from is not None and not stamp,
+            unstamp=unstamp,
         )
         try:
             self._writer.alter_table(
@@ -100,7 +105,7 @@ class Executor:
                 spec.name,
                 table,
                 cascade=bool(plan.columns and spec.partition_keys),
-                expected=expected_stamp(existing) if objects.read_stamp(table) is not None else None,
+                expected=expected_stamp(existing),
             )
         except InvalidOperationError as error:
             if not plan.columns:
@@ -115,6 +120,8 @@ class Executor:
 
     def _sync_partitions(self, plan: TablePlan, *, fresh: bool) -> None:
         spec, partitions, size = plan.spec, plan.partitions, self.config.batch_size
+        names = {*partitions.add["name"].to_pylist(), *partitions.move["name"].to_pylist()}
+        self.worked.setdefault((spec.full_name, spec.columns), set()).update(names)
         comments = {} if fresh or plan.existing is None else self._comments(plan)
         if partitions.add.num_rows:
             rows = zip(partitions.add["values"].to_pylist(), partitions.add["path"].to_pylist(), strict=True)

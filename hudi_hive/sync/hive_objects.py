@@ -7,7 +7,7 @@ import getpass
 from collections.abc import Mapping, Sequence
 
 from hudi_hive.metastore import FieldSchema, Order, Partition, SerDeInfo, StorageDescriptor, Table
-from hudi_hive.sync.changes import LastSync
+from hudi_hive.sync.changes import NEVER, LastSync
 from hudi_hive.sync.locations import join, qualified_like, same_location
 from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION, Column, TableSpec
 
@@ -37,7 +37,9 @@ def read_stamp(table: Table) -> LastSync | None:
     """What the last sync stamped on a metastore table; None when none finished."""
     parameters = table.parameters or {}
     requested = parameters.get(LAST_COMMIT)
-    return LastSync(requested, parameters.get(LAST_COMPLETION) or None) if requested else None
+    if not requested or requested == NEVER.requested:
+        return None
+    return LastSync(requested, parameters.get(LAST_COMPLETION) or None)
 
 
 def is_hudi(table: Table) -> bool:
@@ -106,7 +108,7 @@ def changed_table(
         columns: replace the columns; comments that the sync does not decide about are kept by name.
         properties: set parameters, SerDe, classes and location.
         stamp: what to stamp; None leaves the stamp as it is.
-        unstamp: take the stamp off: until the next stamp a sync will compare everything.
+        unstamp: stamp that no sync was ever finished: until the next stamp a sync will compare everything.
     """
     table = copy.deepcopy(existing)
     table.parameters = dict(table.parameters or {})
@@ -126,8 +128,8 @@ def changed_table(
         if needs_buckets(existing, spec):
             _set_buckets(descriptor, spec)
     if unstamp:
-        for name in (LAST_COMMIT, LAST_COMPLETION):
-            table.parameters.pop(name, None)
+        table.parameters.pop(LAST_COMPLETION, None)
+        table.parameters |= stamp_parameters(NEVER)
     table.parameters |= stamp_parameters(stamp)
     return table
 

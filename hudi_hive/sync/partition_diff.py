@@ -21,8 +21,8 @@ from hudi_hive.table.partition_path import unescape_value
 PARTITIONS = pa.schema([("name", pa.string()), ("values", pa.list_(pa.string())), ("path", pa.string())])
 """A table's partitions: the metastore's name, the values, the path relative to the base path."""
 
-REGISTERED = pa.schema([("name", pa.string()), ("location", pa.string())])
-"""The metastore's partitions: name and location."""
+REGISTERED = pa.schema([("name", pa.string()), ("location", pa.string()), ("input_format", pa.string())])
+"""The metastore's partitions: name, location and the class that reads them."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,7 @@ def diff_partitions(
     drop_others: bool,
     drop: Iterable[str] = (),
     touch: Iterable[str] = (),
+    redo: Iterable[str] = (),
 ) -> PartitionDiff:
     """What to add, move and drop so that the metastore has the wanted partitions.
 
@@ -145,12 +146,14 @@ def diff_partitions(
         drop_others: drop every registered partition below the base path that is not wanted (full comparison).
         drop: names to drop where they are registered (incremental comparison).
         touch: paths to touch where nothing else is to be done.
+        redo: names of partitions to write anew as if they were at a wrong place.
     """
     rows = pc.index_in(wanted["name"], value_set=registered["name"].combine_chunks())
     found = wanted.append_column("location", registered["location"].take(rows))
     known = pc.is_valid(rows)
     should = locations_below(base_path, found["path"])
     same = pc.fill_null(same_places(found["location"], should), False)
+    same = pc.and_(same, pc.invert(pc.is_in(found["name"], value_set=pa.array(list(redo), pa.string()))))
     add = found.filter(pc.invert(known)).select(PARTITIONS.names)
     move = found.filter(pc.and_(known, pc.invert(same)))
     touched = pc.and_(pc.and_(known, same), pc.is_in(found["path"], value_set=pa.array(list(touch), pa.string())))

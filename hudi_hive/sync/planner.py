@@ -26,7 +26,7 @@ from hudi_hive.sync.filters import partition_filter
 from hudi_hive.sync.locations import relative_to, same_location
 from hudi_hive.sync.partition_diff import PARTITIONS, REGISTERED, PartitionDiff, diff_partitions, partition_table
 from hudi_hive.sync.plan import ALTER, CREATE, KEEP, NO_PARTITIONS, RECREATE, TablePlan
-from hudi_hive.sync.races import check_timeline
+from hudi_hive.sync.races import Worked, check_timeline, outdated
 from hudi_hive.sync.schema_diff import column_changes, key_mismatch, key_type_warnings
 from hudi_hive.sync.table_spec import TableSpec
 from hudi_hive.table.meta_client import MetaClient
@@ -40,6 +40,12 @@ class _Seen:
     gone: tuple[str, ...]
 
 
+def _read_otherwise(spec: TableSpec, registered: pa.Table) -> set[str]:
+    """Names of partitions that another class reads than the table: they would show another view of the same rows."""
+    other = pc.fill_null(pc.not_equal(registered["input_format"], spec.classes.input_format), False)
+    return set(registered.filter(other)["name"].to_pylist())
+
+
 class Planner:
     """Plans the metastore tables of one Hudi table; what is read of the table is read once for all of them.
 
@@ -49,6 +55,7 @@ class Planner:
         target: its parts that depend on the table.
         metastore: asked for what is there.
         timeline_is_fresh: the timeline was read after the table's stamp: a stamp that is ahead of it was taken back.
+        worked: what earlier tries of this sync did, when another sync got in their way.
     """
 
     def __init__(
@@ -59,12 +66,14 @@ class Planner:
         metastore: HiveMetastore,
         *,
         timeline_is_fresh: bool = False,
+        worked: Worked | None = None,
     ) -> None:
         self._client = client
         self._config = config
         self._target = target
         self._metastore = metastore
         self._timeline_is_fresh = timeline_is_fresh
+        self._worked = worked or {}
         self._extractor = find_extractor(target.extractor)
         self._stamp = newest_stamp(client.timeline)
         self._live: pa.Table | None = None
@@ -224,6 +233,8 @@ class Planner:
             return "the base path is another one"
         if before is None:
             return "no sync has finished yet"
+        if plan.existing is not None and plan.existing.sd.inputFormat != plan.spec.classes.input_format:
+            return "the table is read by another class"
         if not self._config.incremental:
             return "asked for"
         if is_archived(self._client.timeline, before):
@@ -238,7 +249,8 @@ class Planner:
         touch: Sequence[str] = ()
         if self._config.touch_partitions:
             touch = self._maybe_written(wanted, before)
-        diff = diff_partitions(wanted, registered, spec.base_path, drop_others=True, touch=touch)
+        redo = outdated(self._worked, spec) | _read_otherwise(spec, registered)
+        diff = diff_partitions(wanted, registered, spec.base_path, drop_others=True, touch=touch, redo=redo)
         warnings = tuple(
             f"partition {name} of {spec.full_name} lies outside the base path and is left alone"
             for name in diff.foreign
@@ -268,6 +280,7 @@ class Planner:
             drop_others=False,
             drop=dropped["name"].to_pylist(),
             touch=changes.written if self._config.touch_partitions else (),
+            redo=_read_otherwise(spec, registered),
         )
         self._check_moves(spec, diff)
         return diff, warnings
@@ -290,7 +303,7 @@ class Planner:
         old: dict[str, tuple[str, str]] = {}
         for row in diff.move.select(["name", "location", "path"]).to_pylist():
             relative = relative_to(spec.base_path, row["location"])
-            if relative is not None:
+            if relative not in (None, row["path"]):
                 old[relative] = (row["name"], row["path"])
         for path in sorted(self._live_among(old)):
             name, new_path = old[path]

@@ -25,11 +25,14 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metastore import Table
 from hudi_hive.sync.changes import LastSync, is_archived, is_taken_back, newest_stamp
-from hudi_hive.sync.hive_objects import read_stamp, stamp_parameters
-from hudi_hive.sync.table_spec import LAST_COMMIT
+from hudi_hive.sync.hive_objects import read_stamp
+from hudi_hive.sync.table_spec import LAST_COMMIT, Column, TableSpec
 from hudi_hive.timeline import Timeline
 
 Result = TypeVar("Result")
+
+Worked = dict[tuple[str, tuple[Column, ...]], set[str]]
+"""(table, columns) -> names of the partitions that tries of a sync added or moved, with these columns."""
 
 ATTEMPTS = 6
 """How often a sync starts again before it gives up."""
@@ -121,9 +124,9 @@ def check_timeline(timeline: Timeline, before: LastSync | None, *, table: str) -
 
 
 def expected_stamp(table: Table) -> tuple[str, str] | None:
-    """The parameter and value that a table must still have when it is changed; None when it has no stamp."""
-    stamp = read_stamp(table)
-    return (LAST_COMMIT, stamp_parameters(stamp)[LAST_COMMIT]) if stamp is not None else None
+    """The parameter and value that a table must still have when it is changed; None when it was never stamped."""
+    value = (table.parameters or {}).get(LAST_COMMIT)
+    return (LAST_COMMIT, value) if value else None
 
 
 def check_stamp(table: Table, wanted: LastSync | None) -> None:
@@ -140,3 +143,13 @@ def check_stamp(table: Table, wanted: LastSync | None) -> None:
             instant=found.requested if found is not None else None,
             remedy="run it again",
         )
+
+
+def outdated(worked: Worked, spec: TableSpec) -> set[str]:
+    """Names of the partitions that earlier tries gave other columns than the table now has."""
+    return {
+        name
+        for (table, columns), names in worked.items()
+        if table == spec.full_name and columns != spec.columns
+        for name in names
+    }

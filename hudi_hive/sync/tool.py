@@ -19,7 +19,7 @@ from hudi_hive.sync.config import HiveSyncConfig, SyncTarget
 from hudi_hive.sync.executor import Executor
 from hudi_hive.sync.plan import SyncPlan, TablePlan
 from hudi_hive.sync.planner import Planner
-from hudi_hive.sync.races import races_noticed, settle
+from hudi_hive.sync.races import Worked, races_noticed, settle
 from hudi_hive.sync.report import PLAN, READ_TABLE, MeasuredWriter, StepLog, SyncReport
 from hudi_hive.sync.table_spec import TableSpec, build_spec, storage_schema, views
 from hudi_hive.table.meta_client import MetaClient
@@ -88,14 +88,17 @@ class HiveSyncTool:
         with self._metastore() as metastore:
             log, start = StepLog(lambda: metastore.call_counter.total()), time.perf_counter()
             before = metastore.calls
-            plans, attempts = settle(
-                lambda number, full: (self._sync(metastore, log, dry_run, again=number > 0, full=full), number + 1)
-            )
+            worked: Worked = {}
+
+            def once(number: int, full: bool) -> tuple[tuple[TablePlan, ...], int]:
+                return self._sync(metastore, log, dry_run, worked, again=number > 0, full=full), number + 1
+
+            plans, attempts = settle(once)
             calls, seconds = dict(metastore.calls - before), time.perf_counter() - start
             return SyncReport(SyncPlan(plans), dry_run, calls, log.steps(), seconds, attempts)
 
     def _sync(
-        self, metastore: HiveMetastore, log: StepLog, dry_run: bool, *, again: bool, full: bool
+        self, metastore: HiveMetastore, log: StepLog, dry_run: bool, worked: Worked, *, again: bool, full: bool
     ) -> tuple[TablePlan, ...]:
         """One try; after another sync got in its way the table is read anew, and if need be compared in full."""
         config = replace(self.config, incremental=False) if full else self.config
@@ -103,12 +106,12 @@ class HiveSyncTool:
             client = self._client(again)
             target = config.resolve(client.config)
             specs = self._specs(client, target)
-        planner = Planner(client, config, target, metastore, timeline_is_fresh=again)
+        planner = Planner(client, config, target, metastore, timeline_is_fresh=again, worked=worked)
         with log.step(PLAN):
             plans = planner.plan_all(specs)
         if not dry_run:
             with open_writer(config, metastore) as writer, races_noticed():
-                executor = Executor(config, metastore, MeasuredWriter(writer, log))
+                executor = Executor(config, metastore, MeasuredWriter(writer, log), worked)
                 plans = [executor.apply(planner, plan) for plan in plans]
         return tuple(plans)
 

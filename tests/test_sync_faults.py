@@ -1,0 +1,71 @@
+"""A sync that dies at any of its calls loses nothing and can be run again; nor do two syncs at once lose anything.
+
+Also run on a real metastore.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from hudi_hive.metastore import HiveMetastore
+from hudi_hive.metastore.testing import FakeMetastore
+from tests.sync_faults import Stage, die_everywhere, meet_everywhere, stories, wanted_state
+
+KINDS = ("cow", "mor")
+ALL = [(kind, name) for kind in KINDS for name in stories(kind)]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with FakeMetastore(tmp_path_factory.mktemp("metastore")) as fake:
+        yield fake
+
+
+@pytest.fixture
+def client(server):
+    with HiveMetastore(server.uri) as client:
+        yield client
+
+
+@pytest.mark.parametrize("answer_lost", [False, True], ids=["call lost", "answer lost"])
+@pytest.mark.parametrize(("kind", "name"), ALL)
+def test_a_sync_that_died_anywhere_can_be_run_again(client, tmp_path, kind, name, answer_lost):
+    stage = Stage(client, tmp_path, stories(kind)[name])
+    deaths = die_everywhere(stage, answer_lost=answer_lost)
+    assert deaths == list(range(1, len(deaths) + 1))
+    assert len(deaths) >= (2 if name == "commits" else 3)
+
+
+@pytest.mark.parametrize(("first", "second"), [("new", "new"), ("old", "new"), ("new", "old")])
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in ("first", "everything")])
+def test_two_syncs_that_meet_anywhere_lose_nothing(client, tmp_path, kind, name, first, second):
+    stage = Stage(client, tmp_path, stories(kind)[name])
+    assert meet_everywhere(stage, first=first, second=second) >= 5
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in ("first", "everything")])
+def test_many_threads_at_once(server, client, tmp_path, kind, name):
+    stage = Stage(client, tmp_path, stories(kind)[name])
+    _, wanted = wanted_state(stage)
+    stage.prepare()
+    begin = threading.Barrier(4)
+    errors = []
+
+    def work():
+        try:
+            with HiveMetastore(server.uri) as own:
+                begin.wait()
+                stage.sync(own)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert stage.state() == wanted
+    assert stage.sync().plan.is_noop
