@@ -23,9 +23,11 @@ from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.plan.options import QueryType
 from hudi_hive.plan.splits import SplitOptions
+from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from tests.mor_table import MorTable
 from tests.registered import ORC, REALTIME, make_table, register
 from tests.support import encode_rows, expected, fixture_names, rows_sha256, unzip_fixture
+from tests.test_hfile_base import folder as hfile_folder
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +64,7 @@ def readable(name: str) -> bool:
     return any(query["kind"] == "snapshot" and "error" not in query for query in expected(name)["queries"])
 
 
-@pytest.mark.parametrize("name", [name for name in fixture_names() if readable(name)])
+@pytest.mark.parametrize("name", [name for name in fixture_names(version=9) if readable(name)])
 def test_rows_are_those_of_the_table(client, connector, name):
     path = unzip_fixture(name)
     table = HudiTable.open(path)
@@ -75,6 +77,33 @@ def test_rows_are_those_of_the_table(client, connector, name):
         found = all_rows(connector, copy)
         assert found.schema.equals(wanted.schema)
         assert rows(found) == rows(wanted)
+
+
+SYNCED = [name for name in fixture_names() if readable(name) and not name.endswith("_empty")]
+
+
+@pytest.mark.parametrize("name", SYNCED)
+def test_rows_of_every_name_that_a_sync_leaves(client, connector, name):
+    check_synced(client, connector, name)
+
+
+def check_synced(client, connector, name):
+    """Each table that a sync leaves shows the rows of its view, partitions by their registered locations."""
+    path = unzip_fixture(name)
+    HiveSyncTool(HiveSyncConfig(base_path=str(path), database="default", table="t"), metastore=client).sync()
+    table = HudiTable.open(path)
+    names = ["t"] if table.type == "COPY_ON_WRITE" else ["t", "t_ro", "t_rt"]
+    assert connector.metadata.tables("default") == names
+    for one in names:
+        kind = "read_optimized" if one == "t_ro" else "snapshot"
+        handle = connector.metadata.table("default", one)
+        assert str(handle.query_type) == kind
+        wanted = table.scan(query_type=kind).to_arrow()
+        found = all_rows(connector, handle)
+        assert found.schema.equals(wanted.schema)
+        assert rows(found) == rows(wanted)
+        listed = {c.name for c in connector.metadata.columns(handle) if c.hive_type is not None}
+        assert listed == set(handle.schema.names)
 
 
 # -- names and handles ---------------------------------------------------------------------------------------------
@@ -344,3 +373,13 @@ def test_a_dataset_pushes_filters_to_the_metastore(client, connector):
         found = dataset.to_table(columns=["p"], filter=pc.field("p") == "p001")
     assert dict(calls) == {"get_partitions_by_filter": 1}
     assert set(found["p"].to_pylist()) == {"p001"}
+
+
+@pytest.mark.parametrize("name", ["hfile_cow", "hfile_mor"])
+def test_tables_of_hfiles(client, connector, name):
+    path = hfile_folder() / name
+    register(client, path, "t", input_format="org.apache.hudi.hadoop.realtime.HoodieHFileRealtimeInputFormat")
+    handle = connector.metadata.table("default", "t")
+    wanted = HudiTable.open(path).scan("p = 'p1'").to_arrow()
+    assert wanted.num_rows == 20
+    assert rows(all_rows(connector, handle, None, "p = 'p1'")) == rows(wanted)

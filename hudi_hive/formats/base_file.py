@@ -1,4 +1,4 @@
-"""Base files: Parquet and ORC files to Arrow batches, with the types and names that the file has.
+"""Base files: Parquet, ORC and HFiles to Arrow batches, with the types and names that the file has.
 
 One open per file. Row groups whose statistics rule a filter out are not read. Lists in the old two-level layout, INT96
 and TIMESTAMP_MILLIS columns come out as lists and timestamps (Parquet format, "LogicalTypes.md").
@@ -116,17 +116,16 @@ def open_base_file(storage: Storage, path: str, *, extension: str | None = None)
 
     Args:
         storage: where it is.
-        path: relative to the storage's root.
-        extension: ``parquet`` or ``orc`` for a file whose name does not say (Hive's own have no extension).
+        path: relative to its root.
+        extension: ``parquet``, ``orc`` or ``hfile`` for a file whose name does not say (Hive's own have no extension).
 
     Raises:
         FileVanishedError: it is not there any more.
-        CorruptFileError: it is no Parquet or ORC file.
+        CorruptFileError: it is no file of its format.
         UnsupportedFormatError: another extension.
     """
     extension = extension or path.rpartition(".")[2].lower()
-    opener = _FORMATS.get(extension)
-    if opener is None:
+    if (opener := _FORMATS.get(extension)) is None:
         raise UnsupportedFormatError(f"base files of format {extension!r} are not supported", path=storage.uri(path))
     try:
         stream = storage.open_input(path)
@@ -205,8 +204,8 @@ def _line(error: BaseException) -> str:
     return text if len(text) <= 300 else text[:300] + "…"
 
 
-class _OpenFile:
-    """What both formats share."""
+class OpenFile:
+    """What all formats share."""
 
     def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, schema: pa.Schema) -> None:
         self._stream = stream
@@ -233,7 +232,7 @@ class _OpenFile:
         return list(columns)
 
 
-class ParquetBaseFile(_OpenFile):
+class ParquetBaseFile(OpenFile):
     """An open Parquet file."""
 
     def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> None:
@@ -428,7 +427,7 @@ def _extent(group: Any) -> ByteRange:  # noqa: ANN401 - pyarrow's RowGroupMetaDa
     return int(min(starts, default=0)), int(size)
 
 
-class OrcBaseFile(_OpenFile):
+class OrcBaseFile(OpenFile):
     """An open ORC file."""
 
     def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> None:
@@ -487,7 +486,14 @@ class OrcBaseFile(_OpenFile):
         return [i for i, (first, size) in enumerate(ranges) if start <= first + size // 2 < start + length]
 
 
+def _hfile(stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> BaseFile:
+    from hudi_hive.formats.hfile_base import HFileBaseFile  # few tables have HFiles
+
+    return HFileBaseFile(stream, path, counters, remote)
+
+
 _FORMATS: Final[dict[str, Callable[[pa.NativeFile, str, IoCounters, bool], BaseFile]]] = {
     "parquet": ParquetBaseFile,
     "orc": OrcBaseFile,
+    "hfile": _hfile,
 }

@@ -74,6 +74,12 @@ class TableSnapshot:
         self.location = location.rstrip("/")
         self.query = query
         self.client = MetaClient.load(self.location, storage_options)
+        if self.client.config.base_file_format == "hfile":
+            raise UnsupportedTableError(
+                "HFile base files cannot be read by Spark's own reader",
+                path=self.location,
+                remedy="read the table with HudiTable.scan",
+            )
         timeline = self.client.timeline
         if query.as_of is not None:
             check_time_travel(self.client, query.as_of)

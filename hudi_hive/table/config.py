@@ -21,7 +21,7 @@ SUPPORTED_VERSIONS = (6, 8, 9)
 
 _LAYOUT_OF_VERSION = {6: 1, 8: 2, 9: 2}
 
-_BASE_FILE_FORMATS = {"PARQUET": "parquet", "ORC": "orc"}
+_BASE_FILE_FORMATS = {"PARQUET": "parquet", "ORC": "orc", "HFILE": "hfile"}
 
 _KEY_GENERATORS = {
     "SimpleKeyGenerator": "SIMPLE",
@@ -67,7 +67,7 @@ class TableConfig:
         hive_style_partitioning, url_encode_partitioning: how partition paths are written.
         drop_partition_columns: the partition columns are not in the data files.
         populate_meta_fields: the five meta columns are in the data files.
-        base_file_format: ``parquet`` or ``orc`` (``hfile`` for metadata tables): also the extension of base files.
+        base_file_format: ``parquet``, ``orc`` or ``hfile``: also the extension of base files.
         create_schema: Avro schema JSON at creation, or None.
         metadata_partitions: partitions of the metadata table that are complete.
         merge_mode, merge_strategy_id, payload_class: how records merge, as written; None when absent.
@@ -317,9 +317,7 @@ def _partition_fields(get: _Getter) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _base_file_format(get: _Getter, metadata_table: bool) -> str:
     value = (get.text("hoodie.table.base.file.format") or "PARQUET").upper()
-    if value == "HFILE" and metadata_table:
-        return "hfile"
-    if value == "HFILE":
+    if value == "HFILE" and not metadata_table and _key_generator(get) == "HOODIE_TABLE_METADATA":
         raise UnsupportedTableError(
             "a metadata table (base file format HFILE) has no rows of its own to read",
             path=get.path,
@@ -327,6 +325,6 @@ def _base_file_format(get: _Getter, metadata_table: bool) -> str:
         )
     if value not in _BASE_FILE_FORMATS:
         raise UnsupportedTableError(
-            f"base file format {value} is not supported", path=get.path, remedy="Parquet and ORC are"
+            f"base file format {value} is not supported", path=get.path, remedy="Parquet, ORC and HFile are"
         )
     return _BASE_FILE_FORMATS[value]
