@@ -185,9 +185,15 @@ class ConnectorSource:
         return self.connector.read(self.handle, columns, row_filter, batch_size=batch_size)
 
 
-def _read(splits: SplitSource, pages: PageSources, threads: int) -> Iterator[pa.RecordBatch]:
-    with splits:
-        tasks: Iterator[Callable[[], Iterator[pa.RecordBatch]]] = (partial(pages.read, split) for split in splits)
+def _read(source: SplitSource, pages: PageSources, threads: int) -> Iterator[pa.RecordBatch]:
+    def tables() -> Iterator[pa.Table]:
+        while (table := source.next_batch()).num_rows:
+            yield table
+
+    with source:
+        tasks: Iterator[Callable[[], Iterator[pa.RecordBatch]]] = (
+            partial(pages.read_table, table, source) for table in tables()
+        )
         batches = in_order(tasks, threads)
         try:
             yield from batches

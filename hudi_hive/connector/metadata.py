@@ -293,4 +293,3 @@ def _rows(metadata: MetadataTable, slices: pa.Table) -> int | None:
     if ranges.num_rows != len(names) or counts.null_count:
         return None
     return int(pc.sum(counts).as_py())
-

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_hive.connector.hive_types import key_value
 from hudi_hive.connector.metadata import HudiTableHandle
-from hudi_hive.connector.split_manager import own_filter
+from hudi_hive.connector.split_manager import SplitSource, own_filter
 from hudi_hive.errors import InvalidOptionError, MetastoreError
 from hudi_hive.formats.base_file import BATCH_ROWS, select
 from hudi_hive.plan import ScanPlan
@@ -72,15 +73,38 @@ class PageSources:
         """
         if split.base_path != self._handle.base_path:
             raise InvalidOptionError(f"the split is of another table than {self._handle.full_name}", path=split.path)
-        batches = self._rows(split)
+        batches = self._rows([split], merged=bool(split.log_files))
         if not self._has_keys:
             return batches
         return self._with_keys(batches, self._key_values(split.partition_keys))
 
-    def _rows(self, split: HudiSplit) -> Iterator[pa.RecordBatch]:
-        plan: ScanPlan = replace(self._template, slices=split_slices([split]))
-        # Only a part of a file is read by its row groups: slices with log files are never cut.
-        files = split_files([split]) if not split.log_files else None
+    def read_table(self, splits: pa.Table, source: SplitSource) -> Iterator[pa.RecordBatch]:
+        """Rows of the splits that :meth:`SplitSource.next_batch` gave, sooner than one split after the other: small
+        files are read together. The order of the rows is not defined.
+
+        Args:
+            splits: a table of ``SPLIT_SCHEMA``.
+            source: where the splits are from.
+
+        Raises:
+            As :meth:`read`.
+        """
+        if self._has_keys:
+            for split in source.to_splits(splits):
+                yield from self.read(split)
+            return
+        with_logs = pc.greater(pc.list_value_length(splits.column("log_files")), 0)
+        merged = splits.filter(with_logs)
+        yield from self._rows(splits.filter(pc.invert(with_logs)), merged=False)
+        yield from self._rows(merged, merged=True)
+
+    def _rows(self, splits: pa.Table | Sequence[HudiSplit], *, merged: bool) -> Iterator[pa.RecordBatch]:
+        """Rows of splits all of which have log files, or none of which has."""
+        if not len(splits):
+            return iter(())
+        plan: ScanPlan = replace(self._template, slices=split_slices(splits))
+        # Files are read by row groups, of which a split may have a part; slices with log files are never cut.
+        files = None if merged else split_files(splits)
         return read_plan(
             self._handle.client.storage, plan, self._needed, files=files, batch_size=self._batch_size, threads=1
         )
