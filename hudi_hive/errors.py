@@ -31,6 +31,7 @@
     ├── MetastoreError
     │   ├── MetastoreTransportError
     │   │   ├── MetastoreConnectError   refused, unknown host, connect time-out
+    │   │   ├── MetastoreSecurityError  TLS or SASL failed: certificate not trusted, login refused
     │   │   ├── MetastoreTimeoutError   no answer within the read time-out
     │   │   └── MetastoreLostError      the connection broke in the middle of a call
     │   ├── TableChangedError           somebody else changed the table since it was looked at
@@ -208,6 +209,10 @@ class MetastoreTransportError(MetastoreError):
 
 class MetastoreConnectError(MetastoreTransportError):
     """Connection refused, host unknown, or no connection within the time-out."""
+
+
+class MetastoreSecurityError(MetastoreTransportError):
+    """TLS or SASL failed: the certificate is not trusted, the login was refused. Never tried again."""
 
 
 class MetastoreTimeoutError(MetastoreTransportError):

@@ -11,6 +11,7 @@ from hudi_hive.metastore.client import HiveMetastore
 from hudi_hive.metastore.embedded import EmbeddedMetastore
 from hudi_hive.metastore.embedded_lock import RunningMetastore, find_running
 from hudi_hive.metastore.java import Java, find_java
+from hudi_hive.metastore.security import Sasl, Tls, from_hive_properties
 from hudi_hive.metastore.settings import BatchSizes, Retries, Timeouts
 from hudi_hive.metastore.types import (
     Database,
@@ -37,11 +38,14 @@ __all__ = [
     "PrincipalType",
     "Retries",
     "RunningMetastore",
+    "Sasl",
     "SerDeInfo",
     "StorageDescriptor",
     "Table",
     "Timeouts",
+    "Tls",
     "find_java",
     "find_running",
+    "from_hive_properties",
     "partition_name",
 ]

@@ -20,6 +20,7 @@ from hudi_hive.metastore.address import parse_addresses
 from hudi_hive.metastore.batches import BatchSize, run_batches, was_refused
 from hudi_hive.metastore.calls import CallCounter
 from hudi_hive.metastore.pool import ConnectionPool
+from hudi_hive.metastore.security import Sasl, Tls
 from hudi_hive.metastore.settings import BatchSizes, Retries, Timeouts
 
 Item = TypeVar("Item")
@@ -38,11 +39,15 @@ class BaseClient:
         batch: BatchSizes | None = None,
         pool_size: int = 4,
         ugi: str | None = None,
+        tls: Tls | None = None,
+        sasl: Sasl | None = None,
     ) -> None:
         if pool_size < 1:
             raise InvalidOptionError(f"the pool needs at least one connection, not {pool_size}")
         self.batch = batch or BatchSizes()
-        self._pool = ConnectionPool(parse_addresses(uris), timeouts or Timeouts(), retries or Retries(), pool_size, ugi)
+        self._pool = ConnectionPool(
+            parse_addresses(uris), timeouts or Timeouts(), retries or Retries(), pool_size, ugi, tls, sasl
+        )
         self._pool_size = pool_size
         self._lock = threading.Lock()
         self._threads: ThreadPoolExecutor | None = None
@@ -126,8 +131,9 @@ class BaseClient:
         batch_size: int | None,
         *,
         repeatable: bool,
+        ahead: int = 1,
     ) -> None:
-        """Batches of one size, one after the other, so that a failure leaves a prefix done.
+        """Batches of one size; with ``ahead`` 1 one after the other, so that a failure leaves a prefix done.
 
         A refused batch is halved. One whose connection broke is halved only if it may be repeated; one that was not
         answered in time never is, because the server is still at it.
@@ -139,5 +145,5 @@ class BaseClient:
         def smaller_helps(error: MetastoreError) -> bool:
             return was_refused(error) or (repeatable and isinstance(error, MetastoreLostError))
 
-        for _ in run_batches(items, write, size, executor=self._executor, ahead=1, smaller_helps=smaller_helps):
+        for _ in run_batches(items, write, size, executor=self._executor, ahead=ahead, smaller_helps=smaller_helps):
             pass

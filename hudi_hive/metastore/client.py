@@ -18,11 +18,15 @@ class HiveMetastore(PartitionCalls):
 
     Args:
         uris: ``thrift://host:port``; several, as a list or with commas between, are tried in order until one answers.
+            ``thrift+tls://`` encrypts; after a ``?`` may stand ``ca``, ``certificate``, ``key``, ``server_name``,
+            ``sasl``, ``principal``, ``user`` and ``password_file``, with ``&`` between.
         timeouts: seconds to connect and to wait for each answer.
         retries: how often a call is tried again after the connection broke.
         batch: sizes of partition batches.
         pool_size: connections open at once; as many partition batches are under way at the same time.
         ugi: user name to announce to the metastore; None announces nobody.
+        tls: encrypt connections to addresses that do not say how themselves; None for plain ones.
+        sasl: log in at addresses that do not say how themselves; None logs in nowhere.
 
     Raises:
         InvalidOptionError: a URI or a setting that makes no sense. Nothing is connected before the first call.

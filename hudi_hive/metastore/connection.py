@@ -6,7 +6,9 @@ object. Nothing is retried here. Decoding uses Thrift's C module: it is five to 
 
 from __future__ import annotations
 
+import select
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -23,6 +25,7 @@ from hudi_hive.errors import (
     MetastoreConnectError,
     MetastoreError,
     MetastoreLostError,
+    MetastoreSecurityError,
     MetastoreServerError,
     MetastoreTimeoutError,
     MethodNotSupportedError,
@@ -32,6 +35,7 @@ from hudi_hive.errors import (
 from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.address import Address
 from hudi_hive.metastore.calls import CallCounter
+from hudi_hive.metastore.security import Sasl, Tls
 from hudi_hive.metastore.settings import Timeouts
 
 _BUFFER = 1 << 16
@@ -54,19 +58,37 @@ class Connection:
         address: whom to talk to.
         timeouts: seconds to open it and to wait for each answer.
         calls: counts every request sent.
+        tls: encrypt, and check whom we talk to; what the address says counts first.
+        sasl: log in; what the address says counts first.
         user: announced with ``set_ugi`` before anything else; None announces nobody.
 
     Raises:
         MetastoreConnectError: refused, unknown host, or not open within the time-out.
+        MetastoreSecurityError: the certificate is not trusted, the login was refused, or the port wants neither.
         MissingDependencyError: the ``thrift`` package was installed without its C module.
     """
 
-    def __init__(self, address: Address, timeouts: Timeouts, calls: CallCounter, *, user: str | None = None) -> None:
+    def __init__(
+        self,
+        address: Address,
+        timeouts: Timeouts,
+        calls: CallCounter,
+        *,
+        tls: Tls | None = None,
+        sasl: Sasl | None = None,
+        user: str | None = None,
+    ) -> None:
         self.address = address
         self._timeouts = timeouts
         self._calls = calls
+        self._tls = address.tls or tls
         self._socket = TSocket(address.host, address.port)
         transport = TBufferedTransport(self._socket, _BUFFER)
+        login = address.sasl or sasl
+        if login is not None:
+            from hudi_hive.metastore.sasl import SaslTransport, make_mechanism
+
+            transport = SaslTransport(transport, login.mechanism, make_mechanism(login, address.host))
         try:
             # strictRead: an answer that does not start with the protocol's version is refused, not taken for a length.
             protocol = TBinaryProtocolAccelerated(transport, strictRead=True, fallback=False)
@@ -80,12 +102,27 @@ class Connection:
 
         self._client: Any = Client(protocol)  # type: ignore[no-untyped-call]
         self._open()
-        if user is not None:
-            try:
+        try:
+            if login is not None:
+                self._log_in(transport)
+            if user is not None:
                 self.call("set_ugi", user, [], about=f"user {user}")
-            except BaseException:
-                self.close()
-                raise
+        except BaseException:
+            self.close()
+            raise
+
+    def _log_in(self, transport: Any) -> None:  # noqa: ANN401 - only loaded when used
+        try:
+            transport.log_in()
+        except MetastoreSecurityError as error:
+            raise MetastoreSecurityError(error.message, path=str(self.address), remedy=error.remedy) from error
+        except (TTransportException, OSError) as error:
+            cause = getattr(error, "inner", None) or error
+            raise MetastoreSecurityError(
+                f"the connection broke in the SASL login: {_plain(cause)}",
+                path=str(self.address),
+                remedy="check that the metastore wants SASL, and whether it wants TLS",
+            ) from error
 
     def _open(self) -> None:
         # The socket is opened here because the runtime's own way logs each refusal and cannot tell the time-outs apart.
@@ -106,8 +143,28 @@ class Connection:
         # Requests are small: waiting to fill a packet would only add delay.
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if self._tls is not None:
+            opened = self._encrypted(opened, self._tls)
         opened.settimeout(self._timeouts.read)
         self._socket.setHandle(opened)
+
+    def _encrypted(self, opened: socket.socket, tls: Tls) -> socket.socket:
+        try:
+            # Still under the connect time-out: a port that does not speak TLS may just wait for more.
+            return tls.context().wrap_socket(opened, server_hostname=tls.server_name or self.address.host)
+        except ssl.SSLCertVerificationError as error:
+            message = f"the metastore's certificate is refused: {error.verify_message}"
+            remedy = "name its authority with ca_file, or the name in it with server_name"
+            cause: Exception = error
+        except (OSError, ValueError) as error:
+            message = f"no TLS connection to the metastore: {_plain(error)}"
+            remedy = "check that its port speaks TLS and takes our certificate"
+            cause = error
+        except BaseException:
+            opened.close()
+            raise
+        opened.close()
+        raise MetastoreSecurityError(message, path=str(self.address), remedy=remedy) from cause
 
     def call(self, method: str, *arguments: object, about: str) -> Any:  # noqa: ANN401 - as many types as methods
         """Send one request and wait for its answer.
@@ -152,7 +209,7 @@ class Connection:
             raise MetastoreServerError(
                 f"the answer to {method} on {about} is not the metastore's protocol: {_plain(error)}",
                 path=str(self.address),
-                remedy="check that the address is a Hive metastore's binary Thrift port (no SASL, no HTTP)",
+                remedy="check that this is a Hive metastore's binary Thrift port, and whether it wants TLS or SASL",
             ) from error
         except TypeError as error:
             # The C module says TypeError for values of the wrong type in a request as well as for a broken answer.
@@ -166,6 +223,13 @@ class Connection:
                 remedy="raise the read time-out or make batches smaller",
             )
         cause = getattr(error, "inner", None) or error
+        if isinstance(cause, ssl.SSLError) and "ALERT" in (cause.reason or ""):
+            # TLS 1.3 tells of a certificate that the server misses or refuses only here, before it reads a request.
+            return MetastoreSecurityError(
+                f"the metastore ended the TLS connection: {cause.reason}",
+                path=str(self.address),
+                remedy="give a certificate that it takes",
+            )
         return MetastoreLostError(
             f"the connection broke in the middle of {method} on {about}: {_plain(cause)}",
             path=str(self.address),
@@ -198,7 +262,15 @@ class Connection:
     @property
     def is_open(self) -> bool:
         """False once closed here or by the server (checked without sending anything)."""
-        return bool(self._socket.isOpen())
+        if self._tls is None or self._socket.handle is None:
+            return bool(self._socket.isOpen())
+        # Nothing can be peeked at in an encrypted connection; between calls nothing but its end should come.
+        watch = select.poll()
+        watch.register(self._socket.handle, select.POLLIN)
+        if watch.poll(0):
+            self.close()
+            return False
+        return True
 
     def close(self) -> None:
         """Close; may be called twice."""
@@ -209,7 +281,8 @@ class Connection:
         handle = self._socket.handle
         if handle is not None:
             with suppress(OSError):  # already broken, which is what was wanted
-                handle.shutdown(socket.SHUT_RDWR)
+                # The plain socket's, because TLS would forget its keys under the other thread's feet.
+                socket.socket.shutdown(handle, socket.SHUT_RDWR)
 
 
 _DECLARED: tuple[type[TException], ...] = (ttypes.MetaException, *(theirs for theirs, _ in _SERVER_ERRORS))

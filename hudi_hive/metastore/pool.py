@@ -14,11 +14,13 @@ from hudi_hive.errors import (
     MetastoreConnectError,
     MetastoreError,
     MetastoreLostError,
+    MetastoreSecurityError,
     MetastoreTransportError,
 )
 from hudi_hive.metastore.address import Address
 from hudi_hive.metastore.calls import CallCounter
 from hudi_hive.metastore.connection import Connection
+from hudi_hive.metastore.security import Sasl, Tls
 from hudi_hive.metastore.settings import Retries, Timeouts
 
 
@@ -31,16 +33,27 @@ class ConnectionPool:
         retries: how often and after which waits a call is tried again.
         size: connections open at once; further callers wait for a free one.
         user: announced on each new connection, None for nobody.
+        tls: for addresses that do not say it themselves; None for plain connections.
+        sasl: for addresses that do not say it themselves; None logs in nowhere.
     """
 
     def __init__(
-        self, addresses: tuple[Address, ...], timeouts: Timeouts, retries: Retries, size: int, user: str | None
+        self,
+        addresses: tuple[Address, ...],
+        timeouts: Timeouts,
+        retries: Retries,
+        size: int,
+        user: str | None,
+        tls: Tls | None = None,
+        sasl: Sasl | None = None,
     ) -> None:
         self.addresses = addresses
         self.calls = CallCounter()
         self._timeouts = timeouts
         self._retries = retries
         self._user = user
+        self._tls = tls
+        self._sasl = sasl
         self._slots = threading.BoundedSemaphore(size)
         self._lock = threading.Lock()
         self._idle: list[Connection] = []
@@ -56,6 +69,7 @@ class ConnectionPool:
 
         Raises:
             MetastoreConnectError: no address could be reached.
+            MetastoreSecurityError: TLS or the login failed (never tried again, nor at the next address).
             MetastoreLostError: the connection broke; if the call is not repeatable its outcome is unknown.
             MetastoreTimeoutError: no answer in time (never tried again: the server is busy already).
             MetastoreServerError: the metastore refused.
@@ -123,7 +137,16 @@ class ConnectionPool:
         for step in range(len(self.addresses)):
             index = (start + step) % len(self.addresses)
             try:
-                connection = Connection(self.addresses[index], self._timeouts, self.calls, user=self._user)
+                connection = Connection(
+                    self.addresses[index],
+                    self._timeouts,
+                    self.calls,
+                    tls=self._tls,
+                    sasl=self._sasl,
+                    user=self._user,
+                )
+            except MetastoreSecurityError:
+                raise
             except MetastoreTransportError as error:
                 failures.append(error)
                 continue

@@ -1,0 +1,220 @@
+"""Thrift's SASL transport: a login of status-and-length messages, then frames of up to 2 GiB with a length each.
+
+Source: Thrift's ``TSaslTransport``. Lengths are checked before anything is read for them, because who sends them has
+not proved yet who they are. ``PLAIN`` is done here; the other mechanisms need the ``pure-sasl`` package.
+"""
+
+from __future__ import annotations
+
+import struct
+from enum import IntEnum
+from io import BytesIO
+from typing import Any, Protocol
+
+from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTransportException
+
+from hudi_hive.errors import HudiHiveError, MetastoreSecurityError, MissingDependencyError
+from hudi_hive.metastore.security import DIGEST, KERBEROS, PLAIN, Sasl
+
+_HEADER = struct.Struct(">BI")
+_LENGTH = struct.Struct(">i")
+_LARGEST_MESSAGE = 1 << 20
+_LONGEST_LOGIN = 16  # messages
+
+
+class Status(IntEnum):
+    """The first byte of each message of a login."""
+
+    START = 1
+    OK = 2
+    BAD = 3
+    ERROR = 4
+    COMPLETE = 5
+
+
+class Mechanism(Protocol):
+    """What the transport needs of a mechanism: the interface of pure-sasl's client."""
+
+    complete: Any
+
+    def process(self, challenge: bytes | None = None) -> bytes | None:
+        """The answer to a challenge; None asks for the first message."""
+
+    def wrap(self, outgoing: bytes) -> bytes:
+        """Data as it goes over the wire."""
+
+    def unwrap(self, incoming: bytes) -> bytes:
+        """Data that came over the wire."""
+
+
+class Plain:
+    """User and password in one message (RFC 4616)."""
+
+    def __init__(self, user: str, password: str) -> None:
+        self._message = f"\0{user}\0{password}".encode()
+        self.complete = False
+
+    def process(self, challenge: bytes | None = None) -> bytes:
+        self.complete = True
+        return self._message if challenge is None else b""
+
+    def wrap(self, outgoing: bytes) -> bytes:
+        return outgoing
+
+    def unwrap(self, incoming: bytes) -> bytes:
+        return incoming
+
+
+def make_mechanism(settings: Sasl, host: str) -> Mechanism:
+    """A mechanism for one login at ``host``.
+
+    Raises:
+        MissingDependencyError: a Python package that it needs is not installed.
+        MetastoreSecurityError: it cannot even begin (no Kerberos ticket, most often).
+    """
+    if settings.mechanism == PLAIN:
+        return Plain(settings.user or "", settings.password or "")
+    try:
+        from puresasl import SASLError  # type: ignore[import-untyped]
+        from puresasl.client import SASLClient  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"SASL mechanism {settings.mechanism} needs the package pure-sasl", remedy="pip install 'hudi_hive[hive]'"
+        ) from error
+    service, instance = settings.service(host)
+    try:
+        if settings.mechanism == DIGEST:
+            made = SASLClient("default", "default", DIGEST, username=settings.user, password=settings.password)
+        else:
+            made = SASLClient(instance, service, KERBEROS, mutual_auth=True)
+    except SASLError as error:
+        raise MissingDependencyError(
+            f"SASL mechanism {settings.mechanism} cannot be used: {error}", remedy="pip install kerberos"
+        ) from error
+    except Exception as error:  # errors of the Kerberos library, which has a hierarchy of its own
+        raise MetastoreSecurityError(
+            f"{settings.mechanism} cannot begin for {service}/{instance}: {error}", remedy="run kinit first"
+        ) from error
+    mechanism: Mechanism = made
+    return mechanism
+
+
+class SaslTransport(TTransportBase, CReadableTransport):  # type: ignore[misc]
+    """A login, then framed data, over another transport that is open already.
+
+    Args:
+        transport: open and buffered.
+        name: of the mechanism, as it is announced.
+        mechanism: does the login and, where it protects data, wraps it.
+        largest_frame: bytes of the largest frame taken.
+    """
+
+    def __init__(self, transport: Any, name: str, mechanism: Mechanism, largest_frame: int = (1 << 31) - 1) -> None:  # noqa: ANN401
+        self._transport = transport
+        self._name = name
+        self._mechanism = mechanism
+        self._largest_frame = largest_frame
+        self._outgoing = BytesIO()
+        self._incoming = BytesIO()
+
+    # -- the login ---------------------------------------------------------------------------------------------------
+
+    def log_in(self) -> None:
+        """Log in; nothing else may be sent before.
+
+        Raises:
+            MetastoreSecurityError: refused, or the other side does not speak SASL.
+            TTransportException: the connection broke.
+        """
+        first = self._process(None)
+        self._send(Status.START, self._name.encode("ascii"))
+        self._send(Status.OK, first)
+        for _ in range(_LONGEST_LOGIN):
+            status, body = self._receive()
+            if status is Status.COMPLETE:
+                # The last word of a server may still have to be checked (it proves who the server is).
+                if body:
+                    self._process(body)
+                if not self._mechanism.complete:
+                    raise MetastoreSecurityError("the server ended the SASL login before it was done")
+                return
+            if status is not Status.OK:
+                said = body[:500].decode("utf-8", "replace") or status.name
+                raise MetastoreSecurityError(
+                    f"the metastore refused the {self._name} login: {said}",
+                    remedy="check user, password or Kerberos ticket, and which mechanism the metastore takes",
+                )
+            self._send(Status.OK, self._process(body))
+        raise MetastoreSecurityError(f"the {self._name} login does not end")
+
+    def _process(self, challenge: bytes | None) -> bytes:
+        try:
+            return self._mechanism.process(challenge) or b""
+        except HudiHiveError:
+            raise
+        except Exception as error:  # each mechanism has its own hierarchy
+            raise MetastoreSecurityError(f"the {self._name} login failed on our side: {error}") from error
+
+    def _send(self, status: Status, body: bytes) -> None:
+        self._transport.write(_HEADER.pack(status, len(body)) + body)
+        self._transport.flush()
+
+    def _receive(self) -> tuple[Status, bytes]:
+        code, length = _HEADER.unpack(self._transport.readAll(_HEADER.size))
+        if code not in tuple(Status) or length > _LARGEST_MESSAGE:
+            raise MetastoreSecurityError(
+                "the answer to the SASL login is no SASL message", remedy="check that the metastore's port wants SASL"
+            )
+        return Status(code), self._transport.readAll(length) if length else b""
+
+    # -- data --------------------------------------------------------------------------------------------------------
+
+    def isOpen(self) -> bool:
+        """Whether the connection is open."""
+        return bool(self._transport.isOpen())
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._transport.close()
+
+    def write(self, data: bytes) -> None:
+        """Keep data for the next frame."""
+        self._outgoing.write(data)
+
+    def flush(self) -> None:
+        """Send what was written as one frame."""
+        data = self._mechanism.wrap(self._outgoing.getvalue())
+        self._outgoing = BytesIO()
+        self._transport.write(_LENGTH.pack(len(data)) + data)
+        self._transport.flush()
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes."""
+        found = self._incoming.read(size)
+        if not found and size:
+            self._incoming = BytesIO(self._frame())
+            found = self._incoming.read(size)
+        return found
+
+    def _frame(self) -> bytes:
+        while True:
+            (length,) = _LENGTH.unpack(self._transport.readAll(_LENGTH.size))
+            if not 0 <= length <= self._largest_frame:
+                raise TTransportException(TTransportException.SIZE_LIMIT, f"a SASL frame of {length} bytes")
+            data = self._mechanism.unwrap(self._transport.readAll(length) if length else b"")
+            if data:
+                return data
+
+    @property
+    def cstringio_buf(self) -> BytesIO:
+        """What the C decoder reads from."""
+        return self._incoming
+
+    def cstringio_refill(self, prefix: bytes, wanted: int) -> BytesIO:
+        """A buffer of ``prefix`` and frames after it, of at least ``wanted`` bytes."""
+        parts, have = [prefix], len(prefix)
+        while have < wanted:
+            parts.append(self._frame())
+            have += len(parts[-1])
+        self._incoming = BytesIO(b"".join(parts))
+        return self._incoming
