@@ -37,6 +37,7 @@ _OPENS = tuple(
     for package in ("java.net", "java.lang", "java.util", "java.util.regex", "java.nio", "java.util.concurrent")
     for argument in ("--add-opens", f"java.base/{package}=ALL-UNNAMED")
 )
+_UNPACKED = ("lib/", "scripts/metastore/upgrade/derby/")
 _LOG4J = """status=error
 appender.c.type=Console
 appender.c.name=c
@@ -280,7 +281,7 @@ def _unpack(release: Release, home: Path) -> None:
     with tarfile.open(archive) as packed:
         for member in packed:
             _, _, inside = member.name.partition("/")
-            if member.isfile() and (inside.startswith("lib/") or inside.startswith("scripts/metastore/upgrade/derby/")):
+            if member.isfile() and inside.startswith(_UNPACKED):
                 member.name = inside
                 packed.extract(member, home, filter="data")
     for jar in jars:
