@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from hudi_hive.metastore import Table
 from hudi_hive.sync.changes import LastSync
+from hudi_hive.sync.locations import join, same_location
 from hudi_hive.sync.partition_diff import PARTITIONS, REGISTERED, PartitionDiff
 from hudi_hive.sync.schema_diff import ColumnChange
 from hudi_hive.sync.table_spec import TableSpec
@@ -113,8 +114,9 @@ class TablePlan:
         partitions = self.partitions
         for row in partitions.add.select(["name", "path"]).to_pylist():
             yield "add partition", row["name"], row["path"]
-        for row in partitions.move.select(["name", "path"]).to_pylist():
-            yield "move partition", row["name"], row["path"]
+        for row in partitions.move.to_pylist():
+            stays = same_location(row["location"] or "", join(self.spec.base_path, row["path"]))
+            yield ("set partition" if stays else "move partition"), row["name"], row["path"]
         for row in partitions.touch.select(["name", "path"]).to_pylist():
             yield "touch partition", row["name"], row["path"]
         for row in partitions.drop.to_pylist():
