@@ -30,9 +30,9 @@ from hudi_hive.plan import (
     make_splits,
     plan_scan,
 )
-from hudi_hive.plan.split_loader import partition_batches
 from hudi_hive.plan.splits import split_slices, split_table
 from hudi_hive.table import FILES_SCHEMA, MetaClient
+from hudi_hive.table.listing import in_batches
 from tests.support import expected, fixture_names, unzip_fixture
 
 PARTITIONS = 1000
@@ -77,6 +77,9 @@ class CountingLister:
 
     def partitions(self):
         return sorted(self.paths)
+
+    def partition_batches(self):
+        return in_batches(self.partitions())
 
     def files(self, partitions):
         with self.lock:
@@ -170,9 +173,9 @@ def test_an_empty_source(planner):
 
 
 def test_first_batches_are_small():
-    sizes = [len(batch) for batch in partition_batches(map(str, range(500)))]
+    sizes = [len(batch) for batch in in_batches(map(str, range(500)))]
     assert sizes == [10, 20, 40, 80, 100, 100, 100, 50]
-    assert list(partition_batches([])) == []
+    assert list(in_batches([])) == []
 
 
 # -- in the background -------------------------------------------------------------------------------------------------
@@ -303,7 +306,7 @@ def test_whatever_the_quota_all_splits_come(quota):
     planner = Fixed([weight * MIB for weight in weights])
     options = SplitOptions(1000 * MIB, 100 * MIB, 0.01)
     seen = []
-    with SplitLoader(partition_batches(planner.rows), planner, options, max_outstanding_splits=40) as loader:
+    with SplitLoader(in_batches(planner.rows), planner, options, max_outstanding_splits=40) as loader:
         while not loader.finished:
             batch = loader.next_batch(quota).column("weight").to_pylist()
             assert len(batch) == 1 or sum(batch) <= quota
@@ -576,6 +579,55 @@ def test_only_asked_partitions_are_listed_where_folders_are(tmp_path):
     assert pa.concat_tables(got).to_pylist() == plan_scan(client, Query(), partitions=partitions[:2]).slices.to_pylist()
     listed = {path for path in client.counters.listed if ".hoodie" not in path}
     assert listed == {client.storage.uri(path) for path in partitions[:2]}
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """A table of 300 partitions in three levels of folders, without metadata table."""
+    path = unzip_fixture("v6_cow_ymd_hive", tmp_path)
+    client = MetaClient.load(path)
+    plan = plan_scan(client, Query())
+    model = path / plan.slices.column("path")[0].as_py()
+    marker = next(model.parent.glob(".hoodie_partition_metadata"))
+    for number in range(300):
+        folder = path / f"year={2000 + number // 60}/month={number // 5 % 12 + 1:02}/day={number % 5 + 1:02}"
+        folder.mkdir(parents=True)
+        (folder / marker.name).write_bytes(marker.read_bytes())
+        (folder / model.name).write_bytes(model.read_bytes())
+    return path
+
+
+def test_folders_are_walked_while_splits_are_made(folders):
+    client = MetaClient.load(folders)
+    planner = PartitionPlanner(client)
+    batches = planner.batches()
+    first = next(batches)
+    assert planner.plan(first).slices.num_rows >= len(first) > 0
+    assert client.counters["lists"] < 60  # of more than 300 folders
+    rest = [path for batch in batches for path in batch]
+    slices = planner.plan(rest).slices.num_rows
+    whole = MetaClient.load(folders)
+    want = plan_scan(whole, Query())
+    assert sorted([*first, *rest]) == whole.partition_paths()
+    assert slices + len(first) == want.slices.num_rows
+    assert client.counters.listed == whole.counters.listed  # and each folder once
+    assert client.partition_paths() == whole.partition_paths()
+    assert client.counters.listed == whole.counters.listed
+
+
+def test_folders_that_are_walked_load_as_they_plan(folders):
+    with HudiTable.open(folders).scan(row_filter="month < '04'").splits() as loader:
+        splits = drain(loader)
+    want = HudiTable.open(folders).scan(row_filter="month < '04'").plan()
+    assert sorted(splits["path"].to_pylist()) == want["path"].to_pylist()
+
+
+def test_a_walk_can_be_given_up(folders):
+    client = MetaClient.load(folders)
+    batches = PartitionPlanner(client).batches()
+    next(batches)
+    batches.close()
+    assert client.partition_paths() == MetaClient.load(folders).partition_paths()
 
 
 def test_plans_of_threads_are_those_of_one(planner, lister):

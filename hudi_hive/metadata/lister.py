@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ from hudi_hive.metadata.table import MetadataTable
 from hudi_hive.metadata.validation import ValidationReport, compare_listings
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
 from hudi_hive.table import MetaClient
-from hudi_hive.table.listing import DirectoryLister, Lister
+from hudi_hive.table.listing import DirectoryLister, Lister, in_batches
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -60,6 +60,9 @@ class _Listed:
     def partitions(self) -> list[str]:
         return self._lister.partitions()
 
+    def partition_batches(self) -> Iterator[list[str]]:
+        return self._lister.partition_batches()
+
     def files(self, partitions: Sequence[str]) -> pa.Table:
         return self._lister.files(partitions)
 
@@ -98,6 +101,11 @@ class MetadataLister:
         """All partitions: one look-up."""
         found = self._ask(lambda table: table.partitions())
         return found if found is not None else self._listed.partitions()
+
+    def partition_batches(self) -> Iterator[list[str]]:
+        """All partitions: one look-up."""
+        found = self._ask(lambda table: table.partitions())
+        return in_batches(found) if found is not None else self._listed.partition_batches()
 
     def files(self, partitions: Sequence[str]) -> pa.Table:
         """Files of partitions: one look-up for all of them."""
@@ -150,6 +158,10 @@ class ValidatingLister:
         with self._metrics.timed("validate_partitions"):
             self._compare(partitions, lambda table: table.partitions())
         return partitions
+
+    def partition_batches(self) -> Iterator[list[str]]:
+        """All partitions by listing, compared before the first is given."""
+        return in_batches(self.partitions())
 
     def files(self, partitions: Sequence[str]) -> pa.Table:
         """Files by listing; the metadata table's are compared with them."""

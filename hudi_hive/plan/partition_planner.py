@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from hudi_hive.plan.query import Query
 from hudi_hive.plan.scan_plan import PLAN_SCHEMA, ScanPlan
 from hudi_hive.predicate import RowFilter, nodes, parse_filter
 from hudi_hive.table import MetaClient
+from hudi_hive.table.listing import in_batches
 
 
 class PartitionPlanner:
@@ -43,7 +44,7 @@ class PartitionPlanner:
         self._builder: PlanBuilder | None = None
         self._partitions: list[str] | None = None
         self._whole: _Whole | None = None
-        self._began = False
+        self._began = self._at_once = False
         if query.query_type.has_range:
             plan = plan_scan(client, query, row_filter)
             self._whole = _Whole(plan)
@@ -87,6 +88,22 @@ class PartitionPlanner:
                     self._partitions = self._fresh().snapshot_partitions() if has_writes else []
             return list(self._partitions)
 
+    def batches(self) -> Iterator[list[str]]:
+        """What :meth:`partitions` has, batch by batch, the first of them small; where folders are walked to find
+        partitions, as they are found.
+
+        Raises:
+            HudiHiveError: they cannot be listed.
+        """
+        client = self._client
+        if self._builder is None or self._builder.query.as_of is not None or not client.config.is_partitioned:
+            yield from in_batches(self.partitions())
+        elif client.timeline.write_instants():
+            for found in client.lister.partition_batches():
+                kept = prune_partitions(client, found, self.row_filter)
+                if kept:
+                    yield kept
+
     def prune(self, partitions: Sequence[str], row_filter: Filter) -> list[str]:
         """The partitions, in their order, that may hold rows passing another filter, told from their paths alone.
 
@@ -114,10 +131,11 @@ class PartitionPlanner:
         with self._lock:
             if not self._began and self._builder is not None:
                 self._builder.refuse_lost_partitions()
+                self._at_once = self._client.lister.at_once
                 plan = self._plan_now(partitions)
                 self._began = True
                 return plan
-            if self._whole is None and self._client.lister.at_once:
+            if self._whole is None and self._at_once:
                 self._whole = _Whole(self._plan_now(self.partitions(), pruned=True))
             whole = self._whole
         if whole is None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from time import monotonic
 from types import TracebackType
-from typing import Final, Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -36,11 +36,11 @@ from hudi_hive.plan.splits import (
 )
 from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.storage import Storage
+from hudi_hive.table.listing import in_batches as partition_batches
+
+__all__ = ["BatchPlanner", "DynamicFilter", "LoadProgress", "SplitLoader", "partition_batches"]
 
 _T = TypeVar("_T")
-
-_SERIES: Final = (10, 20, 40, 80, 100)
-"""Partitions in the first batches; the last number goes on."""
 
 
 class DynamicFilter:
@@ -111,20 +111,6 @@ class BatchPlanner(Protocol):
         """The plan without slices."""
 
 
-def partition_batches(partitions: Iterable[str]) -> Iterator[list[str]]:
-    """Partitions in batches of 10, 20, 40, 80, 100, 100 …: few at first, so that the first splits come soon."""
-    batch: list[str] = []
-    sizes = iter(_SERIES)
-    size = next(sizes)
-    for partition in partitions:
-        batch.append(partition)
-        if len(batch) == size:
-            yield batch
-            batch, size = [], next(sizes, size)
-    if batch:
-        yield batch
-
-
 class SplitLoader:
     """Splits of a query, made by threads of its own from the moment the loader is; a context manager.
 
@@ -158,8 +144,7 @@ class SplitLoader:
         source: Iterable[list[str]]
         if isinstance(partitions, PartitionPlanner):
             planner = planner or partitions
-            own = partitions
-            source = (batch for paths in [own] for batch in partition_batches(paths.partitions()))
+            source = partitions.batches()
         else:
             source = partitions
         if planner is None:

@@ -6,7 +6,7 @@ gives another one, which planning hands to :class:`~hudi_hive.table.MetaClient`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Protocol
 
@@ -27,6 +27,10 @@ LISTED_SCHEMA: Final = FILES_SCHEMA.append(pa.field("mtime_ms", pa.int64()))
 _LOCAL_LISTERS, _REMOTE_LISTERS = 4, 16
 
 
+_SERIES: Final = (10, 20, 40, 80, 100)
+"""Partitions in the first batches; the last number goes on."""
+
+
 class Lister(Protocol):
     """Where a table's partitions and files are learnt from; all answers of one lister are of one moment."""
 
@@ -41,8 +45,25 @@ class Lister(Protocol):
     def partitions(self) -> list[str]:
         """Paths of all partitions of a partitioned table, relative to its base path, sorted."""
 
+    def partition_batches(self) -> Iterator[list[str]]:
+        """Paths of all partitions as they become known, each once, in no order."""
+
     def files(self, partitions: Sequence[str]) -> pa.Table:
         """Files of partitions as a table of ``FILES_SCHEMA``; a partition that does not exist gives no rows."""
+
+
+def in_batches(partitions: Iterable[str]) -> Iterator[list[str]]:
+    """Partitions in batches of 10, 20, 40, 80, 100, 100 …: few at first, so that the first results come soon."""
+    batch: list[str] = []
+    sizes = iter(_SERIES)
+    size = next(sizes)
+    for partition in partitions:
+        batch.append(partition)
+        if len(batch) == size:
+            yield batch
+            batch, size = [], next(sizes, size)
+    if batch:
+        yield batch
 
 
 class DirectoryLister:
@@ -56,6 +77,7 @@ class DirectoryLister:
         self._storage = storage
         self._partitions: list[str] | None = None
         self._walked: pa.Table | None = None
+        self._found: dict[str, pa.Table] = {}
 
     @property
     def source(self) -> str:
@@ -74,14 +96,38 @@ class DirectoryLister:
             self._walked = listed.select(FILES_SCHEMA.names)
         return list(self._partitions)
 
+    def partition_batches(self) -> Iterator[list[str]]:
+        """All partitions, a batch at a time while the folders are walked, depth first; what was seen of their files is
+        not listed again. One listing per folder, as for :meth:`partitions`."""
+        if self._partitions is not None:
+            yield from in_batches(self._partitions)
+            return
+        tables = [LISTED_SCHEMA.empty_table()]
+        found: list[str] = []
+        for partitions, listed in walk_batches(self._storage, [""]):
+            files = listed.select(FILES_SCHEMA.names)
+            tables.append(files)
+            found += partitions
+            self._found.update(dict.fromkeys(partitions, files))
+            yield partitions
+        self._walked = pa.concat_tables([table.select(FILES_SCHEMA.names) for table in tables])
+        self._partitions = sorted(found)
+        self._found = {}
+
     def files(self, partitions: Sequence[str]) -> pa.Table:
         """Files of partitions, one listing for each that was not walked, concurrent."""
         wanted = list(dict.fromkeys(partitions))
         tables: list[pa.Table] = []
+        known_here = self._found  # a walk that goes on in another thread adds to it, and puts another in its place
+        seen = {id(table): table for path in wanted if (table := known_here.get(path)) is not None}
+        if seen:
+            mine = pa.array([path for path in wanted if path in known_here], pa.string())
+            tables = [table.filter(pc.is_in(table.column("partition"), value_set=mine)) for table in seen.values()]
+            wanted = [path for path in wanted if path not in known_here]
         if self._walked is not None:
             known = set(self._partitions or ())
             mask = pc.is_in(self._walked.column("partition"), value_set=pa.array(wanted, pa.string()))
-            tables = [self._walked.filter(mask)]
+            tables.append(self._walked.filter(mask))
             wanted = [path for path in wanted if path not in known]
         return pa.concat_tables([*tables, list_folders(self._storage, wanted).select(FILES_SCHEMA.names)])
 
@@ -103,21 +149,45 @@ def walk(storage: Storage, roots: Sequence[str]) -> tuple[list[str], pa.Table]:
     tables = [LISTED_SCHEMA.empty_table()]
     level = list(roots)
     while level:
-        entries = _entries(storage, level)
-        folders, files = entries.filter(entries.column("is_dir")), _files(entries)
-        # Another table nested in this one's folder ends a branch; if it has no partitions, its base path is marked
-        # as one. This table's own base path, marked or not, is no partition either.
-        names, parents = folders.column("name"), folders.column("partition")
-        tables_here = set(parents.filter(pc.equal(names, ".hoodie")).to_pylist())
-        marked = pc.is_in(files.column("name"), value_set=pa.array(PARTITION_METAFILES))
-        found = files.filter(marked).column("partition").unique().to_pylist()
-        ended = [path for path in found if path and path not in tables_here]
-        partitions += ended
-        tables.append(files.filter(pc.is_in(files.column("partition"), value_set=pa.array(ended, pa.string()))))
-        closed = pc.is_in(parents, value_set=pa.array([*ended, *(tables_here - {""})], pa.string()))
-        further = pc.invert(pc.or_(closed, pc.starts_with(names, ".hoodie")))
-        level = folders.filter(further).column("path").to_pylist()
+        found, files, level = _step(storage, level)
+        partitions += found
+        tables.append(files)
     return sorted(partitions), pa.concat_tables(tables)
+
+
+def walk_batches(storage: Storage, roots: Sequence[str]) -> Iterator[tuple[list[str], pa.Table]]:
+    """What :func:`walk` finds, as it is found: folders are gone down into before those beside them are listed.
+
+    Yields:
+        Partitions and their files, for batches of folders that become larger.
+    """
+    waiting = list(roots)
+    sizes = iter(_SERIES)
+    size = next(sizes)
+    while waiting:
+        batch, waiting = waiting[-size:], waiting[:-size]
+        found, files, further = _step(storage, batch)
+        waiting += further
+        if found:
+            yield found, files
+            size = next(sizes, size)
+
+
+def _step(storage: Storage, folders: Sequence[str]) -> tuple[list[str], pa.Table, list[str]]:
+    """Those of some folders that are partitions, the files of these, and the folders in the others to look into."""
+    entries = _entries(storage, folders)
+    inner, files = entries.filter(entries.column("is_dir")), _files(entries)
+    # Another table nested in this one's folder ends a branch; if it has no partitions, its base path is marked
+    # as one. This table's own base path, marked or not, is no partition either.
+    names, parents = inner.column("name"), inner.column("partition")
+    tables_here = set(parents.filter(pc.equal(names, ".hoodie")).to_pylist())
+    marked = pc.is_in(files.column("name"), value_set=pa.array(PARTITION_METAFILES))
+    found = files.filter(marked).column("partition").unique().to_pylist()
+    ended = [path for path in found if path and path not in tables_here]
+    closed = pc.is_in(parents, value_set=pa.array([*ended, *(tables_here - {""})], pa.string()))
+    further = pc.invert(pc.or_(closed, pc.starts_with(names, ".hoodie")))
+    kept = files.filter(pc.is_in(files.column("partition"), value_set=pa.array(ended, pa.string())))
+    return ended, kept, inner.filter(further).column("path").to_pylist()
 
 
 def list_folders(storage: Storage, folders: Sequence[str]) -> pa.Table:
