@@ -1,0 +1,89 @@
+"""``hudi-hive sql``: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from hudi_hive import HudiTable
+from hudi_hive.cli.main import cli
+from hudi_hive.errors import InvalidOptionError, SqlError
+from hudi_hive.metastore import HiveMetastore
+from hudi_hive.metastore.testing import FakeMetastore
+from tests.registered import register
+from tests.support import unzip_fixture
+
+VISITS = "v8_cow_part_mdt"
+COUNT = "SELECT city, count(*) AS n FROM visits GROUP BY ALL ORDER BY ALL"
+EXPECTED = [{"city": "kyiv", "n": 1}, {"city": "lima", "n": 8}, {"city": "oslo", "n": 6}]
+
+
+@pytest.fixture
+def table() -> str:
+    return f"visits={unzip_fixture(VISITS)}"
+
+
+def run(*words: str, text: str | None = None) -> str:
+    result = CliRunner().invoke(cli, ["sql", *words], input=text, catch_exceptions=False, standalone_mode=False)
+    assert result.exception is None, result.exception
+    return result.stdout
+
+
+def test_formats(table):
+    assert json.loads(run(COUNT, "--table", table, "--format", "json")) == EXPECTED
+    found = list(csv.DictReader(io.StringIO(run(COUNT, "--table", table, "--format", "csv"))))
+    assert found == [{name: str(value) for name, value in row.items()} for row in EXPECTED]
+    printed = run(COUNT, "--table", table, "--threads", "1", "--memory-limit", "256MB")
+    assert [line.split()[1] for line in printed.splitlines() if "│" in line] == ["kyiv", "lima", "oslo"]
+
+
+def test_statements_from_standard_input(table):
+    assert json.loads(run("-", "--table", table, "--format", "json", text=COUNT + ";\n")) == EXPECTED
+
+
+def test_rows_go_to_a_file(table, tmp_path):
+    out = tmp_path / "out.parquet"
+    printed = json.loads(run("FROM visits", "--table", table, "-o", str(out), "--format", "json"))
+    rows = HudiTable.open(unzip_fixture(VISITS)).scan().to_arrow()
+    assert printed == {"file": str(out), "rows": rows.num_rows}
+    assert pq.read_table(out).to_pylist() == rows.to_pylist()
+    assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
+
+
+def test_tables_of_a_metastore(tmp_path):
+    with FakeMetastore(tmp_path / "metastore") as server:
+        with HiveMetastore(server.uri) as client:
+            client.create_database("lake")
+            register(client, unzip_fixture(VISITS), "visits", database="lake", keys=[("city", "string")])
+        uris = ("--metastore-uris", server.uri, "--format", "json")
+        assert json.loads(run(COUNT.replace("visits", "lake.visits"), *uris)) == EXPECTED
+        assert json.loads(run(COUNT, "--database", "lake", *uris)) == EXPECTED
+        assert json.loads(run("SHOW TABLES FROM lake", *uris)) == [{"name": "visits"}]
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["SELECT 1"], InvalidOptionError),
+        (["SELECT 1", "--table", "visits"], InvalidOptionError),
+        (["SELECT 1", "--table", "visits=/tmp", "--memory-limit", "much"], InvalidOptionError),
+        (["DROP TABLE visits", "--table", "visits=/tmp"], SqlError),
+    ],
+)
+def test_what_is_refused(words, error, monkeypatch):
+    monkeypatch.delenv("HUDI_HIVE_METASTORE_URIS", raising=False)
+    result = CliRunner().invoke(cli, ["sql", *words], standalone_mode=False)
+    assert isinstance(result.exception, error)
+
+
+def test_a_failed_statement_leaves_no_file(table, tmp_path):
+    out = tmp_path / "out.parquet"
+    result = CliRunner().invoke(
+        cli, ["sql", "SELECT error('no') FROM visits", "--table", table, "-o", str(out)], standalone_mode=False
+    )
+    assert isinstance(result.exception, SqlError) and list(tmp_path.iterdir()) == []
