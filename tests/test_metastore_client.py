@@ -13,6 +13,7 @@ import traceback
 import pytest
 
 from hudi_hive.errors import (
+    AlreadyExistsError,
     InvalidOptionError,
     MetastoreConnectError,
     MetastoreError,
@@ -141,6 +142,17 @@ def test_writes_are_batched_in_order(server, client, table, tmp_path):
     assert client.add_partitions("default", "t", []) is None
     with pytest.raises(InvalidOptionError):
         client.add_partitions("default", "t", partitions, batch_size=0)
+
+
+def test_partitions_are_added_on_several_connections(server, client, table, tmp_path):
+    partitions = [partition_of(table, [f"{i:03d}"], tmp_path / "same") for i in range(64)]
+    server.inject("refuse", method="add_partitions_req", larger_than=10, times=None)
+    client.add_partitions("default", "t", partitions, batch_size=16, ahead=3)
+    assert client.partition_names("default", "t") == [f"p={i:03d}" for i in range(64)]
+    added = [size for size in server.sizes("add_partitions_req") if size <= 10]
+    assert sum(added) == 64
+    with pytest.raises(AlreadyExistsError):
+        client.add_partitions("default", "t", partitions, batch_size=8, ahead=4, if_not_exists=False)
 
 
 def test_refused_write_batches_are_halved(server, client, table, tmp_path):

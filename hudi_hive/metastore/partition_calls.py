@@ -196,6 +196,7 @@ class PartitionCalls(BaseClient):
         *,
         if_not_exists: bool = True,
         batch_size: int | None = None,
+        ahead: int = 1,
     ) -> None:
         """Add partitions in batches; the metastore makes missing folders. A batch is added whole or not at all.
 
@@ -205,6 +206,8 @@ class PartitionCalls(BaseClient):
             partitions: with values and a storage descriptor each.
             if_not_exists: partitions that exist are left as they are; such a call may be repeated without harm.
             batch_size: partitions per call; None for the client's ``batch.write``.
+            ahead: batches under way at once, each on a connection of its own; with more than 1 a failure may leave any
+                of the batches added.
 
         Raises:
             AlreadyExistsError: one exists and ``if_not_exists`` is not set. Earlier batches stay added.
@@ -218,7 +221,7 @@ class PartitionCalls(BaseClient):
             )
             self._call("add_partitions_req", request, about=about, repeatable=if_not_exists)
 
-        self._write_batches(partitions, add, batch_size, repeatable=if_not_exists)
+        self._write_batches(partitions, add, batch_size, repeatable=if_not_exists, ahead=ahead)
 
     def alter_partitions(
         self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int | None = None

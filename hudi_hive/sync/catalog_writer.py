@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LAST_DDL_TIME = "transient_lastDdlTime"
 """Parameter in which the metastore keeps the time of the last change; without it the metastore sets a new one."""
 
+_ADDED_AT_ONCE = 4
+"""Batches of new partitions that are under way at once."""
+
 
 class CatalogWriter(Protocol):
     """What a sync may change. No method ever deletes data, and a call that is repeated does no harm.
@@ -104,7 +107,8 @@ class MetastoreWriter:
 
     def add_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
         """As ``CatalogWriter``."""
-        self._metastore.add_partitions(database, table, partitions, batch_size=batch_size)
+        # A metastore works through a batch on one core; adding is idempotent, so their order does not matter.
+        self._metastore.add_partitions(database, table, partitions, batch_size=batch_size, ahead=_ADDED_AT_ONCE)
 
     def alter_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
         """As ``CatalogWriter``."""
