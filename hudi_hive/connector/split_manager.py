@@ -20,7 +20,7 @@ from hudi_hive.metastore import HiveMetastore
 from hudi_hive.plan import ScanPlan
 from hudi_hive.plan.partition_planner import PartitionPlanner
 from hudi_hive.plan.planner import Filter
-from hudi_hive.plan.split_loader import DynamicFilter, LoadProgress, SplitLoader, partition_batches
+from hudi_hive.plan.split_loader import DynamicFilter, LoadProgress, SplitLoader
 from hudi_hive.plan.splits import FULL_WEIGHT, HudiSplit, SplitOptions, to_splits
 from hudi_hive.predicate import RowFilter
 
@@ -156,4 +156,4 @@ class SplitSource:
 
 def _own_partitions(planner: PartitionPlanner) -> Iterator[list[str]]:
     """Partitions that the table itself knows of; nothing is asked before the first is wanted."""
-    yield from partition_batches(planner.partitions())
+    yield from planner.batches()
