@@ -136,6 +136,13 @@ def test_bad_options_are_refused(key, value):
         HiveSyncConfig.from_options({**BASE, key: value})
 
 
+def test_what_is_not_supported_may_be_turned_off():
+    off = {K + "use_spark_catalog": "false", K + "assume_date_partitioning": False, K + "ignore_exceptions": "false"}
+    assert HiveSyncConfig.from_options({**BASE, **off}) == HiveSyncConfig.from_options(BASE)
+    with pytest.raises(InvalidOptionError, match="two clusters"):
+        HiveSyncConfig.from_options({**BASE, "hoodie.meta_sync.global.replicate.timestamp": "false"})
+
+
 def test_use_jdbc_does_not_matter_beside_a_mode():
     assert HiveSyncConfig.from_options({**BASE, K + "use_jdbc": "true", K + "mode": "hms"}).mode == "hms"
     assert HiveSyncConfig.from_options({**BASE, K + "use_jdbc": "true"}).mode == "jdbc"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hudi_hive.errors import NoSuchObjectError, PartitionValueError, SchemaSyncError
 from hudi_hive.metastore import HiveMetastore, partition_name
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
@@ -199,6 +200,29 @@ def test_partitions_follow_when_a_name_is_to_show_another_view(client, increment
     report = sync(client, path, "t")
     right = [item.sd.location for item in client.partitions(DATABASE, "t") if item.sd.inputFormat == RT]
     assert sorted(place.partition(f"{path}/")[2] for place in right) == entry["written"]
+
+
+def test_nothing_is_made_when_one_of_the_names_is_taken(client, tmp_path):
+    path = unzip_fixture("v8_mor_part_rli")
+    sync(client, path, "u", strategy="RT")
+    taken = client.table(DATABASE, "u")
+    taken.tableName = "t_rt"
+    taken.parameters = {"owner": "somebody"}
+    taken.sd.inputFormat = "org.apache.hadoop.mapred.TextInputFormat"
+    taken.sd.location = str(tmp_path / "texts")
+    client.create_table(taken)
+    with pytest.raises(SchemaSyncError, match="no Hudi table"):
+        sync(client, path, "t")
+    assert sorted(client.tables(DATABASE)) == ["t_rt", "u"]
+
+
+def test_nothing_is_made_when_values_do_not_fit_or_the_database_is_missing(client):
+    path = unzip_fixture("v8_mor_part_rli")
+    with pytest.raises(PartitionValueError):
+        sync(client, path, "t", partition_fields=("a", "b"))
+    with pytest.raises(NoSuchObjectError, match="auto_create_database"):
+        sync(client, path, "t", auto_create_database=False)
+    assert DATABASE not in client.databases()
 
 
 def test_calls_of_a_first_sync(client):

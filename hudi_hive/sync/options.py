@@ -160,11 +160,14 @@ _FOR_SQL = {
 }
 """Options of the modes that send DDL statements; a warning says so in ``hms`` mode."""
 
+_TWO_CLUSTERS = "hoodie.meta_sync.global.replicate.timestamp"
+
 _REFUSED = {
-    "hoodie.meta_sync.global.replicate.timestamp": "syncing two clusters is not supported",
+    _TWO_CLUSTERS: "syncing two clusters is not supported",
     _K + "use_spark_catalog": "it is not supported: the metastore is called directly",
     _K + "assume_date_partitioning": "Hudi removed it",
 }
+"""Options that are refused, but for a ``false`` that asks for nothing."""
 
 
 def read_options(options: Mapping[str, object]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -220,6 +223,8 @@ def _check_other(key: str, value: str) -> None:
         others = [tool for tool in tools if tool not in _SYNC_TOOLS]
         if others:
             raise InvalidOptionError(f"{key}: {', '.join(others)} is not supported", remedy="HiveSyncTool is")
+    elif key in _REFUSED and key != _TWO_CLUSTERS and value.strip().lower() == "false":
+        return
     elif key in _REFUSED or key.startswith("hivesyncglobal."):
         raise InvalidOptionError(f"{key}: {_REFUSED.get(key, 'syncing two clusters is not supported')}")
     elif key != _K + "use_jdbc":
