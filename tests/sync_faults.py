@@ -152,12 +152,13 @@ def wanted_state(stage: Stage) -> tuple[dict[str, Any], dict[str, Any]]:
     return before, wanted
 
 
-def die_everywhere(stage: Stage, *, answer_lost: bool, step: int = 1) -> list[int]:
+def die_everywhere(stage: Stage, *, answer_lost: bool, first: int = 1, step: int = 1) -> list[int]:
     """Sync and die at the first call, then at the second … until a sync lives; run each again.
 
     Args:
         stage: the story.
         answer_lost: the call that broke was done; its answer got lost.
+        first: the first call to die at.
         step: try each ``step``-th call only.
 
     Returns:
@@ -168,7 +169,7 @@ def die_everywhere(stage: Stage, *, answer_lost: bool, step: int = 1) -> list[in
     port = urlsplit(stage.client.uri).port
     assert port is not None
     deaths: list[int] = []
-    for number in range(1, 200, step):
+    for number in range(first, 200, step):
         stage.prepare()
         with (
             FlakyProxy(port, number, answer_lost=answer_lost) as proxy,
@@ -214,13 +215,14 @@ class InterruptedMetastore(HiveMetastore):
         return super()._call(method, *arguments, about=about, repeatable=repeatable)
 
 
-def meet_everywhere(stage: Stage, *, first: str, second: str) -> int:
+def meet_everywhere(stage: Stage, *, first: str, second: str, step: int = 1) -> int:
     """At each call of a sync another one does its whole work; both must end, in the one right state.
 
     Args:
         stage: the story.
         first: whose calls are counted: ``old`` has read the timeline before the last commit, ``new`` after it.
         second: who comes in between, the same.
+        step: try each ``step``-th call only.
 
     Returns:
         At how many calls that was tried.
@@ -231,7 +233,7 @@ def meet_everywhere(stage: Stage, *, first: str, second: str) -> int:
     def client(age: str) -> MetaClient | None:
         return old_client(stage) if age == "old" else None
 
-    for number in range(1, 200):
+    for number in range(1, 200, step):
         stage.prepare()
         metas = [client(first), client(second)]
         stage.put(story.now)
