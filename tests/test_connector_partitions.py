@@ -87,60 +87,58 @@ def days(path, count, hive_style=True):
 
 
 @pytest.fixture(scope="module")
-def many_days(tmp_path_factory):
-    return days(tmp_path_factory.mktemp("days") / "days", 330)
+def many_days(tmp_path_factory, client):
+    """A table of 330 days, registered as ``kept_days``."""
+    path = days(tmp_path_factory.mktemp("days") / "days", 330)
+    register(client, path, "kept_days")
+    return path
 
 
 def test_names_first_then_batches(fresh, server, many_days):
-    register(fresh, many_days, "t")
-    server.calls.clear()
-    found, calls = read(fresh, "t")
+    recorded = getattr(server, "calls", [])  # the fake tells what it was asked
+    before = len(recorded)
+    found, calls = read(fresh, "kept_days")
     assert len(found) == 330
     assert calls == {"get_partition_names": 1, "get_partitions_by_names": 6}
-    sizes = [call.size for call in server.calls if call.method == "get_partitions_by_names"]
-    assert sorted(sizes) == [10, 20, 40, 80, 80, 100]
+    sizes = [call.size for call in recorded[before:] if call.method == "get_partitions_by_names"]
+    assert sorted(sizes) == ([10, 20, 40, 80, 80, 100] if recorded else [])
 
 
 def test_a_filter_on_keys_is_pushed_down(fresh, many_days):
-    register(fresh, many_days, "t")
     for text in ("day = '2024-02-01'", "day >= '2024-11-01' AND v < 320", "day IN ('2024-01-05', '2024-03-01', 'x')"):
-        found, calls = read(fresh, "t", text)
+        found, calls = read(fresh, "kept_days", text)
         assert found == expected_ids(many_days, text)
         assert calls == {"get_partitions_by_filter": 1}
 
 
 def test_a_filter_that_hive_cannot_decide_prunes_names(fresh, many_days):
-    register(fresh, many_days, "t")
     text = "day LIKE '2024-02-%'"
-    found, calls = read(fresh, "t", text)
+    found, calls = read(fresh, "kept_days", text)
     assert found == expected_ids(many_days, text)
     assert len(found) == 29
     assert calls == {"get_partition_names": 1, "get_partitions_by_names": 2}
 
 
 def test_nothing_that_fits_costs_no_partition_but_one(fresh, many_days):
-    register(fresh, many_days, "t")
-    found, calls = read(fresh, "t", "day = '1999-01-01'")
+    found, calls = read(fresh, "kept_days", "day = '1999-01-01'")
     assert found == []
     assert calls == {"get_partitions_by_filter": 1, "get_partition_names": 1, "get_partitions_by_names": 1}
 
 
 def test_a_server_that_refuses_filters_is_asked_by_name(fresh, server, many_days, monkeypatch):
-    register(fresh, many_days, "t")
 
     def refused(*arguments):
         raise MetastoreServerError("Filtering is supported only on partition keys of type string")
 
     monkeypatch.setattr(fresh, "_partitions_by_filter", refused)
-    found, calls = read(fresh, "t", "day < '2024-01-04'")
+    found, calls = read(fresh, "kept_days", "day < '2024-01-04'")
     assert found == ["r000", "r001", "r002"]
     assert calls == {"get_partition_names": 1, "get_partitions_by_names": 1}
 
 
 def test_recorded_locations_are_taken_as_they_are(fresh, many_days):
-    register(fresh, many_days, "t")
     connector = HudiConnector(fresh)
-    handle = connector.metadata.table("default", "t")
+    handle = connector.metadata.table("default", "kept_days")
     counters = handle.client.counters
     with counters.measure() as cost:
         splits = list(connector.splits(handle, "day IN ('2024-01-01', '2024-01-02')"))
@@ -162,7 +160,7 @@ def test_what_was_not_synced_is_not_seen_and_what_is_gone_is_empty(fresh, many_d
 
 
 def test_a_location_outside_of_the_table_is_refused(fresh, many_days, tmp_path):
-    register(fresh, many_days, "t", location=lambda item: f"{tmp_path}/{item}")
+    register(fresh, many_days, "t", partitions=["day=2024-01-01"], location=lambda item: f"{tmp_path}/{item}")
     with pytest.raises(MetastoreError, match="outside the table's base path") as caught:
         read(fresh, "t")
     assert str(tmp_path) in caught.value.path
@@ -173,7 +171,7 @@ def test_a_location_outside_of_the_table_is_refused(fresh, many_days, tmp_path):
 
 
 def test_a_failing_metastore_ends_the_reading_with_its_error(fresh, many_days):
-    register(fresh, many_days, "t")
+    register(fresh, many_days, "t", partitions=["day=2024-01-01"])
     connector = HudiConnector(fresh)
     handle = connector.metadata.table("default", "t")
     fresh.drop_table("default", "t")
@@ -199,10 +197,9 @@ def test_the_metadata_table_names_partitions(fresh):
 
 
 def test_a_table_without_metadata_table_has_none_to_ask(fresh, many_days):
-    register(fresh, many_days, "t")
     connector = HudiConnector(fresh)
     with pytest.raises(MetadataTableError):
-        connector.splits(connector.metadata.table("default", "t"), source="metadata table")
+        connector.splits(connector.metadata.table("default", "kept_days"), source="metadata table")
 
 
 def test_a_table_that_was_synced_without_keys_shows_all_partitions(fresh, many_days):
@@ -213,9 +210,8 @@ def test_a_table_that_was_synced_without_keys_shows_all_partitions(fresh, many_d
 
 
 def test_a_dynamic_filter_leaves_partitions_out(fresh, many_days):
-    register(fresh, many_days, "t")
     connector = HudiConnector(fresh)
-    handle = connector.metadata.table("default", "t")
+    handle = connector.metadata.table("default", "kept_days")
     narrow = DynamicFilter()
     narrow.narrow("day >= '2024-11-20'")
     narrow.complete()
@@ -228,9 +224,8 @@ def test_a_dynamic_filter_leaves_partitions_out(fresh, many_days):
 
 
 def test_the_first_splits_are_there_before_the_last_partitions(fresh, server, many_days):
-    register(fresh, many_days, "t")
     connector = HudiConnector(fresh)
-    handle = connector.metadata.table("default", "t")
+    handle = connector.metadata.table("default", "kept_days")
     with connector.splits(handle, max_outstanding_splits=5, listing_threads=1) as source:
         first = source.next_batch(quota=5)
         assert first.num_rows == 1
