@@ -170,6 +170,18 @@ def test_a_location_outside_of_the_table_is_refused(fresh, many_days, tmp_path):
         read(fresh, "u")
 
 
+def test_two_partitions_of_one_folder_are_refused(fresh, many_days):
+    register(
+        fresh,
+        many_days,
+        "t",
+        partitions=["day=2024-01-01", "day=2024-01-02"],
+        location=lambda item: f"{many_days}/day=2024-01-01/",
+    )
+    with pytest.raises(MetastoreError, match=r"day=2024-01-01 and day=2024-01-02 of default\.t have the same location"):
+        read(fresh, "t")
+
+
 def test_a_failing_metastore_ends_the_reading_with_its_error(fresh, many_days):
     register(fresh, many_days, "t", partitions=["day=2024-01-01"])
     connector = HudiConnector(fresh)

@@ -22,6 +22,7 @@ from hudi_hive.metastore import HiveMetastore, Table
 from hudi_hive.metrics import IoCounters
 from hudi_hive.plan import Query
 from hudi_hive.plan.options import QueryType
+from hudi_hive.plan.partition_planner import PartitionPlanner
 from hudi_hive.plan.planner import Filter, plan_scan
 from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.nodes import conjunction
@@ -110,8 +111,8 @@ class HudiTableHandle:
 
     @cached_property
     def table_schema(self) -> pa.Schema:
-        """The Hudi table's own columns, meta columns first."""
-        return self.client.schema()
+        """The Hudi table's own columns as the query shows them, meta columns first."""
+        return PartitionPlanner(self.client, self.query).template().schema
 
     @cached_property
     def extra_keys(self) -> pa.Schema:

@@ -226,7 +226,14 @@ class MetastorePartitions:
                 remedy="sync the table again, or drop the partition",
             )
         relative = path.path[len(self._base.path.rstrip("/")) + 1 :]
-        self.values[relative] = tuple(partition.values)
+        other = self.values.setdefault(relative, tuple(partition.values))
+        if other != tuple(partition.values):
+            raise MetastoreError(
+                f"partitions {format_partition_name(self._keys, other)} and {name} of {self._handle.full_name} have"
+                " the same location, so that its rows would be there twice",
+                path=location,
+                remedy="drop one of the two",
+            )
         return relative
 
 
