@@ -399,6 +399,17 @@ def test_plans_and_outcomes_of_layout_2(tmp_path):
         timeline.archived().commit_metadata(moved[0])
 
 
+@pytest.mark.parametrize("column", ["completionTime", "metadata"])
+def test_an_archive_file_without_a_column_is_told(tmp_path, column):
+    base = unzip_fixture("v8_cow_archived", tmp_path)
+    for path in (base / HISTORY).glob("*.parquet"):
+        table = pq.read_table(path)
+        pq.write_table(table.rename_columns([{column: "other"}.get(name, name) for name in table.column_names]), path)
+    with pytest.raises(CorruptFileError, match=f"lacks the columns {column}"):
+        for instant in archive_of(base).instants:
+            archive_of(base).commit_metadata(instant)
+
+
 @pytest.mark.parametrize(("name", "folder"), [("v6_cow_archived", LOGS), ("v8_cow_archived", HISTORY)])
 @given(st.data())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

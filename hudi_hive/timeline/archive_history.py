@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -86,7 +86,7 @@ class HistoryArchive:
         last = self._last_group
         if last is not None and last[0][0] == instant.path and _holds(last[1], instant):
             return last[1]
-        with self._open(instant.path) as file:
+        with self._open(instant.path, _PAYLOADS) as file:
             column = _column_index(file, "instantTime")
             for number in range(file.metadata.num_row_groups):
                 bounds = file.metadata.row_group(number).column(column).statistics
@@ -99,15 +99,20 @@ class HistoryArchive:
         return None
 
     def _read_times(self, path: str) -> pa.Table:
-        with self._open(path) as file:
+        with self._open(path, _TIMES) as file:
             return _strings(file.read(columns=_TIMES))
 
     @contextmanager
-    def _open(self, path: str) -> Iterator[pq.ParquetFile]:
+    def _open(self, path: str, columns: Sequence[str]) -> Iterator[pq.ParquetFile]:
+        """An archive file that has the columns: Arrow leaves out those that a file lacks without a word."""
         uri = self._storage.uri(path)
         with self._storage.open_input(path) as stream:
             try:
-                yield pq.ParquetFile(stream)
+                file = pq.ParquetFile(stream)
+                missing = sorted(set(columns).difference(file.schema_arrow.names))
+                if missing:
+                    raise CorruptFileError(f"archive file lacks the columns {', '.join(missing)}", path=uri)
+                yield file
             except HudiHiveError:
                 raise
             except Exception as error:  # damaged Parquet shows as Arrow, value, OS, key or Unicode errors
