@@ -283,7 +283,7 @@ def _unpack(release: Release, home: Path) -> None:
             _, _, inside = member.name.partition("/")
             if member.isfile() and inside.startswith(_UNPACKED):
                 member.name = inside
-                packed.extract(member, home, filter="data")
+                packed.extract(member, home)  # names below lib/ and scripts/, no links
     for jar in jars:
         shutil.copyfile(jar, home / "lib" / jar.name)
 
