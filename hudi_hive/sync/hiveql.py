@@ -39,7 +39,7 @@ from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION
 if TYPE_CHECKING:
     from hudi_hive.sync.config import HiveSyncConfig
 
-_PROVIDER = "spark.sql.sources.provider"
+_DATA_SOURCE = "spark.sql.sources."
 # What servers, not syncs, decide: times and statistics. They stay as the server made them.
 _SERVERS_OWN = frozenset(
     {
@@ -225,7 +225,7 @@ class HiveQlWriter:
         found = self._tables.get((database, table))
         if found is None:
             found = self._tables[database, table] = self._metastore.table(database, table)
-        if self._server.is_spark and _PROVIDER in (found.parameters or {}):
+        if self._server.is_spark and any(name.startswith(_DATA_SOURCE) for name in found.parameters or {}):
             return []  # Spark wants to keep the partitions of its data sources by itself, and refuses.
         return list(found.partitionKeys or [])
 
