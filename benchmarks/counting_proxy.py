@@ -1,4 +1,4 @@
-"""A loopback proxy, a process of its own, that counts the calls of a Thrift binary connection by name.
+"""A loopback proxy, a process of its own: counts the calls of a Thrift binary connection by name, and may delay them.
 
 A connection carries one call at a time: bytes from the client after bytes from the server begin the next call, and a
 call begins with its version, the length of its name and the name.
@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from types import TracebackType
 from typing import Self
 
@@ -23,10 +24,11 @@ class CountingProxy:
 
     Args:
         port: where to forward to.
+        delay: seconds by which each call comes later, as over a long way.
     """
 
-    def __init__(self, port: int) -> None:
-        command = [sys.executable, __file__, str(port)]
+    def __init__(self, port: int, delay: float = 0.0) -> None:
+        command = [sys.executable, __file__, str(port), str(delay)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self.uri = f"thrift://127.0.0.1:{int(self._process.stdout.readline())}"
@@ -51,17 +53,17 @@ class CountingProxy:
         self._process.wait()
 
 
-def serve(target: int) -> None:
+def serve(target: int, delay: float) -> None:
     counts: collections.Counter[str] = collections.Counter()
     listener = socket.create_server(("127.0.0.1", 0))
-    threading.Thread(target=accept, args=(listener, target, counts), daemon=True).start()
+    threading.Thread(target=accept, args=(listener, target, delay, counts), daemon=True).start()
     print(listener.getsockname()[1], flush=True)
     for _ in sys.stdin:
         print(json.dumps(counts), flush=True)
         counts.clear()
 
 
-def accept(listener: socket.socket, target: int, counts: collections.Counter[str]) -> None:
+def accept(listener: socket.socket, target: int, delay: float, counts: collections.Counter[str]) -> None:
     while True:
         client, _ = listener.accept()
         server = socket.create_connection(("127.0.0.1", target))
@@ -69,17 +71,20 @@ def accept(listener: socket.socket, target: int, counts: collections.Counter[str
             item.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         answered = threading.Event()
         answered.set()
-        for job, arguments in ((back, ()), (forth, (counts,))):
+        for job, arguments in ((back, ()), (forth, (counts, delay))):
             threading.Thread(target=job, args=(client, server, answered, *arguments), daemon=True).start()
 
 
-def forth(client: socket.socket, server: socket.socket, answered: threading.Event, counts: dict[str, int]) -> None:
+def forth(
+    client: socket.socket, server: socket.socket, answered: threading.Event, counts: dict[str, int], delay: float
+) -> None:
     with contextlib.suppress(OSError):
         head: bytes | None = None  # of a call whose name has not come in full yet
         while data := client.recv(1 << 18):
             if answered.is_set():
                 answered.clear()
                 head = b""
+                time.sleep(delay)
             if head is not None:
                 head += data[:256]
                 name = call_name(head)
@@ -114,4 +119,4 @@ def hang_up(item: socket.socket) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        serve(int(sys.argv[1]))
+        serve(int(sys.argv[1]), float(sys.argv[2]))
