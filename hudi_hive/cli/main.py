@@ -32,6 +32,7 @@ _COMMANDS = {
     "input-format": ("hudi_hive.cli.input_format", "The three path groups of a job and its file statuses."),
     "sync": ("hudi_hive.cli.sync", "Sync a table to a Hive metastore."),
     "metastore": ("hudi_hive.cli.metastore", "Start, stop and look at the embedded metastore."),
+    "thriftserver": ("hudi_hive.cli.thriftserver", "Start a Spark SQL server (HiveServer2 protocol) on a metastore."),
 }
 
 
