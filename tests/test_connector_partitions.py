@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hudi_hive import HudiTable
-from hudi_hive.connector import HudiConnector
+from hudi_hive.connector import HudiConnector, partitions
 from hudi_hive.errors import (
     InvalidOptionError,
     MetadataTableError,
@@ -130,10 +130,20 @@ def test_a_server_that_refuses_filters_is_asked_by_name(fresh, server, many_days
     def refused(*arguments):
         raise MetastoreServerError("Filtering is supported only on partition keys of type string")
 
-    monkeypatch.setattr(fresh, "_partitions_by_filter", refused)
+    monkeypatch.setattr(fresh, "partitions_by_filter", refused)
     found, calls = read(fresh, "kept_days", "day < '2024-01-04'")
     assert found == ["r000", "r001", "r002"]
     assert calls == {"get_partition_names": 1, "get_partitions_by_names": 1}
+
+
+def test_a_filter_that_fits_very_many_partitions_takes_them_in_batches(fresh, many_days, monkeypatch):
+    monkeypatch.setattr(partitions, "_MOST_AT_ONCE", 100)
+    found, calls = read(fresh, "kept_days", "day >= '2024-03-01'")
+    assert found == expected_ids(many_days, "day >= '2024-03-01'")
+    assert calls == {"get_partitions_by_filter": 1, "get_partition_names": 1, "get_partitions_by_names": 6}
+    found, calls = read(fresh, "kept_days", "day < '2024-04-10'")
+    assert len(found) == 100
+    assert calls == {"get_partitions_by_filter": 1}
 
 
 def test_recorded_locations_are_taken_as_they_are(fresh, many_days):

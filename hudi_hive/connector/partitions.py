@@ -26,6 +26,9 @@ from hudi_hive.plan.partitions import prunable_fields
 from hudi_hive.predicate import RowFilter
 from hudi_hive.table.partition_path import partition_values, unescape_value
 
+_MOST_AT_ONCE: Final = 1000
+"""Partitions that are taken from one call."""
+
 _BATCH: Final = 100
 """Partitions per batch of those that came in one call."""
 
@@ -112,13 +115,15 @@ class MetastorePartitions:
             return None
         handle = self._handle
         try:
-            (found,) = self._metastore.partition_batches(handle.database, handle.name, filter=text)
+            found = self._metastore.partitions_by_filter(handle.database, handle.name, text, _MOST_AT_ONCE + 1)
         except NoSuchObjectError:
             raise
         except MetastoreServerError:
             return None  # a server that cannot compare keys of this type
         if self._aligned and (not found or not all(map(self._says_the_same, found))):
             return None
+        if len(found) > _MOST_AT_ONCE:
+            return None  # in batches by name the first ones are there sooner
         self.pushed = text
         return found
 

@@ -128,7 +128,7 @@ class PartitionCalls(BaseClient):
         if filter is not None:
             if names is not None:
                 raise InvalidOptionError("give partition names or a filter, not both")
-            yield self._partitions_by_filter(database, table, filter)
+            yield self.partitions_by_filter(database, table, filter)
             return
         if names is None:
             names = self.partition_names(database, table)
@@ -144,9 +144,22 @@ class PartitionCalls(BaseClient):
 
         yield from self._read_batches(names, fetch, batch)
 
-    def _partitions_by_filter(self, database: str, table: str, text: str) -> list[Partition]:
+    def partitions_by_filter(self, database: str, table: str, text: str, maximum: int | None = None) -> list[Partition]:
+        """Partitions that the metastore's filter text lets through, in one call however many they are.
+
+        Args:
+            database: database.
+            table: table.
+            text: filter on partition keys (``dt >= "2024-01-01"``).
+            maximum: at most so many (up to 32,767), of which nobody says which; None for all.
+
+        Raises:
+            MetastoreServerError: a filter that the metastore does not take.
+        """
+        if maximum is not None and not 0 < maximum <= _LARGEST_I16:
+            raise InvalidOptionError(f"maximum number of partitions must be 1 to {_LARGEST_I16}, not {maximum}")
         about = f"partitions of {database}.{table} where {text}"
-        return list(self._call("get_partitions_by_filter", database, table, text, _ALL, about=about))
+        return list(self._call("get_partitions_by_filter", database, table, text, maximum or _ALL, about=about))
 
     def count_partitions(self, database: str, table: str, filter: str = "") -> int:
         """Number of partitions, of all or of those that fit the metastore's ``filter`` text."""
