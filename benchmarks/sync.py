@@ -177,7 +177,11 @@ def runners(arguments: argparse.Namespace) -> Iterator[dict[tuple[str, str], Run
             found[OURS, PROCESS] = ours_process
         yield found
         return
-    with RealSync(class_path(arguments.real_home)) as real:
+    try:
+        classes = class_path(arguments.real_home)
+    except (OSError, subprocess.CalledProcessError) as error:
+        sys.exit(f"the real tool cannot be fetched ({error}): give --real-home with its jars, or --without-real")
+    with RealSync(classes) as real:
         found[REAL, WARM] = real.warm
         if not arguments.no_process:
             found |= {(OURS, PROCESS): ours_process, (REAL, PROCESS): real.whole}
