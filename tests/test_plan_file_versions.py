@@ -11,6 +11,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import TimeTravelError
 from hudi_hive.input_format import HoodieParquetInputFormat
 from hudi_hive.input_format.job_conf import INPUT_DIR
+from hudi_hive.plan import PartitionPlanner, Query, SplitLoader, plan_scan
 from tests.support import fixture_names, unzip_fixture
 
 
@@ -87,3 +88,11 @@ def test_a_partition_of_the_past_that_is_gone_is_refused(tmp_path, name, gone):
         table.scan(as_of=before, options=options).to_arrow()
     assert "rome" in (caught.value.path or "")
     assert table.scan(options=options).count() == table.scan().count()
+    # Who names the partitions that are there does not know of it; nor may a plan of those be all there is.
+    query = Query.of(as_of=before, options=options)
+    present = [partition for partition in table.partitions() if partition != "rome"]
+    with pytest.raises(TimeTravelError, match="cleaned"):
+        plan_scan(table.client, query, partitions=present)
+    loader = SplitLoader([present], PartitionPlanner(table.client, query))
+    with loader, pytest.raises(TimeTravelError, match="cleaned"):
+        loader.next_batch()
