@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import pyarrow as pa
@@ -305,6 +306,34 @@ def test_tables_of_a_metastore(metastore, visits):
         assert rows(engine, f"SELECT count(*) FROM lake.visits AT (VERSION => {instant})") == [(visits.num_rows,)]
         with pytest.raises(NoSuchObjectError, match=r"lake\.nope"):
             engine.query("FROM lake.nope")
+
+
+def test_filters_reach_the_metastore(metastore, visits):
+    register(metastore, unzip_fixture(VISITS), "visits", keys=[("city", "string")])
+    engine = SqlEngine(HudiConnector(metastore), threads=1)
+    before = metastore.calls.copy()
+    lima = visits.filter(pc.field("city") == "lima").num_rows
+    assert rows(engine, "SELECT count(*) FROM visits WHERE city = 'lima'") == [(lima,)]
+    assert metastore.calls - before == {"get_table_req": 1, "get_partitions_by_filter": 1}
+
+
+def test_statements_that_end_early_leave_no_thread(metastore):
+    register(metastore, unzip_fixture(VISITS), "visits", keys=[("city", "string")])
+    engine = SqlEngine(HudiConnector(metastore), threads=2)
+    before = set(threading.enumerate())
+    assert len(rows(engine, "SELECT * FROM visits LIMIT 1")) == 1
+    with engine.query("SELECT * FROM visits", batch_size=1) as reader:
+        reader.read_next_batch()
+    with pytest.raises(SqlError):
+        rows(engine, "SELECT error('no') FROM visits")
+    engine.query("SELECT * FROM visits").close()
+    del reader
+    gc.collect()
+    # Threads of DuckDB that once ran Python code stand in the list as "dummies".
+    left = [one for one in set(threading.enumerate()) - before if not isinstance(one, threading._DummyThread)]
+    for thread in left:
+        thread.join(timeout=10)
+        assert not thread.is_alive(), thread
 
 
 @pytest.mark.parametrize(

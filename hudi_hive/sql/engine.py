@@ -133,7 +133,7 @@ class SqlEngine:
         for (schema, view), table in tables.items():
             source = self._source(schema, table)
             if source is not None:
-                run.add(schema, view, ScanDataset(source, sql_filters=True, on_error=run.note))
+                run.add(schema, view, ScanDataset(source, sql_filters=True, on_error=run.errors.append))
         run.use(self._default_schema)
 
     def _source(self, schema: str, table: TableName) -> ScanSource | None:
@@ -166,17 +166,13 @@ class SqlEngine:
 
 
 class _Run:
-    """One statement: its DuckDB instance and the first error that its tables told of."""
+    """One statement: its DuckDB instance, and the errors of its tables, of which DuckDB hands on the text alone."""
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self.connection = connection
-        self._error: Exception | None = None
+        # A list of its own: DuckDB holds the datasets, and they must not hold DuckDB's connection in turn.
+        self.errors: list[Exception] = []
         self._views = 0
-
-    def note(self, error: Exception) -> None:
-        """Keep an error of a table: DuckDB hands on its text alone."""
-        if self._error is None:
-            self._error = error
 
     def add(self, schema: str, view: str, dataset: ScanDataset) -> None:
         """Let the statement see a dataset under a name."""
@@ -201,7 +197,7 @@ class _Run:
                 plan = pa.table({"plan": pa.array([text for row in rows for text in row[1:]], pa.string())})
                 self.close()
                 return plan.schema, iter(plan.to_batches())
-            reader = _reader(self.connection.sql(statement.text), batch_size)
+            reader = self.connection.sql(statement.text).to_arrow_reader(batch_size)
         return reader.schema, self._batches(reader)
 
     def close(self) -> None:
@@ -231,8 +227,9 @@ class _Run:
         """What to raise for an error that DuckDB, or Arrow around it, raised; None: the error itself."""
         if isinstance(error, HudiHiveError) or not isinstance(error, (connection_error(), pa.ArrowException, OSError)):
             return None
-        if isinstance(self._error, HudiHiveError):
-            return self._error
+        own = next((one for one in self.errors if isinstance(one, HudiHiveError)), None)
+        if own is not None:
+            return own
         text = message_of(error)
         remedy = None
         if "Out of Memory" in text:
@@ -277,16 +274,6 @@ _GUARDS: Sequence[str] = (
     "autoload_known_extensions",
     "enable_external_access",  # no files but those of the tables
 )
-
-
-def _reader(relation: Any, batch_size: int) -> pa.RecordBatchReader:  # noqa: ANN401 - differs between releases
-    """A stream of a relation's rows; DuckDB 1 and 2 call it by different names."""
-    for name in ("to_arrow_reader", "fetch_arrow_reader", "fetch_record_batch"):
-        method = getattr(relation, name, None)
-        if method is not None:
-            reader: pa.RecordBatchReader = method(batch_size)
-            return reader
-    raise MissingDependencyError("this release of DuckDB has no Arrow reader", remedy="pip install 'hudi_hive[duckdb]'")
 
 
 def _quoted(name: str) -> str:
