@@ -26,7 +26,8 @@
     │   ├── InvalidOptionError          unknown option, or a value that it does not take
     │   ├── PredicateError              a row filter that cannot be parsed or typed
     │   ├── UnknownColumnError          a column that the schema does not have
-    │   └── SqlError                    a statement that the local SQL engine does not run
+    │   ├── SqlError                    a statement that the local SQL engine does not run
+    │   └── LoadCancelledError          splits asked for after their loading was cancelled
     ├── SchemaError                     a schema that cannot be converted or reconciled
     ├── MetastoreError
     │   ├── MetastoreTransportError

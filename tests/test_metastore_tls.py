@@ -341,6 +341,17 @@ def test_a_server_that_ends_the_login_too_early_is_not_believed():
         SaslTransport(Scripted(b"\x05\x00\x00\x00\x00"), "GSSAPI", Wrapping()).log_in()
 
 
+def test_token_login_answers_as_java_servers_want():
+    """Java's server of Hive has the protocol null and the name default; it compares both."""
+    pytest.importorskip("puresasl")
+    mechanism = make_mechanism(Sasl("DIGEST-MD5", "dG9rZW4=", "cHc="), "host")
+    assert not mechanism.process(None)
+    challenge = b'realm="default",nonce="n",qop="auth",charset=utf-8,algorithm=md5-sess'
+    answer = mechanism.process(challenge)
+    assert b'digest-uri="null/default"' in answer and b'username="dG9rZW4="' in answer
+    assert not mechanism.complete  # the server still has to prove that it knows the password
+
+
 def test_kerberos_without_its_package(monkeypatch):
     real = builtins.__import__
 

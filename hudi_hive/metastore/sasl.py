@@ -84,7 +84,8 @@ def make_mechanism(settings: Sasl, host: str) -> Mechanism:
     service, instance = settings.service(host)
     try:
         if settings.mechanism == DIGEST:
-            made = SASLClient("default", "default", DIGEST, username=settings.user, password=settings.password)
+            # Hive's server has no protocol name, which Java writes as "null", and no host but "default".
+            made = SASLClient("default", "null", DIGEST, username=settings.user, password=settings.password)
         else:
             made = SASLClient(instance, service, KERBEROS, mutual_auth=True)
     except SASLError as error:
