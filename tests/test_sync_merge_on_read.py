@@ -202,6 +202,15 @@ def test_partitions_follow_when_a_name_is_to_show_another_view(client, increment
     assert sorted(place.partition(f"{path}/")[2] for place in right) == entry["written"]
 
 
+def test_names_that_are_not_synced_any_more_are_told(client):
+    path = unzip_fixture("v8_mor_part_rli")
+    assert sync(client, path, "t").warnings == ()
+    report = sync(client, path, "t", strategy="RT")
+    assert [line.partition(" shows ")[0] for line in report.warnings] == [f"{DATABASE}.t_ro", f"{DATABASE}.t_rt"]
+    assert report.calls == {"get_table_objects_by_name_req": 1}
+    assert sync(client, path, "t_ro", strategy="RO").warnings == ()
+
+
 def test_nothing_is_made_when_one_of_the_names_is_taken(client, tmp_path):
     path = unzip_fixture("v8_mor_part_rli")
     sync(client, path, "u", strategy="RT")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -44,6 +44,16 @@ def _read_otherwise(spec: TableSpec, registered: pa.Table) -> set[str]:
     """Names of partitions that another class reads than the table: they would show another view of the same rows."""
     other = pc.fill_null(pc.not_equal(registered["input_format"], spec.classes.input_format), False)
     return set(registered.filter(other)["name"].to_pylist())
+
+
+def _left_behind(specs: Sequence[TableSpec], existing: Mapping[str, Table]) -> tuple[str, ...]:
+    """What to say of tables that an earlier sync with other options made: nobody brings them up to date any more."""
+    names, base_path = {spec.name for spec in specs}, specs[0].base_path
+    return tuple(
+        f"{specs[0].database}.{name} shows this table too, but these options do not sync it: drop it if nobody reads it"
+        for name, table in sorted(existing.items())
+        if name not in names and objects.is_hudi(table) and same_location(table.sd.location or "", base_path)
+    )
 
 
 class Planner:
@@ -88,15 +98,18 @@ class Planner:
         """
         existing = self._existing(specs)
         plans = [self._plan(spec, existing.get(spec.name)) for spec in specs]
+        left = _left_behind(specs, existing)
         # The first one makes the database for the others.
+        plans[0] = replace(plans[0], warnings=plans[0].warnings + left)
         return [replace(plan, create_database=plan.create_database and plan is plans[0]) for plan in plans]
 
     def _existing(self, specs: Sequence[TableSpec]) -> dict[str, Table]:
-        names = [spec.name for spec in specs]
-        database = specs[0].database
-        if len(specs) == 1:
-            table = self._metastore.find_table(database, names[0])
-            return {} if table is None else {names[0]: table}
+        """The metastore's tables of all names that the Hudi table may have, whichever of them are synced now."""
+        database, name = specs[0].database, self._target.table.lower()
+        if not self._client.config.is_merge_on_read:
+            table = self._metastore.find_table(database, name)
+            return {} if table is None else {name: table}
+        names = [f"{name}_ro", f"{name}_rt", name]
         try:
             return {table.tableName.lower(): table for table in self._metastore.table_objects(database, names)}
         except NoSuchObjectError:  # no such database
