@@ -145,6 +145,13 @@ class HudiTableHandle:
         roots = [part.root for part in (self.row_filter, given) if part is not None and not part.is_trivial]
         return RowFilter(conjunction(roots), self.schema) if roots else None
 
+    def own_filter(self, row_filter: RowFilter | None) -> RowFilter | None:
+        """The part of a filter that is about columns of the Hudi table, bound to :attr:`table_schema`."""
+        if row_filter is None:
+            return None
+        part = row_filter.restrict(self.table_schema.names)
+        return None if part.is_trivial else RowFilter(part.root, self.table_schema)
+
     def __getstate__(self) -> dict[str, Any]:
         dropped = ("table_schema", "extra_keys", "schema")
         state = {name: value for name, value in self.__dict__.items() if name not in dropped}
@@ -258,7 +265,7 @@ class ConnectorMetadata:
         try:
             metadata = MetadataTable.open(client)
             _ = metadata.partitions()
-            plan = plan_scan(client, handle.query, _own_part(handle))
+            plan = plan_scan(client, handle.query, handle.own_filter(handle.row_filter))
         except MetadataTableError:
             return TableStatistics(None, None, None)
         slices = plan.slices
@@ -272,13 +279,6 @@ class ConnectorMetadata:
         if not is_hudi(table):
             base_path_of(table)  # says what it is
         return table
-
-
-def _own_part(handle: HudiTableHandle) -> RowFilter | None:
-    if handle.row_filter is None:
-        return None
-    own = handle.row_filter.restrict(handle.table_schema.names)
-    return RowFilter(own.root, handle.table_schema)
 
 
 def _rows(metadata: MetadataTable, slices: pa.Table) -> int | None:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.connector.hive_types import key_value
 from hudi_hive.connector.metadata import HudiTableHandle
-from hudi_hive.connector.split_manager import SplitSource, own_filter
+from hudi_hive.connector.split_manager import SplitSource
 from hudi_hive.errors import InvalidOptionError, MetastoreError
 from hudi_hive.formats.base_file import BATCH_ROWS, select
 from hudi_hive.plan import ScanPlan
@@ -52,7 +52,7 @@ class PageSources:
         self.schema = output_schema(handle.schema, columns)
         self._filter = handle.filter_of(row_filter)
         self._batch_size = batch_size
-        own = own_filter(handle, self._filter)
+        own = handle.own_filter(self._filter)
         self._template = PartitionPlanner(handle.client, handle.query, own).template()
         keys = set(handle.extra_keys.names)
         self._behind = _behind(self._filter, keys)

@@ -22,18 +22,9 @@ from hudi_hive.plan.partition_planner import PartitionPlanner
 from hudi_hive.plan.planner import Filter
 from hudi_hive.plan.split_loader import DynamicFilter, LoadProgress, SplitLoader
 from hudi_hive.plan.splits import FULL_WEIGHT, HudiSplit, SplitOptions, to_splits
-from hudi_hive.predicate import RowFilter
 
 PartitionSource: TypeAlias = Literal["metastore", "metadata table", "listing"]
 """Where partitions come from: what was synced, the table's metadata table, or its folders."""
-
-
-def own_filter(handle: HudiTableHandle, row_filter: RowFilter | None) -> RowFilter | None:
-    """The part of a filter that is about columns of the Hudi table, bound to them."""
-    if row_filter is None:
-        return None
-    part = row_filter.restrict(handle.table_schema.names)
-    return None if part.is_trivial else RowFilter(part.root, handle.table_schema)
 
 
 class SplitSource:
@@ -68,7 +59,7 @@ class SplitSource:
             MetadataTable.open(client)  # asked for by name: not to be replaced by a listing
         elif source == "listing":
             client = client.with_listing(MetadataListing(enable=False))
-        own = own_filter(handle, self.row_filter)
+        own = handle.own_filter(self.row_filter)
         self._planner = PartitionPlanner(client, handle.query, own)
         self._registered: MetastorePartitions | None = None
         partitions: Iterable[list[str]] = _own_partitions(self._planner)
