@@ -17,9 +17,11 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from hudi_hive.errors import (
+    AlreadyExistsError,
     HudiHiveError,
     MetastoreServerError,
     MethodNotSupportedError,
+    NoSuchObjectError,
     SchemaSyncError,
     TableChangedError,
 )
@@ -38,6 +40,9 @@ ATTEMPTS = 6
 """How often a sync starts again before it gives up."""
 
 _WAIT = 0.05
+
+_SURE = (TableChangedError, AlreadyExistsError, NoSuchObjectError)
+"""Errors of a sync at work that say that the metastore is not any more as the plan saw it."""
 
 
 class RacedError(Exception):
@@ -79,7 +84,7 @@ def settle(
             number += 1
             changed = changed or raced.changed
             # Only who met another sync for sure is patient; other refusals most often stay what they are.
-            most = attempts if isinstance(raced.cause, TableChangedError) else 2
+            most = attempts if isinstance(raced.cause, _SURE) else min(attempts, 3)
             if number >= most:
                 raise raced.cause from raced.cause.__cause__
         # Of several that got in each other's way one is to be first the next time.
