@@ -31,6 +31,7 @@ from hudi_hive.plan import (
     plan_scan,
 )
 from hudi_hive.plan.splits import split_slices, split_table
+from hudi_hive.predicate import parse_filter
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.listing import in_batches
 from tests.support import expected, fixture_names, unzip_fixture
@@ -39,6 +40,7 @@ PARTITIONS = 1000
 PATIENCE = 60  # seconds that a thread is waited for before a test gives up
 INSTANT = "20240101000000000"
 MIB = 1 << 20
+WITH = tuple(name for name in fixture_names() if expected(name).get("mdt_files_partition"))
 
 
 def loader_threads():
@@ -285,6 +287,9 @@ class Fixed:
     def prune(self, partitions, row_filter):
         return partitions
 
+    def skip(self, plan, row_filter):
+        return plan
+
 
 def test_batches_are_packed_by_weight():
     weights = [100, 30, 30, 40, 60, 50, 5, 100, 100, 1]
@@ -515,6 +520,27 @@ def test_a_dynamic_filter_that_rules_out_all_ends_the_loading(planner):
         assert loader.progress().partitions_listed == 0
 
 
+@pytest.mark.parametrize("name", [n for n in WITH if n.endswith("cow_part_mdt")])
+def test_a_dynamic_filter_asks_the_indexes_of_files(name):
+    path = unzip_fixture(name)
+    table = HudiTable.open(path)
+    all_paths = table.scan().plan()["path"].to_pylist()
+    ruled_out = 0
+    for key in table.scan(selected_fields=["_hoodie_record_key"]).to_arrow()["_hoodie_record_key"].to_pylist()[:5]:
+        text = f"_hoodie_record_key = '{key}'"
+        dynamic = DynamicFilter()
+        dynamic.narrow(text)
+        with HudiTable.open(path).scan().splits(dynamic_filter=dynamic) as loader:
+            got = sorted(split.path for split in loader)
+        assert got == table.scan(row_filter=text).plan()["path"].to_pylist()
+        ruled_out += len(all_paths) - len(got)
+        planner = PartitionPlanner(HudiTable.open(path).client)
+        bound = parse_filter(text, planner.template().schema)
+        plans = [planner.skip(planner.plan([partition]), bound) for partition in planner.partitions()]
+        assert [path for plan in plans for path in plan.slices["path"].to_pylist()] == got
+    assert ruled_out
+
+
 def test_splits_tell_the_filter_of_their_time(lister):
     dynamic = DynamicFilter()
     dynamic.narrow(None)
@@ -552,9 +578,6 @@ def test_where_all_files_cost_no_more_than_some_they_are_asked_for_twice(lister)
     with SplitLoader(planner_of(lister)) as loader:
         assert drain(loader).num_rows == 3 * PARTITIONS
     assert lister.calls == 2
-
-
-WITH = tuple(name for name in fixture_names() if expected(name).get("mdt_files_partition"))
 
 
 @pytest.mark.parametrize("name", WITH)

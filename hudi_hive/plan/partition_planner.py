@@ -45,6 +45,7 @@ class PartitionPlanner:
         self._partitions: list[str] | None = None
         self._whole: _Whole | None = None
         self._began = self._at_once = False
+        self._skipped: tuple[RowFilter, _Whole] | None = None
         if query.query_type.has_range:
             plan = plan_scan(client, query, row_filter)
             self._whole = _Whole(plan)
@@ -142,6 +143,29 @@ class PartitionPlanner:
             return self._plan_now(partitions)
         return whole.part(partitions)
 
+    def skip(self, plan: ScanPlan, row_filter: RowFilter) -> ScanPlan:
+        """A plan of :meth:`plan` without the slices in which no row can pass another filter, told by the metadata
+        table's indexes; they are asked once for one filter where one plan was made for many batches.
+
+        Args:
+            plan: the plan.
+            row_filter: bound to the schema of :meth:`template`.
+        """
+        if self._builder is None:
+            return plan
+        with self._lock:
+            if self._whole is None:
+                return self._left(plan, row_filter)
+            if self._skipped is None or self._skipped[0] is not row_filter:
+                self._skipped = row_filter, _Whole(self._left(self._whole.plan, row_filter))
+            whole = self._skipped[1]
+        return whole.part(plan.slices.column("partition").unique().to_pylist())
+
+    def _left(self, plan: ScanPlan, row_filter: RowFilter) -> ScanPlan:
+        builder = self._fresh()
+        builder.row_filter = row_filter
+        return replace(plan, slices=builder.skip_files(plan.slices))
+
     def _plan_now(self, partitions: Sequence[str], *, pruned: bool = False) -> ScanPlan:
         """The plan for some partitions, from a listing of theirs."""
         builder = self._fresh()
@@ -174,7 +198,7 @@ class _Whole:
             order = pa.array(np.argsort(ranks, kind="stable"))
             changes = None if plan.changes is None else plan.changes.take(order)
             plan = replace(plan, slices=plan.slices.take(order), changes=changes)
-        self._plan = plan
+        self.plan = plan
         self.partitions: list[str] = paths[by_path].tolist()
         counts = np.bincount(ranks, minlength=len(by_path))
         starts = (np.cumsum(counts) - counts).tolist()
@@ -182,7 +206,7 @@ class _Whole:
 
     def part(self, partitions: Sequence[str]) -> ScanPlan:
         """The part of the plan that lies in some partitions."""
-        plan = self._plan
+        plan = self.plan
         found = [self._rows[path] for path in sorted(set(partitions)) if path in self._rows]
 
         def rows(table: pa.Table) -> pa.Table:

@@ -203,7 +203,7 @@ class PlanBuilder:
         """The slices of a snapshot's partitions; ``files``: their listing."""
         slices, steps = snapshot_slices(self.client, partitions, self.query.query_type, self.query.as_of, files)
         self.steps += steps
-        self.slices = self._skip_files(slices)
+        self.slices = self.skip_files(slices)
 
     @property
     def merges_logs(self) -> bool:
@@ -216,7 +216,7 @@ class PlanBuilder:
         last = commits.instants[-1].requested if commits.instants else None
         self._take_schema(last if self.query.options.end_instant_schema else None)
         self.commit_times = commits.requested_times()
-        self.slices = self._skip_files(self._range_slices(commits), in_part=True)
+        self.slices = self.skip_files(self._range_slices(commits), in_part=True)
 
     def change_data(self) -> None:
         """The changes that a range of commits made."""
@@ -330,7 +330,7 @@ class PlanBuilder:
         self.steps.append(PlanStep("partitions that the filter leaves", "partitions", len(partitions), len(kept)))
         return kept
 
-    def _skip_files(self, slices: pa.Table, *, in_part: bool = False) -> pa.Table:
+    def skip_files(self, slices: pa.Table, *, in_part: bool = False) -> pa.Table:
         """The slices that the indexes of the metadata table do not rule out."""
         query, options = self.query, self.query.options
         if not options.data_skipping or options.metadata_enable is False or options.metadata_validate:

@@ -14,15 +14,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from time import monotonic
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, LoadCancelledError
+from hudi_hive.plan.dynamic_filter import BatchPlanner, DynamicFilter, Narrowing
 from hudi_hive.plan.partition_planner import PartitionPlanner, both
-from hudi_hive.plan.planner import Filter
 from hudi_hive.plan.row_groups import read_row_groups
 from hudi_hive.plan.scan_plan import ScanPlan
 from hudi_hive.plan.splits import (
@@ -34,42 +33,12 @@ from hudi_hive.plan.splits import (
     make_splits,
     to_splits,
 )
-from hudi_hive.predicate import RowFilter, parse_filter
+from hudi_hive.predicate import RowFilter
 from hudi_hive.storage import Storage
-from hudi_hive.table.listing import in_batches as partition_batches
 
-__all__ = ["BatchPlanner", "DynamicFilter", "LoadProgress", "SplitLoader", "partition_batches"]
+__all__ = ["BatchPlanner", "DynamicFilter", "LoadProgress", "SplitLoader"]
 
 _T = TypeVar("_T")
-
-
-class DynamicFilter:
-    """A filter that becomes narrower while splits are loaded: what a join learns from its other side (RFC-40)."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._parts: tuple[Filter, ...] = ()
-        self._complete = False
-
-    def narrow(self, row_filter: Filter) -> None:
-        """From now on only rows that pass this filter, too, are wanted."""
-        if row_filter is not None:
-            with self._lock:
-                self._parts = (*self._parts, row_filter)
-
-    def complete(self) -> None:
-        """It will not become narrower."""
-        self._complete = True
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether it will not become narrower."""
-        return self._complete
-
-    @property
-    def parts(self) -> tuple[Filter, ...]:
-        """The filters so far, all of which hold for wanted rows."""
-        return self._parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +67,6 @@ class LoadProgress:
     finished: bool
 
 
-class BatchPlanner(Protocol):
-    """What a loader asks of a planner; :class:`~hudi_hive.plan.partition_planner.PartitionPlanner` is one."""
-
-    def plan(self, partitions: list[str]) -> ScanPlan:
-        """The plan for some partitions; called from several threads."""
-
-    def prune(self, partitions: list[str], row_filter: Filter) -> list[str]:
-        """The partitions that may hold rows passing another filter."""
-
-    def template(self) -> ScanPlan:
-        """The plan without slices."""
-
-
 class SplitLoader:
     """Splits of a query, made by threads of its own from the moment the loader is; a context manager.
 
@@ -123,7 +79,8 @@ class SplitLoader:
         listing_threads, split_threads: threads that plan batches, and that make splits.
         max_batches: batches of partitions that may wait to be planned, and plans that may wait to be cut.
         max_outstanding_splits: splits that may wait to be taken.
-        dynamic_filter: rules out partitions that are not listed yet, and splits that were not taken yet.
+        dynamic_filter: rules out partitions that are not listed yet (those that are by the metadata table's indexes
+            of their files, too), and splits that were not taken yet.
     """
 
     def __init__(
@@ -238,7 +195,7 @@ class _State:
         self._planner = planner
         self._options = options
         self._storage = storage
-        self.dynamic = _Narrowing(planner, dynamic)
+        self.dynamic = Narrowing(planner, dynamic)
         self._changed = threading.Condition()  # re-entrant: cancel may be called by the garbage collector
         self._batches: deque[list[str]] = deque()
         self._plans: deque[ScanPlan] = deque()
@@ -306,7 +263,7 @@ class _State:
         """Second stage: plans."""
         while (batch := self._next(self._batches, "_sources")) is not None:
             kept = self.dynamic.partitions(batch)
-            plan = self._planner.plan(kept) if kept else None
+            plan = self.dynamic.plan(self._planner.plan(kept)) if kept else None
             with self._changed:
                 self._counts["pruned"] += len(batch) - len(kept)
                 self._counts["listed"] += len(kept)
@@ -501,40 +458,3 @@ class _Pile:
 
     def _weight_before(self, row: int) -> int:
         return int(self._sums[row - 1]) if row else 0
-
-
-class _Narrowing:
-    """A dynamic filter bound to the table."""
-
-    def __init__(self, planner: BatchPlanner, dynamic: DynamicFilter | None) -> None:
-        self._planner = planner
-        self._dynamic = dynamic
-        self._bound: tuple[int, RowFilter | None] = (0, None)
-
-    @property
-    def version(self) -> int:
-        """How often it was narrowed."""
-        return 0 if self._dynamic is None else len(self._dynamic.parts)
-
-    def row_filter(self) -> RowFilter | None:
-        """The filter of now."""
-        parts = () if self._dynamic is None else self._dynamic.parts
-        count, bound = self._bound
-        if count != len(parts):
-            schema = self._planner.template().schema
-            for part in parts[count:]:
-                bound = both(bound, parse_filter(part, schema))
-            self._bound = len(parts), bound
-        return bound
-
-    def partitions(self, paths: list[str]) -> list[str]:
-        """The partitions that are still wanted."""
-        return self._planner.prune(paths, self.row_filter()) if self.version else paths
-
-    def splits(self, table: pa.Table) -> pa.Table:
-        """The splits that are still wanted."""
-        partitions = pc.unique(table.column("partition"))
-        kept = self.partitions(partitions.to_pylist())
-        if len(kept) == len(partitions):
-            return table
-        return table.filter(pc.is_in(table.column("partition"), value_set=pa.array(kept, pa.string())))
