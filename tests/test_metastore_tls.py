@@ -238,8 +238,9 @@ def test_login_refused_once(fake):
             client_of([uri, fake.uri], sasl=Sasl("PLAIN", "ann", "wrong")) as client,
             pytest.raises(MetastoreSecurityError, match=r"refused the PLAIN login: Error validating.* of ann") as error,
         ):
-            client.databases()
+            client.create_database("db")
         assert error.value.path == uri and "wrong" not in str(error.value)
+        assert "unknown" not in str(error.value)  # nothing was asked for
         assert server.accepted == 1
     assert fake.calls == []
 

@@ -198,7 +198,7 @@ def _try_again(error: BaseException, repeatable: bool) -> bool:
 
 
 def _outcome_unknown(error: MetastoreTransportError, repeatable: bool) -> MetastoreTransportError:
-    if repeatable or isinstance(error, MetastoreConnectError):
+    if repeatable or isinstance(error, MetastoreConnectError | MetastoreSecurityError):
         return error
     return type(error)(
         error.message, path=error.path, remedy="whether it was done is unknown: look at the object, then run again"
