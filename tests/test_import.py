@@ -30,3 +30,19 @@ def test_import_time_budget():
 
 def test_public_names_resolve():
     _run("import hudi_hive; [getattr(hudi_hive, n) for n in hudi_hive.__all__]")
+
+
+def test_pandas_is_left_out_until_it_is_asked_for():
+    code = """
+import sys
+from hudi_hive.cli.light import leave_pandas_out
+leave_pandas_out()
+import pyarrow as pa
+from hudi_hive.sync import HiveSyncTool
+table = pa.table({"a": pa.array([1, None])})
+before = "pandas" in sys.modules
+frame = table.to_pandas()
+import pandas
+print(before, len(frame), pa.array(pandas.Series([1.5, None])).null_count)
+"""
+    assert _run(code).split() == ["False", "2", "1"]

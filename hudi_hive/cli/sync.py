@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hudi_hive.cli.common import pairs, storage_options, with_output
+from hudi_hive.cli.light import leave_pandas_out
 from hudi_hive.cli.output import Output
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def sync(
     One table is given by --base-path. With several, by patterns, --discover or --tables, one that fails does not stop
     the others: the exit code is then 1.
     """
+    leave_pandas_out()
     named = {
         _PREFIX + "database": database,
         _PREFIX + "table": table,

@@ -1,0 +1,34 @@
+"""Keeps short commands short: what they never use is not imported."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+
+class _NotYet:
+    """An import finder for which there is no pandas."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name, name=name)
+
+
+def leave_pandas_out() -> None:
+    """Keep pyarrow from importing pandas, a third of a short command's time, until someone asks it for a data frame.
+
+    Where pandas is installed, pyarrow imports it when it makes its first array, to know data frames when it sees them.
+    It tries that once; conversions to and from pandas import it later all the same.
+    """
+    if "pandas" in sys.modules:
+        return
+    import pyarrow as pa
+
+    finder = _NotYet()
+    sys.meta_path.insert(0, finder)
+    try:
+        pa.array([0])
+    finally:
+        sys.meta_path.remove(finder)
