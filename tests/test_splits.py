@@ -8,10 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import orc
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import InvalidOptionError
@@ -107,12 +109,14 @@ def test_options_that_make_no_sense_are_refused(wrong):
 # -- cutting ---------------------------------------------------------------------------------------------------------
 
 
-def test_only_large_parquet_files_without_logs_are_cut():
+def test_only_large_files_with_row_groups_and_without_logs_are_cut():
     table = slices((300,), (300, 1), (100,), (None, 500))
-    orc = table.slice(0, 1).to_pylist()[0]
-    orc |= {"file_id": "orc", "path": orc["path"].replace("parquet", "orc")}
-    table = pa.concat_tables([table, pa.Table.from_pylist([orc], PLAN_SCHEMA)])
-    assert files_to_cut(table, SplitOptions(target_size=100)) == [table.column("path")[0].as_py()]
+    others = [table.slice(0, 1).to_pylist()[0] for _ in range(2)]
+    for row, kind in zip(others, ("orc", "hfile"), strict=True):
+        row |= {"file_id": kind, "path": row["path"].replace("parquet", kind)}
+    table = pa.concat_tables([table, pa.Table.from_pylist(others, PLAN_SCHEMA)])
+    wanted = [table.column("path")[0].as_py(), others[0]["path"]]
+    assert files_to_cut(table, SplitOptions(target_size=100)) == wanted
     assert files_to_cut(table, SplitOptions(target_size=100, split_row_groups=False)) == []
     assert files_to_cut(table) == []
 
@@ -201,6 +205,29 @@ def test_pieces_of_real_files_hold_each_row_once(many_groups):
         assert all(parts)
         assert pa.Table.from_batches([batch for part in parts for batch in part]).equals(whole)
         assert files.num_rows == splits.num_rows
+
+
+def test_pieces_of_orc_files_hold_each_row_once(tmp_path):
+    path = unzip_fixture("v6_cow_orc", tmp_path)
+    file = HudiTable.open(path).scan().plan_info().files.to_pylist()[0]["path"]
+    rows = orc.read_table(path / file)
+    rows = pa.concat_tables([rows] * (60_000 // rows.num_rows))
+    orc.write_table(rows, path / file, stripe_size=1, batch_size=1000, compression="uncompressed")
+    table = HudiTable.open(path)
+    plan = table.scan().plan_info()
+    paths = files_to_cut(plan.slices, SplitOptions(target_size=10_000))
+    assert file in paths
+    groups = read_row_groups(table.client.storage, paths)
+    splits = make_splits(plan.slices, SplitOptions(target_size=10_000), groups)
+    pieces = split_files(splits.filter(pc.equal(splits.column("path"), file)))
+    assert groups.num_rows >= pieces.num_rows > 2
+    read = [list(read_plan(table.client.storage, plan, files=pieces.slice(i, 1))) for i in range(pieces.num_rows)]
+    assert all(read)
+    assert sum(batch.num_rows for part in read for batch in part) == rows.num_rows
+    whole = table.scan().to_arrow()
+    assert sum(batch.num_rows for batch in read_plan(table.client.storage, plan, files=split_files(splits))) == len(
+        whole
+    )
 
 
 def test_footers_are_read_for_large_files_only(many_groups):

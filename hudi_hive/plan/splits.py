@@ -1,7 +1,7 @@
 """Splits: a plan's slices as pieces of work of about one size, with weights (RFC-40, "split weight").
 
-Large Parquet files that no log file goes with are cut at row groups; every other slice is one split. Everything stays
-a table of :data:`SPLIT_SCHEMA` until splits are handed out one by one.
+Large Parquet and ORC files that no log file goes with are cut at row groups (stripes); every other slice is one split.
+Everything stays a table of :data:`SPLIT_SCHEMA` until splits are handed out one by one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ and ``length`` are bytes in it (a reader takes the row groups whose middle lies 
 ``weight`` is the work, 100 for a full split."""
 
 ROW_GROUP_SCHEMA: Final = pa.schema([("path", pa.string()), ("start", pa.int64()), ("size", pa.int64())])
-"""Row groups of files: where each begins and how many bytes it has, in the order of the file."""
+"""Row groups (stripes) of files: where each begins and how many bytes it has, in the order of the file."""
 
 FULL_WEIGHT: Final = 100
 """Weight of a split of standard size, and what a batch of splits holds unless the caller says otherwise."""
@@ -50,7 +50,7 @@ class SplitOptions:
     """How slices are cut into splits.
 
     Attributes:
-        target_size: bytes that a split should have; larger Parquet files are cut.
+        target_size: bytes that a split should have; larger Parquet and ORC files are cut.
         standard_weight_size: bytes that weigh 100.
         minimum_weight: the least that a split weighs, as a share of 100: opening a file costs, too.
         split_row_groups: cut files; false makes one split of each slice.
@@ -222,12 +222,13 @@ def _partition_keys(table: pa.Table, plan: ScanPlan) -> list[dict[str, str | Non
 
 
 def _cut_rows(slices: pa.Table, options: SplitOptions) -> npt.NDArray[np.int64]:
-    """Slices whose base file may be cut: large, Parquet, without log files."""
+    """Slices whose base file may be cut: large, of a format with row groups, without log files."""
     if not options.split_row_groups or not slices.num_rows:
         return np.empty(0, np.int64)
     large = pc.greater(slices.column("base_size"), options.target_size)
     alone = pc.equal(pc.list_value_length(slices.column("log_files")), 0)
-    mask = pc.and_(pc.and_(large, alone), pc.ends_with(slices.column("path"), ".parquet"))
+    has_groups = pc.match_substring_regex(slices.column("path"), r"\.(parquet|orc)$", ignore_case=True)
+    mask = pc.and_(pc.and_(large, alone), has_groups)
     return np.flatnonzero(pc.fill_null(mask, False).to_numpy())
 
 
