@@ -158,8 +158,8 @@ def test_closing_breaks_an_encrypted_call(fake, certificates):
 
         thread = threading.Thread(target=call)
         thread.start()
-        while not fake.calls:
-            pass
+        while not fake.calls and thread.is_alive():
+            thread.join(0.01)
         client.close()
         thread.join(10)
     assert len(failures) == 1
