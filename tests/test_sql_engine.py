@@ -104,6 +104,8 @@ def test_columns_reach_the_plan():
         "SELECT count(*) FROM other",
         "SELECT count(*) FROM default.other",
         "SELECT count(*) FROM Default . other -- default.x",
+        "SELECT count(*) FROM default.other WHERE 'é😀' <> 'FROM default.x' AND page <> 'ü' -- é",
+        "/* é😀 */ SELECT count(*) /* ünïcode */ FROM default.other o JOIN default.other p USING (visit_id)",
         "WITH v AS (SELECT * FROM lake.visits) SELECT count(*) FROM v",
         "WITH other AS (SELECT * FROM other) SELECT count(*) FROM other",
         "/* first */ -- second\nSELECT (SELECT count(*) FROM other);",
@@ -233,6 +235,7 @@ def test_nothing_is_written(engine, sql, word):
     [
         ("SELEC 1", "syntax error"),
         ("", "no statement"),
+        ("SELECT '\udcff'", "not Unicode"),
         ("SELECT 1; SELECT 2", "2 statements"),
         ("SELECT nope FROM lake.visits", 'column "nope" not found'),
         ("SELECT * FROM hive.lake.visits", "two parts"),

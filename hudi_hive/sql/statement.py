@@ -75,11 +75,13 @@ def parse_statement(connection: DuckDBPyConnection, sql: str) -> Statement:
     Raises:
         SqlError: a syntax error, several statements, or one that does not only read.
     """
-    text = _quote_default(connection, sql)
     try:
+        text = _quote_default(sql)
         statements = connection.extract_statements(text)
     except connection_error() as error:
         raise SqlError(message_of(error)) from error
+    except UnicodeError as error:
+        raise SqlError(f"the statement is not Unicode text: {error}") from error
     if len(statements) != 1:
         raise SqlError("no statement" if not statements else f"{len(statements)} statements; run them one by one")
     kind = str(statements[0].type).rpartition(".")[2]
@@ -122,20 +124,20 @@ def _refused(kind: str, text: str) -> SqlError:
     )
 
 
-def _quote_default(connection: DuckDBPyConnection, sql: str) -> str:
+def _quote_default(sql: str) -> str:
     """``default.t``, as Hive and Spark write it: DEFAULT is a word of its own in DuckDB's grammar."""
     import duckdb
 
-    result, end = [], 0
-    tokens = [begin for begin, kind in duckdb.tokenize(sql) if kind != duckdb.token_type.comment]
-    for number, begin in enumerate(tokens):
-        if sql[begin : begin + 7].lower() != "default" or re.match(r"\w", sql[begin + 7 : begin + 8]):
+    data, result, end = sql.encode(), [], 0  # the tokeniser counts bytes
+    for begin in [begin for begin, kind in duckdb.tokenize(sql) if kind != duckdb.token_type.comment]:
+        after = data[begin + 7 :]
+        if data[begin : begin + 7].lower() != b"default" or re.match(rb"[\w\x80-\xff]", after):
             continue
-        before = re.split(r"\W+", sql[:begin].rstrip())[-1].lower() if number else ""
-        if re.match(r"\s*\.", sql[begin + 7 :]) or before in ("from", "in"):
-            result += [sql[end:begin], '"default"']
+        before = re.split(rb"\W+", data[:begin].rstrip())[-1].lower()
+        if re.match(rb"\s*\.", after) or before in (b"from", b"in"):
+            result += [data[end:begin], b'"default"']
             end = begin + 7
-    return "".join([*result, sql[end:]])
+    return b"".join([*result, data[end:]]).decode()
 
 
 def _without_comments(text: str) -> str:
