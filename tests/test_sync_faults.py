@@ -9,8 +9,10 @@ import threading
 
 import pytest
 
+from hudi_hive.errors import MetastoreServerError, SchemaSyncError, TableChangedError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.testing import FakeMetastore
+from hudi_hive.sync.races import races_noticed, settle
 from tests.sync_faults import Stage, die_everywhere, meet_everywhere, stories, wanted_state
 
 KINDS = ("cow", "mor")
@@ -72,3 +74,29 @@ def test_many_threads_at_once(server, client, tmp_path, kind, name):
     assert errors == []
     assert stage.state() == wanted
     assert stage.sync().plan.is_noop
+
+
+@pytest.mark.parametrize(
+    ("error", "tries", "compared_in_full"),
+    [
+        (TableChangedError("x"), 6, [False, True, True, True, True, True]),
+        (MetastoreServerError("x"), 3, [False, True, True]),
+        (SchemaSyncError("x"), 2, [False, False]),
+        (ValueError("x"), 1, [False]),
+    ],
+)
+def test_what_may_be_the_fault_of_another_sync_is_tried_again(error, tries, compared_in_full):
+    full, pauses = [], []
+
+    def once(number, changed):
+        assert number == len(full)
+        full.append(changed)
+        with races_noticed():
+            raise error
+
+    with pytest.raises(type(error)) as caught:
+        settle(once, pause=pauses.append)
+    assert caught.value is error
+    assert full == compared_in_full
+    assert len(pauses) == tries - 1
+    assert all(0 < pause <= 2 for pause in pauses)

@@ -84,7 +84,7 @@ def settle(
             number += 1
             changed = changed or raced.changed
             # Only who met another sync for sure is patient; other refusals most often stay what they are.
-            most = attempts if isinstance(raced.cause, _SURE) else min(attempts, 3)
+            most = attempts if isinstance(raced.cause, _SURE) else min(attempts, 2 + raced.changed)
             if number >= most:
                 raise raced.cause from raced.cause.__cause__
         # Of several that got in each other's way one is to be first the next time.
@@ -103,7 +103,8 @@ def races_noticed() -> Iterator[None]:
     except MethodNotSupportedError:
         raise
     except (TableChangedError, MetastoreServerError, SchemaSyncError) as error:
-        raise RacedError(error, changed=True) from error
+        # Columns come before partitions: a sync whose columns were refused has touched none.
+        raise RacedError(error, changed=not isinstance(error, SchemaSyncError)) from error
 
 
 def check_timeline(timeline: Timeline, before: LastSync | None, *, table: str) -> None:
