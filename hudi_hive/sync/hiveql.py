@@ -33,13 +33,14 @@ from hudi_hive.metastore.partition_names import DEFAULT_PARTITION, format_partit
 from hudi_hive.sync import ddl
 from hudi_hive.sync.catalog_writer import MetastoreWriter
 from hudi_hive.sync.locations import same_location
+from hudi_hive.sync.races import expected_stamp
 from hudi_hive.sync.sql_server import SqlServer, parse_jdbc_url
-from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION
 
 if TYPE_CHECKING:
     from hudi_hive.sync.config import HiveSyncConfig
 
 _DATA_SOURCE = "spark.sql.sources."
+_WHOLE_SCHEMA = f"{_DATA_SOURCE}schema"
 # What servers, not syncs, decide: times and statistics. They stay as the server made them.
 _SERVERS_OWN = frozenset(
     {
@@ -115,11 +116,16 @@ class HiveQlWriter:
             if self._metastore.find_table(table.dbName, table.tableName) is not None:
                 raise AlreadyExistsError(f"{about} exists already", path=error.path) from error
             raise _with_remedy(error, table) from error
+        self._tables[table.dbName, table.tableName] = self._put_right(table)
+
+    def _put_right(self, table: Table) -> Table:
+        """Give a table that a statement has just made all that was asked for."""
         made = self._metastore.table(table.dbName, table.tableName)
         wanted = _settled_table(made, table)
         if wanted != made:
-            self._metastore.alter_table(table.dbName, table.tableName, wanted)
-        self._tables[table.dbName, table.tableName] = wanted
+            # Another sync may have taken the table for an unfinished one by now, and have finished it.
+            self._metastore.alter_table(table.dbName, table.tableName, wanted, expected=expected_stamp(table))
+        return wanted
 
     def _takes(self, parameter: str) -> bool:
         if parameter == "EXTERNAL":
@@ -139,6 +145,7 @@ class HiveQlWriter:
     ) -> None:
         """As ``CatalogWriter``: columns and comments by SQL, everything else through the client."""
         existing = self._find(database, name)
+        table = _without_old_schema(table)
         if existing.sd.cols != table.sd.cols and not self._server.is_spark:
             self._replace_columns(existing, table, cascade=cascade, expected=expected)
             cascade = False
@@ -264,13 +271,21 @@ def _settled_table(made: Table, asked: Table) -> Table:
     table.sd = _settled_descriptor(made.sd, asked.sd)
     table.partitionKeys = copy.deepcopy(asked.partitionKeys)
     table.tableType = asked.tableType
-    # The stamp is only there when another sync has been quicker.
-    kept = {
-        name: value
-        for name, value in (made.parameters or {}).items()
-        if name in _SERVERS_OWN or name in (LAST_COMMIT, LAST_COMPLETION)
-    }
+    kept = {name: value for name, value in (made.parameters or {}).items() if name in _SERVERS_OWN}
     table.parameters = {**kept, **(asked.parameters or {})}
+    return table
+
+
+def _without_old_schema(table: Table) -> Table:
+    """A table without the schema that Spark writes in one piece when it makes a table, if it has ours in pieces.
+
+    It is only there when a sync died between a statement and what puts its result right; Spark reads it first.
+    """
+    parameters = table.parameters or {}
+    if _WHOLE_SCHEMA not in parameters or f"{_WHOLE_SCHEMA}.numParts" not in parameters:
+        return table
+    table = copy.copy(table)
+    table.parameters = {name: value for name, value in parameters.items() if name != _WHOLE_SCHEMA}
     return table
 
 

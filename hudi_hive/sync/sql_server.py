@@ -6,6 +6,7 @@ errors: a statement that the server did not carry out is never passed over.
 
 from __future__ import annotations
 
+import logging
 import ssl
 from collections import Counter
 from collections.abc import Mapping
@@ -30,6 +31,9 @@ from hudi_hive.errors import (
     MissingDependencyError,
 )
 from hudi_hive.metastore import Timeouts
+
+# Errors are raised; without a handler Python would print what the library logs about them too.
+logging.getLogger("thrift").addHandler(logging.NullHandler())
 
 _PREFIX = "jdbc:hive2://"
 _DEFAULT_PORT = 10000
