@@ -24,7 +24,9 @@ pytestmark = pytest.mark.jvm
 @pytest.fixture(scope="module", params=sorted(RELEASES))
 def server(request, tmp_path_factory):
     """One version after the other, so that one Java process runs at a time."""
-    with ReleasedMetastore(request.param, tmp_path_factory.mktemp("metastore")) as running:
+    # Each second try of what the database refused would wait for two seconds.
+    quick = {"metastore.hmshandler.retry.interval": "1ms"}
+    with ReleasedMetastore(request.param, tmp_path_factory.mktemp("metastore"), properties=quick) as running:
         yield running
 
 

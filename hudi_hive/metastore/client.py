@@ -9,6 +9,9 @@ from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.partition_calls import PartitionCalls
 from hudi_hive.metastore.types import Database, FieldSchema, Table
 
+_COMPARISON = 'update "TABLE_PARAMS" set "PARAM_VALUE"'
+"""In the error of a metastore whose database cannot compare a table parameter with its expected value."""
+
 
 class HiveMetastore(PartitionCalls):
     """A client of one Hive metastore, or of several that share one database.
@@ -208,9 +211,16 @@ class HiveMetastore(PartitionCalls):
                 repeatable=False,
             )
         except MetastoreServerError as error:
-            if expected is None or "has been modified" not in error.message:
+            if expected is not None and "has been modified" in error.message:
+                raise TableChangedError(error.message, path=error.path, remedy="look at it and run again") from error
+            if expected is None or _COMPARISON not in error.message:
                 raise
-            raise TableChangedError(error.message, path=error.path, remedy="look at it and run again") from error
+            # Metastore 4.0 on Derby, which cannot compare long texts: nothing was changed, so compare here.
+            found = (self.table(database, name).parameters or {}).get(expected[0])
+            if found != expected[1]:
+                what = f"table {database}.{name} has been modified: {expected[0]} is {found!r}, not {expected[1]!r}"
+                raise TableChangedError(what, path=error.path, remedy="look at it and run again") from error
+            self.alter_table(database, name, table, cascade=cascade)
 
     def drop_table(self, database: str, name: str, *, if_exists: bool = False) -> bool:
         """Forget a table. Its data stays, whatever kind of table it is.
