@@ -85,7 +85,7 @@ def test_a_name_comes_out_of_its_back_ticks_as_it_went_in(name):
     assert tokens(ddl.identifier(name)) == [("name", name)]
 
 
-@pytest.mark.parametrize("name", ["", "a${b}"])
+@pytest.mark.parametrize("name", ["", "a${b}", "a\n-- b", "tab\t"])
 def test_names_that_no_quotes_protect_are_refused(name):
     with pytest.raises(SchemaSyncError, match="name"):
         ddl.identifier(name)

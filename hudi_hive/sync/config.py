@@ -67,7 +67,7 @@ class HiveSyncConfig:
     database: str | None = None
     table: str | None = None
     mode: str = "hms"
-    jdbc_url: str = "jdbc:hive2://localhost:10000"
+    jdbc_url: str = field(default="jdbc:hive2://localhost:10000", repr=False)  # it may hold a password
     username: str = "hive"
     password: str = field(default="hive", repr=False)
     partition_fields: tuple[str, ...] | None = None

@@ -14,6 +14,7 @@ from hudi_hive.metastore import FieldSchema, Partition, StorageDescriptor, Table
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b"}
 # Control characters, and a dollar sign in front of a brace: servers put variables in for ``${name}`` before they parse.
 _ESCAPED = re.compile(r"[\\'\x00-\x1f\x7f]|\$(?=\{)")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _NESTED = re.compile(r"(array|map|struct|uniontype)<", re.IGNORECASE)
 
 
@@ -26,9 +27,10 @@ def identifier(name: str) -> str:
     """A name in back-ticks.
 
     Raises:
-        SchemaSyncError: a name that no quoting protects: with ``${``, which servers take for a variable, or empty.
+        SchemaSyncError: a name that no quoting protects: with ``${``, which servers take for a variable, with control
+            characters (Hive 3 takes out lines that look like comments, whatever they stand in), or empty.
     """
-    if not name or "${" in name:
+    if not name or "${" in name or _CONTROL.search(name):
         raise SchemaSyncError(
             f"the name {name!r} cannot be written in a statement", remedy="use hoodie.datasource.hive_sync.mode=hms"
         )

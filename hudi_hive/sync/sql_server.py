@@ -40,6 +40,9 @@ _DEFAULT_PORT = 10000
 _KEY = "hoodie.datasource.hive_sync.jdbcurl"
 _KNOWN = frozenset({"auth", "ssl", "user", "password"})
 _LONGEST_MESSAGE = 600
+# Servers make folders and connections of their own for a session, which takes longer than to answer a call.
+_SESSION_SECONDS = 120.0
+_CLOSE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -90,9 +93,9 @@ def parse_jdbc_url(url: str) -> JdbcAddress:
     lowered = {name.lower(): value for name, value in options.items()}
     unknown = sorted(name for name in options if name.lower() not in _KNOWN)
     if unknown:
-        raise InvalidOptionError(
-            f"{_KEY}: {', '.join(unknown)} is not supported", remedy=f"{', '.join(sorted(_KNOWN))} are"
-        )
+        # Behind a password they may be a part of it.
+        shown = "a part of it" if "password" in lowered else ", ".join(unknown)
+        raise InvalidOptionError(f"{_KEY}: {shown} is not supported", remedy=f"{', '.join(sorted(_KNOWN))} are")
     auth, encrypted = lowered.get("auth", "").lower(), lowered.get("ssl", "false").lower()
     if auth not in ("", "nosasl"):
         raise InvalidOptionError(f"{_KEY}: auth={lowered['auth']} is not supported", remedy="leave it out, or noSasl")
@@ -114,10 +117,14 @@ def parse_jdbc_url(url: str) -> JdbcAddress:
 
 def _host_and_port(server: str) -> tuple[str, int]:
     if server.startswith("["):
-        host, _, rest = server[1:].partition("]")
+        host, closed, rest = server[1:].partition("]")
         port = rest.removeprefix(":")
+        host = host if closed else ""
     else:
         host, _, port = server.partition(":")
+    if "@" in server:
+        # Not shown: a password may stand in front of the sign.
+        raise InvalidOptionError(f"{_KEY}: there is no user in front of the host", remedy="write ;user=…;password=…")
     if not host or (port and not (port.isascii() and port.isdigit() and 0 < int(port) <= 65535)):
         raise InvalidOptionError(f"{_KEY}: {server!r} is not host:port")
     return host, int(port or _DEFAULT_PORT)
@@ -129,7 +136,11 @@ def _pairs(text: str) -> dict[str, str]:
         if item:
             name, equals, value = item.partition("=")
             if not equals or not name:
-                raise InvalidOptionError(f"{_KEY}: {name!r} is not of the form name=value")
+                # Not shown: it may be a piece of a password.
+                raise InvalidOptionError(
+                    f"{_KEY}: a part of it is not of the form name=value",
+                    remedy="give a password with ; ? or # in hoodie.datasource.hive_sync.password",
+                )
             found[name] = value
     return found
 
@@ -152,36 +163,56 @@ class SqlServer:
         self, address: JdbcAddress, user: str = "hive", password: str = "hive", timeouts: Timeouts | None = None
     ) -> None:
         self.address = address
+        self._broken = False
         self.statements: Counter[str] = Counter()
         """Statements carried out so far, by their first two words."""
         timeouts = timeouts or Timeouts(read=3600.0)
         user = address.user if address.user is not None else user
         password = address.password if address.password is not None else password
-        wire = _socket(address)
+        self._wire = wire = _socket(address)
         wire.setTimeout(timeouts.connect * 1000)
-        # The transport's own errors say little; the usual cause is a server that expects the other kind.
-        remedy = "check host and port, and auth=noSasl against the server's hive.server2.authentication"
+        self._transport = _transport(wire, address, user, password)
         try:
-            self._session = hive.Connection(
-                username=user,
-                database=address.database,
-                configuration=dict(address.settings),
-                thrift_transport=_transport(wire, address, user, password),
-            )
+            self._session = self._open(wire, user, timeouts)
             wire.setTimeout(timeouts.read * 1000)
             self.product = self._product()
+        except BaseException:
+            self._transport.close()
+            raise
+
+    def _open(self, wire: TSocket, user: str, timeouts: Timeouts) -> hive.Connection:
+        connect = self._transport.open
+
+        def connect_and_wait() -> None:
+            connect()
+            wire.setTimeout(max(timeouts.connect, min(timeouts.read, _SESSION_SECONDS)) * 1000)
+
+        self._transport.open = connect_and_wait
+        try:
+            return hive.Connection(
+                username=user,
+                database=self.address.database,
+                configuration=dict(self.address.settings),
+                thrift_transport=self._transport,
+            )
         except exc.Error as error:
             raise MetastoreServerError(
-                f"the SQL server refuses the session: {_first_lines(error)}", path=str(address)
+                f"the SQL server refuses the session: {_first_lines(error)}", path=str(self.address)
             ) from error
         except (TException, OSError, EOFError, AssertionError) as error:
+            # The transport's own errors say little; the usual cause is a server that expects the other kind.
             raise MetastoreConnectError(
-                f"no session with the SQL server: {error}", path=str(address), remedy=remedy
+                f"no session with the SQL server: {error}",
+                path=str(self.address),
+                remedy="check host and port, and auth=noSasl against the server's hive.server2.authentication",
             ) from error
 
     def _product(self) -> str:
         request = ttypes.TGetInfoReq(self._session.sessionHandle, ttypes.TGetInfoType.CLI_DBMS_NAME)
-        response = self._session.client.GetInfo(request)
+        try:
+            response = self._session.client.GetInfo(request)
+        except (TException, OSError, EOFError) as error:
+            raise self._unanswered("its name", error) from error
         if response.status.statusCode != ttypes.TStatusCode.SUCCESS_STATUS:
             return ""
         return response.infoValue.stringValue or ""
@@ -202,27 +233,42 @@ class SqlServer:
             MetastoreServerError: the server refuses it or fails.
             MetastoreTimeoutError, MetastoreLostError: nobody knows whether it was carried out.
         """
+        if self._broken:
+            raise MetastoreLostError(f"{about}: the session with the SQL server was lost", path=str(self.address))
         try:
             with closing(self._session.cursor()) as cursor:
                 cursor.execute(statement)
         except exc.Error as error:
             raise MetastoreServerError(f"{about}: {_first_lines(error)}", path=str(self.address)) from error
         except (TException, OSError, EOFError) as error:
-            timed_out = isinstance(error, TimeoutError) or (
-                isinstance(error, TTransportException) and error.type == TTransportException.TIMED_OUT
-            )
-            kind = MetastoreTimeoutError if timed_out else MetastoreLostError
-            raise kind(
-                f"{about}: the SQL server did not answer: {error}",
-                path=str(self.address),
-                remedy="run the sync again: it carries on where this one stopped",
-            ) from error
+            self._broken = True
+            raise self._unanswered(about, error) from error
+        except BaseException:
+            # Whatever comes from now on may be the answer to this one.
+            self._broken = True
+            raise
         self.statements[" ".join(statement.split(maxsplit=2)[:2])] += 1
 
+    def _unanswered(self, about: str, error: Exception) -> MetastoreTimeoutError | MetastoreLostError:
+        timed_out = isinstance(error, TimeoutError) or (
+            isinstance(error, TTransportException) and error.type == TTransportException.TIMED_OUT
+        )
+        return (MetastoreTimeoutError if timed_out else MetastoreLostError)(
+            f"{about}: the SQL server did not answer: {error}",
+            path=str(self.address),
+            remedy="run the sync again: it carries on where this one stopped",
+        )
+
     def close(self) -> None:
-        """End the session; errors no longer matter."""
-        with suppress(exc.Error, TException, OSError, EOFError):
-            self._session.close()
+        """End the session; errors no longer matter, and a server that does not answer is not waited for."""
+        try:
+            if not self._broken:
+                self._wire.setTimeout(_CLOSE_SECONDS * 1000)
+                with suppress(exc.Error, TException, OSError, EOFError):
+                    self._session.close()
+        finally:
+            self._broken = True
+            self._transport.close()
 
     def __enter__(self) -> Self:
         return self
@@ -236,8 +282,11 @@ class SqlServer:
 def _socket(address: JdbcAddress) -> TSocket:
     if address.ssl:
         context = ssl.create_default_context()
-        return TSSLSocket(address.host, address.port, ssl_context=context, server_hostname=address.host)
-    return TSocket(address.host, address.port)
+        return TSSLSocket(
+            address.host, address.port, ssl_context=context, server_hostname=address.host, socket_keepalive=True
+        )
+    # A statement may take its time; that the server is gone is noticed all the same.
+    return TSocket(address.host, address.port, socket_keepalive=True)
 
 
 def _transport(wire: TSocket, address: JdbcAddress, user: str, password: str) -> TTransportBase:
