@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -23,6 +24,7 @@ from hudi_hive.errors import (
     MetastoreTransportError,
     MethodNotSupportedError,
     NoSuchObjectError,
+    TableChangedError,
 )
 from hudi_hive.metastore import BatchSizes, Database, HiveMetastore, Partition, Retries, Timeouts
 from hudi_hive.metastore.address import parse_addresses
@@ -312,6 +314,16 @@ def test_the_server_dies_midway(server, client, table, tmp_path):
         client.databases()
 
 
+def test_a_dead_server_answers_on_no_connection(server):
+    with HiveMetastore(server.uri, retries=Retries(attempts=1)) as client:
+        client.databases()
+        listener, server._listener = server._listener, None  # dying: this connection is not broken yet
+        with pytest.raises(MetastoreLostError):
+            client.databases()
+        server._listener = listener
+    assert server.counts == {"get_all_databases": 1}
+
+
 def test_a_single_call_on_a_dying_server_is_lost(server, client):
     client.databases()
     server.inject("die")
@@ -331,6 +343,48 @@ def test_wrong_types_in_a_request_are_our_errors(client, table):
     with pytest.raises(MetastoreError):
         client.add_partitions("default", "t", [Partition(values=[1])])
     assert client.databases() == ["default"]
+
+
+# -- changes that ask for a value of a parameter ---------------------------------------------------------------------
+
+
+def test_an_expected_parameter_guards_a_change(table, client):
+    table.parameters = {"stamp": "1"}
+    client.alter_table("default", "t", table)
+    table.parameters = {"stamp": "2"}
+    client.alter_table("default", "t", table, expected=("stamp", "1"))
+    with pytest.raises(TableChangedError, match="has been modified"):
+        client.alter_table("default", "t", table, expected=("stamp", "1"))
+    assert client.calls["get_table_req"] == 1
+
+
+def test_a_metastore_that_cannot_compare_is_asked_once(tmp_path):
+    with FakeMetastore(can_compare=False) as server, HiveMetastore(server.uri) as client:
+        client.create_table(table_of("default", "t", tmp_path / "t"))
+        table = client.table("default", "t")
+        table.parameters["stamp"] = "0"
+        client.alter_table("default", "t", table)
+        server.calls.clear()
+        for number in range(3):
+            table.parameters["stamp"] = str(number + 1)
+            client.alter_table("default", "t", table, expected=("stamp", str(number)))
+        assert client.table("default", "t").parameters["stamp"] == "3"
+        assert server.counts == {"alter_table_with_environment_context": 4, "get_table_req": 4}
+        with pytest.raises(TableChangedError, match=r"default\.t has been modified: stamp is '3', not '1'") as caught:
+            client.alter_table("default", "t", table, expected=("stamp", "1"))
+        assert caught.value.path == server.uri
+        assert server.counts["alter_table_with_environment_context"] == 4
+
+
+def test_two_changes_at_once_on_a_metastore_that_cannot_compare(tmp_path):
+    with FakeMetastore(can_compare=False) as server, HiveMetastore(server.uri) as client:
+        tables = [table_of("default", name, tmp_path / name, parameters={"stamp": "0"}) for name in ("a", "b")]
+        for table in tables:
+            client.create_table(table)
+        server.inject("delay", method="alter_table_with_environment_context", times=2, seconds=0.1)
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(lambda t: client.alter_table("default", t.tableName, t, expected=("stamp", "0")), tables))
+        assert server.counts["alter_table_with_environment_context"] == 4
 
 
 # -- several addresses ----------------------------------------------------------------------------------------------

@@ -24,6 +24,11 @@ Copied = TypeVar("Copied")
 DDL_TIME = "transient_lastDdlTime"
 STATS = ("numFiles", "totalSize")
 _NAME = re.compile(r"\w+", re.ASCII)
+_CANNOT_COMPARE = (
+    'Error executing SQL query "update "TABLE_PARAMS" set "PARAM_VALUE"=? where "TBL_ID"=? and "PARAM_KEY"=? and '
+    '"PARAM_VALUE"=?".'
+)
+"""What metastore 4.0 on Derby says of a guarded change."""
 
 
 def shallow(value: Copied, **changes: object) -> Copied:
@@ -83,6 +88,7 @@ class TableCatalog:
         self._databases: dict[str, Database] = {"default": default}
         self._tables: dict[tuple[str, str], Table] = {}
         self.check_types = True
+        self.can_compare = True
 
     # -- databases --------------------------------------------------------------------------------------------------
 
@@ -225,6 +231,8 @@ class TableCatalog:
             old = self._find(dbname, tbl_name)
         except t.NoSuchObjectException as error:
             raise t.InvalidOperationException(message=str(error.message)) from error
+        if not self.can_compare and "expected_parameter_key" in properties:
+            raise t.MetaException(message=_CANNOT_COMPARE)
         _check_expected(old, new_tbl, properties)
         key = (new_tbl.dbName.lower(), new_tbl.tableName.lower())
         if key != (old.dbName, old.tableName) and key in self._tables:

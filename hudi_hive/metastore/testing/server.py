@@ -51,6 +51,7 @@ class FakeMetastore:
     Args:
         warehouse: folder for databases and tables without a location; None makes a temporary one.
         check_types: refuse incompatible column changes, as Hive does by default.
+        can_compare: whether it can compare a table parameter with the expected value of a guarded change.
         without: Thrift methods that it claims not to have.
 
     Example:
@@ -60,12 +61,18 @@ class FakeMetastore:
     """
 
     def __init__(
-        self, warehouse: str | Path | None = None, *, check_types: bool = True, without: tuple[str, ...] = ()
+        self,
+        warehouse: str | Path | None = None,
+        *,
+        check_types: bool = True,
+        can_compare: bool = True,
+        without: tuple[str, ...] = (),
     ) -> None:
         self._own_warehouse = tempfile.TemporaryDirectory(prefix="metastore-") if warehouse is None else None
         self.warehouse = Path(self._own_warehouse.name if self._own_warehouse else str(warehouse)).absolute()
         self.catalog = FakeCatalog(self.warehouse)
         self.catalog.check_types = check_types
+        self.catalog.can_compare = can_compare
         self.faults = Faults()
         self.calls: list[RecordedCall] = []
         self.connections = 0
@@ -148,14 +155,17 @@ class FakeMetastore:
                     return
                 self.connections += 1
                 self._open.add(connection)
-            threading.Thread(target=self._serve, args=(connection,), name="fake-metastore-call", daemon=True).start()
+            serve = threading.Thread(
+                target=self._serve, args=(connection, listener), name="fake-metastore-call", daemon=True
+            )
+            serve.start()
 
-    def _serve(self, connection: socket.socket) -> None:
+    def _serve(self, connection: socket.socket, listener: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         stream = TSocket()
         stream.setHandle(connection)
         protocol = TBinaryProtocolAccelerated(TBufferedTransport(stream, _BUFFER), fallback=False)
-        processor: Any = ThriftHiveMetastore.Processor(_Handler(self))  # type: ignore[no-untyped-call]
+        processor: Any = ThriftHiveMetastore.Processor(_Handler(self, listener))  # type: ignore[no-untyped-call]
         for method in self._without:
             processor._processMap.pop(method)
         try:
@@ -171,24 +181,31 @@ class FakeMetastore:
                 connection.shutdown(socket.SHUT_RDWR)
             connection.close()
 
-    def handle(self, method: str, arguments: tuple[Any, ...]) -> Any:  # noqa: ANN401 - as many types as methods
-        """One call: record it, commit the faults that are due, do it."""
+    def handle(self, method: str, arguments: tuple[Any, ...], listener: socket.socket) -> Any:  # noqa: ANN401
+        """One call on a connection that ``listener`` took: record it, commit the faults that are due, do it."""
         call = RecordedCall(method, arguments)
         with self._lock:
+            self._check_alive(listener)
             self.calls.append(call)
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
         try:
-            return self._do(call)
+            return self._do(call, listener)
         finally:
             with self._lock:
                 self._at_once -= 1
 
-    def _do(self, call: RecordedCall) -> Any:  # noqa: ANN401
+    def _check_alive(self, listener: socket.socket) -> None:
+        """The dead answer nothing: ``stop`` breaks one connection after another, and calls may come on the others."""
+        if self._listener is not listener:
+            raise TTransportException(TTransportException.UNKNOWN, "stopped")
+
+    def _do(self, call: RecordedCall, listener: socket.socket) -> Any:  # noqa: ANN401
         faults = self.faults.due(call.method, call.size)
         for fault in faults:
             self._before(fault)
         with self._lock:
+            self._check_alive(listener)
             try:
                 answer = getattr(self.catalog, call.method)(*call.arguments)
             except RuntimeError as error:
@@ -225,11 +242,12 @@ class _Internal(TApplicationException):  # type: ignore[misc]
 class _Handler:
     """What the generated processor calls: every method goes to ``FakeMetastore.handle``."""
 
-    def __init__(self, metastore: FakeMetastore) -> None:
+    def __init__(self, metastore: FakeMetastore, listener: socket.socket) -> None:
         self._metastore = metastore
+        self._listener = listener
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
-        return lambda *arguments: self._metastore.handle(method, arguments)
+        return lambda *arguments: self._metastore.handle(method, arguments, self._listener)
 
 
 # The generated processor logs each error that it answers with; here they are the point of a test.
