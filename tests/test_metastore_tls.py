@@ -120,6 +120,15 @@ def test_client_certificate(fake, certificates, key):
             assert client.databases() == ["default"]
 
 
+def test_client_certificate_in_a_uri(fake, certificates, tmp_path):
+    (tmp_path / "password").write_text("secret\n")
+    own = f"certificate={certificates.path('client.pem')}&key={certificates.path('locked.key')}"
+    with front(fake, secure.tls_relay(certificates, ask_client=True)) as server:
+        uri = f"thrift+tls://127.0.0.1:{server.port}?ca={certificates.ca}&{own}&key_password_file={tmp_path}/password"
+        with client_of(uri) as client:
+            assert client.databases() == ["default"]
+
+
 def test_client_certificate_missing(fake, certificates):
     with front(fake, secure.tls_relay(certificates, ask_client=True)) as server:
         with client_of(f"thrift://127.0.0.1:{server.port}", tls=Tls(certificates.ca)) as client:
@@ -183,6 +192,8 @@ def test_unusable_files(certificates, settings, message):
 def test_settings_that_make_no_sense():
     for make in (
         lambda: Tls(key="k"),
+        lambda: Tls(ca_file=""),
+        lambda: from_hive_properties({"hive.metastore.use.SSL": "yes"}),
         lambda: Tls(server_name="n", check_host=False),
         lambda: Sasl("NTLM"),
         lambda: Sasl("PLAIN", user="u"),
@@ -388,6 +399,8 @@ def test_addresses():
     assert str(encrypted) == "thrift+tls://b:9083"
     assert encrypted.tls == Tls(ca_file="/ca.pem", server_name="hms")
     assert encrypted.sasl == Sasl("GSSAPI", principal="hive/_HOST@R")
+    (odd,) = parse_addresses("thrift+tls://b?ca=/c++/a%20b%2Cc.pem")
+    assert odd.tls == Tls(ca_file="/c++/a b,c.pem")
 
 
 @pytest.mark.parametrize(
@@ -399,6 +412,10 @@ def test_addresses():
         "thrift://a:1?sasl=PLAIN&user=u",
         "thrift://a:1?user=u&password_file=/does/not/exist",
         "thrift+tls://a:1?key=x",
+        "thrift+tls://a:1?ca=",
+        "thrift+tls://a:1?ca=x&ca=y",
+        "thrift+tls://a:1?ca=x#y",
+        "thrift+tls://a:1#",
     ],
 )
 def test_addresses_refused(uri):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,8 @@ from hudi_hive.metastore.security import KERBEROS, PLAIN, Sasl, Tls
 DEFAULT_PORT = 9083
 PLAIN_SCHEME = "thrift"
 TLS_SCHEME = "thrift+tls"
-_TLS_FIELDS = ("ca", "certificate", "key", "server_name")
+_TLS_FIELDS = ("ca", "certificate", "key", "key_password_file", "server_name")
+_PLACE = re.compile(r"([^:]+|\[.*])(:[0-9]*)?/?")
 _SASL_FIELDS = ("sasl", "principal", "user", "password_file")
 
 
@@ -56,24 +58,34 @@ def _parse(text: str) -> Address:
         # Without its cause: that one may quote a password.
         raise InvalidOptionError(f"not a metastore URI: {_shown(text)!r}", remedy=remedy) from None
     schemes = (PLAIN_SCHEME, TLS_SCHEME)
-    if parts.scheme not in schemes or not host or parts.path not in ("", "/") or parts.username is not None:
+    odd = parts.path not in ("", "/") or parts.username is not None or "#" in text
+    if parts.scheme not in schemes or not host or odd:
         raise InvalidOptionError(f"not a metastore URI: {_shown(text)!r}", remedy=remedy)
     return Address(host, DEFAULT_PORT if port is None else port, *_security(parts, _shown(text)))
 
 
 def _security(parts: SplitResult, shown: str) -> tuple[Tls | None, Sasl | None]:
-    fields = dict(parse_qsl(parts.query, keep_blank_values=True))
+    # A plus sign is one: these are file names and principals, not the fields of a form.
+    pairs = parse_qsl(parts.query.replace("+", "%2B"), keep_blank_values=True)
+    fields = dict(pairs)
     encrypted = parts.scheme == TLS_SCHEME
     known = (*_SASL_FIELDS, *(_TLS_FIELDS if encrypted else ()))
-    for name in fields:
+    for name, value in pairs:
         if name not in known:
-            raise InvalidOptionError(f"{name!r} has no place in the metastore URI {shown!r}", remedy=f"known: {known}")
+            remedy = "write password_file=FILE" if name == "password" else f"known: {', '.join(known)}"
+            raise InvalidOptionError(f"{name!r} has no place in the metastore URI {shown!r}", remedy=remedy)
+        if not value:
+            # An empty ``ca``, of a variable that is not set most often, must not mean the authorities of the system.
+            raise InvalidOptionError(f"{name!r} is empty in the metastore URI {shown!r}", remedy="fill it or drop it")
+    if len(fields) < len(pairs):
+        raise InvalidOptionError(f"a field is given twice in the metastore URI {shown!r}")
     tls = None
     if encrypted:
         tls = Tls(
             ca_file=fields.get("ca"),
             certificate=fields.get("certificate"),
             key=fields.get("key"),
+            key_password=_secret(fields, "key_password_file"),
             server_name=fields.get("server_name"),
         )
     return tls, _login(fields) if any(name in fields for name in _SASL_FIELDS) else None
@@ -81,18 +93,27 @@ def _security(parts: SplitResult, shown: str) -> tuple[Tls | None, Sasl | None]:
 
 def _login(fields: Mapping[str, str]) -> Sasl:
     mechanism = fields.get("sasl", KERBEROS if "principal" in fields else PLAIN)
-    password = None
-    if "password_file" in fields:
-        try:
-            password = Path(fields["password_file"]).read_text(encoding="utf-8").rstrip("\r\n")
-        except (OSError, ValueError) as error:
-            raise InvalidOptionError(
-                "cannot read the metastore's password", path=fields["password_file"], remedy="check password_file"
-            ) from error
+    password = _secret(fields, "password_file")
     return Sasl(mechanism.upper(), user=fields.get("user"), password=password, principal=fields.get("principal"))
 
 
+def _secret(fields: Mapping[str, str], name: str) -> str | None:
+    """The one line of the file that a field names."""
+    if name not in fields:
+        return None
+    try:
+        return Path(fields[name]).read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, ValueError):
+        # Without its cause: a wrong file's contents may be in it.
+        raise InvalidOptionError("cannot read a password's file", path=fields[name], remedy=f"check {name}") from None
+
+
 def _shown(text: str) -> str:
-    """The text without user name and password."""
-    scheme, separator, rest = text.rpartition("://")
-    return f"{scheme}{separator}…@{rest.rpartition('@')[2]}" if "@" in rest else text
+    """The text without user name and password, and without the fields, where somebody may have written one too."""
+    scheme, separator, rest = text.partition("://") if "://" in text else ("", "", text)
+    where, *fields = re.split("[?#]", rest, maxsplit=1)
+    if "@" in where:
+        where = f"…@{where.rpartition('@')[2]}"
+    elif fields and "@" in fields[0] and not _PLACE.fullmatch(where):
+        where = ""  # the first half of a password with a question mark
+    return f"{scheme}{separator}{where}{'?…' if fields else ''}"

@@ -21,8 +21,8 @@ class HiveMetastore(PartitionCalls):
 
     Args:
         uris: ``thrift://host:port``; several, as a list or with commas between, are tried in order until one answers.
-            ``thrift+tls://`` encrypts; after a ``?`` may stand ``ca``, ``certificate``, ``key``, ``server_name``,
-            ``sasl``, ``principal``, ``user`` and ``password_file``, with ``&`` between.
+            ``thrift+tls://`` encrypts; after a ``?`` may stand ``ca``, ``certificate``, ``key``, ``key_password_file``,
+            ``server_name``, ``sasl``, ``principal``, ``user`` and ``password_file``, with ``&`` between.
         timeouts: seconds to connect and to wait for each answer.
         retries: how often a call is tried again after the connection broke.
         batch: sizes of partition batches.

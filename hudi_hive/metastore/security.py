@@ -24,7 +24,8 @@ class Tls:
         server_name: the name that the certificate must have in place of the URI's host.
 
     Raises:
-        InvalidOptionError: a key without a certificate, or a server name that nothing is compared with.
+        InvalidOptionError: a key without a certificate, an empty file name, or a server name that nothing is compared
+            with.
     """
 
     ca_file: str | None = None
@@ -35,6 +36,8 @@ class Tls:
     server_name: str | None = None
 
     def __post_init__(self) -> None:
+        if self.ca_file == "":
+            raise InvalidOptionError("the TLS file of authorities has an empty name", remedy="name it, or give None")
         if self.key is not None and self.certificate is None:
             raise InvalidOptionError("a TLS key needs its certificate", remedy="give certificate= as well")
         if self.server_name is not None and not self.check_host:
@@ -135,7 +138,11 @@ def from_hive_properties(properties: Mapping[str, str]) -> tuple[Tls | None, Sas
     found = {name.removeprefix("hive."): value for name, value in properties.items()}
 
     def is_set(name: str) -> bool:
-        return found.get(f"metastore.{name}", "false").strip().lower() == "true"
+        text = found.get(f"metastore.{name}", "").strip().lower()
+        if text not in ("true", "false", ""):
+            # Hadoop takes it for false: a typing error would send everything in clear text.
+            raise InvalidOptionError(f"metastore.{name}={text} is not true or false")
+        return text == "true"
 
     tls = None
     if is_set("use.SSL"):
