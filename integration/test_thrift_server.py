@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+import select
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,14 +19,27 @@ import pytest
 from hudi_hive.errors import InvalidOptionError, MetastoreConnectError, MetastoreServerError, SparkError
 from hudi_hive.metastore import HiveMetastore, Timeouts
 from hudi_hive.spark import ThriftServer
+from hudi_hive.spark.thrift_server import _free_port
 from hudi_hive.sync.sql_server import SqlServer, parse_jdbc_url
 
 pytestmark = pytest.mark.jvm
 
 
+SECRET = "s3cr3t = ü # ! :"
+
+
 @pytest.fixture(scope="module")
 def server(metastore_uri: str, tmp_path_factory) -> Iterator[ThriftServer]:
-    with ThriftServer(metastore_uri, directory=tmp_path_factory.mktemp("thriftserver")) as running:
+    """A server that first meets a port that somebody else has taken meanwhile."""
+    folder = tmp_path_factory.mktemp("thriftserver")
+    settings = {"spark.hadoop.some.text": SECRET}
+    stages: list[str] = []
+    with pytest.MonkeyPatch.context() as patch, socket.create_server(("127.0.0.1", 0)) as taken:
+        ports = iter([taken.getsockname()[1], _free_port()])
+        patch.setattr("hudi_hive.spark.thrift_server._free_port", lambda: next(ports))
+        made = ThriftServer(metastore_uri, directory=folder, settings=settings, progress=stages.append).start()
+    with made as running:
+        assert (stages.count("starting Java"), stages[-1]) == (2, "ready")
         yield running
 
 
@@ -77,48 +93,81 @@ def test_the_wrong_kind_of_authentication_is_told(server):
         SqlServer(address, timeouts=Timeouts(connect=5.0))
 
 
-def test_a_taken_port_is_told(metastore_uri, tmp_path):
+def test_a_taken_port_is_told_before_java_is_started(tmp_path):
+    stages: list[str] = []
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        server = ThriftServer(metastore_uri, port=port, directory=tmp_path)
+        server = ThriftServer("thrift://127.0.0.1:9083", port=port, directory=tmp_path, progress=stages.append)
         with pytest.raises(SparkError, match=f"port {port} .* is in use"):
             server.start()
-    assert (server.is_running, server.pid) == (False, None)
+    assert (server.is_running, server.pid, stages) == (False, None, [])
 
 
-def test_it_ends_with_its_parent_and_is_stopped_twice(metastore_uri, tmp_path):
-    """A process that is killed leaves no server behind."""
-    code = (
-        "import sys, time; from hudi_hive.spark.thrift_server import ThriftServer\n"
-        f"server = ThriftServer({metastore_uri!r}, directory={str(tmp_path)!r}, authentication='nosasl').start()\n"
-        "print(server.pid, server.jdbc_url, flush=True); sys.stdin.read()"
+def test_settings_arrive_and_nobody_else_sees_them(server):
+    # An expression that fails with what it was given tells what the server knows.
+    with SqlServer(parse_jdbc_url(server.jdbc_url)) as session, pytest.raises(MetastoreServerError) as caught:
+        session.execute("SELECT raise_error('${spark.hadoop.some.text}')", "a question")
+    assert SECRET in str(caught.value)
+    for name in ("cmdline", "environ"):
+        assert b"s3cr3t" not in Path(f"/proc/{server.pid}/{name}").read_bytes()
+    assert not any(b"s3cr3t" in path.read_bytes() for path in server.log_path.parent.glob("*.properties"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_command_s_server_ends_with_it(metastore_uri, tmp_path, number):
+    """Killed while it starts the server, or asked to end when that runs: then its temporary folder goes too."""
+    code = "from hudi_hive.cli.main import main; main()"
+    arguments = ["thriftserver", "start", "--auth", "nosasl", "--metastore-uris", metastore_uri]
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
     )
-    parent = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
-        pid, url = parent.stdout.readline().split()
-        with SqlServer(parse_jdbc_url(url)) as session:
-            assert session.product == "Spark SQL"
-        child = os.pidfd_open(int(pid))
-        parent.send_signal(signal.SIGKILL)
+        if number == signal.SIGTERM:
+            (url,) = re.findall(r"jdbc:hive2://[^;]*;auth=noSasl", parent.stdout.readline())
+            with SqlServer(parse_jdbc_url(url)) as session:
+                assert session.product == "Spark SQL"
+        while not (children := Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()):
+            assert parent.poll() is None
+            time.sleep(0.01)
+        child = os.pidfd_open(int(children[0]))
+        parent.send_signal(number)
+        assert select.select([child], [], [], 60)[0], "the server outlived its parent"
+        os.close(child)
+        if number == signal.SIGTERM:
+            assert parent.wait(30) == 0
+            assert list(tmp_path.iterdir()) == []
     finally:
         parent.kill()
         parent.wait()
-    import select
-
-    assert select.select([child], [], [], 30)[0], "the server outlived its parent"
-    os.close(child)
+        parent.stdout.close()
 
 
-def test_stopping_leaves_nothing(metastore_uri):
+def test_one_that_ended_by_itself_is_started_again_and_stopping_leaves_nothing(metastore_uri):
     before = threading.active_count()
     server = ThriftServer(metastore_uri)
     with server:
-        pid, folder = server.pid, server.log_path.parent
+        pid, first = server.pid, server.log_path.parent
         assert server.start() is server
+        assert server.pid == pid
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        assert not server.is_running
+        child = os.fork()
+        if child == 0:  # It has a copy of everything, and none of it is its own.
+            server.stop()
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert first.exists()
+        server.start()
+        pid, second = server.pid, server.log_path.parent
         assert alive(pid)
+        assert not first.exists()
     server.stop()
     assert not alive(pid)
-    assert not folder.exists()
+    assert not second.exists()
     assert (server.is_running, server.port, threading.active_count()) == (False, None, before)
     with pytest.raises(SparkError, match="not running"):
         _ = server.jdbc_url
@@ -130,17 +179,28 @@ def test_settings_that_make_no_sense_are_refused(wrong):
         ThriftServer("thrift://127.0.0.1:9083", **wrong)
 
 
+@pytest.mark.parametrize("uri", ["", "http://127.0.0.1:9083", "thrift+tls://h:1", "thrift://h:1?user=me&sasl=PLAIN"])
+def test_metastores_that_spark_would_not_find_are_refused(uri):
+    """Without an address Spark would make a metastore of its own."""
+    with pytest.raises(InvalidOptionError):
+        ThriftServer(uri)
+
+
 def test_a_metastore_that_is_not_there_is_told(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    settings = {
-        "spark.hadoop.hive.metastore.connect.retries": "1",
-        "spark.hadoop.hive.metastore.failure.retries": "0",
-        "spark.hadoop.hive.metastore.client.connect.retry.delay": "0s",
-    }
-    with pytest.raises(SparkError) as caught:
-        ThriftServer(f"thrift://127.0.0.1:{port}", directory=tmp_path, settings=settings).start()
+    with pytest.raises(MetastoreConnectError, match="nobody listens"):
+        ThriftServer(f"thrift://127.0.0.1:{_free_port()}", directory=tmp_path).start()
+
+
+def test_a_start_that_fails_is_told(metastore_uri, tmp_path):
+    with pytest.raises(SparkError, match="nonsense") as caught:
+        ThriftServer(metastore_uri, directory=tmp_path, settings={"spark.master": "nonsense"}).start()
     assert "thriftserver.log" in str(caught.value)
+    (tmp_path / "thriftserver.log").unlink()
+    (tmp_path / "thriftserver.log").mkdir()
+    with pytest.raises(SparkError, match="Is a directory"):
+        ThriftServer(metastore_uri, directory=tmp_path).start()
+    with pytest.raises(SparkError, match="folder"):
+        ThriftServer(metastore_uri, directory=__file__).start()
 
 
 def test_clients_of_the_metastore_see_what_it_makes(server, metastore: HiveMetastore, tmp_path):

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import click
 
-from hudi_hive.errors import SparkError
-
 
 @click.group()
 def thriftserver() -> None:
@@ -40,4 +38,4 @@ def start(metastore_uris: str, port: int, auth: str, directory: Path | None, jar
         except KeyboardInterrupt:
             click.echo("stopping")
             return
-        raise SparkError("the Thrift server ended by itself", path=str(running.log_path), remedy="see its log")
+        raise running.failure("ended by itself")

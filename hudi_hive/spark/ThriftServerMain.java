@@ -2,14 +2,19 @@
  * Runs Spark's Thrift server in a process that ends with its parent. Compiled in memory by Janino, which comes with Spark;
  * the language is kept to what Janino knows (no lambdas, no generic inference).
  *
- * Arguments: PORT PARENT_PID. Everything else are system properties (spark.*). Lines on standard output: "stage TEXT",
- * then "ready PORT" or "failed TEXT". It ends when standard input ends or when the parent is no longer its parent.
+ * Arguments: PORT PARENT_PID. Standard input: Spark's settings as a properties file, then an empty line. Lines on standard
+ * output: "stage TEXT", then "ready PORT" or "failed TEXT". It ends when standard input ends or when the parent is no
+ * longer its parent.
  */
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.io.StringReader;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.util.Optional;
+import java.util.Properties;
 
 import org.apache.spark.sql.hive.thriftserver.HiveThriftServer2;
 
@@ -21,6 +26,7 @@ public class ThriftServerMain {
         out = System.out;
         System.setOut(System.err);
         int port = Integer.parseInt(args[0]);
+        readSettings();
         watch(Long.parseLong(args[1]));
         try {
             say("stage starting Spark");
@@ -37,6 +43,25 @@ public class ThriftServerMain {
             say("failed " + cause.getClass().getSimpleName() + ": " + String.valueOf(cause.getMessage()).replace('\n', ' '));
             Runtime.getRuntime().halt(1);
         }
+    }
+
+    /** Not on the command line, which everybody on the machine can see. */
+    private static void readSettings() throws IOException {
+        BufferedReader input = new BufferedReader(new InputStreamReader(System.in, "ISO-8859-1"));
+        StringBuilder text = new StringBuilder();
+        while (true) {
+            String line = input.readLine();
+            if (line == null) {
+                Runtime.getRuntime().halt(0);
+            }
+            if (line.length() == 0) {
+                break;
+            }
+            text.append(line).append('\n');
+        }
+        Properties settings = new Properties();
+        settings.load(new StringReader(text.toString()));
+        System.getProperties().putAll(settings);
     }
 
     /** The server accepts in a thread of its own; the parent's time-out limits the waiting. */

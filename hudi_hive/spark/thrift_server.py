@@ -7,8 +7,10 @@ ends too: it reads a pipe from its parent and looks at who its parent is.
 from __future__ import annotations
 
 import atexit
+import errno
 import os
 import queue
+import shutil
 import socket
 import subprocess
 import threading
@@ -17,18 +19,21 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from types import TracebackType
 from typing import IO, Self
 
-from hudi_hive.errors import InvalidOptionError, SparkError
+from hudi_hive.errors import InvalidOptionError, MetastoreConnectError, SparkError
+from hudi_hive.formats.properties import format_properties
 from hudi_hive.metastore import find_java
+from hudi_hive.metastore.address import Address, parse_addresses
 from hudi_hive.metastore.embedded import find_jars
 from hudi_hive.metastore.embedded_files import JAVA_OPTIONS
 
 _MAIN = Path(__file__).with_name("ThriftServerMain.java")
 _AUTHENTICATIONS = ("NONE", "NOSASL")
 _STOP_SECONDS = 15.0
+_METASTORE_SECONDS = 10.0
 _TRIES = 3
 # What Spark opens on top of what the metastore needs (its launcher's list).
 _OPENED = (
@@ -55,7 +60,7 @@ class ThriftServer:
     """A Spark Thrift Server on a metastore, reachable from this machine only.
 
     Args:
-        metastore_uri: ``thrift://host:port`` of the metastore that it uses.
+        metastore_uri: ``thrift://host:port`` of the metastore that it uses; several with commas between.
         port: TCP port on 127.0.0.1; 0 takes a free one.
         directory: folder for its log and scratch files; None for a temporary one that goes away with it.
         authentication: ``NONE`` (SASL PLAIN, any user) or ``NOSASL``.
@@ -63,12 +68,13 @@ class ThriftServer:
         threads: tasks that run at once.
         jars: more jars for its class path, such as one with Hudi's input formats, which Spark looks at when it makes a
             table that has them.
-        settings: Spark's own settings (``spark.…``) on top of these.
+        settings: Spark's own settings (``spark.…``) on top of these. They reach the Java process through a pipe; no
+            command line and no file shows a secret among them.
         timeout: seconds until it must be ready.
         progress: told the current stage in a few words, from the starting thread.
 
     Raises:
-        InvalidOptionError: a port, an authentication or a setting that it does not take.
+        InvalidOptionError: a port, an address, an authentication or a setting that it does not take.
 
     Example:
         >>> with ThriftServer("thrift://127.0.0.1:9083") as server:  # doctest: +SKIP
@@ -98,17 +104,23 @@ class ThriftServer:
         wrong = [name for name in settings or {} if not name.startswith("spark.")]
         if wrong:
             raise InvalidOptionError(f"not settings of Spark: {', '.join(wrong)}")
-        self.metastore_uri = metastore_uri
+        self._addresses = parse_addresses(metastore_uri)
+        if any(address.tls is not None or address.sasl is not None for address in self._addresses):
+            raise InvalidOptionError(
+                "the Thrift server does not take a metastore's TLS and login from its address",
+                remedy="write thrift://host:port, and give Spark's own settings (spark.hadoop.hive.metastore.…)",
+            )
+        self.metastore_uri = ",".join(map(str, self._addresses))
         self.authentication = authentication.upper()
         self._wanted_port = port
         self._wanted_directory = directory
         self._heap = heap
         self._threads = threads
         self._jars = [os.fspath(jar) for jar in jars]
-        self._settings = dict(settings or {})
+        self._settings = {name: str(value) for name, value in (settings or {}).items()}
         self._timeout = timeout
         self._progress = progress or (lambda stage: None)
-        self._temporary: TemporaryDirectory[str] | None = None
+        self._temporary: weakref.finalize[..., ThriftServer] | None = None
         self._directory: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._port: int | None = None
@@ -158,12 +170,18 @@ class ThriftServer:
 
         Raises:
             JavaNotFoundError: no Java 17 or newer.
+            MetastoreConnectError: nobody listens at the metastore's address.
             MissingDependencyError: PySpark's jars are not installed.
             SparkError: the server did not come up (its last error is quoted), or the port is taken.
         """
         if self.is_running:
             return self
+        self.stop()  # What is left of one that ended by itself.
         java, jars = find_java(), find_jars()
+        # Both would take Spark long to notice, and longer to say.
+        if self._wanted_port and _is_taken(self._wanted_port):
+            raise self._port_in_use()
+        _check_metastore(self._addresses)
         self._make_directory()
         # Spark cannot be told "any free port" and then be asked which: one is chosen here, and somebody else may get it
         # first.
@@ -181,19 +199,19 @@ class ThriftServer:
         raise AssertionError("unreachable")
 
     def _make_directory(self) -> None:
-        if self._wanted_directory is None:
-            self._temporary = TemporaryDirectory(prefix="thriftserver-")
-            self._directory = Path(self._temporary.name)
-        else:
-            self._directory = Path(self._wanted_directory).absolute()
+        self._directory = None if self._wanted_directory is None else Path(self._wanted_directory).absolute()
         try:
+            if self._directory is None:
+                self._directory = Path(mkdtemp(prefix="thriftserver-"))
+                self._temporary = weakref.finalize(self, _remove, self._directory, os.getpid())
+                self._temporary.atexit = False  # Not before the server has stopped.
             for name in ("tmp", "scratch", "warehouse"):
                 (self._directory / name).mkdir(parents=True, exist_ok=True)
             (self._directory / "log4j2.properties").write_text(_LOGGING, encoding="utf-8")
         except OSError as error:
             raise SparkError(
                 f"cannot write the Thrift server's folder: {error.strerror}",
-                path=str(self._directory),
+                path=str(self._directory or error.filename),
                 remedy="choose another folder",
             ) from error
 
@@ -226,7 +244,6 @@ class ThriftServer:
             "-Djdk.reflect.useDirectMethodHandle=false",
             f"-Djava.io.tmpdir={self._directory / 'tmp'}",
             f"-Dlog4j2.configurationFile={(self._directory / 'log4j2.properties').as_uri()}",
-            *(f"-D{name}={value}" for name, value in self._properties(self._directory, port).items()),
             "-cp",
             os.pathsep.join([f"{jars}/*", *self._jars]),
             # Janino's own command line: compile the source in memory, call its main.
@@ -236,20 +253,33 @@ class ThriftServer:
             str(port),
             str(os.getpid()),
         ]
-        with self.log_path.open("wb") as log:
-            # A session of its own: Ctrl-C in the terminal is for us, we stop the server when we are done.
-            self._process = subprocess.Popen(
-                command,
-                cwd=self._directory,
-                env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                start_new_session=True,
-            )
+        try:
+            with self.log_path.open("wb") as log:
+                # A session of its own: Ctrl-C in the terminal is for us, we stop the server when we are done.
+                self._process = subprocess.Popen(
+                    command,
+                    cwd=self._directory,
+                    env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise SparkError(
+                f"cannot start the Thrift server: {error.strerror}", path=str(error.filename or self._directory)
+            ) from error
         self._owner = os.getpid()
         _running.add(self)
+        self._tell(format_properties(self._properties(self._directory, port)))
         self._wait_until_ready()
+
+    def _tell(self, settings: bytes) -> None:
+        assert self._process is not None and self._process.stdin is not None
+        # One that is gone already is noticed by what it says.
+        with suppress(OSError):
+            self._process.stdin.write(settings + b"\n\n")
+            self._process.stdin.flush()
 
     def _wait_until_ready(self) -> None:
         process = self._process
@@ -261,14 +291,14 @@ class ThriftServer:
             try:
                 line = lines.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
-                raise self._failure(f"was not ready within {self._timeout:g} s") from None
+                raise self.failure(f"was not ready within {self._timeout:g} s") from None
             if line is None:
-                raise self._failure(f"ended with code {process.wait()} before it was ready")
+                raise self.failure(f"ended with code {process.wait()} before it was ready")
             word, _, rest = line.partition(" ")
             if word == "stage":
                 self._progress(rest)
             elif word == "failed":
-                raise self._failure(f"failed: {rest}")
+                raise self.failure(f"failed: {rest}")
             elif word == "ready":
                 self._port = int(rest)
                 self._progress("ready")
@@ -283,11 +313,15 @@ class ThriftServer:
     def _port_was_taken(self) -> bool:
         return "Address already in use" in self._log_tail()
 
-    def _failure(self, what: str) -> SparkError:
+    def _port_in_use(self) -> SparkError:
+        return SparkError(
+            f"port {self._wanted_port} on 127.0.0.1 is in use", remedy="choose another port, or 0 for a free one"
+        )
+
+    def failure(self, what: str) -> SparkError:
+        """An error about the server with the last one of its log."""
         if self._wanted_port and self._port_was_taken():
-            return SparkError(
-                f"port {self._wanted_port} on 127.0.0.1 is in use", remedy="choose another port, or 0 for a free one"
-            )
+            return self._port_in_use()
         causes = [line for line in self._log_tail().splitlines() if line.startswith(("Caused by: ", "Error: "))]
         return SparkError(
             f"the Thrift server {what}" + (f" ({causes[-1].strip()[:300]})" if causes else ""),
@@ -329,8 +363,8 @@ class ThriftServer:
 
     def _remove_directory(self) -> None:
         temporary, self._temporary = self._temporary, None
-        if temporary is not None and os.getpid() == self._owner:
-            temporary.cleanup()
+        if temporary is not None:
+            temporary()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -346,6 +380,34 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _is_taken(port: int) -> bool:
+    with socket.socket() as probe:
+        # As servers do: what is left of closed connections is in nobody's way.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            return error.errno == errno.EADDRINUSE
+    return False
+
+
+def _check_metastore(addresses: Sequence[Address]) -> None:
+    for address in addresses:
+        with suppress(OSError), socket.create_connection((address.host, address.port), _METASTORE_SECONDS):
+            return
+    raise MetastoreConnectError(
+        "nobody listens at the metastore's address",
+        path=",".join(map(str, addresses)),
+        remedy="start the metastore first",
+    )
+
+
+def _remove(directory: Path, owner: int) -> None:
+    """Remove a temporary folder, but never from a process that was forked off."""
+    if os.getpid() == owner:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _read_lines(stream: IO[bytes], lines: queue.SimpleQueue[str | None]) -> None:
