@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import subprocess
 import time
@@ -128,7 +129,8 @@ class HiveServer2:
         assert process is not None and process.stdout is not None
         # The line comes when the service was told to start; the thread that accepts may be a moment later.
         deadline = time.monotonic() + _START_SECONDS
-        ready = process.stdout.readline().startswith(b"ready")
+        said, _, _ = select.select([process.stdout], [], [], _START_SECONDS)
+        ready = bool(said) and process.stdout.readline().startswith(b"ready")
         while ready and process.poll() is None and time.monotonic() < deadline:
             with suppress(OSError):
                 socket.create_connection(("127.0.0.1", self._port), 1).close()

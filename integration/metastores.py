@@ -23,9 +23,11 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.error import HTTPError
 from xml.sax.saxutils import escape
 
 from hudi_hive.metastore import find_java
@@ -37,6 +39,10 @@ _OPENS = tuple(
     for package in ("java.net", "java.lang", "java.util", "java.util.regex", "java.nio", "java.util.concurrent")
     for argument in ("--add-opens", f"java.base/{package}=ALL-UNNAMED")
 )
+_PAUSES = (0.5, 2.0, 5.0)
+_PART = ".part-"
+_STALE_SECONDS = 3600.0
+_failed: dict[str, str] = {}
 _UNPACKED = ("lib/", "scripts/metastore/upgrade/derby/")
 _LOG4J = """status=error
 appender.c.type=Console
@@ -257,13 +263,14 @@ def prepare(release: Release) -> Path:
     """The folder with a release's jars (``lib``) and its empty database (``derby``); made when missing.
 
     Raises:
-        OSError: a download failed.
-        RuntimeError: a download is not the pinned file, or Hive's own tool could not make the database.
+        RuntimeError: a download failed, or Hive's own tool could not make the database.
     """
     pins = "".join(artifact.sha256 for artifact in (release.archive, *release.extras))
     home = cache_folder() / f"metastore-{release.version}-{hashlib.sha256(pins.encode()).hexdigest()[:8]}"
     with _locked(home.with_name(f"{home.name}.lock")):
         if not home.exists():
+            for left in home.parent.glob(f"{home.name}-*"):  # of processes that were killed
+                shutil.rmtree(left, ignore_errors=True)
             fresh = Path(tempfile.mkdtemp(dir=home.parent, prefix=f"{home.name}-"))
             try:
                 _unpack(release, fresh)
@@ -331,31 +338,54 @@ def _write_configuration(folder: Path, database: Path, properties: Mapping[str, 
 def fetch(artifact: Artifact) -> Path:
     """A pinned file on this machine: from the cache, a local Maven repository, or the network.
 
+    A download that breaks off or is not the pinned file is tried again. A repository that was asked in vain is not
+    asked again by this process.
+
     Raises:
-        OSError: the download failed.
-        RuntimeError: what came is not the pinned file.
+        RuntimeError: the download failed for good.
     """
     kept = cache_folder() / "maven" / artifact.path
     local = Path.home() / ".m2" / "repository" / artifact.path
     for path in (kept, local):
         if path.exists() and _sha256(path) == artifact.sha256:
             return path
-    kept.parent.mkdir(parents=True, exist_ok=True)
     repository = os.environ.get("HUDI_HIVE_MAVEN", "https://repo.maven.apache.org/maven2").rstrip("/")
-    descriptor, fresh = tempfile.mkstemp(dir=kept.parent)
+    known = _failed.get(repository)
+    for seconds in () if known else (*_PAUSES, None):
+        try:
+            _download(f"{repository}/{artifact.path}", artifact, kept)
+            return kept
+        except (OSError, HTTPException) as error:
+            known = str(error) or type(error).__name__
+            # What the repository does not have it will not have a moment later.
+            if isinstance(error, HTTPError) and error.code in (401, 403, 404, 407):
+                break
+            if seconds is None:
+                _failed[repository] = known
+            else:
+                time.sleep(seconds)
+    raise RuntimeError(
+        f"cannot download {artifact.path} from {repository}: {known}; it is needed once and kept in {cache_folder()} "
+        "(HUDI_HIVE_CACHE names another folder, HUDI_HIVE_MAVEN another repository)"
+    )
+
+
+def _download(url: str, artifact: Artifact, kept: Path) -> None:
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    for left in kept.parent.glob(f"{_PART}*"):  # of processes that were killed
+        with suppress(FileNotFoundError):
+            if left.stat().st_mtime < time.time() - _STALE_SECONDS:
+                left.unlink()
+    descriptor, fresh = tempfile.mkstemp(dir=kept.parent, prefix=_PART)
     try:
-        with (
-            os.fdopen(descriptor, "wb") as target,
-            urllib.request.urlopen(f"{repository}/{artifact.path}", timeout=60) as source,
-        ):
+        with os.fdopen(descriptor, "wb") as target, urllib.request.urlopen(url, timeout=60) as source:
             shutil.copyfileobj(source, target, 1 << 20)
         if _sha256(Path(fresh)) != artifact.sha256:
-            raise RuntimeError(f"not the pinned file: {artifact.path}")
+            raise OSError(f"what came ({os.path.getsize(fresh):,} bytes) is not the pinned file")
         os.replace(fresh, kept)
     except BaseException:
         os.unlink(fresh)
         raise
-    return kept
 
 
 def _sha256(path: Path) -> str:
