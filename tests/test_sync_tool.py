@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import getpass
 import json
+import os
 import shutil
+from types import SimpleNamespace
 
 import pyarrow.compute as pc
 import pytest
@@ -12,15 +15,17 @@ import pytest
 from hudi_hive.errors import (
     InvalidOptionError,
     MetastoreConnectError,
+    MetastoreServerError,
     NoSuchObjectError,
     PartitionValueError,
     SchemaSyncError,
     TableNotFoundError,
 )
-from hudi_hive.metastore import HiveMetastore, Retries, Timeouts, partition_name
+from hudi_hive.metastore import BatchSizes, HiveMetastore, Retries, Timeouts, partition_name
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.extractors import EXTRACTORS, SLASH_DAY, slash_encoded_day
+from hudi_hive.sync.registered import batch_sizes
 from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION
 from hudi_hive.table.meta_client import MetaClient
 from tests import sync_golden as golden
@@ -184,6 +189,42 @@ def test_filter_pushdown_asks_by_filter(client, tmp_path):
     report = sync(client, path, "t", filter_pushdown=True)
     assert report.calls["get_partitions_by_filter"] == 1
     assert report.rows()[0]["added"] == 1
+
+
+def test_a_refused_filter_is_no_reason_to_fail(client, tmp_path, monkeypatch):
+    path = story_table(tmp_path, "t", "01")
+    sync(client, path, "t")
+    story_table(tmp_path, "t", "03")
+
+    def refuse(*_):
+        raise MetastoreServerError("Filtering is supported only on partition keys of type string")
+
+    monkeypatch.setattr(client, "partitions_by_filter", refuse)
+    report = sync(client, path, "t", filter_pushdown=True)
+    assert report.rows()[0]["added"] == 1
+    assert any("Filtering is supported only" in line for line in report.warnings)
+
+
+def test_partitions_are_read_in_large_calls(client):
+    def spec(columns):
+        return SimpleNamespace(columns=range(columns))
+
+    assert [batch_sizes(client, spec(columns)).maximum for columns in (0, 20, 250, 5000)] == [1000, 1000, 400, 100]
+    with HiveMetastore(client.uri, batch=BatchSizes(5, 7)) as own:
+        assert batch_sizes(own, spec(20)) == BatchSizes(5, 7)
+    path = unzip_fixture("v8_cow_wide_250")
+    sync(client, path, "t")
+    report = sync(client, path, "t", incremental=False)
+    assert report.calls == {"get_table_req": 1, "get_partition_names": 1, "get_partitions_by_names": 2}
+
+
+def test_a_user_without_a_name_can_sync(client, tmp_path, monkeypatch):
+    def no_name():
+        raise KeyError("getpwuid(): uid not found")
+
+    monkeypatch.setattr(getpass, "getuser", no_name)
+    sync(client, story_table(tmp_path, "t", "01"), "t")
+    assert client.table(DATABASE, "t").owner == str(os.getuid())
 
 
 def test_column_and_partition_changes_take_one_call_each(client, tmp_path):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hudi_hive.errors import InvalidOperationError, MetastoreServerError, SchemaSyncError
-from hudi_hive.metastore import HiveMetastore
+from hudi_hive.metastore import HiveMetastore, Partition
 from hudi_hive.sync import hive_objects as objects
 from hudi_hive.sync.catalog_writer import CatalogWriter
 from hudi_hive.sync.changes import NEVER
@@ -13,6 +14,8 @@ from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.plan import CREATE, RECREATE, TablePlan
 from hudi_hive.sync.planner import Planner
 from hudi_hive.sync.races import Worked, check_stamp, expected_stamp
+from hudi_hive.sync.registered import batch_sizes
+from hudi_hive.sync.table_spec import TableSpec
 
 DATABASE_DESCRIPTION = "automatically created by hoodie"
 
@@ -129,7 +132,7 @@ class Executor:
             self._writer.add_partitions(spec.database, spec.name, added, batch_size=size)
         if partitions.move.num_rows:
             names = partitions.move["name"].to_pylist()
-            found = self._metastore.partitions(spec.database, spec.name, names)
+            found = self._registered(spec, names)
             paths = {
                 tuple(values): path
                 for values, path in zip(
@@ -139,11 +142,15 @@ class Executor:
             moved = [objects.moved_partition(item, spec, paths[tuple(item.values)], comments) for item in found]
             self._writer.alter_partitions(spec.database, spec.name, moved, batch_size=size)
         if partitions.touch.num_rows:
-            touched = list(self._metastore.partitions(spec.database, spec.name, partitions.touch["name"].to_pylist()))
+            touched = list(self._registered(spec, partitions.touch["name"].to_pylist()))
             self._writer.touch_partitions(spec.database, spec.name, touched, batch_size=size)
         if partitions.drop.num_rows:
             names = partitions.drop["name"].to_pylist()
             self._writer.drop_partitions(spec.database, spec.name, names, batch_size=size)
+
+    def _registered(self, spec: TableSpec, names: Sequence[str]) -> Iterator[Partition]:
+        batch = batch_sizes(self._metastore, spec)
+        return self._metastore.partitions(spec.database, spec.name, names, batch=batch)
 
     def _comments(self, plan: TablePlan) -> dict[str, str]:
         """Comments that partitions take over from the table."""

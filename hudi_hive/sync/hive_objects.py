@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import getpass
+import os
 from collections.abc import Mapping, Sequence
 
 from hudi_hive.metastore import FieldSchema, Order, Partition, SerDeInfo, StorageDescriptor, Table
 from hudi_hive.sync.changes import NEVER, LastSync
-from hudi_hive.sync.locations import join, qualified_like, same_location
+from hudi_hive.sync.locations import absolute, join, qualified_like, same_location
 from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION, Column, TableSpec
 
 _OWN_PARAMETERS = frozenset(
@@ -20,12 +21,13 @@ _OWN_PARAMETERS = frozenset(
 )
 """Table parameters of a sync and of the metastore itself."""
 
+_PATH = "path"
 _FORMAT_PARAMETER = {"serialization.format": "1"}
 
 
 def serde_parameters(spec: TableSpec) -> dict[str, str]:
     """SerDe parameters that the table ends up with: those of the spec, the base path, Hive's own constant."""
-    return {**spec.serde_parameters, "path": spec.base_path, **_FORMAT_PARAMETER}
+    return {**spec.serde_parameters, _PATH: spec.base_path, **_FORMAT_PARAMETER}
 
 
 def existing_columns(fields: Sequence[FieldSchema] | None) -> tuple[Column, ...]:
@@ -77,7 +79,7 @@ def new_table(spec: TableSpec, stamp: LastSync | None, replaced: Table | None = 
     return Table(
         tableName=spec.name,
         dbName=spec.database,
-        owner=getpass.getuser(),
+        owner=_user(),
         createTime=0,
         lastAccessTime=0,
         retention=0,
@@ -86,6 +88,14 @@ def new_table(spec: TableSpec, stamp: LastSync | None, replaced: Table | None = 
         parameters=parameters,
         tableType="MANAGED_TABLE" if spec.managed else "EXTERNAL_TABLE",
     )
+
+
+def _user() -> str:
+    """Who runs the sync; in containers a user often has a number and no name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return str(os.getuid()) if hasattr(os, "getuid") else ""
 
 
 def _user_parameters(table: Table) -> dict[str, str]:
@@ -140,6 +150,9 @@ def needs_serde(existing: Table, spec: TableSpec) -> bool:
     have = descriptor.serdeInfo.parameters or {}
     classes = (descriptor.inputFormat, descriptor.outputFormat, descriptor.serdeInfo.serializationLib)
     wanted = (spec.classes.input_format, spec.classes.output_format, spec.classes.serde)
+    if _PATH in have and have[_PATH].startswith(("/", spec.base_path.partition("/")[0])):
+        # Other tools write the base path as it was given to them, with slashes at its end or double ones.
+        have = {**have, _PATH: absolute(have[_PATH])}
     return classes != wanted or not serde_parameters(spec).items() <= have.items()
 
 

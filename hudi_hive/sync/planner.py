@@ -22,11 +22,11 @@ from hudi_hive.sync.changes import (
 )
 from hudi_hive.sync.config import HiveSyncConfig, SyncTarget
 from hudi_hive.sync.extractors import find_extractor
-from hudi_hive.sync.filters import partition_filter
 from hudi_hive.sync.locations import relative_to, same_location
 from hudi_hive.sync.partition_diff import PARTITIONS, REGISTERED, PartitionDiff, diff_partitions, partition_table
 from hudi_hive.sync.plan import ALTER, CREATE, KEEP, NO_PARTITIONS, RECREATE, TablePlan
 from hudi_hive.sync.races import Worked, check_timeline, outdated
+from hudi_hive.sync.registered import RegisteredPartitions, registered_otherwise
 from hudi_hive.sync.schema_diff import column_changes, key_mismatch, key_type_warnings
 from hudi_hive.sync.table_spec import TableSpec
 from hudi_hive.table.meta_client import MetaClient
@@ -85,6 +85,9 @@ class Planner:
         self._timeline_is_fresh = timeline_is_fresh
         self._worked = worked or {}
         self._extractor = find_extractor(target.extractor)
+        self._registered = RegisteredPartitions(
+            metastore, config.filter_pushdown_max_size if config.filter_pushdown else None
+        )
         self._stamp = newest_stamp(client.timeline)
         self._live: pa.Table | None = None
         self._changes: dict[LastSync, _Seen] = {}
@@ -232,7 +235,11 @@ class Planner:
         timeline = self._client.timeline
         if not instants_since(timeline, before) and not cleaned_after(timeline, before.completed):
             return replace(plan, partitions=NO_PARTITIONS, comparison="none", reason="nothing was committed since")
-        diff, warnings = self._incremental(plan.spec, before, plan.existing)
+        found = self._incremental(plan.spec, before, plan.existing)
+        if isinstance(found, str):
+            diff, warnings = self._full(plan.spec, before)
+            return replace(plan, partitions=diff, comparison="full", reason=found, warnings=plan.warnings + warnings)
+        diff, warnings = found
         return replace(
             plan,
             partitions=diff,
@@ -258,7 +265,7 @@ class Planner:
 
     def _full(self, spec: TableSpec, before: LastSync | None) -> tuple[PartitionDiff, tuple[str, ...]]:
         wanted = self._live_partitions(spec)
-        registered = self._registered(spec, None)
+        registered = self._registered.all(spec)
         touch: Sequence[str] = ()
         if self._config.touch_partitions:
             touch = self._maybe_written(wanted, before)
@@ -280,12 +287,16 @@ class Planner:
 
     def _incremental(
         self, spec: TableSpec, before: LastSync, existing: Table | None
-    ) -> tuple[PartitionDiff, tuple[str, ...]]:
+    ) -> tuple[PartitionDiff, tuple[str, ...]] | str:
+        """The difference and warnings, or why only a full comparison helps."""
         changes = self._changes_since(before)
         wanted = self._partition_table(spec, changes.written)
         dropped = self._partition_table(spec, changes.gone)
         looked_at = pa.concat_tables([wanted, dropped])
-        registered, warnings = self._registered_among(spec, looked_at, existing)
+        registered, warnings = self._registered.among(spec, looked_at, existing)
+        others = registered_otherwise(spec, looked_at, registered)
+        if others:
+            return f"partition {others[0]} was registered with other values"
         diff = diff_partitions(
             wanted,
             registered,
@@ -349,30 +360,3 @@ class Planner:
             return set()
         slices = self._client.file_system_view(partitions=wanted).latest_file_slices()
         return set(pc.unique(slices["partition"]).to_pylist())
-
-    # -- what the metastore has ------------------------------------------------------------------------------------
-
-    def _registered(self, spec: TableSpec, names: list[str] | None, text: str | None = None) -> pa.Table:
-        found = self._metastore.partitions_table(
-            spec.database, spec.name, names, filter=text, keys=[key.name for key in spec.partition_keys]
-        )
-        return found.select(REGISTERED.names).cast(REGISTERED)
-
-    def _registered_among(
-        self, spec: TableSpec, looked_at: pa.Table, existing: Table | None
-    ) -> tuple[pa.Table, tuple[str, ...]]:
-        """The metastore's partitions among some, by their names, or by a filter when that is asked for."""
-        if not looked_at.num_rows:
-            return REGISTERED.empty_table(), ()
-        warnings: tuple[str, ...] = ()
-        if self._config.filter_pushdown and existing is not None:
-            keys = [(key.name, key.type) for key in existing.partitionKeys]
-            try:
-                text = partition_filter(
-                    keys, looked_at["values"].to_pylist(), max_size=self._config.filter_pushdown_max_size
-                )
-            except PartitionValueError as error:
-                warnings = (f"partitions are asked for by name, not by filter: {error.message}",)
-            else:
-                return (self._registered(spec, None, text) if text else self._registered(spec, None)), ()
-        return self._registered(spec, looked_at["name"].to_pylist()), warnings

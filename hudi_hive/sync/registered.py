@@ -1,0 +1,119 @@
+"""What the metastore has of a table's partitions, asked for in few calls.
+
+Comes in: a client, a table's specification, the partitions looked at. Goes out: ``REGISTERED`` tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+
+from hudi_hive.errors import MetastoreServerError, NoSuchObjectError, PartitionValueError
+from hudi_hive.metastore import BatchSizes, HiveMetastore, Table
+from hudi_hive.metastore.partition_names import format_partition_name
+from hudi_hive.sync.extractors import EXTRACTORS
+from hudi_hive.sync.filters import partition_filter
+from hudi_hive.sync.locations import relative_to
+from hudi_hive.sync.partition_diff import REGISTERED
+from hudi_hive.sync.table_spec import TableSpec
+from hudi_hive.table.partition_path import unescape_value
+
+_FIRST, _SMALLEST, _LARGEST = 100, 100, 1000
+_FIELDS_AT_ONCE = 100_000
+_OTHERWISE = 50
+
+
+def batch_sizes(metastore: HiveMetastore, spec: TableSpec) -> BatchSizes:
+    """How many partitions to read per call: a sync waits for all of them, so calls are large from the start.
+
+    Each partition comes with all its columns: the wider the table, the fewer. Sizes that the client was given stay.
+    """
+    if metastore.batch != BatchSizes():
+        return metastore.batch
+    most = min(_LARGEST, max(_SMALLEST, _FIELDS_AT_ONCE // max(1, len(spec.columns))))
+    return BatchSizes(min(_FIRST, most), most, metastore.batch.write)
+
+
+class RegisteredPartitions:
+    """Reads the partitions of metastore tables.
+
+    Args:
+        metastore: asked.
+        pushdown_max_size: ask for some partitions by a filter, see ``partition_filter``; None asks by name.
+    """
+
+    def __init__(self, metastore: HiveMetastore, pushdown_max_size: int | None) -> None:
+        self._metastore = metastore
+        self._pushdown_max_size = pushdown_max_size
+
+    def all(self, spec: TableSpec) -> pa.Table:
+        """All partitions of a table."""
+        return self._fetch(spec, None)
+
+    def among(self, spec: TableSpec, looked_at: pa.Table, existing: Table | None) -> tuple[pa.Table, tuple[str, ...]]:
+        """The metastore's partitions among some (``PARTITIONS``), perhaps others too, and what to say about it.
+
+        Asked by name, those are asked for as well that would show the same folders under other values.
+        """
+        if not looked_at.num_rows:
+            return REGISTERED.empty_table(), ()
+        warnings: tuple[str, ...] = ()
+        if self._pushdown_max_size is not None and existing is not None:
+            keys = [(key.name, key.type) for key in existing.partitionKeys]
+            try:
+                text = partition_filter(keys, looked_at["values"].to_pylist(), max_size=self._pushdown_max_size)
+                return self._fetch(spec, None, text or None), ()
+            except NoSuchObjectError:
+                raise
+            except (PartitionValueError, MetastoreServerError) as error:
+                # Not every metastore takes filters on all types of keys.
+                warnings = (f"partitions are asked for by name, not by filter: {error.message}",)
+        names: list[str] = looked_at["name"].to_pylist()
+        others = names_otherwise([key.name for key in spec.partition_keys], looked_at["path"].to_pylist())
+        return self._fetch(spec, [*names, *sorted(others.difference(names))]), warnings
+
+    def _fetch(self, spec: TableSpec, names: Sequence[str] | None, text: str | None = None) -> pa.Table:
+        found = self._metastore.partitions_table(
+            spec.database,
+            spec.name,
+            names,
+            filter=text,
+            keys=[key.name for key in spec.partition_keys],
+            batch=batch_sizes(self._metastore, spec),
+        )
+        return found.select(REGISTERED.names).cast(REGISTERED)
+
+
+def names_otherwise(keys: Sequence[str], paths: Iterable[str]) -> set[str]:
+    """Names that partitions have whose values were made by another extractor, or decoded otherwise.
+
+    Hudi's own tool leaves encoded values as they are, and guesses the extractor from its options alone. For some
+    partitions only, encoded ones first: one that is found is enough.
+    """
+    some = sorted(paths, key=lambda path: "%" not in path)[:_OTHERWISE]
+    found = set()
+    for path in some:
+        for extractor in EXTRACTORS.values():
+            try:
+                values = extractor(path)
+            except PartitionValueError:
+                continue
+            if values and len(values) == len(keys):
+                found.add(format_partition_name(keys, values))
+                found.add(format_partition_name(keys, [unescape_value(value) for value in values]))
+    return found
+
+
+def registered_otherwise(spec: TableSpec, looked_at: pa.Table, registered: pa.Table) -> list[str]:
+    """Names of registered partitions that show a folder of ``looked_at`` under other values.
+
+    Beside the right one such a partition would show every row twice.
+    """
+    names, paths = set(looked_at["name"].to_pylist()), set(looked_at["path"].to_pylist())
+    rows = registered.select(["name", "location"]).to_pylist()
+    return [
+        row["name"]
+        for row in rows
+        if row["name"] not in names and relative_to(spec.base_path, row["location"] or "") in paths
+    ]
