@@ -136,6 +136,18 @@ def test_a_table_that_vanished_does_not_stop_the_others(server, tmp_path):
     assert [type(event.error) for event in events] == [TableNotFoundError, type(None)]
 
 
+def test_a_watch_does_not_sync_two_tables_over_each_other(server, tmp_path):
+    first, second = story_table(tmp_path, "first", "01"), story_table(tmp_path, "second", "01")
+    events, time = [], Time()
+    configs = [HiveSyncConfig(base_path=str(path), metastore_uris=server.uri, table="T") for path in (first, second)]
+    watcher = SyncWatcher(configs, on_event=events.append, clock=lambda: time.now, wait=time.wait)
+    time.at["after1"] = watcher.stop
+    watcher.run()
+    assert [type(event.error) for event in events] == [type(None), InvalidOptionError]
+    with HiveMetastore(server.uri) as client:
+        assert client.table("default", "t").sd.location.endswith("/first")
+
+
 def test_a_stopped_watch_leaves_no_connection_and_no_thread(server, tmp_path):
     path = story_table(tmp_path, "t", "01")
     before = threading.enumerate()
@@ -241,6 +253,21 @@ def test_one_that_fails_does_not_stop_the_others(server, lake, tmp_path):
     again = sync_many(configs, workers=3)
     assert [item.result for item in again.results] == ["failed", *["nothing to do"] * 3]
     assert [row["calls"] for row in again.rows()] == [0, 1, 1, 1]
+
+
+def test_a_fault_of_ours_with_one_table_does_not_hide_the_others(server, lake, monkeypatch):
+    def broken(self, dry_run=False):
+        if self.config.base_path.endswith(NAMES[0]):
+            raise ZeroDivisionError("oops")
+        return whole(self, dry_run)
+
+    whole = HiveSyncTool.sync
+    monkeypatch.setattr(HiveSyncTool, "sync", broken)
+    report = sync_many(
+        [HiveSyncConfig(base_path=path, metastore_uris=server.uri) for path in discover_tables(str(lake))]
+    )
+    assert sorted(item.result for item in report.results) == ["failed", "synced", "synced"]
+    assert "unexpected ZeroDivisionError: oops" in str(report.failed[0].error)
 
 
 def test_two_tables_of_one_name_are_not_synced_over_each_other(server, lake, tmp_path):

@@ -22,6 +22,9 @@ from hudi_hive.table.meta_client import MetaClient
 
 RESULT_COLUMNS = ("base_path", "result", "added", "moved", "dropped", "calls", "seconds", "detail")
 
+Taken = dict[tuple[tuple[str, ...], str, str], str]
+"""(metastore, database, table) -> base path of the table that has this name."""
+
 SYNCED = "synced"
 NOTHING = "nothing to do"
 PLANNED = "planned"
@@ -126,26 +129,36 @@ def _doubles(
     configs: Sequence[HiveSyncConfig], clients: Sequence[MetaClient | HudiHiveError]
 ) -> dict[int, HudiHiveError]:
     """Errors of tables whose names in the metastore another one has taken; by index."""
-    taken: dict[tuple[object, ...], str] = {}
+    taken: Taken = {}
     refused: dict[int, HudiHiveError] = {}
     for index, (config, client) in enumerate(zip(configs, clients, strict=True)):
         if isinstance(client, HudiHiveError):
             continue
         try:
-            target = config.resolve(client.config)
+            claim_names(taken, config, client)
         except HudiHiveError as error:
             refused[index] = error
-            continue
-        for name, _ in views(config, target.table, merge_on_read=client.config.is_merge_on_read):
-            key = (config.metastore_uris, target.database.lower(), name.lower())
-            other = taken.setdefault(key, config.base_path)
-            if other != config.base_path:
-                refused[index] = InvalidOptionError(
-                    f"{target.database}.{name} is the name of {other} too",
-                    path=config.base_path,
-                    remedy="give one of them another name: `PATH table=NAME` in a list of tables",
-                )
     return refused
+
+
+def claim_names(taken: Taken, config: HiveSyncConfig, client: MetaClient) -> None:
+    """Note the names in the metastore that a table becomes.
+
+    Raises:
+        InvalidOptionError: another table has taken one of them; or an unknown extractor.
+    """
+    target = config.resolve(client.config)
+    found = views(config, target.table, merge_on_read=client.config.is_merge_on_read)
+    names = {name: (tuple(config.metastore_uris), target.database.lower(), name.lower()) for name, _ in found}
+    for name, key in names.items():
+        other = taken.get(key, config.base_path)
+        if other != config.base_path:
+            raise InvalidOptionError(
+                f"{target.database}.{name} is the name of {other} too",
+                path=config.base_path,
+                remedy="give one of them another name: `PATH table=NAME` in a list of tables",
+            )
+    taken.update(dict.fromkeys(names.values(), config.base_path))
 
 
 def _sync_one(
@@ -159,6 +172,11 @@ def _sync_one(
             report = HiveSyncTool(config, metastore=metastore, client=client).sync(dry_run=dry_run)
     except HudiHiveError as error:
         return TableResult(config.base_path, error=error, seconds=time.perf_counter() - start)
+    except Exception as error:
+        # A fault of ours with one table is no reason to keep quiet about all others.
+        fault = HudiHiveError(f"unexpected {type(error).__name__}: {error}", path=config.base_path)
+        fault.__cause__ = error
+        return TableResult(config.base_path, error=fault, seconds=time.perf_counter() - start)
     return TableResult(config.base_path, report, seconds=time.perf_counter() - start)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from hudi_hive.errors import HudiHiveError, InvalidOptionError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.sync.config import HiveSyncConfig
+from hudi_hive.sync.many import Taken, claim_names
 from hudi_hive.sync.report import SyncReport
 from hudi_hive.sync.tool import HiveSyncTool
 from hudi_hive.table.meta_client import MetaClient
@@ -95,7 +96,8 @@ class SyncWatcher:
     """Keeps metastore tables in line with tables that go on being written.
 
     The first look syncs; later ones do when an instant (a write, but also a clean, a rollback or a restore) was
-    completed since. A failed sync is tried again after a wait that doubles, new instants or not.
+    completed since. A failed sync is tried again after a wait that doubles, new instants or not. Tables are synced one
+    after the other; of two that would become the same table of a metastore the second one fails.
 
     Args:
         configs: the tables, each with ``metastore_uris``.
@@ -135,6 +137,7 @@ class SyncWatcher:
         self._stopped = threading.Event()
         self._wait = wait or self._stopped.wait
         self._metastores: dict[tuple[str, ...], HiveMetastore] = {}
+        self._taken: Taken = {}
 
     def stop(self) -> None:
         """End ``run`` after the sync that is under way; may be called from signal handlers and other threads."""
@@ -165,6 +168,7 @@ class SyncWatcher:
         config = table.config
         try:
             client = MetaClient.load(config.base_path, config.storage_options)
+            claim_names(self._taken, config, client)
             completed: Completed = frozenset(
                 (item.requested, item.action, item.completed) for item in client.timeline.completed()
             )
