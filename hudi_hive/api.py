@@ -210,11 +210,14 @@ class Scan:
     ) -> SplitLoader:
         """The scan as pieces of work, made in the background from now on; iterate over it, then close it.
 
+        Columns and a limit are up to who reads them. Change data has no splits.
+
         Args:
             options: sizes and weights; splits of 128 MiB without.
             dynamic_filter: rules out splits that were not taken yet.
 
         Raises:
+            InvalidOptionError: a query of change data.
             HudiHiveError: as :meth:`plan_info`, here or at the splits.
         """
         planner = PartitionPlanner(self._client, self.query, self._row_filter)

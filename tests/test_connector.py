@@ -276,6 +276,22 @@ def test_a_handle_stays_at_its_moment(client, connector, tmp_path):
     assert sorted(pa.Table.from_batches(connector.read(new, ["id"]))["id"].to_pylist()) == ["b", "c"]
 
 
+def test_a_split_stays_at_its_moment_though_its_log_file_grows(client, connector, tmp_path):
+    table = MorTable(tmp_path / "t")
+    table.base(1, [{"id": "a", "ts": 1}, {"id": "b", "ts": 1}])
+    first = tmp_path / "t" / table.log(2, [{"id": "b", "ts": 2, "a": "x"}])
+    register(client, tmp_path / "t", "t", input_format=REALTIME, keys=[])
+    (split,) = connector.splits(connector.metadata.table("default", "t"))
+    second = tmp_path / "t" / table.log(3, [{"id": "b", "ts": 3, "a": "y"}])
+    first.write_bytes(first.read_bytes() + second.read_bytes())  # as on a file system that appends
+    second.unlink()
+    later = connector.metadata.table("default", "t")
+    (batch,) = connector.page_source(later, split, ["id", "a"])
+    assert batch.to_pydict() == {"id": ["a", "b"], "a": [None, "x"]}
+    (batch,) = connector.read(later, ["id", "a"])
+    assert batch.to_pydict() == {"id": ["a", "b"], "a": [None, "y"]}
+
+
 # -- splits and pages ----------------------------------------------------------------------------------------------
 
 
@@ -322,6 +338,11 @@ def test_a_split_tells_what_a_worker_needs(client, connector):
     assert all(split.merge_instant == handle.instant for split in with_logs)
     assert all(len(split.log_files) == len(split.log_sizes) for split in splits)
     assert with_logs
+    one = HudiTable.open(path).scan("p = 'x'", ["id"]).to_arrow().column(0)[0].as_py()
+    text = f"id = {one}"
+    chosen = connector.splits(handle, f"p = 'x' AND {text}")
+    found = [batch for split in chosen for batch in connector.page_source(handle, pickle.loads(pickle.dumps(split)))]
+    assert rows(pa.Table.from_batches(found)) == rows(HudiTable.open(path).scan(f"p = 'x' AND {text}").to_arrow())
     with pytest.raises(InvalidOptionError, match=r"another table than default\.other"):
         register(client, unzip_fixture("v8_cow_slash_day"), "other")
         connector.page_source(connector.metadata.table("default", "other"), splits[0])

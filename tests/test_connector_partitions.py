@@ -15,16 +15,20 @@ from hypothesis import strategies as st
 from hudi_hive import HudiTable
 from hudi_hive.connector import HudiConnector, partitions
 from hudi_hive.errors import (
+    CorruptFileError,
     InvalidOptionError,
     MetadataTableError,
     MetastoreError,
     MetastoreServerError,
     NoSuchObjectError,
+    UnknownColumnError,
 )
+from hudi_hive.metadata import MetadataTable
 from hudi_hive.metastore import HiveMetastore, Retries
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.plan.split_loader import DynamicFilter
 from hudi_hive.sync.extractors import single_part, slash_encoded_day
+from hudi_hive.table import listing
 from hudi_hive.table.partition_path import escape_value
 from tests.registered import make_table, register
 from tests.support import unzip_fixture
@@ -438,3 +442,83 @@ def test_their_values_are_not_told_by_folders(fresh, renamed):
     connector = HudiConnector(fresh)
     with pytest.raises(InvalidOptionError, match="in the metastore alone"):
         connector.splits(connector.metadata.table("default", "t"), source="listing")
+
+
+def test_a_dynamic_filter_may_be_about_them(fresh, renamed):
+    connector = HudiConnector(fresh)
+    handle = connector.metadata.table("default", "t")
+    text = "month = '01' AND dt > '2024/01/10'"
+    wanted = expected_ids(renamed, "dt LIKE '2024/01/%' AND dt > '2024/01/10'")
+    narrow = DynamicFilter()
+    narrow.narrow(text)
+    with connector.splits(handle, dynamic_filter=narrow) as source:
+        splits = list(source)
+        progress = source.progress()
+    assert progress.partitions_listed == len({split.partition for split in splits}) < progress.partitions_found
+    assert all(split.partition_keys["month"] == "01" for split in splits)
+    assert ids(batch for split in splits for batch in connector.page_source(handle, split, ["id"])) == wanted != []
+    assert ids(connector.read(handle, ["id"], dynamic_filter=narrow)) == wanted
+    wrong = DynamicFilter()
+    wrong.narrow("nothing = 1")
+    with pytest.raises(UnknownColumnError, match="nothing"):
+        list(connector.splits(handle, dynamic_filter=wrong))
+
+
+def test_a_split_carries_all_of_the_filter(fresh, renamed):
+    connector = HudiConnector(fresh)
+    handle = connector.metadata.table("default", "t")
+    narrow = DynamicFilter()
+    with connector.splits(handle, "month = '01' AND v > 0", dynamic_filter=narrow) as source:
+        table = source.next_batch(1)
+        assert source.to_splits(table)[0].predicate.columns == ("month", "v")
+        narrow.narrow("dt > '2024/01/05'")
+        (split,) = source.to_splits(table)
+        assert split.predicate.columns == source.predicate.columns == ("month", "v", "dt")
+        assert source.row_filter.columns == ("month", "v")
+
+
+# -- the same of any source ------------------------------------------------------------------------------------------
+
+
+def test_a_null_key_is_none_whoever_tells(client, layouts):
+    name, _ = layouts["text, hive style"]
+    connector = HudiConnector(client)
+    handle = connector.metadata.table("default", name)
+    for source in ("metastore", "listing"):
+        keys = {split.partition_keys["k"] for split in connector.splits(handle, source=source)}
+        assert None in keys and "a-b" in keys and DEFAULT not in keys
+
+
+@pytest.mark.parametrize("damaged", [1, 2])
+def test_a_metadata_table_that_breaks_midway(fresh, monkeypatch, damaged):
+    """Folders are listed in its place, unless it was asked for by name; no row is lost."""
+    path = unzip_fixture("v8_cow_part_mdt")
+    register(fresh, path, "t")
+    connector = HudiConnector(fresh)
+    wanted = sorted(HudiTable.open(path).scan().to_arrow()["visit_id"].to_pylist())
+    ask, batches = MetadataTable.files_table, HiveMetastore.partition_batches
+
+    def one_by_one(metastore, database, table, names):
+        for name in names:
+            yield from batches(metastore, database, table, [name])
+
+    monkeypatch.setattr(HiveMetastore, "partition_batches", one_by_one)
+    monkeypatch.setattr(listing, "_SERIES", (1,))
+    for source in ("metastore", "metadata table"):
+        handle = connector.metadata.table("default", "t")
+        asked = []
+
+        def breaking(table, partitions, asked=asked):
+            asked.append(partitions)
+            if len(asked) >= damaged:
+                raise CorruptFileError("damaged", path="p")
+            return ask(table, partitions)
+
+        monkeypatch.setattr(MetadataTable, "files_table", breaking)
+        reading = connector.read(handle, ["visit_id"], source=source)
+        if source == "metastore":
+            assert ids(reading) == wanted
+        else:
+            with pytest.raises(CorruptFileError, match="damaged"):
+                list(reading)
+        assert len(asked) >= damaged

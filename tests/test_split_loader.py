@@ -157,6 +157,14 @@ def test_a_range_of_commits_loads_as_it_plans(name):
             with pytest.raises(type(error)):
                 scan.splits()
             continue
+        if plan.changes is None:
+            with scan.splits() as loader:
+                assert sorted(split_slices(drain(loader)).to_pylist(), key=str) == sorted(
+                    plan.slices.to_pylist(), key=str
+                )
+        else:  # a split has no place for them
+            with pytest.raises(InvalidOptionError, match="change data has no splits"):
+                scan.splits()
         planner = PartitionPlanner(HudiTable.open(unzip_fixture(name)).client, scan.query)
         key = lambda row: (row["partition"], row["file_id"], row["base_instant"] or "")  # noqa: E731
         parts = [planner.plan([partition]) for partition in planner.partitions()]
@@ -571,6 +579,21 @@ def test_a_dynamic_filter_that_does_not_fit_is_an_error(planner, early):
 
 
 # -- the planner behind ------------------------------------------------------------------------------------------------
+
+
+def test_what_is_listed_once_more_is_not_planned_at_once(lister, planner):
+    """A metadata table that breaks while the first batch is planned leaves folders, which are listed as needed."""
+    lister.at_once = True
+    files = lister.files
+
+    def breaking(partitions):
+        lister.at_once = False
+        return files(partitions)
+
+    lister.files = breaking
+    for path in lister.paths[:3]:
+        planner.plan([path])
+    assert lister.listed == 3
 
 
 def test_where_all_files_cost_no_more_than_some_they_are_asked_for_twice(lister):

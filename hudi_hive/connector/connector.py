@@ -41,7 +41,7 @@ class HudiConnector:
         ...     handle = connector.metadata.table("lake", "trips")
         ...     with connector.splits(handle, "city = 'sf'") as splits:
         ...         for split in splits:
-        ...             for batch in connector.page_source(handle, split, ["fare"], "city = 'sf'"):
+        ...             for batch in connector.page_source(handle, split, ["fare"]):
         ...                 print(batch.num_rows)
     """
 
@@ -73,11 +73,11 @@ class HudiConnector:
         Args:
             handle: the table.
             row_filter: rows that are asked for, beyond what the handle says. Partitions and files that cannot hold one
-                are left out; rows are filtered by :meth:`page_source`.
+                are left out; splits carry it as their predicate, by which :meth:`page_source` filters rows.
             source: where partitions come from. ``metastore``: those that were synced, at the locations that were
                 recorded, which are not looked at. ``metadata table``: all that the table's metadata table names.
                 ``listing``: all folders. Files come from the metadata table where it can be used, unless ``listing``.
-            dynamic_filter: may become narrower while splits are made.
+            dynamic_filter: may become narrower while splits are made; those made after that carry it, too.
             options: sizes and weights of splits.
             listing_threads, split_threads: threads that plan batches of partitions, and that make splits.
             max_outstanding_splits: splits that may wait to be taken.
@@ -109,7 +109,9 @@ class HudiConnector:
         *,
         batch_size: int = BATCH_ROWS,
     ) -> Iterator[pa.RecordBatch]:
-        """Rows of one split; where many are read alike, :class:`PageSources` prepares once.
+        """Rows of one split that pass its predicate and ``row_filter``.
+
+        Where many are read alike, :class:`PageSources` prepares once.
 
         Arguments and errors are those of :class:`PageSources` and :meth:`PageSources.read`.
         """
@@ -122,15 +124,17 @@ class HudiConnector:
         row_filter: Filter = None,
         *,
         source: PartitionSource = "metastore",
+        dynamic_filter: DynamicFilter | None = None,
         batch_size: int = BATCH_ROWS,
         threads: int = _READERS,
     ) -> Iterator[pa.RecordBatch]:
         """All rows that are asked for, read while splits are still made; their order is not defined.
 
-        Arguments and errors are those of :meth:`splits` and :class:`PageSources`; ``threads`` splits are read at once.
+        Rows that ``dynamic_filter`` rules out when their split is read are left out. Other arguments and errors are
+        those of :meth:`splits` and :class:`PageSources`; ``threads`` splits are read at once.
         """
         pages = PageSources(handle, columns, row_filter, batch_size=batch_size)
-        splits = self.splits(handle, row_filter, source=source)
+        splits = self.splits(handle, row_filter, source=source, dynamic_filter=dynamic_filter)
         return _read(splits, pages, threads)
 
     def dataset(self, handle: HudiTableHandle, **options: Any) -> ScanDataset:  # noqa: ANN401 - as ScanDataset

@@ -43,13 +43,14 @@ def arrow_type(hive_type: str) -> pa.DataType:
     raise SchemaError(f"partition keys of Hive type {hive_type!r} are not understood")
 
 
-def key_value(text: str, kind: pa.DataType, key: str) -> pa.Scalar:
-    """A partition key's value as the metastore has it, typed; null for Hive's default partition.
+def key_value(text: str | None, kind: pa.DataType, key: str) -> pa.Scalar:
+    """A partition key's value as the metastore has it, typed; null for Hive's default partition
+    and for None.
 
     Raises:
         MetastoreError: the text is no value of the type.
     """
-    if text == DEFAULT_PARTITION:
+    if text is None or text == DEFAULT_PARTITION:
         return pa.scalar(None, kind)
     try:
         return pa.scalar(text, pa.string()).cast(kind)

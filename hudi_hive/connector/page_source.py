@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +17,7 @@ from hudi_hive.plan import ScanPlan
 from hudi_hive.plan.partition_planner import PartitionPlanner
 from hudi_hive.plan.planner import Filter
 from hudi_hive.plan.splits import HudiSplit, split_files, split_slices
-from hudi_hive.predicate import RowFilter
+from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.nodes import conjunction
 from hudi_hive.read.scan import read_plan
 from hudi_hive.read.scan_files import output_schema
@@ -52,18 +52,12 @@ class PageSources:
         self.schema = output_schema(handle.schema, columns)
         self._filter = handle.filter_of(row_filter)
         self._batch_size = batch_size
-        own = handle.own_filter(self._filter)
-        self._template = PartitionPlanner(handle.client, handle.query, own).template()
-        keys = set(handle.extra_keys.names)
-        self._behind = _behind(self._filter, keys)
-        needed = [name for name in self.schema.names if name not in keys]
-        if self._behind is not None:
-            needed += [name for name in self._behind.columns if name not in keys]
-        self._needed = list(dict.fromkeys(needed))
-        self._has_keys = self._behind is not None or not keys.isdisjoint(self.schema.names)
+        template = PartitionPlanner(handle.client, handle.query, handle.own_filter(self._filter)).template()
+        self._asked = self._ask(template, self._filter)
+        self._last: tuple[RowFilter, _Asked] | None = None
 
     def read(self, split: HudiSplit) -> Iterator[pa.RecordBatch]:
-        """Rows of a split; none of the batches is empty.
+        """Rows of a split that pass its predicate, too; none of the batches is empty.
 
         Raises:
             InvalidOptionError: the split is of another table.
@@ -73,14 +67,16 @@ class PageSources:
         """
         if split.base_path != self._handle.base_path:
             raise InvalidOptionError(f"the split is of another table than {self._handle.full_name}", path=split.path)
-        batches = self._rows([split], merged=bool(split.log_files))
-        if not self._has_keys:
+        asked = self._with(split.predicate)
+        batches = self._rows(asked, [split], merged=bool(split.log_files), merge_instant=split.merge_instant)
+        if not asked.has_keys:
             return batches
-        return self._with_keys(batches, self._key_values(split.partition_keys))
+        return self._with_keys(asked, batches, self._key_values(split.partition_keys))
 
     def read_table(self, splits: pa.Table, source: SplitSource) -> Iterator[pa.RecordBatch]:
         """Rows of the splits that :meth:`SplitSource.next_batch` gave, sooner than one split after the other: small
-        files are read together. The order of the rows is not defined.
+        files are read together. Rows that the source's dynamic filter rules out by now are left out. The order of the
+        rows is not defined.
 
         Args:
             splits: a table of ``SPLIT_SCHEMA``.
@@ -89,49 +85,99 @@ class PageSources:
         Raises:
             As :meth:`read`.
         """
-        if self._has_keys:
+        asked = self._with(source.predicate)
+        if asked.has_keys:
             for split in source.to_splits(splits):
                 yield from self.read(split)
             return
         with_logs = pc.greater(pc.list_value_length(splits.column("log_files")), 0)
         merged = splits.filter(with_logs)
-        yield from self._rows(splits.filter(pc.invert(with_logs)), merged=False)
-        yield from self._rows(merged, merged=True)
+        yield from self._rows(asked, splits.filter(pc.invert(with_logs)), merged=False)
+        yield from self._rows(asked, merged, merged=True)
 
-    def _rows(self, splits: pa.Table | Sequence[HudiSplit], *, merged: bool) -> Iterator[pa.RecordBatch]:
+    def _ask(self, template: ScanPlan, row_filter: RowFilter | None) -> _Asked:
+        """How to read with a filter."""
+        keys = set(self._handle.extra_keys.names)
+        behind = _behind(row_filter, keys)
+        needed = [name for name in self.schema.names if name not in keys]
+        if behind is not None:
+            needed += [name for name in behind.columns if name not in keys]
+        has_keys = behind is not None or not keys.isdisjoint(self.schema.names)
+        template = replace(template, row_filter=self._handle.own_filter(row_filter))
+        return _Asked(template, behind, tuple(dict.fromkeys(needed)), has_keys)
+
+    def _with(self, predicate: RowFilter | None) -> _Asked:
+        """How to read with a split's predicate, too."""
+        if predicate is None:
+            return self._asked
+        last = self._last
+        if last is None or last[0] is not predicate:
+            roots = [] if self._filter is None else [part.root for part in self._filter.conjuncts]
+            more = [part.root for part in predicate.conjuncts if part.root not in roots]
+            total = parse_filter(RowFilter(conjunction([*roots, *more]), predicate.schema), self._handle.schema)
+            asked = self._ask(self._asked.template, total) if more else self._asked
+            last = self._last = predicate, asked
+        return last[1]
+
+    def _rows(
+        self,
+        asked: _Asked,
+        splits: pa.Table | Sequence[HudiSplit],
+        *,
+        merged: bool,
+        merge_instant: str | None = None,
+    ) -> Iterator[pa.RecordBatch]:
         """Rows of splits all of which have log files, or none of which has."""
         if not len(splits):
             return iter(())
-        plan: ScanPlan = replace(self._template, slices=split_slices(splits))
+        plan: ScanPlan = replace(asked.template, slices=split_slices(splits))
+        if merge_instant is not None and plan.merge is not None:
+            plan = replace(plan, merge=replace(plan.merge, max_instant=merge_instant))
         # Files are read by row groups, of which a split may have a part; slices with log files are never cut.
         files = None if merged else split_files(splits)
         return read_plan(
-            self._handle.client.storage, plan, self._needed, files=files, batch_size=self._batch_size, threads=1
+            self._handle.client.storage, plan, asked.needed, files=files, batch_size=self._batch_size, threads=1
         )
 
     def _key_values(self, texts: Mapping[str, str | None]) -> dict[str, pa.Scalar]:
         values = {}
         for key in self._handle.extra_keys:
-            text = texts.get(key.name)
-            if text is None:
+            if key.name not in texts:
                 raise MetastoreError(
                     f"the split does not tell the value of partition key {key.name}", path=self._handle.base_path
                 )
-            values[key.name] = key_value(text, key.type, key.name)
+            values[key.name] = key_value(texts[key.name], key.type, key.name)
         return values
 
     def _with_keys(
-        self, batches: Iterator[pa.RecordBatch], values: Mapping[str, pa.Scalar]
+        self, asked: _Asked, batches: Iterator[pa.RecordBatch], values: Mapping[str, pa.Scalar]
     ) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             arrays = [*batch.columns, *(pa.repeat(value, batch.num_rows) for value in values.values())]
             fields = [*batch.schema, *self._handle.extra_keys]
             batch = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields, batch.schema.metadata))
-            if self._behind is not None:
-                batch = batch.filter(self._behind.evaluate(batch))
+            if asked.behind is not None:
+                batch = batch.filter(asked.behind.evaluate(batch))
             if batch.num_rows:
                 batch = select(batch, self.schema.names)
                 yield batch.cast(self.schema) if self.schema.names else batch
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """How to read with one filter.
+
+    Attributes:
+        template: the plan without slices.
+        behind: the part of the filter that is evaluated over rows with the metastore's keys.
+        needed: columns to read.
+        has_keys: the metastore's keys are asked for, in rows or by the filter.
+    """
+
+    template: ScanPlan
+    behind: RowFilter | None
+    needed: tuple[str, ...]
+    has_keys: bool
 
 
 def _behind(row_filter: RowFilter | None, keys: set[str]) -> RowFilter | None:

@@ -76,6 +76,22 @@ class MetastorePartitions:
             if kept:
                 yield kept
 
+    def prune(self, paths: Sequence[str], row_filter: RowFilter) -> list[str]:
+        """The partitions, of some that were given, that may hold rows passing another filter, by their values of keys
+        that are no columns of the table.
+
+        Args:
+            paths: partition paths.
+            row_filter: bound to the handle's schema.
+        """
+        if self._aligned or not paths or not any(name in self._told for name in row_filter.columns):
+            return list(paths)
+        values = self._typed([self.values[path] for path in paths], _null_or_text)
+        if values is None:
+            return list(paths)
+        kept = row_filter.partitions_that_may_match(values).to_pylist()
+        return [path for path, keep in zip(paths, kept, strict=True) if keep]
+
     # -- which partitions ----------------------------------------------------------------------------------------
 
     def _aligned_columns(self) -> dict[str, str]:
@@ -168,7 +184,7 @@ class MetastorePartitions:
     def _variants(self) -> list[Callable[[str], str | None]]:
         """What a value in the metastore may stand for in the column."""
         variants: list[Callable[[str], str | None]] = [
-            lambda text: None if text == DEFAULT_PARTITION else text,
+            _null_or_text,
             lambda text: "" if text == DEFAULT_PARTITION else text,
         ]
         if self._config.url_encode_partitioning:
@@ -240,6 +256,10 @@ class MetastorePartitions:
                 remedy="drop one of the two",
             )
         return relative
+
+
+def _null_or_text(text: str) -> str | None:
+    return None if text == DEFAULT_PARTITION else text
 
 
 def _same_store(path: HadoopPath, base: HadoopPath) -> bool:

@@ -5,7 +5,7 @@ In come a handle, a filter and where partitions are learnt from; out come splits
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Literal, Self, TypeAlias, get_args
@@ -17,11 +17,13 @@ from hudi_hive.connector.partitions import MetastorePartitions
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metadata import MetadataListing, MetadataTable
 from hudi_hive.metastore import HiveMetastore
+from hudi_hive.metastore.partition_names import DEFAULT_PARTITION
 from hudi_hive.plan import ScanPlan
 from hudi_hive.plan.partition_planner import PartitionPlanner
 from hudi_hive.plan.planner import Filter
 from hudi_hive.plan.split_loader import DynamicFilter, LoadProgress, SplitLoader
 from hudi_hive.plan.splits import FULL_WEIGHT, HudiSplit, SplitOptions, to_splits
+from hudi_hive.predicate import RowFilter, parse_filter
 
 PartitionSource: TypeAlias = Literal["metastore", "metadata table", "listing"]
 """Where partitions come from: what was synced, the table's metadata table, or its folders."""
@@ -32,7 +34,7 @@ class SplitSource:
 
     Attributes:
         handle: the table.
-        row_filter: rows that are asked for, bound to the handle's schema; None for all.
+        row_filter: rows that are asked for without the dynamic filter, bound to the handle's schema; None for all.
     """
 
     def __init__(
@@ -56,7 +58,9 @@ class SplitSource:
                 f"partitions cannot come from {source!r}", remedy=f"one of {', '.join(get_args(PartitionSource))}"
             )
         if source == "metadata table":
-            MetadataTable.open(client)  # asked for by name: not to be replaced by a listing
+            MetadataTable.open(client)
+            # Asked for by name: a listing takes its place neither now nor when it turns out to be broken.
+            client = client.with_listing(MetadataListing(required=True))
         elif source == "listing":
             client = client.with_listing(MetadataListing(enable=False))
         own = handle.own_filter(self.row_filter)
@@ -77,7 +81,7 @@ class SplitSource:
             )
         self._loader = SplitLoader(
             partitions,
-            self._planner,
+            _HandlePlanner(self._planner, handle, self.row_filter, self._registered),
             options,
             storage=client.storage,
             listing_threads=listing_threads,
@@ -93,14 +97,20 @@ class SplitSource:
 
     def to_splits(self, table: pa.Table) -> list[HudiSplit]:
         """The splits of a table that :meth:`next_batch` gave, one by one."""
-        splits = to_splits(table, self._planner.template())
+        splits = to_splits(table, replace(self._planner.template(), row_filter=self.predicate))
         if self._registered is None:
             return splits
         names = [key.name for key in self.handle.partition_keys]
-        values = self._registered.values
-        return [
-            replace(split, partition_keys=dict(zip(names, values[split.partition], strict=True))) for split in splits
-        ]
+        keys: dict[str, dict[str, str | None]] = {}
+        for path in {split.partition for split in splits}:
+            values = [None if text == DEFAULT_PARTITION else text for text in self._registered.values[path]]
+            keys[path] = dict(zip(names, values, strict=True))
+        return [replace(split, partition_keys=keys[split.partition]) for split in splits]
+
+    @property
+    def predicate(self) -> RowFilter | None:
+        """Rows that are asked for as of now, the dynamic filter counted in; None for all. Splits carry it."""
+        return self._loader.row_filter
 
     @property
     def finished(self) -> bool:
@@ -148,3 +158,42 @@ class SplitSource:
 def _own_partitions(planner: PartitionPlanner) -> Iterator[list[str]]:
     """Partitions that the table itself knows of; nothing is asked before the first is wanted."""
     yield from planner.batches()
+
+
+class _HandlePlanner:
+    """A planner for a loader whose filters may be about keys that the metastore alone knows, too."""
+
+    def __init__(
+        self,
+        planner: PartitionPlanner,
+        handle: HudiTableHandle,
+        row_filter: RowFilter | None,
+        registered: MetastorePartitions | None,
+    ) -> None:
+        self._planner = planner
+        self._handle = handle
+        self._registered = registered
+        self._template = replace(planner.template(), schema=handle.schema, row_filter=row_filter)
+        self._own: tuple[RowFilter, RowFilter | None] | None = None
+
+    def plan(self, partitions: Sequence[str]) -> ScanPlan:
+        return self._planner.plan(partitions)
+
+    def prune(self, partitions: Sequence[str], row_filter: Filter) -> list[str]:
+        bound = parse_filter(row_filter, self._handle.schema)
+        kept = self._planner.prune(partitions, self._part(bound))
+        return kept if self._registered is None else self._registered.prune(kept, bound)
+
+    def skip(self, plan: ScanPlan, row_filter: RowFilter) -> ScanPlan:
+        own = self._part(row_filter)
+        return plan if own is None else self._planner.skip(plan, own)
+
+    def template(self) -> ScanPlan:
+        return self._template
+
+    def _part(self, row_filter: RowFilter) -> RowFilter | None:
+        """What is about the table's own columns; the same object for the same filter, by which planners know it."""
+        known = self._own
+        if known is None or known[0] is not row_filter:
+            known = self._own = row_filter, self._handle.own_filter(row_filter)
+        return known[1]

@@ -28,10 +28,12 @@ class MetadataListing:
         enable: ``hoodie.metadata.enable``: use the metadata table where the table has one.
         validate: ``hoodie.metadata.validate``: list folders as well, compare, log and count differences, and answer
             with the listing.
+        required: a metadata table that cannot be used is an error; no folder is listed in its place.
     """
 
     enable: bool = True
     validate: bool = False
+    required: bool = False
 
     def __call__(self, client: MetaClient) -> Lister:
         """The lister of a client."""
@@ -39,7 +41,7 @@ class MetadataListing:
             return _Listed(client, "hoodie.metadata.enable=false")
         if self.validate:
             return ValidatingLister(client)
-        return MetadataLister(client)
+        return MetadataLister(client, required=self.required)
 
 
 class _Listed:
@@ -71,12 +73,16 @@ class MetadataLister:
     """Answers from the metadata table; from directory listings, for good, once that turns out not to be usable.
 
     A table without metadata table is listed as it ever was; one whose metadata table is damaged or behind is listed
-    with a warning in the log. Either way :attr:`source` tells.
+    with a warning in the log. Either way :attr:`source` tells. With ``required`` there is no other way: all methods
+    then raise what the metadata table does.
     """
 
-    def __init__(self, client: MetaClient, metrics: MetadataMetrics = METADATA_METRICS) -> None:
+    def __init__(
+        self, client: MetaClient, metrics: MetadataMetrics = METADATA_METRICS, *, required: bool = False
+    ) -> None:
         self._client = client
         self._metrics = metrics
+        self._required = required
         self._fallback: _Listed | None = None
 
     @property
@@ -123,6 +129,8 @@ class MetadataLister:
         try:
             return question(MetadataTable.open(self._client, metrics=self._metrics))
         except HudiHiveError as error:
+            if self._required:
+                raise
             _fall_back(error, self._metrics)
             self._fallback = _Listed(self._client, error.message)
             return None

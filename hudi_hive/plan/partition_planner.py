@@ -132,8 +132,9 @@ class PartitionPlanner:
         with self._lock:
             if not self._began and self._builder is not None:
                 self._builder.refuse_lost_partitions()
-                self._at_once = self._client.lister.at_once
                 plan = self._plan_now(partitions)
+                # Asked after: a metadata table may have turned out not to be readable.
+                self._at_once = self._client.lister.at_once
                 self._began = True
                 return plan
             if self._whole is None and self._at_once:

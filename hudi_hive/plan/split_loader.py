@@ -81,6 +81,9 @@ class SplitLoader:
         max_outstanding_splits: splits that may wait to be taken.
         dynamic_filter: rules out partitions that are not listed yet (those that are by the metadata table's indexes
             of their files, too), and splits that were not taken yet.
+
+    Raises:
+        InvalidOptionError: numbers below 1, no planner, or a query of change data.
     """
 
     def __init__(
@@ -106,6 +109,11 @@ class SplitLoader:
             source = partitions
         if planner is None:
             raise InvalidOptionError("a split loader needs a planner")
+        if planner.template().changes is not None:
+            raise InvalidOptionError(
+                "change data has no splits: a split does not tell which change of its files is meant",
+                remedy="read the scan as a whole",
+            )
         if storage is None and isinstance(planner, PartitionPlanner):
             storage = planner.client.storage
         self._planner = planner
@@ -270,6 +278,8 @@ class _State:
                 if plan is None or not plan.slices.num_rows:
                     continue
                 self._changed.wait_for(lambda: self._stopped or len(self._plans) < self._max_batches)
+                if self._stopped:
+                    return
                 self._plans.append(plan)
                 self._changed.notify_all()
 

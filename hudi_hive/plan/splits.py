@@ -77,9 +77,10 @@ class HudiSplit:
         base_path: the table's base path, a URI.
         partition, file_id, path, start, length, file_size, base_instant, log_files, log_sizes, weight: the row of
             :data:`SPLIT_SCHEMA`.
-        partition_keys: partition columns and their values as text, as the partition path tells them; empty where the
-            path does not tell.
-        predicate: rows that the query asks for, or None for all.
+        partition_keys: partition columns and their values as text, None for Hive's default partition; as the
+            partition path tells them (empty where it does not), or the metastore, whose names are in lower case.
+        predicate: rows that the query asks for, by its filter and the dynamic one of when the split was handed out;
+            None for all.
         merge_instant: log blocks of later instants do not count; None for a split without log files.
     """
 
