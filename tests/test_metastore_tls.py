@@ -10,6 +10,7 @@ import threading
 
 import pytest
 
+from hudi_hive.cli.main import main
 from hudi_hive.errors import (
     InvalidOptionError,
     MetastoreSecurityError,
@@ -19,10 +20,12 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metastore import HiveMetastore, Retries, Sasl, Timeouts, Tls, from_hive_properties
 from hudi_hive.metastore.address import parse_addresses
+from hudi_hive.metastore.hive_site import read_hive_site, secured_uris
 from hudi_hive.metastore.sasl import SaslTransport, make_mechanism
 from hudi_hive.metastore.testing import FakeMetastore
 from tests import secure_metastore as secure
 from tests.metastore_behaviour import add_numbered, table_of
+from tests.support import unzip_fixture
 
 USERS = {"étienne": "pass wörd", "ann": ""}
 
@@ -438,3 +441,88 @@ def test_hive_properties():
         from_hive_properties(newer | {"metastore.truststore.path": "/store.jks"})
     with pytest.raises(InvalidOptionError, match="LDAP"):
         from_hive_properties({"metastore.client.auth.mode": "LDAP"})
+
+
+# -- where Hive's names lead ---------------------------------------------------------------------------------------
+
+SECURE = {"hive.metastore.use.SSL": "true", "hive.metastore.truststore.path": "/my ca,1.pem"}
+
+
+@pytest.mark.parametrize(
+    ("properties", "uris", "expected"),
+    [
+        ({"hive.metastore.uris": "thrift://a:1,thrift://b"}, (), ("thrift://a:1", "thrift://b:9083")),
+        (SECURE, ("thrift://a:1",), ("thrift+tls://a:1?ca=/my%20ca%2C1.pem",)),
+        (SECURE, ("thrift+tls://a:1?ca=/other",), ("thrift+tls://a:1?ca=/other",)),
+        (
+            SECURE,
+            ("thrift://[::1]:1?principal=hive/x@R",),
+            ("thrift+tls://[::1]:1?principal=hive/x@R&ca=/my%20ca%2C1.pem",),
+        ),
+        (
+            {"metastore.sasl.enabled": "true", "metastore.kerberos.principal": "hive/_HOST@R"},
+            ("thrift+tls://a:1", "thrift://b:2"),
+            ("thrift+tls://a:1?principal=hive/_HOST@R", "thrift://b:2?principal=hive/_HOST@R"),
+        ),
+    ],
+)
+def test_uris_carry_what_the_properties_say(properties, uris, expected):
+    found = secured_uris(properties, uris)
+    assert found == expected
+    for text in found:
+        (address,) = parse_addresses(text)
+        assert (address.tls is not None) == (properties is SECURE or "+tls" in text)
+
+
+def test_hive_site(tmp_path):
+    path = tmp_path / "hive-site.xml"
+    path.write_text(
+        """<?xml version="1.0"?><configuration>
+        <property><name>hive.metastore.uris</name><value> thrift://a:1 </value></property>
+        <property><name>javax.jdo.option.ConnectionPassword</name><value>hunter2</value></property>
+        <property><name>hive.metastore.use.SSL</name><value>true</value><final>true</final></property>
+        </configuration>"""
+    )
+    found = read_hive_site(path)
+    assert found == {"hive.metastore.uris": "thrift://a:1", "hive.metastore.use.SSL": "true"}
+    for text in ("", "<a/>", "<configuration>"):
+        path.write_text(text)
+        with pytest.raises(InvalidOptionError, match="hive-site"):
+            read_hive_site(path)
+    path.write_text(
+        "<configuration><property><name>hive.metastore.uris</name><value>${x}</value></property></configuration>"
+    )
+    with pytest.raises(InvalidOptionError, match="variable"):
+        read_hive_site(path)
+    with pytest.raises(InvalidOptionError, match="No such file"):
+        read_hive_site(tmp_path / "missing.xml")
+
+
+def test_password_of_hive_properties_is_refused_without_being_said():
+    login = {"metastore.client.auth.mode": "PLAIN", "metastore.client.plain.username": "u"}
+    for more in ({}, {"metastore.client.plain.password": "hunter2"}):
+        with pytest.raises(InvalidOptionError) as caught:
+            secured_uris(login | more, ["thrift://a:1"])
+        assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("how", ["uri", "properties", "hive-site"])
+def test_sync_over_tls_on_the_command_line(fake, certificates, tmp_path, capsys, how):
+    path = unzip_fixture("v8_cow_nonpart")
+    with front(fake, secure.tls_relay(certificates)) as server:
+        plain, encrypted = (f"thrift{more}://localhost:{server.port}" for more in ("", "+tls"))
+        properties = {"hive.metastore.use.SSL": "true", "hive.metastore.truststore.path": certificates.ca}
+        if how == "uri":
+            words = ["--metastore-uris", f"{encrypted}?ca={certificates.ca}"]
+        elif how == "properties":
+            words = ["--metastore-uris", plain, *(f"--conf={key}={value}" for key, value in properties.items())]
+        else:
+            entries = ({"hive.metastore.uris": plain} | properties).items()
+            lines = (f"<property><name>{key}</name><value>{value}</value></property>" for key, value in entries)
+            (tmp_path / "hive-site.xml").write_text(f"<configuration>{''.join(lines)}</configuration>")
+            words = ["--hive-site", str(tmp_path / "hive-site.xml")]
+        with pytest.raises(SystemExit) as ended:
+            main(["sync", "--base-path", str(path), "--table", "t", "--database", "default", *words])
+        assert not ended.value.code, capsys.readouterr()
+        assert server.accepted
+    assert fake.counts["create_table"] == 1

@@ -34,10 +34,16 @@ _BASE_PATH = "hoodie.datasource.meta.sync.base.path"
     envvar="HUDI_HIVE_METASTORE_URIS",
     help="thrift://host:port, several separated by commas [env HUDI_HIVE_METASTORE_URIS].",
 )
+@click.option("--hive-site", metavar="FILE", help="A hive-site.xml: the metastore's address, TLS and login.")
 @click.option("--sync-mode", default="hms", show_default=True, help="How DDL is done: hms, hiveql or jdbc.")
 @click.option("--partitioned-by", help="Partition fields, separated by commas; by default the table's.")
 @click.option("--partition-value-extractor", help="Java class name of an extractor; by default inferred.")
-@click.option("--conf", multiple=True, metavar="K=V", help="Any hoodie.datasource.hive_sync.* option (repeatable).")
+@click.option(
+    "--conf",
+    multiple=True,
+    metavar="K=V",
+    help="Any option of hive-sync, or of Hive for TLS and login (repeatable).",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be done, as a diff, and change nothing.")
 @click.option("--all-steps", is_flag=True, help="With --dry-run: show every partition.")
 @click.option("--parallel", default=4, show_default=True, type=click.IntRange(1), help="Tables at work at once.")
@@ -59,6 +65,7 @@ def sync(
     database: str | None,
     table: str | None,
     metastore_uris: str | None,
+    hive_site: str | None,
     sync_mode: str,
     partitioned_by: str | None,
     partition_value_extractor: str | None,
@@ -87,6 +94,10 @@ def sync(
         _PREFIX + "partition_extractor_class": partition_value_extractor,
     }
     options = {key: value for key, value in named.items() if value is not None} | pairs(conf, "--conf")
+    if hive_site is not None:
+        from hudi_hive.metastore.hive_site import read_hive_site
+
+        options = read_hive_site(hive_site) | options
     if not (base_path or discover or tables):
         raise click.UsageError("Missing option '--base-path' (or '--discover' or '--tables').")
     if watch and dry_run:

@@ -155,7 +155,7 @@ def from_hive_properties(properties: Mapping[str, str]) -> tuple[Tls | None, Sas
             )
         tls = Tls(ca_file=store)
     mode = found.get("metastore.client.auth.mode", "NOSASL").strip().upper()
-    if mode == "PLAIN":
+    if mode == PLAIN:
         user = found.get("metastore.client.plain.username")
         return tls, Sasl(PLAIN, user=user, password=found.get("metastore.client.plain.password"))
     if mode not in ("NOSASL", "KERBEROS"):

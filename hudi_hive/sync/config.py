@@ -21,7 +21,8 @@ class HiveSyncConfig:
 
     Args:
         base_path: the table's base path; the metastore gets it as written here.
-        metastore_uris: ``thrift://host:port``, several in order of preference.
+        metastore_uris: ``thrift://host:port``, several in order of preference; with TLS and a login as
+            ``HiveMetastore`` takes them.
         database, table: names in the metastore; by default the table's own, ``default`` for the database.
         mode: how changes are made: ``hms`` by calls to the metastore, ``hiveql`` and ``jdbc`` by DDL statements sent to
             ``jdbc_url``; either way the metastore is read directly.
@@ -145,6 +146,9 @@ class HiveSyncConfig:
         cls, options: Mapping[str, object], *, storage_options: Mapping[str, Any] | None = None
     ) -> HiveSyncConfig:
         """The configuration of options under Hudi's own names (``hoodie.datasource.hive_sync.*`` and its kin).
+
+        Hive's own ``hive.metastore.uris``, ``use.SSL``, ``truststore.path``, ``sasl.enabled`` and
+        ``kerberos.principal`` (all behind ``hive.metastore.``) say where and how to reach the metastore.
 
         An option that real hive-sync ignores in the ``hms`` mode becomes a warning of the sync's report.
 

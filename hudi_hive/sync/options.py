@@ -1,4 +1,4 @@
-"""Hive-sync's options under Hudi's own names: which field each one sets, and which are refused and why."""
+"""Hive-sync's options under Hudi's and Hive's own names: which field each one sets, and which are refused and why."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.metastore.hive_site import SECURITY, URIS, secured_uris
 
 HIVE_SYNC = "hoodie.datasource.hive_sync."
 
@@ -134,6 +135,7 @@ OPTIONS: dict[str, Option] = {
 """Option name -> what it sets."""
 
 FALLBACKS: dict[str, tuple[str, ...]] = {
+    "metastore_uris": URIS,
     "database": ("hoodie.database.name",),
     "table": ("hoodie.table.name", "hoodie.datasource.write.table.name"),
     "base_file_format": ("hoodie.table.base.file.format",),
@@ -187,13 +189,16 @@ def read_options(options: Mapping[str, object]) -> tuple[dict[str, Any], tuple[s
                 values[option.field] = option.read(key, text)
         elif key in _WITHOUT_EFFECT:
             _flag(key, text)
-        elif key not in standing_in:
+        elif key not in standing_in and key not in SECURITY:
             _check_other(key, text)
     for field, keys in FALLBACKS.items():
         given = next((key for key in keys if key in texts), None)
         if field not in values and given is not None:
             read = next(option.read for option in OPTIONS.values() if option.field == field)
             values[field] = read(given, texts[given])
+    security = {key: texts[key] for key in SECURITY if key in texts}
+    if security:
+        values["metastore_uris"] = secured_uris(security, values.get("metastore_uris", ()))
     _choose_mode(texts, values)
     if values.get("mode", "hms").lower() == "hms":
         unused = [key for key in _FOR_SQL if key in texts]

@@ -1,0 +1,82 @@
+"""A Hive client's own settings: the addresses in ``hive-site.xml``, and what it says about TLS and the login."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote
+
+from hudi_hive.errors import InvalidOptionError
+from hudi_hive.metastore.address import PLAIN_SCHEME, TLS_SCHEME, parse_addresses
+from hudi_hive.metastore.security import PLAIN, Sasl, Tls, from_hive_properties
+
+URIS = ("hive.metastore.uris", "metastore.thrift.uris")
+"""Where the addresses are, of Hive 2 and of newer ones."""
+
+_NAMES = (
+    *("use.SSL", "truststore.path", "truststore.password", "truststore.type", "sasl.enabled", "kerberos.principal"),
+    *("client.auth.mode", "client.plain.username", "client.plain.password"),
+)
+SECURITY = frozenset(f"{before}metastore.{name}" for name in _NAMES for before in ("", "hive."))
+"""Properties that say how to talk to a metastore."""
+
+
+def read_hive_site(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The addresses and security settings of a ``hive-site.xml``; everything else in it is left out.
+
+    Raises:
+        InvalidOptionError: it cannot be read, is no such file, or a setting names a variable (``${…}``).
+    """
+    # Loaded only now: few runs need it.
+    from xml.etree import ElementTree
+
+    remedy = "give a client's hive-site.xml"
+    try:
+        root = ElementTree.parse(path).getroot()
+    except (OSError, ElementTree.ParseError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InvalidOptionError(f"cannot read Hive's settings: {reason}", path=str(path), remedy=remedy) from error
+    if root.tag != "configuration":
+        raise InvalidOptionError(f"<{root.tag}> is not <configuration>", path=str(path), remedy=remedy)
+    found = {}
+    for entry in root.iter("property"):
+        name, value = ((entry.findtext(tag) or "").strip() for tag in ("name", "value"))
+        if name not in SECURITY and name not in URIS:
+            continue
+        if "${" in value:
+            raise InvalidOptionError(f"{name} names a variable", path=str(path), remedy="write its value")
+        found[name] = value
+    return found
+
+
+def secured_uris(properties: Mapping[str, str], uris: Iterable[str] = ()) -> tuple[str, ...]:
+    """Addresses that carry what Hive's properties say about TLS and the login.
+
+    Args:
+        properties: as ``from_hive_properties`` takes them, and the addresses under Hive's name.
+        uris: the addresses in place of those in ``properties``; what one says itself about TLS or the login stays.
+
+    Raises:
+        InvalidOptionError: as ``from_hive_properties``, or a login by a password in clear.
+    """
+    given = list(uris) or [properties[name] for name in URIS if properties.get(name, "").strip()][:1]
+    texts = [part.strip() for uri in given for part in uri.split(",") if part.strip()]
+    tls, sasl = from_hive_properties(properties)
+    if sasl is not None and sasl.mechanism == PLAIN:
+        raise InvalidOptionError(
+            "a password cannot be taken from Hive's properties",
+            remedy="write it to a file: thrift://host:port?sasl=PLAIN&user=…&password_file=…",
+        )
+    return tuple(_secured(text, tls, sasl) for text in texts)
+
+
+def _secured(text: str, tls: Tls | None, sasl: Sasl | None) -> str:
+    (address,) = parse_addresses(text)
+    fields = [query] if (query := text.partition("?")[2]) else []
+    scheme = PLAIN_SCHEME if address.tls is None and tls is None else TLS_SCHEME
+    if address.tls is None and tls is not None and tls.ca_file is not None:
+        fields.append(f"ca={quote(tls.ca_file)}")
+    if address.sasl is None and sasl is not None and sasl.principal is not None:
+        fields.append(f"principal={quote(sasl.principal, safe='/@')}")
+    place = f"{scheme}://{str(address).partition('://')[2]}"
+    return f"{place}?{'&'.join(fields)}" if fields else place
