@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from hudi_hive.metastore import EmbeddedMetastore
 from tests.test_connector import check_synced
@@ -30,6 +32,13 @@ def server(tmp_path_factory):
 @pytest.fixture
 def connector(fresh):
     return HudiConnector(fresh)  # noqa: F405
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)  # noqa: F405
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_row_is_lost_or_won(client, layouts, layout, data):  # fewer filters than on the fake
+    check_layout(client, layouts, layout, data)  # noqa: F405
 
 
 @pytest.mark.parametrize("name", SOME)

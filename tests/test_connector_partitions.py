@@ -377,6 +377,11 @@ def filters(draw, layout):
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_row_is_lost_or_won(client, layouts, layout, data):
+    check_layout(client, layouts, layout, data)
+
+
+def check_layout(client, layouts, layout, data):
+    """A drawn filter gives the rows that the table itself gives."""
     name, path = layouts[layout]
     text = data.draw(filters(layout))
     found, _ = read(client, name, text)
