@@ -10,6 +10,7 @@ import threading
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -407,6 +408,32 @@ def test_failover_when_the_first_one_dies(server):
         server.inject("die")
         assert client.databases() == ["default", "only_here"]
         assert client.uri == second.uri
+
+
+def test_failover_when_something_accepts_for_a_dead_one(server):
+    def serve(listener):
+        with suppress(OSError):
+            while True:
+                listener.accept()[0].close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        uris = [f"thrift://127.0.0.1:{listener.getsockname()[1]}", server.uri]
+        with HiveMetastore(uris, retries=FAST) as client:
+            assert client.databases() == ["default"]
+            assert client.uri == server.uri and client.calls == {"get_all_databases": 2}
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_what_breaks_before_the_call_is_sent_leaves_no_doubt(server):
+    server.inject("drop", method="set_ugi", times=2)
+    with HiveMetastore(server.uri, retries=FAST, ugi="etl") as client:
+        client.create_database("d")  # never sent twice
+        assert client.calls == {"set_ugi": 3, "create_database": 1}
+    client.close()
+    with pytest.raises(MetastoreTransportError, match="closed") as caught:
+        client.create_database("e")
+    assert "unknown" not in str(caught.value)
 
 
 def test_all_addresses_dead():

@@ -259,6 +259,40 @@ def test_login_refused_once(fake):
     assert fake.calls == []
 
 
+def cut(times, relay):
+    """A relay that cuts so many connections off before it lets one through."""
+    left = [times]
+
+    def serve(client, backend):
+        if left[0]:
+            left[0] -= 1
+            client.recv(1)
+        else:
+            relay(client, backend)
+
+    return serve
+
+
+@pytest.mark.parametrize("kind", ["TLS", "SASL"])
+def test_cut_off_is_not_refused(fake, certificates, kind):
+    relay = secure.tls_relay(certificates) if kind == "TLS" else secure.sasl_relay(USERS)
+    settings = {"tls": Tls(certificates.ca)} if kind == "TLS" else {"sasl": Sasl("PLAIN", "ann", "")}
+    with front(fake, cut(2, relay)) as server:
+        with client_of(f"thrift://127.0.0.1:{server.port}", **settings) as client:
+            client.create_database("db")  # of which nothing was sent before
+        assert (server.accepted, fake.counts["create_database"]) == (3, 1)
+    with front(fake, cut(-1, relay)) as server, front(fake, relay) as second:
+        uris = [f"thrift://127.0.0.1:{one.port}" for one in (server, second)]
+        with client_of(uris, **settings) as client:
+            client.create_database("db2")
+            assert client.uri == uris[1]
+        assert (server.accepted, second.accepted) == (1, 1)
+        with client_of(uris[0], **settings) as client, pytest.raises(MetastoreSecurityError, match=kind) as raised:
+            client.create_database("db3")
+        assert "unknown" not in str(raised.value) and server.accepted == 4
+    assert fake.counts["create_database"] == 2
+
+
 def test_mechanism_refused(fake):
     with front(fake, secure.sasl_relay(USERS)) as server:
         with client_of(f"thrift://127.0.0.1:{server.port}", sasl=Sasl("DIGEST-MD5", "id", "pw")) as client:

@@ -292,6 +292,14 @@ _REMEDIES: dict[type[MetastoreServerError], str] = {
 }
 
 
+def broke_off(error: MetastoreSecurityError) -> bool:
+    """True if TLS or the login was cut off, by a metastore that was just stopped perhaps, and not refused."""
+    cause = error.__cause__
+    if isinstance(cause, TTransportException):
+        return cause.type == TTransportException.END_OF_FILE or isinstance(cause.inner, ConnectionError)
+    return isinstance(cause, ConnectionError | EOFError | ssl.SSLEOFError)
+
+
 def _plain(error: BaseException) -> str:
     """The shortest useful text of a foreign error."""
     text = getattr(error, "strerror", None) or getattr(error, "message", None) or str(error)

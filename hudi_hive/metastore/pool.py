@@ -15,11 +15,12 @@ from hudi_hive.errors import (
     MetastoreError,
     MetastoreLostError,
     MetastoreSecurityError,
+    MetastoreTimeoutError,
     MetastoreTransportError,
 )
 from hudi_hive.metastore.address import Address
 from hudi_hive.metastore.calls import CallCounter
-from hudi_hive.metastore.connection import Connection
+from hudi_hive.metastore.connection import Connection, broke_off
 from hudi_hive.metastore.security import Sasl, Tls
 from hudi_hive.metastore.settings import Retries, Timeouts
 
@@ -59,6 +60,7 @@ class ConnectionPool:
         self._idle: list[Connection] = []
         self._busy: set[Connection] = set()
         self._preferred = 0
+        self._start = 0
         self._closed = False
 
     def call(self, method: str, *arguments: object, about: str, repeatable: bool) -> Any:  # noqa: ANN401
@@ -69,7 +71,7 @@ class ConnectionPool:
 
         Raises:
             MetastoreConnectError: no address could be reached.
-            MetastoreSecurityError: TLS or the login failed (never tried again, nor at the next address).
+            MetastoreSecurityError: TLS or the login failed (a refusal is never tried again, nor at the next address).
             MetastoreLostError: the connection broke; if the call is not repeatable its outcome is unknown.
             MetastoreTimeoutError: no answer in time (never tried again: the server is busy already).
             MetastoreServerError: the metastore refused.
@@ -113,6 +115,12 @@ class ConnectionPool:
             connection = self._borrow()
             try:
                 return connection.call(method, *arguments, about=about)
+            except MetastoreLostError:
+                # Something that accepts for a dead metastore (a load balancer) looks alive until now.
+                with self._lock:
+                    if self.addresses[self._start] is connection.address:
+                        self._start = (self._start + 1) % len(self.addresses)
+                raise
             finally:
                 self._give_back(connection)
 
@@ -133,7 +141,7 @@ class ConnectionPool:
 
     def _open(self) -> Connection:
         failures: list[MetastoreError] = []
-        start = self._preferred
+        start = self._start
         for step in range(len(self.addresses)):
             index = (start + step) % len(self.addresses)
             try:
@@ -145,13 +153,13 @@ class ConnectionPool:
                     sasl=self._sasl,
                     user=self._user,
                 )
-            except MetastoreSecurityError:
-                raise
             except MetastoreTransportError as error:
+                if isinstance(error, MetastoreSecurityError) and not broke_off(error):
+                    raise
                 failures.append(error)
                 continue
             with self._lock:
-                self._preferred = index
+                self._preferred = self._start = index
                 self._busy.add(connection)
                 closed = self._closed
             if closed:
@@ -159,7 +167,11 @@ class ConnectionPool:
                 raise MetastoreTransportError("the metastore client is closed", path=str(self.addresses[0]))
             return connection
         if len(failures) == 1:
-            raise failures[0]
+            only = failures[0]
+            if isinstance(only, MetastoreLostError):
+                # It broke before the caller's own request was sent.
+                raise MetastoreConnectError(only.message, path=only.path, remedy=only.remedy) from only
+            raise only
         reasons = "; ".join(f"{error.path}: {error.message}" for error in failures)
         raise MetastoreConnectError(
             f"none of {len(failures)} metastores can be reached: {reasons}",
@@ -194,11 +206,13 @@ class ConnectionPool:
 
 
 def _try_again(error: BaseException, repeatable: bool) -> bool:
+    if isinstance(error, MetastoreSecurityError):
+        return broke_off(error)
     return isinstance(error, MetastoreConnectError) or (repeatable and isinstance(error, MetastoreLostError))
 
 
 def _outcome_unknown(error: MetastoreTransportError, repeatable: bool) -> MetastoreTransportError:
-    if repeatable or isinstance(error, MetastoreConnectError | MetastoreSecurityError):
+    if repeatable or not isinstance(error, MetastoreLostError | MetastoreTimeoutError):
         return error
     return type(error)(
         error.message, path=error.path, remedy="whether it was done is unknown: look at the object, then run again"
