@@ -234,7 +234,7 @@ def test_filters_add_up(client, connector):
         connector.metadata.apply_filter(handle, "nothing = 1")
 
 
-def test_statistics_come_from_the_metadata_table(client, connector):
+def test_statistics_come_from_the_metadata_table(client, connector, tmp_path):
     path = unzip_fixture("v8_cow_part_mdt")
     register(client, path, "t")
     handle = connector.metadata.table("default", "t")
@@ -245,6 +245,14 @@ def test_statistics_come_from_the_metadata_table(client, connector):
     assert found.files == plan.slices.num_rows
     assert found.rows in (None, table.scan().count())
     assert not any(path.endswith(".parquet") and ".hoodie" not in path for path in handle.client.counters.opened)
+    broken = unzip_fixture("v8_cow_part_mdt", tmp_path)
+    register(client, broken, "broken")
+    for file in (broken / ".hoodie" / "metadata" / "files").glob("*files-*"):
+        file.write_bytes(b"damaged")
+    handle = connector.metadata.table("default", "broken")
+    assert connector.metadata.statistics(handle) == TableStatistics(None, None, None)
+    assert all(".hoodie" in path for path in handle.client.counters.listed)
+    assert all_rows(connector, handle).num_rows == table.scan().count()
     register(client, unzip_fixture("v8_cow_slash_day"), "without")
     nothing = connector.metadata.statistics(connector.metadata.table("default", "without"))
     if not table_has_metadata("v8_cow_slash_day"):

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.connector.hive_types import arrow_type
 from hudi_hive.connector.registration import base_path_of, is_hudi, query_type_of
-from hudi_hive.errors import HudiHiveError, MetadataTableError, SchemaError
+from hudi_hive.errors import HudiHiveError, SchemaError
 from hudi_hive.metadata import MetadataListing, MetadataTable
 from hudi_hive.metastore import HiveMetastore, Table
 from hudi_hive.metrics import IoCounters
@@ -260,13 +260,15 @@ class ConnectorMetadata:
         return replace(handle, row_filter=handle.filter_of(row_filter))
 
     def statistics(self, handle: HudiTableHandle) -> TableStatistics:
-        """Rows and bytes as far as the metadata table tells them; no folder is listed and no data file opened."""
-        client = handle.client
+        """Rows and bytes as far as the metadata table tells them; no folder is listed and no data file opened.
+
+        What keeps it from telling (a metadata table that is damaged, too) is no error here: nothing is known then.
+        """
+        client = handle.client.with_listing(MetadataListing(required=True))
         try:
             metadata = MetadataTable.open(client)
-            _ = metadata.partitions()
             plan = plan_scan(client, handle.query, handle.own_filter(handle.row_filter))
-        except MetadataTableError:
+        except HudiHiveError:
             return TableStatistics(None, None, None)
         slices = plan.slices
         logs = int(pc.sum(pc.list_value_length(slices.column("log_files"))).as_py() or 0)
