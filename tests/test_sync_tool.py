@@ -398,6 +398,16 @@ def test_values_that_do_not_fit_are_refused_before_anything_is_made(client, tmp_
         client.database(DATABASE)
 
 
+def test_fields_in_another_order_than_the_folders_are_refused(client, tmp_path):
+    world = golden.World(client, tmp_path)
+    world.place_stage("01")
+    path = world.base / "cow_multi"
+    with pytest.raises(PartitionValueError, match="partition field day"):
+        sync(client, path, "t", partition_fields=("day", "country"))
+    assert DATABASE not in client.databases()
+    assert sync(client, path, "t", partition_fields=("COUNTRY", "day")).rows()[0]["added"] > 0
+
+
 def test_other_partition_keys_are_refused_or_made_anew(client, tmp_path):
     path = story_table(tmp_path, "t", "01")
     sync(client, path, "t", partition_fields=())

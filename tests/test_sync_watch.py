@@ -148,6 +148,12 @@ def test_a_watch_does_not_sync_two_tables_over_each_other(server, tmp_path):
         assert client.table("default", "t").sd.location.endswith("/first")
 
 
+def test_a_long_interval_is_waited_in_parts(server, tmp_path):
+    time = Time()
+    watch(server, story_table(tmp_path, "t", "01"), time, rounds=2, interval=1e15)
+    assert time.waits == [3600.0, 3600.0]
+
+
 def test_a_stopped_watch_leaves_no_connection_and_no_thread(server, tmp_path):
     path = story_table(tmp_path, "t", "01")
     before = threading.enumerate()
@@ -156,8 +162,11 @@ def test_a_stopped_watch_leaves_no_connection_and_no_thread(server, tmp_path):
     assert left == []
 
 
+NAN, INF = {"interval": float("nan")}, {"interval": float("inf")}
+
+
 def test_senseless_settings_are_refused(server):
-    for wrong in ({"interval": 0}, {"once_per": -1}, {"back_off": 0}, {"back_off": 5, "back_off_max": 1}):
+    for wrong in ({"interval": 0}, {"once_per": -1}, {"back_off": 0}, {"back_off": 5, "back_off_max": 1}, NAN, INF):
         with pytest.raises(InvalidOptionError):
             WatchSettings(**wrong)
     with pytest.raises(InvalidOptionError, match="no table"):

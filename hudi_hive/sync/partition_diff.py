@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import PartitionValueError
 from hudi_hive.metastore.partition_names import format_partition_name
-from hudi_hive.sync.extractors import Extractor
+from hudi_hive.sync.extractors import Extractor, multi_part
 from hudi_hive.table.partition_path import unescape_value
 
 PARTITIONS = pa.schema([("name", pa.string()), ("values", pa.list_(pa.string())), ("path", pa.string())])
@@ -56,10 +56,11 @@ def partition_table(paths: Sequence[str], keys: Sequence[str], extractor: Extrac
         decode: un-escape ``%XX`` in the values.
 
     Raises:
-        PartitionValueError: a path that the extractor does not take, whose values do not fit the keys, or that has the
-            same values as another one; names the path.
+        PartitionValueError: a path that the extractor does not take, whose values do not fit the keys, whose folders
+            name the keys in another order, or that has the same values as another one; names the path.
     """
     values, names = [], []
+    named = extractor is multi_part and len(keys) > 1
     for path in paths:
         found = extractor(path)
         if len(found) != len(keys):
@@ -68,6 +69,8 @@ def partition_table(paths: Sequence[str], keys: Sequence[str], extractor: Extrac
                 path=path,
                 remedy="set hoodie.datasource.hive_sync.partition_fields and partition_extractor_class to fit",
             )
+        if named:
+            _check_names(path, keys)
         if decode:
             found = [unescape_value(value) for value in found]
         values.append(found)
@@ -76,6 +79,18 @@ def partition_table(paths: Sequence[str], keys: Sequence[str], extractor: Extrac
     table = pa.table([*columns, pa.array(paths, pa.string())], schema=PARTITIONS)
     _check_distinct(table)
     return table
+
+
+def _check_names(path: str, keys: Sequence[str]) -> None:
+    """Refuse a value that would go to one partition field while its folder names another one."""
+    for key, part in zip(keys, path.split("/"), strict=False):
+        name, separator, _ = part.partition("=")
+        if separator and name.lower() != key.lower() and name.lower() in {item.lower() for item in keys}:
+            raise PartitionValueError(
+                f"folder {part!r} would give its value to the partition field {key}",
+                path=path,
+                remedy=f"give the partition fields in the order of the folders, not as {', '.join(keys)}",
+            )
 
 
 def _check_distinct(table: pa.Table) -> None:

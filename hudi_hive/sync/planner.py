@@ -326,7 +326,7 @@ class Planner:
         """
         old: dict[str, tuple[str, str]] = {}
         for row in diff.move.select(["name", "location", "path"]).to_pylist():
-            relative = relative_to(spec.base_path, row["location"])
+            relative = relative_to(spec.base_path, row["location"] or "")
             if relative not in (None, row["path"]):
                 old[relative] = (row["name"], row["path"])
         for path in sorted(self._live_among(old)):

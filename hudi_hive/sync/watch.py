@@ -6,6 +6,7 @@ properties and one listing of its timeline; the metastore is only called when th
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
@@ -21,6 +22,10 @@ from hudi_hive.sync.tool import HiveSyncTool
 from hudi_hive.table.meta_client import MetaClient
 
 EVENT_COLUMNS = ("base_path", "event", "instant", "added", "moved", "dropped", "calls", "seconds", "detail")
+
+
+_LONGEST_WAIT = 3600.0
+"""Seconds; an event cannot be waited for any number of them."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,8 @@ class WatchSettings:
     back_off_max: float = 60.0
 
     def __post_init__(self) -> None:
-        if self.interval <= 0 or self.once_per < 0 or not 0 < self.back_off <= self.back_off_max:
+        whole = all(map(math.isfinite, (self.interval, self.once_per, self.back_off, self.back_off_max)))
+        if not whole or self.interval <= 0 or self.once_per < 0 or not 0 < self.back_off <= self.back_off_max:
             raise InvalidOptionError(f"intervals must be positive: {self}")
 
 
@@ -157,7 +163,7 @@ class SyncWatcher:
                         self._look(table)
                 pause = min(table.next_look for table in self._tables) - self._clock()
                 if pause > 0 and not self.stopped:
-                    self._wait(pause)
+                    self._wait(min(pause, _LONGEST_WAIT))
         finally:
             metastores, self._metastores = self._metastores, {}
             for metastore in metastores.values():
