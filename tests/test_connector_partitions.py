@@ -150,6 +150,16 @@ def test_a_filter_that_fits_very_many_partitions_takes_them_in_batches(fresh, ma
     assert calls == {"get_partitions_by_filter": 1}
 
 
+@pytest.mark.parametrize("text", [None, "day >= '2024-01-01'", "day LIKE '2024-%'"])
+def test_the_first_partitions_come_few_at_a_time(fresh, many_days, text):
+    handle = HudiConnector(fresh).metadata.table("default", "kept_days")
+    found = partitions.MetastorePartitions(fresh, handle, handle.filter_of(text), list)
+    with fresh.call_counter.measure() as calls:
+        sizes = [len(batch) for batch in found]
+    assert sizes[:4] == [10, 20, 40, 80] and sum(sizes) == 330
+    assert (found.pushed is not None) == ("get_partitions_by_filter" in calls) == (text is not None and ">=" in text)
+
+
 def test_recorded_locations_are_taken_as_they_are(fresh, many_days):
     connector = HudiConnector(fresh)
     handle = connector.metadata.table("default", "kept_days")

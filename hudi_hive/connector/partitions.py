@@ -24,13 +24,11 @@ from hudi_hive.metastore.partition_names import DEFAULT_PARTITION, format_partit
 from hudi_hive.plan.hadoop_paths import HadoopPath
 from hudi_hive.plan.partitions import prunable_fields
 from hudi_hive.predicate import RowFilter
+from hudi_hive.table.listing import in_batches
 from hudi_hive.table.partition_path import partition_values, unescape_value
 
 _MOST_AT_ONCE: Final = 1000
 """Partitions that are taken from one call."""
-
-_BATCH: Final = 100
-"""Partitions per batch of those that came in one call."""
 
 
 class MetastorePartitions:
@@ -119,8 +117,7 @@ class MetastorePartitions:
         if found is None:
             yield from self._by_pruned_names(self._filter)
             return
-        for start in range(0, len(found), _BATCH):
-            yield found[start : start + _BATCH]
+        yield from in_batches(found)
 
     def _by_filter(self, row_filter: RowFilter) -> list[Partition] | None:
         """The partitions that the metastore chose; None when it cannot, or what it chose cannot be trusted."""

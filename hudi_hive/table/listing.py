@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,8 @@ PARTITION_METAFILES: Final = (PARTITION_METAFILE, PARTITION_METAFILE + ".parquet
 
 LISTED_SCHEMA: Final = FILES_SCHEMA.append(pa.field("mtime_ms", pa.int64()))
 """Files of partitions (``FILES_SCHEMA``) and when each was last changed, milliseconds since the epoch."""
+
+_T = TypeVar("_T")
 
 # Listing is waiting: many at once for a store behind a network, few for a local disk.
 _LOCAL_LISTERS, _REMOTE_LISTERS = 4, 16
@@ -52,9 +54,9 @@ class Lister(Protocol):
         """Files of partitions as a table of ``FILES_SCHEMA``; a partition that does not exist gives no rows."""
 
 
-def in_batches(partitions: Iterable[str]) -> Iterator[list[str]]:
+def in_batches(partitions: Iterable[_T]) -> Iterator[list[_T]]:
     """Partitions in batches of 10, 20, 40, 80, 100, 100 …: few at first, so that the first results come soon."""
-    batch: list[str] = []
+    batch: list[_T] = []
     sizes = iter(_SERIES)
     size = next(sizes)
     for partition in partitions:
