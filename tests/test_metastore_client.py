@@ -586,7 +586,9 @@ def test_repr(server, client):
 def test_import_is_light():
     code = (
         "import sys; import hudi_hive.metastore; "
-        "print([m for m in ('pyarrow', 'numpy', 'pyspark', 'tenacity', 'asyncio') if m in sys.modules])"
+        "heavy = ('pyarrow', 'numpy', 'pyspark', 'tenacity', 'asyncio', 'ssl', 'subprocess', 'urllib.request'); "
+        "print([m for m in (*heavy, 'hudi_hive.metastore.embedded') if m in sys.modules]); "
+        "from hudi_hive.metastore import *; EmbeddedMetastore, Java, RunningMetastore, find_java, find_running"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"

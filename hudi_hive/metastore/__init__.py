@@ -6,11 +6,10 @@ Reading partitions is batched and pipelined; nothing here deletes table data; er
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from hudi_hive.metastore.calls import CallCounter
 from hudi_hive.metastore.client import HiveMetastore
-from hudi_hive.metastore.embedded import EmbeddedMetastore
-from hudi_hive.metastore.embedded_lock import RunningMetastore, find_running
-from hudi_hive.metastore.java import Java, find_java
 from hudi_hive.metastore.security import Sasl, Tls, from_hive_properties
 from hudi_hive.metastore.settings import BatchSizes, Retries, Timeouts
 from hudi_hive.metastore.types import (
@@ -24,6 +23,11 @@ from hudi_hive.metastore.types import (
     Table,
     partition_name,
 )
+
+if TYPE_CHECKING:
+    from hudi_hive.metastore.embedded import EmbeddedMetastore
+    from hudi_hive.metastore.embedded_lock import RunningMetastore, find_running
+    from hudi_hive.metastore.java import Java, find_java
 
 __all__ = [
     "BatchSizes",
@@ -49,3 +53,20 @@ __all__ = [
     "from_hive_properties",
     "partition_name",
 ]
+
+# Loaded when asked for: a client needs no embedded metastore.
+_LATER = {
+    "EmbeddedMetastore": "embedded",
+    "Java": "java",
+    "RunningMetastore": "embedded_lock",
+    "find_java": "java",
+    "find_running": "embedded_lock",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - as many types as names
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import select
 import socket
-import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -149,6 +148,8 @@ class Connection:
         self._socket.setHandle(opened)
 
     def _encrypted(self, opened: socket.socket, tls: Tls) -> socket.socket:
+        import ssl
+
         try:
             # Still under the connect time-out: a port that does not speak TLS may just wait for more.
             return tls.context().wrap_socket(opened, server_hostname=tls.server_name or self.address.host)
@@ -223,10 +224,12 @@ class Connection:
                 remedy="raise the read time-out or make batches smaller",
             )
         cause = getattr(error, "inner", None) or error
-        if isinstance(cause, ssl.SSLError) and "ALERT" in (cause.reason or ""):
+        # Of an SSLError, whose class plain connections do not load.
+        reason = str(getattr(cause, "reason", None) or "")
+        if self._tls is not None and "ALERT" in reason:
             # TLS 1.3 tells of a certificate that the server misses or refuses only here, before it reads a request.
             return MetastoreSecurityError(
-                f"the metastore ended the TLS connection: {cause.reason}",
+                f"the metastore ended the TLS connection: {reason}",
                 path=str(self.address),
                 remedy="give a certificate that it takes",
             )
@@ -297,7 +300,7 @@ def broke_off(error: MetastoreSecurityError) -> bool:
     cause = error.__cause__
     if isinstance(cause, TTransportException):
         return cause.type == TTransportException.END_OF_FILE or isinstance(cause.inner, ConnectionError)
-    return isinstance(cause, ConnectionError | EOFError | ssl.SSLEOFError)
+    return isinstance(cause, ConnectionError | EOFError) or type(cause).__name__ == "SSLEOFError"
 
 
 def _plain(error: BaseException) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hudi_hive.errors import InvalidOptionError
+
+if TYPE_CHECKING:
+    import ssl
 
 PLAIN, DIGEST, KERBEROS = MECHANISMS = ("PLAIN", "DIGEST-MD5", "GSSAPI")
 
@@ -49,6 +52,9 @@ class Tls:
         Raises:
             InvalidOptionError: a file is missing, is not PEM, or the key does not fit.
         """
+        # Loaded only now, as plain clients need none of it.
+        import ssl
+
         try:
             made = ssl.create_default_context(cafile=self.ca_file)
         except (OSError, ssl.SSLError) as error:
