@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import threading
 
 import pyarrow as pa
@@ -17,6 +19,8 @@ from hudi_hive.errors import (
     MetastoreConnectError,
     NoSuchObjectError,
     SqlError,
+    StorageError,
+    TableNotFoundError,
     UnsupportedTableError,
 )
 from hudi_hive.metastore import FieldSchema, HiveMetastore, SerDeInfo, StorageDescriptor, Table
@@ -128,7 +132,7 @@ def test_names_can_be_listed(engine):
     assert rows(engine, "SHOW TABLES") == rows(engine, "SHOW TABLES FROM default") == [("other",)]
     described = rows(engine, "DESCRIBE lake.visits")
     assert ("visit_id", "BIGINT") in [row[:2] for row in described] and len(described) == 10
-    with pytest.raises(NoSuchObjectError, match="nope"):
+    with pytest.raises(NoSuchObjectError, match="no schema nope; SHOW SCHEMAS"):
         engine.query("SHOW TABLES FROM nope")
 
 
@@ -172,6 +176,31 @@ def test_batches_come_while_rows_are_read(engine):
     assert 0 < first.num_rows <= 4
 
 
+def test_columns_of_one_name_are_all_there(engine, visits):
+    table = engine.query("SELECT 1 AS a, 2 AS a, 3 AS a_1, 4 AS b").read_all()
+    assert table.to_pylist() == [{"a": 1, "a_2": 2, "a_1": 3, "b": 4}]
+    joined = engine.query("SELECT * FROM lake.visits v JOIN other o ON v.visit_id = o.visit_id").read_all()
+    assert joined.num_rows == visits.num_rows and len(set(joined.column_names)) == 2 * visits.num_columns
+    assert joined["visit_id_1"].to_pylist() == joined["visit_id"].to_pylist()
+
+
+def test_a_forked_process_can_use_and_drop_the_engine():
+    code = f"""
+import os, sys
+from hudi_hive.sql import SqlEngine
+engine = SqlEngine(tables={{"t": {str(unzip_fixture(VISITS))!r}}}, threads=1)
+count = lambda: engine.query("SELECT count(*) FROM t").read_all().column(0).to_pylist()
+child = os.fork()
+if child == 0:
+    print(count(), flush=True)
+    del engine
+    os._exit(0)
+print(os.waitpid(child, 0)[1], count())
+"""
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=120)
+    assert ran.stdout.splitlines() == ["[15]", "0 [15]"]
+
+
 def test_statements_run_at_the_same_time(engine, visits):
     found, errors = [], []
 
@@ -198,6 +227,24 @@ def test_rows_that_do_not_fit_go_to_the_disk(tmp_path):
     assert "memory_limit" in str(caught.value)
 
 
+def test_rows_on_the_disk_are_nobody_else_s_and_go_with_the_statement(tmp_path):
+    spill = tmp_path / "spill"
+    engine = SqlEngine(memory_limit="40MB", threads=1, temporary_folder=str(spill))
+    sql = "SELECT row_number() OVER (ORDER BY hash(range)), repeat('x', 40) FROM range(1000000)"
+    readers = [engine.query(sql), engine.query(sql), engine.query(sql)]
+    for reader in readers[:2]:
+        reader.read_next_batch()
+    folders = list(spill.iterdir())
+    assert [folder.stat().st_mode & 0o777 for folder in folders] == [0o700] * 3
+    assert sum(any(folder.iterdir()) for folder in folders) >= 2
+    del reader, readers
+    gc.collect()
+    assert list(spill.iterdir()) == []
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match="temporary folder"):
+        SqlEngine(temporary_folder=str(tmp_path / "file")).query("SELECT 1")
+
+
 # -- what is refused --------------------------------------------------------------------------------------------------
 
 
@@ -222,6 +269,9 @@ def test_rows_that_do_not_fit_go_to_the_disk(tmp_path):
         ("BEGIN", "BEGIN"),
         ("PIVOT lake.visits ON city USING count(*)", "PIVOT"),
         ("EXPLAIN DELETE FROM lake.visits", "DELETE"),
+        ("WITH x AS (DELETE FROM lake.visits RETURNING *) FROM x", "DELETE"),
+        ("WITH x AS (INSERT INTO other SELECT * FROM lake.visits RETURNING *) SELECT count(*) FROM x", "INSERT"),
+        ("SELECT * FROM (WITH x AS (COPY lake.visits TO '/tmp/x.csv') FROM x)", "COPY"),
     ],
 )
 def test_nothing_is_written(engine, sql, word):
@@ -257,6 +307,18 @@ def test_names_that_are_not_there(engine):
         with pytest.raises(NoSuchObjectError, match="no table"):
             engine.query(sql)
     del visible
+
+
+def test_a_common_table_expression_may_have_the_name_of_a_table_that_cannot_be_read(engine, tmp_path):
+    engine = SqlEngine(tables={"broken": str(tmp_path / "nowhere"), "t": str(unzip_fixture(VISITS))}, threads=1)
+    assert rows(engine, "WITH broken AS (FROM t) SELECT count(*) FROM broken") == [(15,)]
+    for sql in (
+        "FROM broken",
+        "WITH broken AS (FROM broken) FROM broken",
+        "FROM (WITH broken AS (FROM t) FROM t), broken",
+    ):
+        with pytest.raises(TableNotFoundError, match="nowhere"):
+            engine.query(sql)
 
 
 def test_settings_and_names_are_checked():

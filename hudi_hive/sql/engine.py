@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,6 +19,7 @@ from hudi_hive.errors import (
     MissingDependencyError,
     NoSuchObjectError,
     SqlError,
+    StorageError,
 )
 from hudi_hive.sql.catalog import ConnectorCatalog, PathCatalog, TableCatalog
 from hudi_hive.sql.statement import Show, Statement, TableName, connection_error, message_of, parse_statement
@@ -46,7 +50,8 @@ class SqlEngine:
         memory_limit: memory that DuckDB may take, as ``"2GB"``; beyond it rows go to a temporary folder. None: 80 % of
             what the machine has.
         threads: threads of DuckDB; None: one for each processor.
-        temporary_folder: where rows go that do not fit; None: below the system's.
+        temporary_folder: where rows go that do not fit, each statement's in a folder of its own that goes with it.
+            None: the system's, if it has one.
         storage_options: arguments of the file system, for ``tables``.
 
     Raises:
@@ -83,10 +88,10 @@ class SqlEngine:
             self._settings["memory_limit"] = memory_limit
         if threads is not None:
             self._settings["threads"] = threads
-        folder = temporary_folder or os.path.join(tempfile.gettempdir(), f"hudi-hive-sql-{os.getpid()}")
-        self._settings["temp_directory"] = folder
-        # Settings that are wrong are refused now; the first statement takes the instance that was made for it.
-        self._spare = [_connect(self._settings)]
+        self._temporary_folder = temporary_folder
+        # Settings that are wrong are refused now. The instance is not kept for a statement: one that is inherited by a
+        # forked process can be neither used nor closed there.
+        _connect(self._settings).close()
 
     def query(self, sql: str, *, batch_size: int = _BATCH_ROWS) -> pa.RecordBatchReader:
         """Run a statement: SELECT, WITH, VALUES, DESCRIBE, SUMMARIZE, EXPLAIN, SHOW TABLES or SHOW SCHEMAS.
@@ -100,14 +105,15 @@ class SqlEngine:
             batch_size: greatest number of rows of a batch.
 
         Returns:
-            A reader; closing it, or letting it go, ends the statement.
+            A reader; letting it go ends the statement. Of columns that have one name the later ones are called
+            ``name_1``, ``name_2``.
 
         Raises:
             SqlError: a statement that is wrong, or that does not only read; it ran out of memory.
             NoSuchObjectError: a schema or table that does not exist.
             HudiHiveError: whatever reading a table raises, also from the reader.
         """
-        run = self._begin()
+        run = _Run(self._settings, self._temporary_folder)
         try:
             statement = parse_statement(run.connection, sql)
             if statement.show is not None:
@@ -120,30 +126,27 @@ class SqlEngine:
             raise
         return pa.RecordBatchReader.from_batches(schema, batches)
 
-    def _begin(self) -> _Run:
-        try:
-            return _Run(self._spare.pop())
-        except IndexError:
-            return _Run(_connect(self._settings))
-
     def _register(self, run: _Run, statement: Statement) -> None:
         tables: dict[tuple[str, str], TableName] = {}  # a table that is named in two ways is opened once
         for table in statement.tables:
             tables.setdefault(((table.schema or self._default_schema).lower(), table.view.lower()), table)
         for (schema, view), table in tables.items():
-            source = self._source(schema, table)
-            if source is not None:
-                run.add(schema, view, ScanDataset(source, sql_filters=True, on_error=run.errors.append))
+            try:
+                source = self._source(schema, table)
+            except HudiHiveError as error:
+                if table.certain:
+                    raise
+                run.unread[view] = error  # most likely it is a common table expression that is meant
+                continue
+            run.add(schema, view, ScanDataset(source, sql_filters=True, on_error=run.errors.append))
         run.use(self._default_schema)
 
-    def _source(self, schema: str, table: TableName) -> ScanSource | None:
+    def _source(self, schema: str, table: TableName) -> ScanSource:
         for catalog in self._catalogs:
             try:
                 return catalog.source(schema, table.name, table.as_of)
             except NoSuchObjectError:
                 continue
-        if not table.certain:
-            return None  # a common table expression
         raise NoSuchObjectError(f"no table {schema}.{table.name}", remedy=f"SHOW TABLES FROM {schema} lists them")
 
     def _names(self, show: Show) -> pa.RecordBatchReader:
@@ -152,26 +155,28 @@ class SqlEngine:
             for catalog in self._catalogs:
                 names.update(catalog.schemas())
         else:
-            missing: NoSuchObjectError | None = None
-            found = False
+            schema, found = show.schema or self._default_schema, False
             for catalog in self._catalogs:
-                try:
-                    names.update(catalog.tables(show.schema or self._default_schema))
+                with suppress(NoSuchObjectError):
+                    names.update(catalog.tables(schema))
                     found = True
-                except NoSuchObjectError as error:
-                    missing = error
-            if not found and missing is not None:
-                raise missing
+            if not found:
+                raise NoSuchObjectError(f"no schema {schema}", remedy="SHOW SCHEMAS lists them")
         return pa.table({"name": pa.array(sorted(names), pa.string())}).to_reader()
 
 
 class _Run:
     """One statement: its DuckDB instance, and the errors of its tables, of which DuckDB hands on the text alone."""
 
-    def __init__(self, connection: DuckDBPyConnection) -> None:
-        self.connection = connection
+    def __init__(self, settings: Mapping[str, Any], temporary_folder: str | None) -> None:
+        folder = _make_folder(temporary_folder)
+        # Also when the statement is never begun or never closed.
+        self._remove_folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self.connection = _connect({**settings, "temp_directory": folder})
         # A list of its own: DuckDB holds the datasets, and they must not hold DuckDB's connection in turn.
         self.errors: list[Exception] = []
+        self.unread: dict[str, HudiHiveError] = {}
+        """Names that are those of common table expressions, too: why there is no table of the name."""
         self._views = 0
 
     def add(self, schema: str, view: str, dataset: ScanDataset) -> None:
@@ -198,16 +203,19 @@ class _Run:
                 self.close()
                 return plan.schema, iter(plan.to_batches())
             reader = self.connection.sql(statement.text).to_arrow_reader(batch_size)
-        return reader.schema, self._batches(reader)
+        schema = _with_distinct_names(reader.schema)
+        return schema, self._batches(reader, schema)
 
     def close(self) -> None:
         """End the statement."""
         self.connection.close()
+        self._remove_folder()
 
-    def _batches(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    def _batches(self, reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         try:
             with self.translated():
-                yield from reader
+                for batch in reader:
+                    yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
         finally:
             reader.close()
             self.close()
@@ -231,6 +239,9 @@ class _Run:
         if own is not None:
             return own
         text = message_of(error)
+        for name, reason in self.unread.items():
+            if f"Table with name {name} " in text or f'Circular reference to CTE "{name}"' in text:
+                return reason
         remedy = None
         if "Out of Memory" in text:
             remedy = "give it more memory (memory_limit), or select less"
@@ -247,6 +258,18 @@ class _Translated:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None and (own := self._run.error_of(error)) is not None:
             raise own from error
+
+
+def _make_folder(parent: str | None) -> str:
+    """A folder for rows that do not fit into memory, that nobody else can look into; empty if there is no place."""
+    try:
+        if parent is not None:
+            os.makedirs(parent, exist_ok=True)
+        return tempfile.mkdtemp(prefix="hudi-hive-sql-", dir=parent)
+    except OSError as error:
+        if parent is None:
+            return ""
+        raise StorageError(f"no temporary folder can be made: {error.strerror}", path=parent) from error
 
 
 def _connect(settings: Mapping[str, Any]) -> DuckDBPyConnection:
@@ -274,6 +297,18 @@ _GUARDS: Sequence[str] = (
     "autoload_known_extensions",
     "enable_external_access",  # no files but those of the tables
 )
+
+
+def _with_distinct_names(schema: pa.Schema) -> pa.Schema:
+    """``a, a`` as ``a, a_1``: of two columns of one name, dicts, JSON and most readers of Parquet lose one."""
+    names, taken = [], set(schema.names)
+    for name in schema.names:
+        new, count = name, 0
+        while new in names or (new in taken and new != name):
+            count += 1
+            new = f"{name}_{count}"
+        names.append(new)
+    return pa.schema([field.with_name(name) for field, name in zip(schema, names, strict=True)], schema.metadata)
 
 
 def _quoted(name: str) -> str:

@@ -149,6 +149,9 @@ def _without_comments(text: str) -> str:
 
 def _read_tree(connection: DuckDBPyConnection, text: str) -> Statement:
     tree = _tree_of(connection, text)
+    written = next((node["type"] for node in _walk(tree) if str(node.get("type")).endswith("_QUERY_NODE")), None)
+    if written is not None:  # WITH x AS (DELETE FROM …)
+        raise _refused(written, f"{written.partition('_')[0]} in a common table expression")
     show = _show_of(tree)
     if show is not None:
         return Statement(text, (), show=show)
