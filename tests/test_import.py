@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.support import unzip_fixture
+
 ENGINES = ("pyspark", "duckdb", "pandas", "pyarrow", "fsspec", "thrift", "rich", "polars", "hudi")
 
 
@@ -46,3 +48,14 @@ import pandas
 print(before, len(frame), pa.array(pandas.Series([1.5, None])).null_count)
 """
     assert _run(code).split() == ["False", "2", "1"]
+
+
+def test_sql_over_paths_loads_no_metastore_client_and_no_pandas():
+    path = unzip_fixture("v8_cow_part_mdt")
+    code = f"""
+import sys
+from hudi_hive.cli.main import cli
+cli.main(["sql", "SELECT count(*) FROM t", "--table", "t={path}", "--format", "csv"], standalone_mode=False)
+print([m for m in ("pandas", "thrift", "hudi_hive.metastore") if m in sys.modules])
+"""
+    assert _run(code).splitlines()[-1] == "[]"

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from hudi_hive import HudiTable
 from hudi_hive.cli.main import cli
-from hudi_hive.errors import InvalidOptionError, SqlError
+from hudi_hive.errors import InvalidOptionError, SchemaError, SqlError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.testing import FakeMetastore
 from tests.registered import register
@@ -79,6 +79,26 @@ def test_what_is_refused(words, error, monkeypatch):
     monkeypatch.delenv("HUDI_HIVE_METASTORE_URIS", raising=False)
     result = CliRunner().invoke(cli, ["sql", *words], standalone_mode=False)
     assert isinstance(result.exception, error)
+
+
+def test_joined_columns_of_one_name_are_all_printed(table):
+    found = json.loads(
+        run(
+            "SELECT 1 AS a, v.city, w.city FROM visits v JOIN visits w USING (visit_id)",
+            "--table",
+            table,
+            "--format",
+            "json",
+        )
+    )
+    assert len(found) == 15 and all(list(row) == ["a", "city", "city_1"] for row in found)
+
+
+def test_what_parquet_has_no_type_for_is_refused(table, tmp_path):
+    words = ["sql", "SELECT INTERVAL 1 DAY AS i FROM visits", "--table", table, "-o", str(tmp_path / "out.parquet")]
+    result = CliRunner().invoke(cli, words, standalone_mode=False)
+    assert isinstance(result.exception, SchemaError) and "interval" in str(result.exception)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failed_statement_leaves_no_file(table, tmp_path):

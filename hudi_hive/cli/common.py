@@ -116,13 +116,15 @@ def write_parquet(open_reader: Callable[[], pa.RecordBatchReader], path: str) ->
 
     Raises:
         StorageError: it cannot be written.
+        SchemaError: Parquet has no type for a column.
         HudiHiveError: whatever opening or reading the reader raises.
     """
     import os
 
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from hudi_hive.errors import StorageError
+    from hudi_hive.errors import SchemaError, StorageError
 
     temporary = f"{path}.{os.getpid()}.tmp"
     rows = 0
@@ -134,6 +136,8 @@ def write_parquet(open_reader: Callable[[], pa.RecordBatchReader], path: str) ->
         os.replace(temporary, path)
     except OSError as error:
         raise StorageError(f"cannot write: {error}", path=path) from error
+    except pa.ArrowNotImplementedError as error:
+        raise SchemaError(f"cannot write: {error}", path=path, remedy="leave the column out, or cast it") from error
     finally:
         if os.path.exists(temporary):
             os.unlink(temporary)

@@ -7,6 +7,7 @@ import sys
 import click
 
 from hudi_hive.cli.common import pairs, storage_options, with_output, write_parquet
+from hudi_hive.cli.light import leave_pandas_out
 from hudi_hive.cli.output import Output
 from hudi_hive.errors import InvalidOptionError
 
@@ -43,6 +44,7 @@ def sql(
     """
     if metastore_uris is None and not table:
         raise InvalidOptionError("no tables to select from", remedy="give --metastore-uris, or --table NAME=PATH")
+    leave_pandas_out()
     from hudi_hive.sql import SqlEngine
 
     storage = pairs(storage_option, "--storage-option") or None
