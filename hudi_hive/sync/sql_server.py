@@ -43,6 +43,8 @@ _LONGEST_MESSAGE = 600
 # Servers make folders and connections of their own for a session, which takes longer than to answer a call.
 _SESSION_SECONDS = 120.0
 _CLOSE_SECONDS = 10.0
+# Spark can be set up to take a backslash for what it is, and quotes behind one would lose their meaning.
+_SPARK_ESCAPES = "SET spark.sql.parser.escapedStringLiterals=false"
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,8 @@ class SqlServer:
             self._session = self._open(wire, user, timeouts)
             wire.setTimeout(timeouts.read * 1000)
             self.product = self._product()
+            if self.is_spark:
+                self._run(_SPARK_ESCAPES, "escapes in texts")
         except BaseException:
             self._transport.close()
             raise
@@ -233,6 +237,10 @@ class SqlServer:
             MetastoreServerError: the server refuses it or fails.
             MetastoreTimeoutError, MetastoreLostError: nobody knows whether it was carried out.
         """
+        self._run(statement, about)
+        self.statements[" ".join(statement.split(maxsplit=2)[:2])] += 1
+
+    def _run(self, statement: str, about: str) -> None:
         if self._broken:
             raise MetastoreLostError(f"{about}: the session with the SQL server was lost", path=str(self.address))
         try:
@@ -247,7 +255,6 @@ class SqlServer:
             # Whatever comes from now on may be the answer to this one.
             self._broken = True
             raise
-        self.statements[" ".join(statement.split(maxsplit=2)[:2])] += 1
 
     def _unanswered(self, about: str, error: Exception) -> MetastoreTimeoutError | MetastoreLostError:
         timed_out = isinstance(error, TimeoutError) or (
