@@ -7,6 +7,7 @@ from __future__ import annotations
 import builtins
 import ssl
 import threading
+import time
 
 import pytest
 
@@ -302,10 +303,20 @@ def test_mechanism_refused(fake):
 
 def test_sasl_against_a_plain_metastore(fake):
     with (
-        HiveMetastore(fake.uri, timeouts=Timeouts(connect=1, read=1), sasl=Sasl("PLAIN", "ann", "")) as client,
+        HiveMetastore(fake.uri, timeouts=Timeouts(connect=0.5, read=60), sasl=Sasl("PLAIN", "ann", "")) as client,
         pytest.raises(MetastoreSecurityError, match="SASL"),
     ):
+        started = time.monotonic()
         client.databases()
+    assert time.monotonic() - started < 20  # it waits for more of what it takes for a long name
+
+
+def test_a_login_leaves_the_read_time_out(fake):
+    with front(fake, secure.sasl_relay(USERS)) as server:
+        settings = {"timeouts": Timeouts(connect=5, read=60), "sasl": Sasl("PLAIN", "ann", "")}
+        with HiveMetastore(f"thrift://127.0.0.1:{server.port}", **settings) as client:
+            client.databases()
+            assert client._pool._idle[0]._socket.handle.gettimeout() == 60
 
 
 def test_plain_client_against_sasl(fake):

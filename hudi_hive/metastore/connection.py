@@ -103,7 +103,9 @@ class Connection:
         self._open()
         try:
             if login is not None:
+                # Still under the connect time-out: a port that does not speak SASL may just wait for more.
                 self._log_in(transport)
+            self._socket.handle.settimeout(self._timeouts.read)
             if user is not None:
                 self.call("set_ugi", user, [], about=f"user {user}")
         except BaseException:
@@ -144,7 +146,6 @@ class Connection:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if self._tls is not None:
             opened = self._encrypted(opened, self._tls)
-        opened.settimeout(self._timeouts.read)
         self._socket.setHandle(opened)
 
     def _encrypted(self, opened: socket.socket, tls: Tls) -> socket.socket:

@@ -127,7 +127,8 @@ def _split_principal(principal: str) -> tuple[str, str]:
 
 def _unusable(path: str | None, error: Exception) -> InvalidOptionError:
     reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
-    return InvalidOptionError(f"cannot use this TLS file: {reason}", path=path, remedy="give PEM files that exist")
+    remedy = "give PEM files that exist, and the password of a locked key"
+    return InvalidOptionError(f"cannot use this TLS file: {reason}", path=path, remedy=remedy)
 
 
 def from_hive_properties(properties: Mapping[str, str]) -> tuple[Tls | None, Sasl | None]:

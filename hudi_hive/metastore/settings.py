@@ -17,7 +17,7 @@ class Timeouts:
     """Time-outs in seconds.
 
     Args:
-        connect: for opening one connection to one address.
+        connect: for opening one connection to one address, and for each step of TLS and of the login.
         read: for each answer; a partition batch that does not come within it is asked for again in halves.
 
     Raises:
