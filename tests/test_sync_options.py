@@ -78,24 +78,20 @@ def test_written_partitions_are_touched_and_no_others(client):
     assert again.plan.is_noop
 
 
-def test_partitions_are_not_touched_unless_asked_for(client):
-    path = unzip_fixture("v8_cow_wide_250")
-    sync(client, path, "wide")
-    entry = expected("v8_cow_wide_250")["sync"][0]
-    change_stamp(client, "wide", {LAST_COMMIT: entry["since_instant"], LAST_COMPLETION: None})
-    assert sync(client, path, "wide").rows()[0]["touched"] == 0
-
-
-def test_a_full_comparison_touches_what_may_have_been_written(client):
-    path = unzip_fixture("v8_cow_wide_250")
-    sync(client, path, "wide")
+def test_a_full_comparison_touches_what_may_have_been_written(client, tmp_path):
+    path = story_table(tmp_path, "t", "03")
+    sync(client, path, "t")
     settings = {"touch_partitions": True, "incremental": False}
-    assert sync(client, path, "wide", **settings).plan.is_noop
-    entry = expected("v8_cow_wide_250")["sync"][0]
-    change_stamp(client, "wide", {LAST_COMMIT: entry["since_instant"], LAST_COMPLETION: None})
-    assert sync(client, path, "wide", **settings).rows()[0]["touched"] == 3
-    change_stamp(client, "wide", {LAST_COMMIT: "20000101000000000", LAST_COMPLETION: None})
-    assert sync(client, path, "wide", **settings).rows()[0]["touched"] == 250
+    assert sync(client, path, "t", **settings).plan.is_noop
+    first = MetaClient.load(story_table(tmp_path, "t", "01")).timeline.last_completed_write()
+    story_table(tmp_path, "t", "03")
+    stamp = {LAST_COMMIT: first.requested, LAST_COMPLETION: first.completed}
+    change_stamp(client, "t", stamp)
+    assert sync(client, path, "t").rows()[0]["touched"] == 0
+    change_stamp(client, "t", stamp)
+    some = sync(client, path, "t", **settings).rows()[0]["touched"]
+    change_stamp(client, "t", {LAST_COMMIT: "20000101000000000", LAST_COMPLETION: None})
+    assert 0 < some < sync(client, path, "t", **settings).rows()[0]["touched"] == 4
 
 
 # -- recreation ----------------------------------------------------------------------------------------------------

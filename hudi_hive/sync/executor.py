@@ -28,13 +28,23 @@ class Executor:
         metastore: asked for what is there.
         writer: makes the changes.
         worked: gets the partitions that were added and moved.
+        again: an earlier try of the same sync failed.
     """
 
-    def __init__(self, config: HiveSyncConfig, metastore: HiveMetastore, writer: CatalogWriter, worked: Worked) -> None:
+    def __init__(
+        self,
+        config: HiveSyncConfig,
+        metastore: HiveMetastore,
+        writer: CatalogWriter,
+        worked: Worked,
+        *,
+        again: bool = False,
+    ) -> None:
         self.config = config
         self._metastore = metastore
         self._writer = writer
         self.worked = worked
+        self._again = again
 
     def apply(self, planner: Planner, plan: TablePlan) -> TablePlan:
         """Do it all; gives the plan that was done in the end, which is another one when the table was made anew."""
@@ -42,6 +52,9 @@ class Executor:
             self._run(plan)
         except (SchemaSyncError, MetastoreServerError) as error:
             if not self.config.recreate_on_error or plan.action in (CREATE, RECREATE):
+                raise
+            if not self._again and not isinstance(error, (SchemaSyncError, InvalidOperationError)):
+                # A metastore in trouble is no reason to drop a table: that needs the same answer twice.
                 raise
             plan = planner.plan(plan.spec, anew=True)
             line = f"{plan.spec.full_name} was made anew, since it could not be changed: {error.message}"

@@ -111,7 +111,7 @@ class HiveSyncTool:
             plans = planner.plan_all(specs)
         if not dry_run:
             with open_writer(config, metastore) as writer, races_noticed():
-                executor = Executor(config, metastore, MeasuredWriter(writer, log), worked)
+                executor = Executor(config, metastore, MeasuredWriter(writer, log), worked, again=again)
                 plans = [executor.apply(planner, plan) for plan in plans]
         return tuple(plans)
 
