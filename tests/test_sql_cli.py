@@ -64,6 +64,11 @@ def test_tables_of_a_metastore(tmp_path):
         assert json.loads(run(COUNT.replace("visits", "lake.visits"), *uris)) == EXPECTED
         assert json.loads(run(COUNT, "--database", "lake", *uris)) == EXPECTED
         assert json.loads(run("SHOW TABLES FROM lake", *uris)) == [{"name": "visits"}]
+        site = tmp_path / "hive-site.xml"
+        site.write_text(f"""<configuration><property><name>hive.metastore.uris</name>
+            <value>{server.uri}</value></property></configuration>""")
+        words = ("SHOW TABLES FROM lake", "--hive-site", str(site), "--format", "json")
+        assert json.loads(run(*words)) == [{"name": "visits"}]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from hudi_hive.errors import InvalidOptionError
     envvar="HUDI_HIVE_METASTORE_URIS",
     help="thrift://host:port, several separated by commas [env HUDI_HIVE_METASTORE_URIS].",
 )
+@click.option("--hive-site", metavar="FILE", help="A hive-site.xml: the metastore's address, TLS and login.")
 @click.option("--table", "table", multiple=True, metavar="NAME=PATH", help="A table without a metastore (repeatable).")
 @click.option("--database", default="default", show_default=True, help="Database of table names that do not say.")
 @click.option("--memory-limit", metavar="SIZE", help="Memory for sorts and joins, as 2GB; beyond it the disk is used.")
@@ -29,6 +30,7 @@ from hudi_hive.errors import InvalidOptionError
 def sql(
     statement: str,
     metastore_uris: str | None,
+    hive_site: str | None,
     table: tuple[str, ...],
     database: str,
     memory_limit: str | None,
@@ -42,6 +44,11 @@ def sql(
     Tables are named as in the metastore (database.table), or by --table. `t AT (TIMESTAMP => '2024-05-01 12:00:00')`
     shows a table as it was. SHOW SCHEMAS, SHOW TABLES FROM …, DESCRIBE and EXPLAIN work, too; nothing is written.
     """
+    if hive_site is not None:
+        from hudi_hive.metastore.hive_site import read_hive_site, secured_uris
+
+        given = [] if metastore_uris is None else [metastore_uris]
+        metastore_uris = ",".join(secured_uris(read_hive_site(hive_site), given)) or None
     if metastore_uris is None and not table:
         raise InvalidOptionError("no tables to select from", remedy="give --metastore-uris, or --table NAME=PATH")
     leave_pandas_out()
