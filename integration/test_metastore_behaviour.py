@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 
 import pytest
@@ -33,25 +32,22 @@ TYPES = (
 )
 
 
-def test_fake_knows_which_type_changes_pass(embedded, tmp_path):
-    """All pairs of types: the fake one's rule against the real metastore's answer."""
-    pairs = list(itertools.permutations(TYPES, 2))
-    disagreements = []
+@pytest.mark.parametrize("old", TYPES)
+def test_fake_knows_which_type_changes_pass(embedded, tmp_path, old):
+    """One type to all others: the fake one's rule against the real metastore, which names the columns it refuses."""
+    others = {f"c{number}": new for number, new in enumerate(TYPES) if new != old}
     with HiveMetastore(embedded.uri) as client:
-        client.create_database("types")
-        for old, new in pairs:
-            client.create_table(table_of("types", "t", tmp_path / "t", cols=columns(("c", old))))
-            table = client.table("types", "t")
-            table.sd.cols = columns(("c", new))
-            try:
-                client.alter_table("types", "t", table)
-                real = True
-            except InvalidOperationError:
-                real = False
-            client.drop_table("types", "t")
-            if real != change_allowed(old, new):
-                disagreements.append((old, new, real))
-    assert disagreements == []
+        client.create_table(table_of("default", "t", tmp_path, cols=columns(*((name, old) for name in others))))
+        table = client.table("default", "t")
+        table.sd.cols = columns(*others.items())
+        try:
+            client.alter_table("default", "t", table)
+            refused = set()
+        except InvalidOperationError as error:
+            assert "incompatible" in error.message
+            refused = set(error.message.rpartition(":")[2].strip().split(","))
+        client.drop_table("default", "t")
+    assert {others[name] for name in refused} == {new for new in others.values() if not change_allowed(old, new)}
 
 
 @pytest.mark.parametrize(

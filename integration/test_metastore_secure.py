@@ -45,7 +45,7 @@ def test_tls_and_login(server, certificates, tmp_path):
         client.create_database("db")
         table = table_of("db", "t", tmp_path / "t")
         client.create_table(table)
-        names = add_numbered(client, table, 200, tmp_path)
+        names = add_numbered(client, table, 70, tmp_path)
         assert [f"p={p.values[0]}" for p in client.partitions("db", "t")] == names
 
 
