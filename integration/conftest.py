@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -28,6 +29,15 @@ def metastore(metastore_uri: str) -> Iterator[HiveMetastore]:
     """A client of the embedded metastore."""
     with HiveMetastore(metastore_uri) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def metastore_server(metastore_uri: str, metastore: HiveMetastore) -> Iterator[SimpleNamespace]:
+    """The embedded metastore in the place of a fake one: its ``uri``; databases made meanwhile are dropped."""
+    before = set(metastore.databases())
+    yield SimpleNamespace(uri=metastore_uri)
+    for name in sorted(set(metastore.databases()) - before):
+        metastore.drop_database(name, cascade=True)
 
 
 @pytest.fixture(scope="session")

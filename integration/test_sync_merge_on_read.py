@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from hudi_hive.metastore import EmbeddedMetastore
 from tests.test_sync_merge_on_read import *  # noqa: F403
 from tests.test_sync_merge_on_read import check_first_sync, check_incremental_syncs
 
@@ -15,9 +14,8 @@ SOME = ("v6_mor_types", "v8_mor_part_rli", "v9_mor_bucket", "v8_mor_empty")
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with EmbeddedMetastore(tmp_path_factory.mktemp("metastore")) as server:
-        yield server
+def server(metastore_server):
+    return metastore_server
 
 
 @pytest.mark.parametrize("name", SOME)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from hudi_hive.metastore import EmbeddedMetastore
 from tests.test_sync_tool import *  # noqa: F403
 from tests.test_sync_tool import check_first_sync, check_incremental_syncs
 
@@ -15,9 +14,8 @@ SOME = ("v6_cow_types", "v8_cow_part_mdt", "v9_cow_ymd_hive", "v9_cow_archived",
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with EmbeddedMetastore(tmp_path_factory.mktemp("metastore")) as server:
-        yield server
+def server(metastore_server):
+    return metastore_server
 
 
 @pytest.mark.parametrize("name", SOME)
