@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hudi_hive.errors import AlreadyExistsError, MetastoreServerError, SchemaSyncError, TableChangedError
-from hudi_hive.metastore import EmbeddedMetastore, FieldSchema, HiveMetastore, Order, Partition, Table
+from hudi_hive.metastore import FieldSchema, HiveMetastore, Order, Partition, Table
 from hudi_hive.spark import ThriftServer
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.catalog_writer import CatalogWriter, MetastoreWriter
@@ -47,21 +47,24 @@ UGLY = [
 
 
 @pytest.fixture(scope="module")
-def metastore(tmp_path_factory) -> Iterator[HiveMetastore]:
-    with EmbeddedMetastore(tmp_path_factory.mktemp("metastore")) as server, HiveMetastore(server.uri) as client:
-        yield client
+def metastore(metastore) -> Iterator[HiveMetastore]:
+    """A client of the metastore of all tests; databases made here are dropped."""
+    before = set(metastore.databases())
+    yield metastore
+    for name in sorted(set(metastore.databases()) - before):
+        metastore.drop_database(name, cascade=True)
 
 
 @pytest.fixture(scope="module", params=SERVERS)
-def server(request, metastore, tmp_path_factory) -> Iterator[HiveServer2 | ThriftServer]:
+def server(request, metastore_uri, tmp_path_factory) -> Iterator[HiveServer2 | ThriftServer]:
     """One after the other: each is a Java process of its own."""
     folder = tmp_path_factory.mktemp(request.param)
     if request.param == "hive":
-        made: Any = HiveServer2(metastore.uri, folder)
+        made: Any = HiveServer2(metastore_uri, folder)
     else:
         # As somebody may have set it up who writes patterns into questions.
         settings = {"spark.sql.parser.escapedStringLiterals": "true"}
-        made = ThriftServer(metastore.uri, directory=folder, jars=hudi_jars(), settings=settings)
+        made = ThriftServer(metastore_uri, directory=folder, jars=hudi_jars(), settings=settings)
     with made as running:
         yield running
 
