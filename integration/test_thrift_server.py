@@ -145,11 +145,11 @@ def test_the_command_s_server_ends_with_it(metastore_uri, tmp_path, number):
         parent.stdout.close()
 
 
-def test_one_that_ended_by_itself_is_started_again_and_stopping_leaves_nothing(metastore_uri):
+def test_one_that_ended_by_itself_leaves_nothing(metastore_uri, monkeypatch):
     before = threading.active_count()
     server = ThriftServer(metastore_uri)
     with server:
-        pid, first = server.pid, server.log_path.parent
+        pid, folder = server.pid, server.log_path.parent
         assert server.start() is server
         assert server.pid == pid
         os.kill(pid, signal.SIGKILL)
@@ -160,15 +160,15 @@ def test_one_that_ended_by_itself_is_started_again_and_stopping_leaves_nothing(m
             server.stop()
             os._exit(0)
         os.waitpid(child, 0)
-        assert first.exists()
-        server.start()
-        pid, second = server.pid, server.log_path.parent
-        assert alive(pid)
-        assert not first.exists()
+        assert folder.exists()
+        # What is left goes before it is started again.
+        monkeypatch.setattr("hudi_hive.spark.thrift_server.find_java", lambda: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            server.start()
+        assert not folder.exists()
     server.stop()
     assert not alive(pid)
-    assert not second.exists()
-    assert (server.is_running, server.port, threading.active_count()) == (False, None, before)
+    assert (server.is_running, server.pid, server.port, threading.active_count()) == (False, None, None, before)
     with pytest.raises(SparkError, match="not running"):
         _ = server.jdbc_url
 
