@@ -367,6 +367,11 @@ def test_projection_reaches_the_files(client, connector):
     assert count.num_rows == batch.num_rows
     with pytest.raises(UnknownColumnError):
         connector.page_source(handle, split, ["nothing"])
+    for read in (lambda *a, **o: connector.read(handle, *a, **o), connector.dataset(handle).to_table):
+        with pytest.raises(InvalidOptionError, match="'P' is asked for twice"):
+            read(["p", "P"])
+        with pytest.raises(InvalidOptionError, match="batch_size"):
+            read(["p"], batch_size=0)
 
 
 def test_no_thread_is_left(client, connector):

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from hudi_hive.errors import QueryError
+from hudi_hive.errors import InvalidOptionError, QueryError
 from hudi_hive.formats.base_file import BATCH_ROWS
 from hudi_hive.plan import PLAN_SCHEMA, Query, plan_scan
 from hudi_hive.plan.planner import Filter, plan_of_slices
@@ -207,8 +207,11 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
 
         Raises:
             UnknownColumnError, PredicateError: the columns or the filter do not fit the schema.
+            InvalidOptionError: a column is asked for twice, or batches of no row.
         """
         with _Told(self._on_error):
+            if batch_size < 1:
+                raise InvalidOptionError(f"batch_size must be at least 1, not {batch_size}")
             schema = self._source.schema
             row_filter = self._bound(filter, schema)
             if isinstance(columns, dict):

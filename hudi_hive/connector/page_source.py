@@ -38,6 +38,7 @@ class PageSources:
     Raises:
         UnknownColumnError: a column that the table does not have.
         PredicateError: a filter that does not fit the columns.
+        InvalidOptionError: a column is asked for twice, or batches of no row.
     """
 
     def __init__(
@@ -48,6 +49,8 @@ class PageSources:
         *,
         batch_size: int = BATCH_ROWS,
     ) -> None:
+        if batch_size < 1:
+            raise InvalidOptionError(f"batch_size must be at least 1, not {batch_size}")
         self._handle = handle
         self.schema = output_schema(handle.schema, columns)
         self._filter = handle.filter_of(row_filter)

@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import PredicateError, SchemaError, UnknownColumnError
+from hudi_hive.errors import InvalidOptionError, PredicateError, SchemaError, UnknownColumnError
 from hudi_hive.formats.base_file import BATCH_ROWS, BaseFile, decoding, empty_columns, open_base_file, select
 from hudi_hive.predicate import RowFilter, nodes
 from hudi_hive.read.ordered import in_order
@@ -172,10 +172,11 @@ def output_schema(target_schema: pa.Schema, columns: Sequence[str] | None) -> pa
 
     Raises:
         UnknownColumnError: a column that the schema does not have, or that is there several times.
+        InvalidOptionError: a column is asked for twice.
     """
     if columns is None:
         return target_schema
-    fields = []
+    fields: dict[int, pa.Field] = {}
     for name in columns:
         index = target_schema.get_field_index(name)
         if index < 0:
@@ -184,8 +185,10 @@ def output_schema(target_schema: pa.Schema, columns: Sequence[str] | None) -> pa
                 known = ", ".join(target_schema.names[:20])
                 raise UnknownColumnError(f"no column {name!r}", remedy=f"the columns are {known}")
             index = same[0]
-        fields.append(target_schema.field(index))
-    return pa.schema(fields, metadata=target_schema.metadata)
+        if index in fields:
+            raise InvalidOptionError(f"column {name!r} is asked for twice")
+        fields[index] = target_schema.field(index)
+    return pa.schema(list(fields.values()), metadata=target_schema.metadata)
 
 
 @dataclass(frozen=True, slots=True)
