@@ -7,7 +7,17 @@ Nothing here needs a JVM class of Hudi; everything is done through py4j on class
 from __future__ import annotations
 
 from hudi_hive.spark.file_index import PlannedScan
-from hudi_hive.spark.reader import enable, last_scan, load, planned_scans, session_builder, table
+from hudi_hive.spark.reader import enable, explain, last_scan, load, planned_scans, session_builder, table
 from hudi_hive.spark.thrift_server import ThriftServer
 
-__all__ = ["PlannedScan", "ThriftServer", "enable", "last_scan", "load", "planned_scans", "session_builder", "table"]
+__all__ = [
+    "PlannedScan",
+    "ThriftServer",
+    "enable",
+    "explain",
+    "last_scan",
+    "load",
+    "planned_scans",
+    "session_builder",
+    "table",
+]

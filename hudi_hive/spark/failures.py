@@ -22,6 +22,7 @@ from pyspark import SparkContext
 from pyspark.errors.exceptions import captured
 
 from hudi_hive.errors import CorruptFileError, FileVanishedError, HudiHiveError, SchemaError, SparkError
+from hudi_hive.read.exported import carried_error
 
 JavaValue: TypeAlias = Any
 """A reference to an object in the JVM; its methods are known only there."""
@@ -130,6 +131,9 @@ def _find(java_exception: JavaValue) -> HudiHiveError | None:
             error = _on_the_way.get(text)
         if error is not None:
             return copy.copy(error)
+        carried = carried_error(text)
+        if carried is not None:
+            return carried
         translated = _translate(text)
         if translated is not None:
             return translated

@@ -39,6 +39,8 @@ class PlannedScan:
         files: number of files.
         bytes: their size.
         seconds: how long planning took.
+        merged: number of slices with log files that are merged in Arrow; 0 for a scan by Spark's own reader.
+        columns: the columns that merged slices are read with.
     """
 
     table: str
@@ -48,6 +50,18 @@ class PlannedScan:
     files: int
     bytes: int
     seconds: float
+    merged: int = 0
+    columns: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """A line on what is read and what was left out."""
+        by = f" by {', '.join(self.partition_filters)}" if self.partition_filters else ""
+        what = f"Spark's own reader: {self.files} base files"
+        if self.merged:
+            what = f"merged in Arrow: {self.merged} slices with log files, {self.files} files"
+        line = f"{self.table}: {self.partitions_planned} of {self.partitions_total} partitions{by}; {what}"
+        line += f", {self.bytes} bytes"
+        return f"{line}; columns {', '.join(self.columns) or 'none'}" if self.merged else line
 
     def __str__(self) -> str:
         return (
@@ -99,6 +113,7 @@ class HudiFileIndex(JavaProxy):
         log: PlanLog,
     ) -> None:
         self._jvm = jvm
+        self._session = session
         self._snapshot = snapshot
         self._columns = columns
         self._hidden = hidden
@@ -109,7 +124,8 @@ class HudiFileIndex(JavaProxy):
         self._schema = session.parseDataType(columns.json())
         self._roots = jvm.seq([jvm.view.org.apache.hadoop.fs.Path(snapshot.location)])
         self._lock = threading.RLock()
-        self._listings: OrderedDict[tuple[str, ...], tuple[list[JavaValue], JavaValue]] = OrderedDict()
+        self._listings: OrderedDict[tuple[str, ...], tuple[list[JavaValue], JavaValue, PlannedScan]] = OrderedDict()
+        self._last: PlannedScan | None = None
         watch(snapshot.location)
 
     # -- Spark's interface -------------------------------------------------------------------------------------------
@@ -133,9 +149,10 @@ class HudiFileIndex(JavaProxy):
             kept = self._listings.get(texts)
             # A text leaves out what matters: the zone of a cast, which function a name stands for, the end of a list.
             if kept is not None and all(old.equals(new) for old, new in zip(kept[0], filters, strict=True)):
+                self._last = kept[2]
                 return kept[1]
-            found = self._list(filters, texts)
-            self._listings[texts] = filters, found
+            found, record = self._list(filters, texts)
+            self._listings[texts] = filters, found, record
             while len(self._listings) > _LISTINGS_KEPT:
                 self._listings.popitem(last=False)
             return found
@@ -143,12 +160,12 @@ class HudiFileIndex(JavaProxy):
     @to_java
     def inputFiles(self) -> JavaValue:
         """Paths of all files."""
-        return self._jvm.strings(self._snapshot.files().files.column("path").to_pylist())
+        return self._jvm.strings(self._files().files.column("path").to_pylist())
 
     @to_java
     def sizeInBytes(self) -> int:
         """Bytes of all files: what Spark chooses join strategies by."""
-        return int(pc.sum(self._snapshot.files().files.column("size")).as_py() or 0)
+        return self._snapshot.plan().total_bytes
 
     @to_java
     def refresh(self) -> None:
@@ -179,8 +196,13 @@ class HudiFileIndex(JavaProxy):
         """Whether the other is an index of the same table, query and timeline: such plans may share cached data."""
         return other is self or (other is not None and str(other.toString()) == self.toString())
 
+    @to_java
+    def get(self) -> str:
+        """What was listed last, a line each."""
+        return "\n".join(record.describe() for record in self._told())
+
     class Java:
-        implements = ("org.apache.spark.sql.execution.datasources.FileIndex",)
+        implements = ("org.apache.spark.sql.execution.datasources.FileIndex", "java.util.function.Supplier")
 
     # -- planning --------------------------------------------------------------------------------------------------
 
@@ -197,27 +219,34 @@ class HudiFileIndex(JavaProxy):
                 chosen.append(item)
         return chosen
 
-    def _list(self, filters: list[JavaValue], texts: tuple[str, ...]) -> JavaValue:
+    def _list(self, filters: list[JavaValue], texts: tuple[str, ...]) -> tuple[JavaValue, PlannedScan]:
         started = time.perf_counter()
         snapshot = self._snapshot
         if filters:
             paths = snapshot.partition_paths()
-            planned = snapshot.files(self._prune(paths, filters))
+            planned = self._files(self._prune(paths, filters))
         else:
-            planned = snapshot.files()
+            planned = self._files()
         result = self._directories(planned)
-        self._log.add(
-            PlannedScan(
-                self._name,
-                texts,
-                planned.partitions_total,
-                planned.partitions_planned,
-                planned.files.num_rows,
-                int(pc.sum(planned.files.column("size")).as_py() or 0),
-                time.perf_counter() - started,
-            )
+        record = PlannedScan(
+            self._name,
+            texts,
+            planned.partitions_total,
+            planned.partitions_planned,
+            planned.files.num_rows,
+            int(pc.sum(planned.files.column("size")).as_py() or 0),
+            time.perf_counter() - started,
         )
-        return result
+        self._log.add(record)
+        self._last = record
+        return result, record
+
+    def _told(self) -> list[PlannedScan]:
+        return [] if self._last is None else [self._last]
+
+    def _files(self, partitions: Sequence[str] | None = None) -> PlannedFiles:
+        """The files that this index lists."""
+        return self._snapshot.files(partitions)
 
     def _prune(self, paths: list[str], filters: Sequence[JavaValue]) -> list[str]:
         """The partitions whose values pass all filters; Spark itself evaluates them."""

@@ -63,6 +63,26 @@ class Jvm:
             found = self._modules[name] = self.class_(name + "$").getField("MODULE$").get(None)
         return found
 
+    def compiled(self, name: str, source: str) -> JavaValue:
+        """``java.lang.Class`` of Java source text, compiled by Janino, which comes with Spark; for the driver.
+
+        Raises:
+            SparkError: there is no Janino, or it cannot compile the text with this version of Spark.
+        """
+        found = self._modules.get(name)
+        if found is None:
+            try:
+                compiler = self.view.org.codehaus.janino.SimpleCompiler()
+                compiler.setParentClassLoader(self.view.java.lang.Thread.currentThread().getContextClassLoader())
+                compiler.cook(source)
+                found = compiler.getClassLoader().loadClass(name)
+            except (Py4JError, TypeError) as error:
+                raise SparkError(
+                    f"{name} cannot be compiled for this version of Spark: {error}", remedy="use PySpark 4.0 to 4.3"
+                ) from error
+            self._modules[name] = found
+        return found
+
     def package(self, name: str) -> JavaValue:
         """A package below ``org.apache.spark.sql``, whose classes are its attributes."""
         node = self.view.org.apache.spark.sql

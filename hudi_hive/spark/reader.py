@@ -19,6 +19,7 @@ from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.file_index import PlannedScan
 from hudi_hive.spark.functions import inject_functions
 from hudi_hive.spark.jvm import Jvm
+from hudi_hive.spark.merging import described_scans
 from hudi_hive.spark.relation import Environment, relation_plan
 from hudi_hive.spark.session import SessionHook, hook_later_sessions
 from hudi_hive.spark.snapshot import location_of
@@ -135,6 +136,20 @@ def load(
 def planned_scans(spark: SparkSession) -> list[PlannedScan]:
     """The newest scans of Hudi tables that were planned in the session's context, oldest first."""
     return _environment(spark).log.records()
+
+
+def explain(frame: DataFrame) -> str:
+    """What a query reads of Hudi tables and what was left out: a line for each scan by Spark's own reader, and for each
+    set of slices with log files. Nothing is read; conditions that come from another part of the query when it runs
+    (dynamic partition pruning) do not count.
+
+    Args:
+        frame: a DataFrame, such as ``spark.sql(…)`` gives.
+    """
+    environment = _environment(frame.sparkSession)
+    session, execution = frame._jdf.sparkSession(), frame._jdf.queryExecution()
+    made = environment.jvm.package("classic").Dataset.ofRows(session, execution.analyzed()).queryExecution()
+    return "\n".join(dict.fromkeys(described_scans(environment.jvm, made.executedPlan())))
 
 
 def last_scan(spark: SparkSession, name: str) -> PlannedScan:

@@ -29,6 +29,7 @@ from hudi_hive.plan import Query, QueryType
 from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.file_index import HudiFileIndex, PlanLog
 from hudi_hive.spark.jvm import Jvm, scala_items
+from hudi_hive.spark.merging import MergeFileIndex, install_merge_rule
 from hudi_hive.spark.schema import spark_schema
 from hudi_hive.spark.snapshot import TableSnapshot
 from hudi_hive.table.partition_path import DEFAULT_PARTITION
@@ -188,7 +189,13 @@ def _guarded(
     """``Project(columns, LogicalRelation(HadoopFsRelation(our index)))``."""
     jvm = environment.jvm
     name = declared.name if declared is not None else snapshot.location
-    index = HudiFileIndex(jvm, session, snapshot, split.path, split.hidden, name, environment.log)
+    arguments = (jvm, session, snapshot, split.path, split.hidden, name, environment.log)
+    index: HudiFileIndex
+    if snapshot.may_have_logs:
+        install_merge_rule(jvm, session)
+        index = MergeFileIndex(*arguments, split.data)
+    else:
+        index = HudiFileIndex(*arguments)
     sources = jvm.package("execution.datasources")
     relation = sources.HadoopFsRelation(
         index,

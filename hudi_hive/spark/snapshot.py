@@ -6,7 +6,7 @@ import os
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.plan import Query, ScanPlan, plan_scan
+from hudi_hive.plan import Query, QueryType, ScanPlan, plan_scan
 from hudi_hive.plan.snapshot import check_time_travel
 from hudi_hive.schema.internal import InternalField, schema_at
 from hudi_hive.spark.rows import DIRECTORY_SCHEMA
@@ -92,6 +92,15 @@ class TableSnapshot:
         self.token = f"{self.location}|{query}|{hash(instants)}|{len(instants)}"
         self._lock = threading.Lock()
         self._fixed: ScanPlan | None = None
+        self._some: tuple[tuple[str, ...], ScanPlan] | None = None
+
+    @property
+    def may_have_logs(self) -> bool:
+        """Whether slices of the query may have log files to merge."""
+        return self.client.config.is_merge_on_read and self.query.query_type in (
+            QueryType.SNAPSHOT,
+            QueryType.INCREMENTAL,
+        )
 
     def fixed_plan(self) -> ScanPlan:
         """The plan of the whole query, made once."""
@@ -101,13 +110,10 @@ class TableSnapshot:
     def _whole(self) -> ScanPlan:
         if self._fixed is None:
             self._fixed = plan_scan(self.client, self.query)
-            self._check(self._fixed)
         return self._fixed
 
-    def _check(self, plan: ScanPlan) -> None:
-        """Refuse log files, which Spark's reader cannot read, and files whose columns have other names than the
-        table's: it matches them by name."""
-        plan.require_base_files("Spark's own reader")
+    def _check_names(self, plan: ScanPlan) -> None:
+        """Refuse files whose columns have other names than the table's: Spark's reader matches them by name."""
         if plan.evolved_schema is None:
             return
         evolved = plan.evolved_schema
@@ -143,26 +149,46 @@ class TableSnapshot:
             url_encoded=config.url_encode_partitioning,
         )
 
-    def files(self, partitions: Sequence[str] | None = None) -> PlannedFiles:
-        """The files to read of some partitions, or of all.
+    def plan(self, partitions: Sequence[str] | None = None) -> ScanPlan:
+        """The plan of some partitions, or of all; made once for the partitions asked for last.
 
         Raises:
             HudiHiveError: whatever planning refuses.
         """
-        total = len(self.partition_paths())
         with self._lock:
-            if partitions is None or self._fixed is not None or self.query.begin is not None:
+            if partitions is None:
+                return self._whole()
+            if self._fixed is not None or self.query.begin is not None:
                 plan = self._whole()
-            else:
-                plan = plan_scan(self.client, self.query, partitions=partitions)
-                self._check(plan)
+                kept = pc.is_in(plan.slices.column("partition"), value_set=pa.array(partitions, pa.string()))
+                return replace(plan, slices=plan.slices.filter(kept))
+            key = tuple(partitions)
+            if self._some is None or self._some[0] != key:
+                self._some = key, plan_scan(self.client, self.query, partitions=partitions)
+            return self._some[1]
+
+    def files(self, partitions: Sequence[str] | None = None, *, beside_logs: bool = False) -> PlannedFiles:
+        """The base files for Spark's own reader, of some partitions or of all.
+
+        Args:
+            partitions: paths of partitions.
+            beside_logs: leave out slices with log files, which are read elsewhere, in place of refusing them.
+
+        Raises:
+            UnsupportedTableError: change data, log files, or a file whose columns have other names than the table's.
+            HudiHiveError: whatever planning refuses.
+        """
+        plan = self.plan(partitions)
+        if beside_logs:
+            plan = replace(plan, slices=plan.slices.filter(pc.invert(with_logs(plan))))
+        plan.require_base_files("Spark's own reader")
+        self._check_names(plan)
         slices = plan.slices.filter(pc.is_valid(plan.slices.column("base_file")))
-        if partitions is not None:
-            slices = slices.filter(pc.is_in(slices.column("partition"), value_set=pa.array(partitions, pa.string())))
         slices = slices.sort_by([("partition", "ascending"), ("path", "ascending")])
         partition, size = slices.column("partition"), slices.column("base_size")
         path = pc.binary_join_element_wise(self.location, slices.column("path"), "/")
         files = pa.table([partition, path, size], schema=DIRECTORY_SCHEMA)
+        total = len(self.partition_paths())
         return PlannedFiles(files, self._modified(slices), total, len(pc.unique(partition)))
 
     def _modified(self, slices: pa.Table) -> npt.NDArray[np.int64]:
@@ -175,6 +201,11 @@ class TableSnapshot:
     def renewed(self) -> TableSnapshot:
         """The same question to the table as it is now."""
         return TableSnapshot(self.location, self.query, self.client.storage.storage_options, self.partition_fields)
+
+
+def with_logs(plan: ScanPlan) -> pa.ChunkedArray:
+    """Which of a plan's slices have log files."""
+    return pc.greater(pc.list_value_length(plan.slices.column("log_files")), 0)
 
 
 def _other_name(query: Sequence[InternalField], file: Sequence[InternalField]) -> str | None:

@@ -1,0 +1,111 @@
+"""Rows of some slices of a plan in the types of another engine, made where that engine runs its tasks.
+
+In come a pickled plan and, batch by batch, which of its slices to read with their partition values; out come batches of
+exactly the schema asked for. Nothing here needs the engine itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_hive.errors import HudiHiveError
+from hudi_hive.plan import ScanPlan
+from hudi_hive.read.reconcile import Reconciler
+from hudi_hive.read.scan import read_plan
+from hudi_hive.storage import Storage
+
+ERROR_MARK = "hudi_hive error "
+"""Begins the text of an exception that carries an error of this package to another process; JSON follows."""
+
+
+@dataclass(frozen=True)
+class SliceRows:
+    """What a task needs to read slices.
+
+    Attributes:
+        plan: holds the slices; tasks are told them by number.
+        storage_options: for :class:`~hudi_hive.storage.Storage`.
+        schema: of the batches to make; a column that the table does not have is null.
+        given: columns of the schema whose values come with the number of a slice.
+    """
+
+    plan: ScanPlan
+    storage_options: Mapping[str, Any] = field(repr=False)
+    schema: pa.Schema
+    given: tuple[str, ...]
+
+    def __call__(self, requests: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of slices.
+
+        Args:
+            requests: first column: number of the slice; the others: values of ``given``, in that order.
+
+        Raises:
+            RuntimeError: an error of this package, as text that :func:`carried_error` reads.
+        """
+        try:
+            storage = Storage(self.plan.base_path, self.storage_options)
+            for request in requests:
+                for row, number in enumerate(request.column(0).to_pylist()):
+                    values = [request.column(1 + i)[row] for i in range(len(self.given))]
+                    yield from self._rows(storage, number, dict(zip(self.given, values, strict=True)))
+        except HudiHiveError as error:
+            raise RuntimeError(_carry(error)) from None
+
+    def _rows(self, storage: Storage, number: int, given: Mapping[str, pa.Scalar]) -> Iterator[pa.RecordBatch]:
+        plan = replace(self.plan, slices=self.plan.slices.slice(number, 1))
+        constants = {name: value.cast(self.schema.field(name).type) for name, value in given.items()}
+        known = {name.lower(): name for name in plan.schema.names}
+        wanted = [known[name.lower()] for name in self.schema.names if name not in constants and name.lower() in known]
+        reconciler: Reconciler | None = None
+        for batch in read_plan(storage, plan, wanted, threads=1):
+            batch = _raw(batch)
+            if reconciler is None:
+                path = plan.slices.column("path")[0].as_py()
+                reconciler = Reconciler(batch.schema, self.schema, path=path or plan.base_path)
+            yield reconciler.apply(batch, constants)
+
+
+def carried_error(text: str) -> HudiHiveError | None:
+    """The error that a text of :class:`SliceRows`' exceptions stands for, or None."""
+    from hudi_hive import errors
+
+    _, mark, rest = text.partition(ERROR_MARK)
+    if not mark:
+        return None
+    try:
+        told, _ = json.JSONDecoder().raw_decode(rest)
+        kind = getattr(errors, told["kind"], HudiHiveError)
+        return kind(told["message"], path=told["path"], instant=told["instant"], remedy=told["remedy"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _carry(error: HudiHiveError) -> str:
+    told = {"kind": type(error).__name__, "message": error.message}
+    return ERROR_MARK + json.dumps(told | {"path": error.path, "instant": error.instant, "remedy": error.remedy})
+
+
+def _raw(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Times of day and timestamps without a zone as the numbers they are: hive-sync declares them so."""
+    schema = pa.schema([item.with_type(_raw_type(item.type)) for item in batch.schema])
+    return batch if schema.equals(batch.schema) else batch.cast(schema)
+
+
+def _raw_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_time32(kind):
+        return pa.int32()
+    if pa.types.is_time64(kind) or (pa.types.is_timestamp(kind) and kind.tz is None):
+        return pa.int64()
+    if pa.types.is_struct(kind):
+        return pa.struct([item.with_type(_raw_type(item.type)) for item in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_raw_type(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(_raw_type(kind.key_type), kind.item_field.with_type(_raw_type(kind.item_type)))
+    return kind

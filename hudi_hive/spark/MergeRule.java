@@ -1,0 +1,217 @@
+/*
+ * An optimiser rule that splits scans of merge-on-read tables: slices of a base file alone stay Spark's own scan, slices
+ * with log files become rows that Python makes. Compiled in memory by Janino, which comes with Spark; the language is
+ * kept to what Janino knows (no generics, no lambdas). It runs where queries are planned, never on executors.
+ *
+ * A relation to split is one whose file index is also a function. The function gets the names of columns, their types
+ * and the conditions of a scan, and gives the index of the slices of a base file alone, and the plan of the others' rows
+ * or null when the conditions leave none of them.
+ */
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeMap;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.AttributeSet;
+import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Statistics;
+import org.apache.spark.sql.catalyst.plans.logical.Union;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+
+import scala.Function1;
+import scala.Tuple2;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractPartialFunction;
+
+public class MergeRule extends Rule {
+    public String toString() {
+        return "hudi_hive.MergeRule";
+    }
+
+    public String ruleName() {
+        return "hudi_hive.MergeRule";
+    }
+
+    public TreeNode apply(TreeNode plan) {
+        // Subqueries too: those of dynamic partition pruning are copies of a part of the plan that no other rule sees.
+        return ((LogicalPlan) plan).transformDownWithSubqueries(new Split());
+    }
+
+    public static class Split extends AbstractPartialFunction {
+        public boolean isDefinedAt(Object node) {
+            return relationBelow((LogicalPlan) node) != null;
+        }
+
+        public Object applyOrElse(Object node, Function1 otherwise) {
+            LogicalRelation relation = relationBelow((LogicalPlan) node);
+            return relation == null ? otherwise.apply(node) : split((LogicalPlan) node, relation);
+        }
+    }
+
+    /** Substitutes attributes. */
+    public static class Replace extends AbstractPartialFunction {
+        private final Map attributes;
+
+        public Replace(Map attributes) {
+            this.attributes = attributes;
+        }
+
+        public boolean isDefinedAt(Object node) {
+            return find(node) != null;
+        }
+
+        public Object applyOrElse(Object node, Function1 otherwise) {
+            Object found = find(node);
+            return found == null ? otherwise.apply(node) : found;
+        }
+
+        private Object find(Object node) {
+            return node instanceof AttributeReference ? attributes.get(((AttributeReference) node).exprId()) : null;
+        }
+    }
+
+    /** The relation that a Project, a Filter, both, or nothing lies on directly, if it is one to split. */
+    static LogicalRelation relationBelow(LogicalPlan node) {
+        LogicalPlan below = node instanceof Project ? ((Project) node).child() : node;
+        below = below instanceof Filter ? ((Filter) below).child() : below;
+        if (!(below instanceof LogicalRelation) || !(((LogicalRelation) below).relation() instanceof HadoopFsRelation)) {
+            return null;
+        }
+        HadoopFsRelation relation = (HadoopFsRelation) ((LogicalRelation) below).relation();
+        return relation.location() instanceof Function1 ? (LogicalRelation) below : null;
+    }
+
+    static LogicalPlan split(LogicalPlan node, LogicalRelation relation) {
+        Project project = node instanceof Project ? (Project) node : null;
+        LogicalPlan below = project == null ? node : project.child();
+        Filter filter = below instanceof Filter ? (Filter) below : null;
+        // A condition that is not the same each time it is evaluated stays above both parts, once for each row.
+        boolean pushed = filter != null && filter.condition().deterministic();
+
+        AttributeSet wanted = project == null ? relation.outputSet() : project.references();
+        if (filter != null && !pushed) {
+            wanted = wanted.$plus$plus(filter.references());
+        }
+        AttributeSet read = pushed ? wanted.$plus$plus(filter.references()) : wanted;
+        List output = among(relation, wanted);
+        List columns = among(relation, read);
+        if (columns.isEmpty()) {
+            columns.add(relation.output().head()); // rows without columns cannot be told from no rows
+        }
+        List conditions = new ArrayList();
+        if (pushed) {
+            conjuncts(filter.condition(), conditions);
+        }
+
+        HadoopFsRelation files = (HadoopFsRelation) relation.relation();
+        Object[] request = new Object[] {seq(columns), seq(conditions)};
+        Tuple2 parts = (Tuple2) ((Function1) files.location()).apply(request);
+        LogicalPlan result = part(baseFiles(relation, files, (FileIndex) parts._1()), output, conditions, pushed);
+        if (parts._2() != null) {
+            LogicalPlan merged = merged((LogicalPlan) parts._2(), columns, output, conditions, pushed);
+            List both = new ArrayList();
+            both.add(result);
+            both.add(merged);
+            // The columns of a union are called as those of its first part: what lies above needs no change.
+            result = new Union(seq(both), false, false);
+        }
+        if (filter != null && !pushed) {
+            result = new Filter(filter.condition(), result);
+        }
+        return project == null ? result : new Project(project.projectList(), result);
+    }
+
+    static List among(LogicalRelation relation, AttributeSet wanted) {
+        List found = new ArrayList();
+        Iterator all = relation.output().iterator();
+        while (all.hasNext()) {
+            Attribute attribute = (Attribute) all.next();
+            if (wanted.contains(attribute)) {
+                found.add(attribute);
+            }
+        }
+        return found;
+    }
+
+    static void conjuncts(Expression condition, List found) {
+        if (condition instanceof And) {
+            conjuncts(((And) condition).left(), found);
+            conjuncts(((And) condition).right(), found);
+        } else {
+            found.add(condition);
+        }
+    }
+
+    static LogicalPlan baseFiles(LogicalRelation relation, HadoopFsRelation files, FileIndex index) {
+        Object[] arguments = new Object[relation.productArity()];
+        for (int i = 0; i < arguments.length; i++) {
+            arguments[i] = relation.productElement(i);
+        }
+        arguments[0] = files.copy(
+            index,
+            files.partitionSchema(),
+            files.dataSchema(),
+            files.bucketSpec(),
+            files.fileFormat(),
+            files.options(),
+            files.sparkSession()
+        );
+        return (LogicalPlan) relation.makeCopy(arguments);
+    }
+
+    static LogicalPlan merged(LogicalPlan rows, List columns, List output, List conditions, boolean pushed) {
+        Map attributes = new HashMap();
+        for (int i = 0; i < columns.size(); i++) {
+            attributes.put(((Attribute) columns.get(i)).exprId(), rows.output().apply(i));
+        }
+        Replace replace = new Replace(attributes);
+        List own = new ArrayList();
+        for (int i = 0; i < output.size(); i++) {
+            own.add(attributes.get(((Attribute) output.get(i)).exprId()));
+        }
+        List kept = new ArrayList();
+        for (int i = 0; i < conditions.size(); i++) {
+            // Dynamic pruning only saves work: the join that it comes from decides on rows.
+            if (!(conditions.get(i) instanceof DynamicPruningSubquery)) {
+                kept.add(((Expression) conditions.get(i)).transform(replace));
+            }
+        }
+        return part(rows, own, kept, pushed);
+    }
+
+    static LogicalPlan part(LogicalPlan rows, List output, List conditions, boolean pushed) {
+        LogicalPlan result = rows;
+        if (pushed && !conditions.isEmpty()) {
+            Expression all = (Expression) conditions.get(0);
+            for (int i = 1; i < conditions.size(); i++) {
+                all = new And(all, (Expression) conditions.get(i));
+            }
+            result = new Filter(all, result);
+        }
+        return new Project(seq(output), result);
+    }
+
+    /** What is known of rows that Python makes: their size in bytes. */
+    public Statistics statistics(long bytes) {
+        AttributeMap none = new AttributeMap(scala.collection.immutable.Map$.MODULE$.empty());
+        return new Statistics(scala.math.BigInt.apply(bytes), scala.Option.empty(), none, false);
+    }
+
+    static Seq seq(List items) {
+        return CollectionConverters.asScala(items).toSeq();
+    }
+}

@@ -1,0 +1,283 @@
+"""Scans of merge-on-read tables: one part for Spark's own reader, one part merged in Python.
+
+Which columns and partitions a statement wants is known when it has been optimised, so an optimiser rule
+(``MergeRule.java``) splits the scan then: slices of a base file alone stay a vectorised scan of Spark's over
+:class:`BaseFileIndex`; of slices with log files a task each reads the wanted columns, merges and gives Arrow batches.
+A relation that the rule did not see is refused when its files are listed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.resources import files as resources
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import IntegerType, StructField, StructType
+
+from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.plan import ScanPlan
+from hudi_hive.read.exported import SliceRows
+from hudi_hive.spark.failures import JavaValue, to_java
+from hudi_hive.spark.file_index import HudiFileIndex, PlanLog, PlannedScan
+from hudi_hive.spark.jvm import Jvm, class_name, scala_items
+from hudi_hive.spark.rows import RowBuilder
+from hudi_hive.spark.schema import arrow_schema
+from hudi_hive.spark.snapshot import PlannedFiles, TableSnapshot, with_logs
+
+RULE = "hudi_hive.MergeRule"
+
+_NUMBER = "_hudi_hive_slice"
+_BYTES_PER_TASK = 64 << 20
+_TASKS_PER_CORE = 4
+_PLANS_KEPT = 8
+
+
+def install_merge_rule(jvm: Jvm, session: JavaValue) -> None:
+    """Let a session split scans of merge-on-read tables. Idempotent."""
+    methods = session.experimental()
+    rules = list(scala_items(methods.extraOptimizations()))
+    if all(str(rule.toString()) != RULE for rule in rules):
+        getattr(methods, "extraOptimizations_$eq")(jvm.seq([*rules, _new_rule(jvm)]))
+
+
+def _new_rule(jvm: Jvm) -> JavaValue:
+    source = resources("hudi_hive.spark").joinpath("MergeRule.java").read_text(encoding="utf-8")
+    nothing = jvm.gateway.new_array(jvm.view.java.lang.Object, 0)
+    return jvm.compiled("MergeRule", source).getConstructors()[0].newInstance(nothing)
+
+
+class BaseFileIndex(HudiFileIndex):
+    """The slices of a base file alone; part of a scan that was split, so it stays at its moment.
+
+    Args:
+        jvm, session, snapshot, columns, hidden, name, log: as for :class:`HudiFileIndex`.
+        merged: what the other part reads, None when there is none.
+    """
+
+    def __init__(
+        self,
+        jvm: Jvm,
+        session: JavaValue,
+        snapshot: TableSnapshot,
+        columns: StructType,
+        hidden: StructType,
+        name: str,
+        log: PlanLog,
+        merged: PlannedScan | None,
+    ) -> None:
+        super().__init__(jvm, session, snapshot, columns, hidden, name, log)
+        self._merged = merged
+
+    def _told(self) -> list[PlannedScan]:
+        return [*super()._told(), *([] if self._merged is None else [self._merged])]
+
+    @to_java
+    def refresh(self) -> None:
+        """Nothing: the other part of the scan would not follow."""
+
+    def _files(self, partitions: Sequence[str] | None = None) -> PlannedFiles:
+        return self._snapshot.files(partitions, beside_logs=True)
+
+    def toString(self) -> str:
+        """The token of all slices, and that these are not all."""
+        return f"BaseFileIndex({self._snapshot.token})"
+
+
+class MergeFileIndex(HudiFileIndex):
+    """All slices: as a function it splits a scan, as a file index it refuses log files.
+
+    Args:
+        jvm, session, snapshot, columns, hidden, name, log: as for :class:`HudiFileIndex`.
+        data: the columns that are read from files.
+    """
+
+    def __init__(
+        self,
+        jvm: Jvm,
+        session: JavaValue,
+        snapshot: TableSnapshot,
+        columns: StructType,
+        hidden: StructType,
+        name: str,
+        log: PlanLog,
+        data: StructType,
+    ) -> None:
+        super().__init__(jvm, session, snapshot, columns, hidden, name, log)
+        self._all = StructType([*data.fields, *columns.fields])
+        self._parts: OrderedDict[tuple[str, ...], tuple[list[JavaValue], JavaValue]] = OrderedDict()
+
+    class Java:
+        implements = (*HudiFileIndex.Java.implements, "scala.Function1")
+
+    def _base_files(self, merged: PlannedScan | None) -> BaseFileIndex:
+        arguments = (self._jvm, self._session, self._snapshot, self._columns, self._hidden, self._name, self._log)
+        return BaseFileIndex(*arguments, merged)
+
+    @to_java
+    def refresh(self) -> None:
+        """Look at the table anew (``REFRESH TABLE``)."""
+        with self._lock:
+            self._snapshot = self._snapshot.renewed()
+            self._listings.clear()
+            self._parts.clear()
+
+    @to_java
+    def apply(self, request: JavaValue) -> JavaValue:
+        """``(index of slices without logs, plan of the rows of the others or null)`` of a scan.
+
+        Args:
+            request: the scan's columns and its conditions, two sequences.
+        """
+        attributes, conditions = request[0], list(scala_items(request[1]))
+        types = self._jvm.module("org.apache.spark.sql.catalyst.types.DataTypeUtils").fromAttributes(attributes)
+        text = str(types.json())
+        filters = [item for item in conditions if self._on_partitions(item)]
+        texts = (text, *(str(item.toString()) for item in filters))
+        with self._lock:
+            kept = self._parts.get(texts)
+            if kept is not None and all(old.equals(new) for old, new in zip(kept[0], filters, strict=True)):
+                return kept[1]
+            plan, record = self._merged(StructType.fromJson(json.loads(text)), filters, texts[1:])
+            parts = self._jvm.view.scala.Tuple2(self._base_files(record), plan)
+            self._parts[texts] = filters, parts
+            while len(self._parts) > _PLANS_KEPT:
+                self._parts.popitem(last=False)
+            return parts
+
+    def _on_partitions(self, condition: JavaValue) -> bool:
+        """Whether a condition is about nothing but partition columns, and can be evaluated now."""
+        names = {name.lower() for name in self._finder.columns.names}
+        references = {str(item.name()).lower() for item in scala_items(condition.references().toSeq())}
+        if not references or not references <= names or not condition.deterministic():
+            return False
+        return _is_known(condition)
+
+    def _merged(
+        self, columns: StructType, filters: list[JavaValue], texts: tuple[str, ...]
+    ) -> tuple[JavaValue | None, PlannedScan | None]:
+        """The plan of the rows of slices with log files, and what it reads; None when there are none."""
+        started = time.perf_counter()
+        snapshot = self._snapshot
+        known = {name.lower() for name in self._all.names}
+        for name in columns.names:
+            if name.lower() not in known:
+                raise UnsupportedTableError(
+                    f"column {name} tells of files, and rows of slices with log files come from several",
+                    path=snapshot.location,
+                    remedy="leave it out, or query the read-optimised table",
+                )
+        paths = snapshot.partition_paths()
+        plan = snapshot.plan(self._prune(paths, filters) if filters else None)
+        plan = replace(plan, slices=plan.slices.filter(with_logs(plan)))
+        slices = plan.slices
+        if not slices.num_rows:
+            return None, None
+        made = self._rows_plan(plan, columns)
+        record = PlannedScan(
+            self._name,
+            texts,
+            len(paths),
+            len(pc.unique(slices.column("partition"))),
+            len(pc.list_flatten(slices.column("log_files"))) + pc.sum(pc.is_valid(slices.column("base_file"))).as_py(),
+            plan.total_bytes,
+            time.perf_counter() - started,
+            slices.num_rows,
+            tuple(columns.names),
+        )
+        self._log.add(record)
+        return made, record
+
+    def _rows_plan(self, plan: ScanPlan, columns: StructType) -> JavaValue:
+        """A plan of tasks that read and merge the slices of ``plan``."""
+        plan, tasks = _dealt(plan, int(self._session.sparkContext().defaultParallelism()))
+        given = [field for field in self._columns.fields if field.name in columns.names]
+        frame = self._requests(plan, given, tasks)
+        self._set_size(frame, given, plan.total_bytes)
+        rows = SliceRows(
+            plan=plan,
+            storage_options=self._snapshot.client.storage.storage_options,
+            schema=arrow_schema(columns),
+            given=tuple(field.name for field in given),
+        )
+        context = SparkContext._active_spark_context
+        assert context is not None
+        python = DataFrame(frame, SparkSession(context, self._session))
+        return python.mapInArrow(rows, columns)._jdf.queryExecution().analyzed()
+
+    def _requests(self, plan: ScanPlan, given: list[StructField], tasks: int) -> JavaValue:
+        """The numbers of the slices with their partition values, typed by Spark, as a frame of so many tasks."""
+        jvm = self._jvm
+        columns = StructType([StructField(_NUMBER, IntegerType()), *given])
+        values = pa.table({_NUMBER: pc.cast(pa.array(np.arange(plan.slices.num_rows)), pa.string())})
+        if given:
+            texts = self._named(self._snapshot.partition_texts(plan.slices.column("partition").to_pylist()))
+            self._check_dates(texts, [field.name for field in given])
+            for field in given:
+                values = values.append_column(field.name, texts.column(field.name))
+        rows = RowBuilder(jvm, self._session, columns).typed(values, columns.names)
+        tag = jvm.module("scala.reflect.ClassTag").apply(jvm.class_("org.apache.spark.sql.catalyst.InternalRow"))
+        spread = self._session.sparkContext().parallelize(rows, tasks, tag)
+        return self._session.internalCreateDataFrame(spread, self._session.parseDataType(columns.json()), False)
+
+    def _set_size(self, frame: JavaValue, given: list[StructField], total: int) -> None:
+        """Tell Spark how large the merged rows are: it would take them for endless, and never broadcast them.
+
+        It makes the size of what Python gives out of the size of what Python gets, by the width of their rows.
+        """
+        jvm = self._jvm
+        taken = StructType([StructField(_NUMBER, IntegerType()), *given])
+        narrow, wide = (int(self._session.parseDataType(kind.json()).defaultSize()) + 8 for kind in (taken, self._all))
+        leaf = frame.queryExecution().analyzed()
+        statistics = _new_rule(jvm).statistics(max(1, total * narrow // wide))
+        jvm.field(leaf, "originStats").set(jvm.some(statistics))
+
+
+def _dealt(plan: ScanPlan, cores: int) -> tuple[ScanPlan, int]:
+    """The plan with its slices in such an order that equal runs of them are about equal work, and how many runs.
+
+    A run is a task; Spark cuts a sequence into runs of equal length.
+    """
+    slices = plan.slices
+    sizes = pc.add(pc.fill_null(slices.column("base_size"), 0), _log_bytes(slices)).to_numpy()
+    wanted = max(cores * _TASKS_PER_CORE, math.ceil(sizes.sum() / _BYTES_PER_TASK))
+    tasks = min(slices.num_rows, wanted)
+    largest_first = np.argsort(-sizes, kind="stable")
+    order = np.concatenate([largest_first[first::tasks] for first in range(tasks)])
+    # Runs of the first tasks would be the longer ones, where Spark makes the last ones longer.
+    return replace(plan, slices=slices.take(pa.array(order[::-1].copy()))), tasks
+
+
+def _log_bytes(slices: pa.Table) -> pa.Array:
+    sizes = slices.column("log_sizes").combine_chunks()
+    totals = [sum(item) if item else 0 for item in sizes.to_pylist()]
+    return pa.array(totals, pa.int64())
+
+
+def described_scans(jvm: Jvm, plan: JavaValue) -> list[str]:
+    """What the scans of Hudi tables in a physical plan, and in its subqueries, will read: a line each."""
+    plan = plan.inputPlan() if class_name(plan) == "AdaptiveSparkPlanExec" else plan
+    lines: list[str] = []
+    for node in scala_items(plan.collectLeaves()):
+        location = node.relation().location() if class_name(node) == "FileSourceScanExec" else None
+        if location is not None and "FileIndex(" in str(location.toString()) and class_name(location).startswith("$"):
+            known = [item for item in scala_items(node.partitionFilters()) if _is_known(item)]
+            location.listFiles(jvm.seq(known), node.dataFilters())
+            lines += str(location.get()).splitlines()
+    for subquery in scala_items(plan.subqueriesAll()):
+        lines += described_scans(jvm, subquery)
+    return lines
+
+
+def _is_known(condition: JavaValue) -> bool:
+    """Whether a condition has its value before the query runs."""
+    text = str(condition.toString())
+    return "subquery" not in text and "dynamicpruning" not in text
