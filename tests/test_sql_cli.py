@@ -5,6 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
 
 import pyarrow.parquet as pq
 import pytest
@@ -40,6 +44,41 @@ def test_formats(table):
     assert found == [{name: str(value) for name, value in row.items()} for row in EXPECTED]
     printed = run(COUNT, "--table", table, "--threads", "1", "--memory-limit", "256MB")
     assert [line.split()[1] for line in printed.splitlines() if "│" in line] == ["kyiv", "lima", "oslo"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_long_statement(table, tmp_path, number):
+    # Rows of the first range come out at once; the rest would take hours.
+    endless = "SELECT a.range FROM visits, range(100000000) a, range(100000) b WHERE hash(a.range, b.range) % 3 < 2"
+    code = "from hudi_hive.cli.main import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, "sql", endless, "--table", table, "--format", "csv"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as process:
+        assert process.stdout.readline() == "range\n"
+        process.stdout.readline()
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_ends_a_statement_without_rows(table, tmp_path):
+    endless = "SELECT count(*) FROM visits, range(100000000) a, range(100000) b WHERE hash(a.range, b.range) % 3 < 2"
+    code = "import os, signal, threading\nfrom hudi_hive.cli.main import main\n"
+    code += "threading.Timer(3, os.kill, [os.getpid(), signal.SIGINT]).start()\nmain()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "sql", endless, "--table", table],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_statements_from_standard_input(table):

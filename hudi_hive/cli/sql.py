@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 
 import click
 
 from hudi_hive.cli.common import pairs, storage_options, with_output, write_parquet
+from hudi_hive.cli.interruptible import run_interruptible
 from hudi_hive.cli.light import leave_pandas_out
 from hudi_hive.cli.output import Output
 from hudi_hive.errors import InvalidOptionError
@@ -69,13 +72,23 @@ def sql(
         storage_options=storage,
     )
     text = sys.stdin.read() if statement == "-" else statement
-    try:
+
+    def select() -> None:
         if output_file is not None:
             rows = write_parquet(lambda: engine.query(text), output_file)
             output.pairs("written", {"file": output_file, "rows": rows})
             return
         with engine.query(text) as reader:
             output.stream("rows", reader)
+
+    try:
+        run_interruptible(select, engine.interrupt)
+    except KeyboardInterrupt:
+        engine.discard_files()
+        click.echo("interrupted", err=True)
+        with suppress(OSError):  # nobody may read any more
+            sys.stdout.flush()
+        os._exit(130)  # DuckDB's threads would come back into an interpreter that is being taken down
     finally:
         if connector is not None:
             connector.close()

@@ -89,6 +89,7 @@ class SqlEngine:
         if threads is not None:
             self._settings["threads"] = threads
         self._temporary_folder = temporary_folder
+        self._runs: weakref.WeakSet[_Run] = weakref.WeakSet()
         # Settings that are wrong are refused now. The instance is not kept for a statement: one that is inherited by a
         # forked process can be neither used nor closed there.
         _connect(self._settings).close()
@@ -114,6 +115,7 @@ class SqlEngine:
             HudiHiveError: whatever reading a table raises, also from the reader.
         """
         run = _Run(self._settings, self._temporary_folder)
+        self._runs.add(run)
         try:
             statement = parse_statement(run.connection, sql)
             if statement.show is not None:
@@ -125,6 +127,16 @@ class SqlEngine:
             run.close()
             raise
         return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def interrupt(self) -> None:
+        """Break off all statements that run, from another thread; what their readers gave until then is not all."""
+        for run in list(self._runs):
+            run.connection.interrupt()
+
+    def discard_files(self) -> None:
+        """Remove what statements that still run have put aside: for a process that ends without waiting for them."""
+        for run in list(self._runs):
+            run.remove_folder()
 
     def _register(self, run: _Run, statement: Statement) -> None:
         tables: dict[tuple[str, str], TableName] = {}  # a table that is named in two ways is opened once
@@ -171,7 +183,7 @@ class _Run:
     def __init__(self, settings: Mapping[str, Any], temporary_folder: str | None) -> None:
         folder = _make_folder(temporary_folder)
         # Also when the statement is never begun or never closed.
-        self._remove_folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self.remove_folder = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self.connection = _connect({**settings, "temp_directory": folder})
         # A list of its own: DuckDB holds the datasets, and they must not hold DuckDB's connection in turn.
         self.errors: list[Exception] = []
@@ -209,7 +221,7 @@ class _Run:
     def close(self) -> None:
         """End the statement."""
         self.connection.close()
-        self._remove_folder()
+        self.remove_folder()
 
     def _batches(self, reader: pa.RecordBatchReader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         try:

@@ -1,0 +1,53 @@
+"""Work in native code that knows nothing of Python's signals, ended by Ctrl-C and SIGTERM all the same."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_LAST_TRIES, _LAST_WAIT = 50, 0.2
+"""How often work is told to end, and the seconds that it gets for it each time."""
+
+
+def run_interruptible(work: Callable[[], T], interrupt: Callable[[], None]) -> T:
+    """Do work in another thread, while this one waits where signals are noticed.
+
+    Args:
+        work: what to do.
+        interrupt: called from this thread, perhaps several times, when a signal breaks the waiting off; it makes
+            ``work`` end soon.
+
+    Returns:
+        What the work returns.
+
+    Raises:
+        KeyboardInterrupt: a signal came.
+        BaseException: whatever the work raises.
+    """
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    worker = threading.Thread(target=run, name="hudi-hive-command", daemon=True)
+    worker.start()
+    try:
+        worker.join()
+    except BaseException:
+        for _ in range(_LAST_TRIES):  # not once: work that is between two native calls notices nothing
+            interrupt()
+            worker.join(_LAST_WAIT)
+            if not worker.is_alive():
+                break
+        errors.clear()  # its traceback would keep the work's objects to the end of the process
+        raise
+    if errors:
+        raise errors.pop()
+    return results.pop()
