@@ -94,8 +94,9 @@ class Stage:
         """The table's files as of a stage."""
         target = path or self.path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.unlink(missing_ok=True)
-        target.symlink_to(golden.inputs("stages") / stage / self.story.table, target_is_directory=True)
+        link = target.with_name(f".{target.name}.new")
+        link.symlink_to(golden.inputs("stages") / stage / self.story.table, target_is_directory=True)
+        link.replace(target)  # whoever looks meanwhile sees the one or the other
         return target
 
     def config(self, **settings: Any) -> HiveSyncConfig:
