@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import atexit
 import os
-import queue
 import subprocess
-import threading
-import time
 import weakref
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 from hudi_hive.errors import InvalidOptionError, MetastoreConnectError, MetastoreError, MissingDependencyError
 from hudi_hive.metastore import embedded_files as files
 from hudi_hive.metastore.embedded_lock import FolderLock
 from hudi_hive.metastore.java import find_java
+from hudi_hive.metastore.java_process import end_process, wait_for_port
 
 _SERVER = Path(__file__).with_name("EmbeddedMetastoreServer.java")
-_STOP_SECONDS = 15.0
 
 _running: weakref.WeakSet[EmbeddedMetastore] = weakref.WeakSet()
 
@@ -173,27 +169,10 @@ class EmbeddedMetastore:
 
     def _wait_until_ready(self) -> None:
         process = self._process
-        assert process is not None and process.stdout is not None
-        lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        threading.Thread(target=_read_lines, args=(process.stdout, lines), name="metastore-output", daemon=True).start()
-        deadline = time.monotonic() + self._timeout
-        while True:
-            try:
-                line = lines.get(timeout=max(0.0, deadline - time.monotonic()))
-            except queue.Empty:
-                raise self._failure(f"was not ready within {self._timeout:g} s") from None
-            if line is None:
-                raise self._failure(f"ended with code {process.wait()} before it was ready")
-            word, _, rest = line.partition(" ")
-            if word == "stage":
-                self._progress(rest)
-            elif word == "failed":
-                raise self._failure(f"failed: {rest}")
-            elif word == "ready":
-                self._port = int(rest)
-                self._lock.note(process.pid, self.uri)
-                self._progress("ready")
-                return
+        assert process is not None
+        self._port = wait_for_port(process, self._timeout, progress=self._progress, failure=self._failure)
+        self._lock.note(process.pid, self.uri)
+        self._progress("ready")
 
     def _failure(self, what: str) -> MetastoreError:
         in_use = "BindException" in what or "Could not create ServerSocket" in what
@@ -220,21 +199,7 @@ class EmbeddedMetastore:
                 self._lock.release()
             return
         try:
-            # The end of its input is the order to leave; it closes Derby in good order then.
-            if process.stdin is not None:
-                with suppress(OSError):
-                    process.stdin.close()
-            for urge in (None, process.terminate, process.kill):
-                if urge is not None:
-                    urge()
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(_STOP_SECONDS)
-                    return
-        except BaseException:
-            # A second Ctrl-C while waiting: no more patience, but no server left behind either.
-            process.kill()
-            process.wait()
-            raise
+            end_process(process)  # it closes Derby in good order
         finally:
             self._lock.release()
 
@@ -269,13 +234,6 @@ def find_jars() -> Path:
     raise MissingDependencyError(
         "the embedded metastore runs on PySpark's jars: pyspark is not installed", remedy=remedy
     )
-
-
-def _read_lines(stream: IO[bytes], lines: queue.SimpleQueue[str | None]) -> None:
-    with suppress(OSError, ValueError):
-        for line in stream:
-            lines.put(line.decode("utf-8", "replace").strip())
-    lines.put(None)
 
 
 def _stop_all() -> None:

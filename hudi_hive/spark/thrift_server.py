@@ -9,19 +9,16 @@ from __future__ import annotations
 import atexit
 import errno
 import os
-import queue
 import shutil
 import socket
 import subprocess
-import threading
-import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 from hudi_hive.errors import InvalidOptionError, MetastoreConnectError, SparkError
 from hudi_hive.formats.properties import format_properties
@@ -29,10 +26,10 @@ from hudi_hive.metastore import find_java
 from hudi_hive.metastore.address import Address, parse_addresses
 from hudi_hive.metastore.embedded import find_jars
 from hudi_hive.metastore.embedded_files import JAVA_OPTIONS
+from hudi_hive.metastore.java_process import end_process, wait_for_port
 
 _MAIN = Path(__file__).with_name("ThriftServerMain.java")
 _AUTHENTICATIONS = ("NONE", "NOSASL")
-_STOP_SECONDS = 15.0
 _METASTORE_SECONDS = 10.0
 _TRIES = 3
 # What Spark opens on top of what the metastore needs (its launcher's list).
@@ -282,27 +279,9 @@ class ThriftServer:
             self._process.stdin.flush()
 
     def _wait_until_ready(self) -> None:
-        process = self._process
-        assert process is not None and process.stdout is not None
-        lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        threading.Thread(target=_read_lines, args=(process.stdout, lines), name="thriftserver", daemon=True).start()
-        deadline = time.monotonic() + self._timeout
-        while True:
-            try:
-                line = lines.get(timeout=max(0.0, deadline - time.monotonic()))
-            except queue.Empty:
-                raise self.failure(f"was not ready within {self._timeout:g} s") from None
-            if line is None:
-                raise self.failure(f"ended with code {process.wait()} before it was ready")
-            word, _, rest = line.partition(" ")
-            if word == "stage":
-                self._progress(rest)
-            elif word == "failed":
-                raise self.failure(f"failed: {rest}")
-            elif word == "ready":
-                self._port = int(rest)
-                self._progress("ready")
-                return
+        assert self._process is not None
+        self._port = wait_for_port(self._process, self._timeout, progress=self._progress, failure=self.failure)
+        self._progress("ready")
 
     def _log_tail(self) -> str:
         assert self.log_path is not None
@@ -342,21 +321,7 @@ class ThriftServer:
         if process is None or os.getpid() != self._owner:
             return  # A forked child must not stop its parent's server.
         try:
-            # The end of its input is the order to leave.
-            if process.stdin is not None:
-                with suppress(OSError):
-                    process.stdin.close()
-            for urge in (None, process.terminate, process.kill):
-                if urge is not None:
-                    urge()
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(_STOP_SECONDS)
-                    return
-        except BaseException:
-            # A second Ctrl-C while waiting: no more patience, but no server left behind either.
-            process.kill()
-            process.wait()
-            raise
+            end_process(process)
         finally:
             if process.stdout is not None and process.poll() is not None:
                 process.stdout.close()
@@ -408,13 +373,6 @@ def _remove(directory: Path, owner: int) -> None:
     """Remove a temporary folder, but never from a process that was forked off."""
     if os.getpid() == owner:
         shutil.rmtree(directory, ignore_errors=True)
-
-
-def _read_lines(stream: IO[bytes], lines: queue.SimpleQueue[str | None]) -> None:
-    with suppress(OSError, ValueError):
-        for line in stream:
-            lines.put(line.decode("utf-8", "replace").strip())
-    lines.put(None)
 
 
 def _stop_all() -> None:
