@@ -7,14 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 
 import pytest
 
 from hudi_hive.errors import TableChangedError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.sync.table_spec import LAST_COMMIT
-from tests.sync_faults import DATABASE, Stage, die_everywhere, meet_everywhere, stories, wanted_state
+from tests.sync_faults import DATABASE, Stage, check_threads, die_everywhere, meet_everywhere, stories, wanted_state
 
 pytestmark = pytest.mark.jvm
 
@@ -72,26 +71,7 @@ def test_two_syncs_that_meet_lose_nothing(client, tmp_path, first, second):
 @pytest.mark.parametrize(("kind", "name"), [("cow", "everything"), ("mor", "first")])
 def test_many_threads_at_once(server, client, tmp_path, kind, name):
     stage = Stage(client, tmp_path, stories(kind)[name])
-    _, wanted = wanted_state(stage)
-    stage.prepare()
-    begin, errors = threading.Barrier(4), []
-
-    def work() -> None:
-        try:
-            with HiveMetastore(server.uri) as own:
-                begin.wait()
-                stage.sync(own)
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
-    assert stage.state() == wanted
-    assert stage.sync().plan.is_noop
+    check_threads(stage, server.uri)
 
 
 @pytest.mark.parametrize(("kind", "name"), [("cow", "everything")])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.test_sync_merge_on_read import *  # noqa: F403
-from tests.test_sync_merge_on_read import check_first_sync, check_incremental_syncs
+from tests.test_sync_merge_on_read import check_first_sync, names_of
+from tests.test_sync_tool import check_incremental_syncs
 
 pytestmark = pytest.mark.jvm
 
@@ -25,4 +26,4 @@ def test_first_sync_then_nothing_to_do(client, name):
 
 @pytest.mark.parametrize("name", SOME[1:2])
 def test_incremental_sync_from_each_instant_ends_like_a_full_one(client, name):
-    check_incremental_syncs(client, name)
+    check_incremental_syncs(client, name, names_of(name))

@@ -6,6 +6,7 @@ that is forgotten between two tries, so that end states can be compared as they 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -252,6 +253,31 @@ def meet_everywhere(stage: Stage, *, first: str, second: str, step: int = 1) -> 
         assert found == wanted, f"met at call {number}"
         assert stage.sync().plan.is_noop
     raise AssertionError("no sync lived")
+
+
+def check_threads(stage: Stage, uri: str) -> None:
+    """Four threads, each with a client of its own, that sync a table at once leave what one would."""
+    _, wanted = wanted_state(stage)
+    stage.prepare()
+    begin = threading.Barrier(4)
+    errors: list[Exception] = []
+
+    def work() -> None:
+        try:
+            with HiveMetastore(uri) as own:
+                begin.wait()
+                stage.sync(own)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert stage.state() == wanted
+    assert stage.sync().plan.is_noop
 
 
 def old_client(stage: Stage) -> MetaClient:

@@ -5,15 +5,13 @@ Also run on a real metastore.
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
 from hudi_hive.errors import MetastoreServerError, SchemaSyncError, TableChangedError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync.races import races_noticed, settle
-from tests.sync_faults import Stage, Story, die_everywhere, meet_everywhere, stories, wanted_state
+from tests.sync_faults import Stage, Story, check_threads, die_everywhere, meet_everywhere, stories
 
 KINDS = ("cow", "mor")
 # Three names take three times the calls, most of them alike: what is new is where one ends.
@@ -54,27 +52,7 @@ def test_two_syncs_that_meet_anywhere_lose_nothing(client, tmp_path, kind, name,
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in ("first", "everything")])
 def test_many_threads_at_once(server, client, tmp_path, kind, name):
     stage = Stage(client, tmp_path, stories(kind)[name])
-    _, wanted = wanted_state(stage)
-    stage.prepare()
-    begin = threading.Barrier(4)
-    errors = []
-
-    def work():
-        try:
-            with HiveMetastore(server.uri) as own:
-                begin.wait()
-                stage.sync(own)
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
-    assert stage.state() == wanted
-    assert stage.sync().plan.is_noop
+    check_threads(stage, server.uri)
 
 
 @pytest.mark.parametrize(("times", "drops"), [(1, 0), (2, 1)])

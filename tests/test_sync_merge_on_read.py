@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudi_hive.errors import NoSuchObjectError, PartitionValueError, SchemaSyncError
-from hudi_hive.metastore import HiveMetastore, partition_name
+from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION
@@ -13,7 +13,7 @@ from hudi_hive.table.meta_client import MetaClient
 from tests import sync_golden as golden
 from tests.support import expected, fixture_names, unzip_fixture
 from tests.sync_behaviour import DATABASE, change_stamp, plan, state, sync
-from tests.test_sync_tool import live_partitions, partition_paths
+from tests.test_sync_tool import check_incremental_syncs, live_partitions, partition_paths
 
 RO = "org.apache.hudi.hadoop.HoodieParquetInputFormat"
 RT = "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat"
@@ -85,26 +85,7 @@ SEVERAL_SYNCS = [
 
 @pytest.mark.parametrize("name", SEVERAL_SYNCS)
 def test_incremental_sync_from_each_instant_ends_like_a_full_one(client, name):
-    check_incremental_syncs(client, name)
-
-
-def check_incremental_syncs(client, name):
-    """From the state that a sync at any instant left, an incremental sync ends where a full one does."""
-    path = unzip_fixture(name)
-    sync(client, path, name)
-    wanted = {table: state(client, table) for table in names_of(name)}
-    keys = client.table(DATABASE, name).partitionKeys
-    for entry in expected(name)["sync"]:
-        for table in names_of(name):
-            for item in list(client.partitions(DATABASE, table)):
-                relative = item.sd.location.partition(f"{path}/")[2]
-                if relative in entry["written"]:
-                    client.drop_partitions(DATABASE, table, [partition_name(keys, item.values)])
-            change_stamp(client, table, {LAST_COMMIT: entry["since_instant"]})
-        report = sync(client, path, name)
-        if entry["written"]:
-            assert {row["comparison"] for row in report.rows()} == {"incremental"}
-        assert {table: state(client, table) for table in names_of(name)} == wanted, entry
+    check_incremental_syncs(client, name, names_of(name))
 
 
 def test_the_hudi_table_is_read_once_for_all_names(client, tmp_path):
