@@ -24,9 +24,10 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnsupportedFormatError,
 )
-from hudi_hive.formats.base_file import open_base_file, read_batches
+from hudi_hive.formats.base_file import open_base_file
 from hudi_hive.predicate import parse_filter
 from hudi_hive.storage import Storage
+from tests.base_files import read_batches
 from tests.support import unzip_fixture
 
 

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import CorruptFileError
-from hudi_hive.formats.base_file import open_base_file, read_batches
+from hudi_hive.formats.base_file import open_base_file
 from hudi_hive.predicate import parse_filter
 from hudi_hive.read import read_base_files
 from hudi_hive.storage import Storage
+from tests.base_files import read_batches
 
 ROWS, GROUP = 40_000, 20_000
 

@@ -16,12 +16,24 @@ from hudi_hive.formats.log_block import (
     MAGIC,
     BlockType,
     HeaderKey,
+    LogBlock,
     avro_spans,
-    decode_avro_records,
+    block_schema,
+    decode_avro_record,
     encode_block,
     iter_blocks,
 )
 from tests.support import fixture_names, unzip_fixture
+
+
+def decode_avro_records(block: LogBlock, reader_schema: object = None) -> list[dict]:
+    """Records of an AVRO_DATA block, one by one with the schema in its header: what archived timelines are read by."""
+    schema = block_schema(block)
+    return [
+        decode_avro_record(block.content[start:end], schema, block.path, reader_schema)
+        for start, end in avro_spans(block)
+    ]
+
 
 EMPTY_DELETE = bytes.fromhex(
     "234855444923"

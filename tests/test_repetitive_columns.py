@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.formats import base_file
-from hudi_hive.formats.base_file import open_base_file, read_batches
+from hudi_hive.formats.base_file import open_base_file
 from hudi_hive.storage import Storage
+from tests.base_files import read_batches
 
 ROWS = 20_000
 

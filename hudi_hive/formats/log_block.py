@@ -305,21 +305,3 @@ def decode_avro_record(
     if stream.tell() != len(data) or not isinstance(record, dict):
         raise CorruptFileError("record of a log block does not fill its length", path=path)
     return record
-
-
-def decode_avro_records(block: LogBlock, reader_schema: object = None) -> list[dict[str, Any]]:
-    """Records of an AVRO_DATA block, decoded with the schema in its header.
-
-    Args:
-        block: the block.
-        reader_schema: narrower schema to resolve to, parsed.
-
-    Raises:
-        CorruptFileError: lengths, schema or records are damaged.
-        UnsupportedFormatError: another type of block or block version.
-    """
-    schema = block_schema(block)
-    return [
-        decode_avro_record(block.content[start:end], schema, block.path, reader_schema)
-        for start, end in avro_spans(block)
-    ]
