@@ -49,6 +49,11 @@ def absolute(base_path: str) -> str:
     return f"{scheme}:{place}{re.sub('/{2,}', '/', path)}".rstrip("/")
 
 
+def path_of(location: str) -> str:
+    """The path of a location, without scheme and authority."""
+    return _split(location)[1]
+
+
 def relative_to(base: str, location: str) -> str | None:
     """Path of a location relative to the base path, or None when it lies elsewhere."""
     (authority, path), (base_authority, base_path) = _split(location), _split(base)
