@@ -55,7 +55,7 @@ class SliceRows:
                     values = [request.column(1 + i)[row] for i in range(len(self.given))]
                     yield from self._rows(storage, number, dict(zip(self.given, values, strict=True)))
         except HudiHiveError as error:
-            raise RuntimeError(_carry(error)) from None
+            raise carrying(error) from None
 
     def _rows(self, storage: Storage, number: int, given: Mapping[str, pa.Scalar]) -> Iterator[pa.RecordBatch]:
         plan = replace(self.plan, slices=self.plan.slices.slice(number, 1))
@@ -86,9 +86,11 @@ def carried_error(text: str) -> HudiHiveError | None:
         return None
 
 
-def _carry(error: HudiHiveError) -> str:
-    told = {"kind": type(error).__name__, "message": error.message}
-    return ERROR_MARK + json.dumps(told | {"path": error.path, "instant": error.instant, "remedy": error.remedy})
+def carrying(error: HudiHiveError) -> RuntimeError:
+    """An exception whose text :func:`carried_error` reads."""
+    place = {"path": error.path, "instant": error.instant, "remedy": error.remedy}
+    told = {"kind": type(error).__name__, "message": error.message} | place
+    return RuntimeError(ERROR_MARK + json.dumps(told))
 
 
 def _raw(batch: pa.RecordBatch) -> pa.RecordBatch:

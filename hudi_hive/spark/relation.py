@@ -26,6 +26,7 @@ from pyspark.sql.types import (
 
 from hudi_hive.errors import SparkError
 from hudi_hive.plan import Query, QueryType
+from hudi_hive.spark.changes import changes_plan
 from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.file_index import HudiFileIndex, PlanLog
 from hudi_hive.spark.jvm import Jvm, scala_items
@@ -105,6 +106,8 @@ def relation_plan(
     """
     fields = None if declared is None else declared.partition_columns
     snapshot = TableSnapshot(location, query, environment.storage_options, fields)
+    if query.query_type is QueryType.CDC:
+        return changes_plan(session, snapshot)
     own = spark_schema(snapshot.client, query.as_of)
     columns = own if declared is None else _declared_columns(declared, own, query)
     columns = _formatted_as_text(snapshot, columns)
