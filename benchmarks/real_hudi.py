@@ -37,8 +37,8 @@ def cache() -> Path:
     return Path(os.environ.get("HUDI_HIVE_CACHE") or Path.home() / ".cache" / "hudi_hive")
 
 
-def class_path(home: Path | None = None) -> str:
-    """The class path of the real tool, fetched when missing."""
+def class_path(home: Path | None = None, release: str = HUDI) -> str:
+    """The class path of a release, fetched when missing: the bundle's jar, then PySpark's jars."""
     home = home or cache() / "real_hudi"
     home.mkdir(parents=True, exist_ok=True)
     jars = next(iter(home.glob("**/pyspark/jars")), None)
@@ -48,11 +48,11 @@ def class_path(home: Path | None = None) -> str:
         install = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps"]
         subprocess.run([*install, "--target", str(target), f"pyspark=={PYSPARK}"], check=True, stdout=sys.stderr)
         jars = target / "pyspark" / "jars"
-    name = f"{_BUNDLE}-{HUDI}.jar"
+    name = f"{_BUNDLE}-{release}.jar"
     bundle = next(iter(home.glob(f"**/{name}")), None)
     if bundle is None:
         print(f"fetching {name}", file=sys.stderr)
-        artifact = f"-Dartifact=org.apache.hudi:{_BUNDLE}:{HUDI}"
+        artifact = f"-Dartifact=org.apache.hudi:{_BUNDLE}:{release}"
         copy = ["mvn", "-q", "-B", "dependency:copy", artifact, f"-DoutputDirectory={home}"]
         subprocess.run(copy, check=True, stdout=sys.stderr)
         bundle = home / name
