@@ -62,15 +62,22 @@ class RowBuilder:
     def rows(self, table: pa.Table, schema: StructType) -> JavaValue:
         """The rows of an Arrow table as a Scala sequence of internal rows."""
         jvm = self._jvm
-        batches = [batch.serialize().to_pybytes() for batch in table.combine_chunks().to_batches()]
-        converters = jvm.package("execution.arrow").ArrowConverters
-        frame = converters.toDataFrame(jvm.seq(batches).iterator(), schema.json(), self._session)
+        frame = self._frame(table, schema)
         plan = frame.queryExecution().logical()
         if class_name(plan) == "LocalRelation":
             return plan.data()
         # Beyond spark.sql.execution.arrow.localRelationThreshold the rows are an RDD.
         rows = frame.queryExecution().executedPlan().executeCollect()
         return jvm.view.PythonUtils.toSeq(jvm.view.java.util.Arrays.asList(rows))
+
+    def plan(self, table: pa.Table, schema: StructType) -> JavaValue:
+        """The rows of an Arrow table as a logical plan; it has to have the types of ``schema``."""
+        return self._frame(table, schema).queryExecution().analyzed()
+
+    def _frame(self, table: pa.Table, schema: StructType) -> JavaValue:
+        batches = [batch.serialize().to_pybytes() for batch in table.combine_chunks().to_batches()]
+        converters = self._jvm.package("execution.arrow").ArrowConverters
+        return converters.toDataFrame(self._jvm.seq(batches).iterator(), schema.json(), self._session)
 
     def typed(self, values: pa.Table, names: Sequence[str]) -> JavaValue:
         """Rows of some partition columns, cast from their texts as Spark casts, strictly.
