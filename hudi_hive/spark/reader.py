@@ -23,6 +23,7 @@ from hudi_hive.spark.merging import described_scans
 from hudi_hive.spark.relation import Environment, relation_plan
 from hudi_hive.spark.session import SessionHook, hook_later_sessions
 from hudi_hive.spark.snapshot import location_of
+from hudi_hive.spark.source import install_source
 
 _lock = threading.Lock()
 _environments: WeakKeyDictionary[SparkContext, Environment] = WeakKeyDictionary()
@@ -57,6 +58,7 @@ def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = N
             environment.extended.add(extensions)
             hook_later_sessions(environment, session)
             inject_functions(environment, session)
+            install_source(environment, session)
     return spark
 
 

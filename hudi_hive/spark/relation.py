@@ -29,7 +29,7 @@ from hudi_hive.plan import Query, QueryType
 from hudi_hive.spark.changes import changes_plan
 from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.file_index import HudiFileIndex, PlanLog
-from hudi_hive.spark.jvm import Jvm, scala_items
+from hudi_hive.spark.jvm import JavaProxy, Jvm, scala_items
 from hudi_hive.spark.merging import MergeFileIndex, install_merge_rule
 from hudi_hive.spark.schema import spark_schema
 from hudi_hive.spark.snapshot import TableSnapshot
@@ -89,6 +89,15 @@ class _Split:
     hidden: StructType
 
 
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """A table's snapshot, the columns that are shown of it, in order, and where each comes from."""
+
+    snapshot: TableSnapshot
+    columns: StructType
+    split: _Split
+
+
 def relation_plan(
     environment: Environment, session: JavaValue, location: str, query: Query, declared: Declared | None = None
 ) -> JavaValue:
@@ -104,19 +113,29 @@ def relation_plan(
     Raises:
         HudiHiveError: the table cannot be read, or not with this query.
     """
-    fields = None if declared is None else declared.partition_columns
-    snapshot = TableSnapshot(location, query, environment.storage_options, fields)
+    snapshot = table_snapshot(environment, location, query, declared)
     if query.query_type is QueryType.CDC:
         return changes_plan(session, snapshot)
-    own = spark_schema(snapshot.client, query.as_of)
-    columns = own if declared is None else _declared_columns(declared, own, query)
-    columns = _formatted_as_text(snapshot, columns)
-    plan = _guarded(environment, session, snapshot, columns, _split(snapshot, columns, own), declared)
+    plan = _guarded(environment, session, scanned(snapshot, declared), declared)
     if query.query_type is QueryType.INCREMENTAL:
-        times = snapshot.fixed_plan().commit_times
-        assert times is not None
-        plan = _only_commits(environment.jvm, plan, times)
+        plan = _only_commits(environment.jvm, plan, commit_times(snapshot))
     return plan
+
+
+def table_snapshot(
+    environment: Environment, location: str, query: Query, declared: Declared | None = None
+) -> TableSnapshot:
+    """The table as it is now; arguments as for :func:`relation_plan`."""
+    fields = None if declared is None else declared.partition_columns
+    return TableSnapshot(location, query, environment.storage_options, fields)
+
+
+def scanned(snapshot: TableSnapshot, declared: Declared | None = None) -> Scanned:
+    """What Spark's scan of a snapshot shows; ``declared`` as for :func:`relation_plan`."""
+    own = spark_schema(snapshot.client, snapshot.query.as_of)
+    columns = own if declared is None else _declared_columns(declared, own, snapshot.query)
+    columns = _formatted_as_text(snapshot, columns)
+    return Scanned(snapshot, columns, _split(snapshot, columns, own))
 
 
 def _declared_columns(declared: Declared, own: StructType, query: Query) -> StructType:
@@ -181,51 +200,69 @@ def _has_default_partition(snapshot: TableSnapshot) -> bool:
     return bool(pc.any(pc.match_substring(paths, DEFAULT_PARTITION), min_count=0).as_py())
 
 
-def _guarded(
-    environment: Environment,
-    session: JavaValue,
-    snapshot: TableSnapshot,
-    columns: StructType,
-    split: _Split,
-    declared: Declared | None,
-) -> JavaValue:
+def _guarded(environment: Environment, session: JavaValue, scan: Scanned, declared: Declared | None) -> JavaValue:
     """``Project(columns, LogicalRelation(HadoopFsRelation(our index)))``."""
     jvm = environment.jvm
-    name = declared.name if declared is not None else snapshot.location
-    arguments = (jvm, session, snapshot, split.path, split.hidden, name, environment.log)
-    index: HudiFileIndex
-    if snapshot.may_have_logs:
-        install_merge_rule(jvm, session)
-        index = MergeFileIndex(*arguments, split.data)
-    else:
-        index = HudiFileIndex(*arguments)
-    sources = jvm.package("execution.datasources")
-    relation = sources.HadoopFsRelation(
-        index,
-        _java_type(session, split.path),
-        _java_type(session, split.data),
-        jvm.none(),
-        getattr(jvm.view, _FORMATS[snapshot.client.config.base_file_format])(),
-        jvm.map({}),
-        session,
-    )
+    name = declared.name if declared is not None else scan.snapshot.location
+    relation = files_relation(environment, session, scan, file_index(environment, session, scan, name), scan.split.data)
     # REFRESH TABLE needs the catalog's table in the relation.
     companion = jvm.module("org.apache.spark.sql.execution.datasources.LogicalRelation")
     logical = companion.apply(relation, declared.table if declared is not None else False)
     output = {str(attribute.name()): attribute for attribute in scala_items(logical.output())}
-    ordered = jvm.seq([output[name] for name in columns.names])
+    ordered = jvm.seq([output[name] for name in scan.columns.names])
     return jvm.package("catalyst.plans.logical").Project(ordered, logical)
+
+
+def file_index(environment: Environment, session: JavaValue, scan: Scanned, name: str) -> HudiFileIndex:
+    """The file index of a scan; ``name`` is what to call the table in logs."""
+    jvm, split = environment.jvm, scan.split
+    arguments = (jvm, session, scan.snapshot, split.path, split.hidden, name, environment.log)
+    if not scan.snapshot.may_have_logs:
+        return HudiFileIndex(*arguments)
+    install_merge_rule(jvm, session)
+    return MergeFileIndex(*arguments, split.data)
+
+
+def files_relation(
+    environment: Environment, session: JavaValue, scan: Scanned, index: JavaProxy, data: StructType
+) -> JavaValue:
+    """``HadoopFsRelation`` over an index: a bare one takes INSERT, so there must be a guard.
+
+    Args:
+        environment: of the Spark context.
+        session: the JVM's session.
+        scan: what it shows.
+        index: its files.
+        data: the columns of its files; partition columns among them stay in their place.
+    """
+    jvm = environment.jvm
+    return jvm.package("execution.datasources").HadoopFsRelation(
+        index,
+        _java_type(session, scan.split.path),
+        _java_type(session, data),
+        jvm.none(),
+        getattr(jvm.view, _FORMATS[scan.snapshot.client.config.base_file_format])(),
+        jvm.map({}),
+        session,
+    )
 
 
 def _java_type(session: JavaValue, kind: DataType) -> JavaValue:
     return session.parseDataType(kind.json())
 
 
-def _only_commits(jvm: Jvm, plan: JavaValue, commit_times: pa.Array) -> JavaValue:
-    """Keep rows written by some commits: a base file also holds rows that older commits wrote."""
-    times = commit_times.to_pylist()
-    if any(not (time.isascii() and time.isdigit()) for time in times):
+def commit_times(snapshot: TableSnapshot) -> list[str]:
+    """The commits of an incremental query, as rows name them: a base file also holds rows that older commits wrote."""
+    times = snapshot.fixed_plan().commit_times
+    assert times is not None
+    listed: list[str] = times.to_pylist()
+    if any(not (time.isascii() and time.isdigit()) for time in listed):
         raise SparkError("a commit's time is not a number, which no writer of Hudi makes")
+    return listed
+
+
+def _only_commits(jvm: Jvm, plan: JavaValue, times: list[str]) -> JavaValue:
+    """Keep rows written by some commits."""
     listed = ", ".join(f"'{time}'" for time in times)
     text = f"{COMMIT_TIME} IN ({listed})" if times else "false"
     condition = jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser").parseExpression(text)

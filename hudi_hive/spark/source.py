@@ -1,0 +1,309 @@
+"""The data source ``hudi``: ``spark.read.format("hudi")``, ``USING hudi OPTIONS (…)``, ``readStream.format("hudi")``.
+
+Spark looks a data source up by its class, so there is one: ``hudi.DefaultSource`` of ``HudiSource.java``, compiled on
+the driver and put where Spark's class loader finds it. All it does is to ask the functions here.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from importlib.resources import files as resources
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql.types import StructType
+
+from hudi_hive.errors import InvalidOptionError, SparkError, UnknownColumnError
+from hudi_hive.plan import Query, QueryType
+from hudi_hive.schema import META_FIELDS
+from hudi_hive.spark.changes import changes_plan
+from hudi_hive.spark.failures import JavaValue, to_java
+from hudi_hive.spark.file_index import HudiFileIndex
+from hudi_hive.spark.jvm import Function1, JavaProxy, Jvm, scala_items
+from hudi_hive.spark.relation import (
+    Declared,
+    Environment,
+    commit_times,
+    file_index,
+    files_relation,
+    scanned,
+    table_snapshot,
+)
+from hudi_hive.spark.schema import spark_schema
+from hudi_hive.spark.snapshot import TableSnapshot
+
+RULE = "hudi_hive.CommitRule"
+
+_CLASS = "hudi.DefaultSource"
+_READ_OPTIMIZED = "hoodie.query.as.ro.table"
+_OF_CATALOG = (_READ_OPTIMIZED, "serialization.format")
+"""What Spark takes from a catalog's table into the options of a read."""
+
+# -- the class ---------------------------------------------------------------------------------------------------------
+
+
+def install_source(environment: Environment, session: JavaValue) -> None:
+    """Let Spark find the data source ``hudi``. Idempotent; a bundle of Hudi that is on the class path goes before.
+
+    Raises:
+        SparkError: the class cannot be made with this version of Spark.
+    """
+    found = _found_class(environment.jvm, session)
+    if found is None:
+        _add_class(environment.jvm, session)
+        found = session.sharedState().jarClassLoader().loadClass(_CLASS)
+    found.getField("handler").set(None, Function1(lambda question: answer(environment, list(question))))
+
+
+def _found_class(jvm: Jvm, session: JavaValue) -> JavaValue | None:
+    """The class, if it was added to this JVM before."""
+    try:
+        return session.sharedState().jarClassLoader().loadClass(_CLASS)
+    except (PySparkException, Py4JJavaError):
+        return None
+
+
+def _add_class(jvm: Jvm, session: JavaValue) -> None:
+    """Compile the source and put its classes where the class loader of this thread, or of the session, looks."""
+    text = resources("hudi_hive.spark").joinpath("HudiSource.java").read_text(encoding="utf-8")
+    folder = Path(tempfile.mkdtemp(prefix="hudi-hive-classes-"))
+    jvm.view.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(jvm.view.java.io.File(str(folder)))
+    for name, code in _compiled(jvm, text):
+        target = folder / (name.replace(".", "/") + ".class")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(code)
+    added = jvm.view.java.net.URI(folder.as_uri() + "/").toURL()
+    context = jvm.view.java.lang.Thread.currentThread().getContextClassLoader()
+    # What submitted the application has a loader that takes more; that of the session, for ADD JAR, is below it.
+    takes_more = str(context.getClass().getName()) == "org.apache.spark.util.MutableURLClassLoader"
+    (context if takes_more else session.sharedState().jarClassLoader()).addURL(added)
+
+
+def _compiled(jvm: Jvm, text: str) -> list[tuple[str, bytes]]:
+    """Names and byte code of the classes of a Java source text.
+
+    Raises:
+        SparkError: it cannot be compiled with this version of Spark.
+    """
+    try:
+        compiler = jvm.view.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(jvm.view.java.lang.Thread.currentThread().getContextClassLoader())
+        compiler.cook(text)
+        codes = compiler.getBytecodes()
+        return [(str(name), bytes(codes[name])) for name in codes]
+    except (Py4JJavaError, TypeError) as error:
+        raise SparkError(
+            f"the data source cannot be compiled for this version of Spark: {error}", remedy="use PySpark 4.0 to 4.3"
+        ) from error
+
+
+# -- what it is asked --------------------------------------------------------------------------------------------------
+
+
+def answer(environment: Environment, question: list[JavaValue]) -> JavaValue:
+    """What ``hudi.DefaultSource`` was asked, answered.
+
+    Args:
+        environment: of the Spark context.
+        question: a word, the JVM's session, option names and values in turn, and the rest.
+
+    Raises:
+        HudiHiveError: it cannot be done.
+    """
+    kind, session, pairs, *rest = question
+    texts = list(pairs)
+    parameters = {str(name): str(value) for name, value in zip(texts[::2], texts[1::2], strict=True)}
+    if kind == "stream schema":
+        from hudi_hive.spark.streaming import source_schema
+
+        return session.parseDataType(source_schema(environment, session, parameters).json())
+    if kind == "stream":
+        from hudi_hive.spark.streaming import create_source
+
+        schema = None if rest[0] is None else StructType.fromJson(json.loads(rest[0].json()))
+        return create_source(environment, session, rest[1], schema, parameters)
+    if kind == "write":
+        raise SparkError(
+            f"writing a Hudi table with mode {rest[0]}",
+            path=parameters.get("path"),
+            remedy='df.write.format("hudi") is not supported; write the table with Hudi',
+        )
+    schema = None if rest[0] is None else StructType.fromJson(json.loads(rest[0].json()))
+    return read_relation(environment, session, parameters, schema)
+
+
+def read_relation(
+    environment: Environment, session: JavaValue, parameters: Mapping[str, str], schema: StructType | None = None
+) -> JavaValue:
+    """The relation of a query: what it shows is pinned when it is made, as of Spark's own file sources.
+
+    Args:
+        environment: of the Spark context.
+        session: the JVM's session.
+        parameters: Spark's options of a read: ``path``, and Hudi's read options under their own names.
+        schema: the columns to show, when the user or a catalog tells them.
+
+    Raises:
+        HudiHiveError: the options say no table, or a query that is refused.
+    """
+    location, query = question_of(environment.jvm, session, parameters)
+    snapshot = table_snapshot(environment, location, query)
+    if query.query_type is QueryType.CDC:
+        return _planned_rows(environment, session, changes_plan(session, snapshot))
+    scan = scanned(snapshot, None if schema is None else _declared(snapshot, schema))
+
+    def index(moment: TableSnapshot) -> HudiFileIndex:
+        return file_index(environment, session, replace(scan, snapshot=moment), location)
+
+    if query.query_type is QueryType.INCREMENTAL:
+        commit_times(snapshot)  # refuses what cannot be answered now, not when rows are read
+        _install_commit_rule(environment.jvm, session)
+        made: SourceIndex = CommitsIndex(environment.jvm, snapshot, index)
+    else:
+        made = (MergedIndex if snapshot.may_have_logs else SourceIndex)(environment.jvm, snapshot, index)
+    # All columns are given as columns of files, so that partition columns keep their place among them.
+    return files_relation(environment, session, scan, made, scan.columns)
+
+
+def question_of(jvm: Jvm, session: JavaValue, parameters: Mapping[str, str]) -> tuple[str, Query]:
+    """Location and query of Spark's options.
+
+    Raises:
+        InvalidOptionError: no path, or an option that is unknown or does not fit.
+    """
+    options = {name: value for name, value in parameters.items() if name not in _OF_CATALOG}
+    path = options.pop("path", None)
+    if not path:
+        raise InvalidOptionError(
+            "no path of a Hudi table",
+            remedy="give one: spark.read.format(\"hudi\").load(path), or USING hudi OPTIONS (path '…')",
+        )
+    if parameters.get(_READ_OPTIMIZED, "").lower() == "true":
+        options.setdefault("hoodie.datasource.query.type", QueryType.READ_OPTIMIZED.value)
+    folder = jvm.view.org.apache.hadoop.fs.Path(path)
+    if folder.toUri().getScheme() is None:
+        folder = folder.getFileSystem(session.sparkContext().hadoopConfiguration()).makeQualified(folder)
+    return str(folder.toString()), Query.of(options=options)
+
+
+def _declared(snapshot: TableSnapshot, schema: StructType) -> Declared:
+    """Columns that a user or a catalog gives; those the table does not have would be read as nulls."""
+    known = {name.lower() for name in spark_schema(snapshot.client, snapshot.query.as_of).names}
+    known.update(name.lower() for name in META_FIELDS)  # a sync declares them for tables that do not fill them, too
+    for name in schema.names:
+        if name.lower() not in known:
+            raise UnknownColumnError(f"the table has no column {name}", path=snapshot.location)
+    return Declared(snapshot.location, schema, (), None)
+
+
+def _planned_rows(environment: Environment, session: JavaValue, plan: JavaValue) -> JavaValue:
+    """The relation of a plan whose rows are made in Python."""
+    jvm = environment.jvm
+
+    def rows(names: JavaValue) -> JavaValue:
+        frame = jvm.package("classic").Dataset.ofRows(session, plan)
+        columns = jvm.gateway.new_array(jvm.package("Column"), len(names))
+        for position, name in enumerate(names):
+            columns[position] = frame.col(f"`{name}`")
+        return frame.select(columns).queryExecution().toRdd()
+
+    return getattr(jvm.view.hudi, "DefaultSource$PlannedRows")(session, plan.schema(), Function1(rows))
+
+
+# -- its files ---------------------------------------------------------------------------------------------------------
+
+
+class SourceIndex(JavaProxy):
+    """The file index of a relation that the data source gives: the table's own, behind a guard.
+
+    Spark writes into a relation of files at INSERT, past Hudi's timeline, if it has one root path: this one has two.
+
+    Args:
+        jvm: the JVM.
+        snapshot: the table at one moment.
+        make: the table's own index at a moment.
+    """
+
+    def __init__(self, jvm: Jvm, snapshot: TableSnapshot, make: Callable[[TableSnapshot], HudiFileIndex]) -> None:
+        self._jvm = jvm
+        self._snapshot = snapshot
+        self._make = make
+        self._index = make(snapshot)
+        folders = jvm.view.org.apache.hadoop.fs
+        self._roots = jvm.seq([folders.Path(snapshot.location), folders.Path(f"{snapshot.location}/.hoodie")])
+
+    def rootPaths(self) -> JavaValue:
+        """The base path, and the timeline's, where no table can be."""
+        return self._roots
+
+    @to_java
+    def refresh(self) -> None:
+        """Look at the table anew (``REFRESH TABLE``)."""
+        self._snapshot = self._snapshot.renewed()
+        self._index = self._make(self._snapshot)
+
+    def isTimeTravel(self) -> bool:
+        """Whether the files are those of an earlier moment."""
+        return self._index.isTimeTravel()
+
+    def toString(self) -> str:
+        """As the table's own."""
+        return self._index.toString()
+
+    def hashCode(self) -> int:
+        """As the table's own."""
+        return self._index.hashCode()
+
+    def equals(self, other: JavaValue) -> bool:
+        """As the table's own."""
+        return other is self or self._index.equals(other)
+
+    def __getattr__(self, name: str) -> Callable[..., JavaValue]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._index, name)  # type: ignore[no-any-return]
+
+    class Java:
+        implements = HudiFileIndex.Java.implements
+
+
+class MergedIndex(SourceIndex):
+    """That of slices with log files, which an optimiser rule splits: as a function it does what its index does."""
+
+    class Java:
+        implements = (*HudiFileIndex.Java.implements, "scala.Function1")
+
+
+class CommitsIndex(SourceIndex):
+    """That of an incremental query: an optimiser rule puts its index in its place, and the commits into a filter."""
+
+    @to_java
+    def apply(self) -> JavaValue:
+        """``(index, times of the commits)``."""
+        times = self._jvm.strings(commit_times(self._snapshot))
+        return self._jvm.view.scala.Tuple2(self._index, times)
+
+    @to_java
+    def listFiles(self, partition_filters: JavaValue, data_filters: JavaValue) -> JavaValue:
+        """Refuses: files without the filter would show rows of other commits."""
+        raise SparkError(
+            "an incremental query was planned by a session that does not know it",
+            path=self._snapshot.location,
+            remedy="query it in the session that made it",
+        )
+
+    class Java:
+        implements = (*HudiFileIndex.Java.implements, "scala.Function0")
+
+
+def _install_commit_rule(jvm: Jvm, session: JavaValue) -> None:
+    """Let a session plan incremental queries of the data source. Idempotent."""
+    methods = session.experimental()
+    rules = list(scala_items(methods.extraOptimizations()))
+    if all(str(rule.toString()) != RULE for rule in rules):
+        rule = getattr(jvm.view.hudi, "DefaultSource$CommitRule")()
+        getattr(methods, "extraOptimizations_$eq")(jvm.seq([*rules, rule]))
