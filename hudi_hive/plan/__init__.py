@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hudi_hive.plan.options import HollowCommitPolicy, QueryType, ReadOptions
 from hudi_hive.plan.partition_planner import PartitionPlanner
-from hudi_hive.plan.planner import plan_scan
+from hudi_hive.plan.planner import narrowed_plan, plan_scan
 from hudi_hive.plan.query import EARLIEST, Query
 from hudi_hive.plan.scan_plan import PLAN_SCHEMA, PlanStep, ScanPlan
 from hudi_hive.plan.split_loader import DynamicFilter, LoadProgress, SplitLoader
@@ -30,5 +30,6 @@ __all__ = [
     "SplitLoader",
     "SplitOptions",
     "make_splits",
+    "narrowed_plan",
     "plan_scan",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -120,6 +121,24 @@ def plan_of_slices(
         builder.max_instant, builder.range_first = max_instant, range_first
         builder.chosen(slices, commit_times, checkpoint)
     return builder.finish(cost)
+
+
+def narrowed_plan(client: MetaClient, plan: ScanPlan, row_filter: RowFilter) -> ScanPlan:
+    """A plan for all rows, left with what may hold rows passing a filter; reading applies the filter to rows.
+
+    Args:
+        client: the table as it was planned with.
+        plan: a plan without a filter; one of change data stays as it is.
+        row_filter: bound to the plan's schema.
+    """
+    if plan.changes is not None:
+        return plan
+    assert plan.row_filter is None
+    builder = PlanBuilder(client, plan.query, None)
+    builder.schema, builder.row_filter = plan.schema, row_filter
+    slices = builder.skip_files(plan.slices, in_part=plan.query.query_type is QueryType.INCREMENTAL)
+    merge = None if plan.merge is None else replace(plan.merge, keys=builder.wanted_keys())
+    return replace(plan, slices=slices, row_filter=row_filter, merge=merge, steps=(*plan.steps, *builder.steps))
 
 
 def refuse_bootstrap(client: MetaClient) -> None:
@@ -350,7 +369,7 @@ class PlanBuilder:
         """Columns may have had other names in older files, whether or not the query follows them."""
         return self.client.evolved_schema(self.query.as_of) is not None
 
-    def _keys(self) -> pa.Array | None:
+    def wanted_keys(self) -> pa.Array | None:
         """The record keys that rows passing the filter have, if it tells."""
         if self.row_filter is None or self.changes is not None:
             return None
@@ -370,7 +389,7 @@ class PlanBuilder:
                 max_instant=self.max_instant,
                 skip=query.options.merge_type is MergeType.SKIP_MERGE,
                 range_first=self.range_first,
-                keys=self._keys(),
+                keys=self.wanted_keys(),
             )
         return ScanPlan(
             base_path=client.base_path,

@@ -110,7 +110,7 @@ public class MergeRule extends Rule {
         List output = among(relation, wanted);
         List columns = among(relation, read);
         if (columns.isEmpty()) {
-            columns.add(relation.output().head()); // rows without columns cannot be told from no rows
+            columns.add(narrowest(relation)); // rows without columns cannot be told from no rows
         }
         List conditions = new ArrayList();
         if (pushed) {
@@ -133,6 +133,18 @@ public class MergeRule extends Rule {
             result = new Filter(filter.condition(), result);
         }
         return project == null ? result : new Project(project.projectList(), result);
+    }
+
+    static Attribute narrowest(LogicalRelation relation) {
+        Attribute found = (Attribute) relation.output().head();
+        Iterator all = relation.output().iterator();
+        while (all.hasNext()) {
+            Attribute attribute = (Attribute) all.next();
+            if (attribute.dataType().defaultSize() < found.dataType().defaultSize()) {
+                found = attribute;
+            }
+        }
+        return found;
     }
 
     static List among(LogicalRelation relation, AttributeSet wanted) {

@@ -17,7 +17,10 @@ import pyarrow.compute as pc
 from pyspark.sql.types import DateType, StructType
 
 from hudi_hive.errors import PartitionValueError
+from hudi_hive.plan import ScanPlan
+from hudi_hive.predicate import RowFilter
 from hudi_hive.spark.failures import JavaValue, to_java, watch
+from hudi_hive.spark.filters import row_filter_of
 from hudi_hive.spark.jvm import JavaProxy, Jvm, scala_items
 from hudi_hive.spark.rows import RowBuilder
 from hudi_hive.spark.snapshot import PlannedFiles, TableSnapshot
@@ -41,6 +44,7 @@ class PlannedScan:
         seconds: how long planning took.
         merged: number of slices with log files that are merged in Arrow; 0 for a scan by Spark's own reader.
         columns: the columns that merged slices are read with.
+        skipped: files (slices, when merged) left out by what the metadata table tells of their rows.
     """
 
     table: str
@@ -52,6 +56,7 @@ class PlannedScan:
     seconds: float
     merged: int = 0
     columns: tuple[str, ...] = ()
+    skipped: int = 0
 
     def describe(self) -> str:
         """A line on what is read and what was left out."""
@@ -61,6 +66,7 @@ class PlannedScan:
             what = f"merged in Arrow: {self.merged} slices with log files, {self.files} files"
         line = f"{self.table}: {self.partitions_planned} of {self.partitions_total} partitions{by}; {what}"
         line += f", {self.bytes} bytes"
+        line += f", {self.skipped} left out by their statistics" if self.skipped else ""
         return f"{line}; columns {', '.join(self.columns) or 'none'}" if self.merged else line
 
     def __str__(self) -> str:
@@ -144,15 +150,17 @@ class HudiFileIndex(JavaProxy):
     def listFiles(self, partition_filters: JavaValue, data_filters: JavaValue) -> JavaValue:
         """Directories with the files of the partitions that the filters leave."""
         filters = [*scala_items(partition_filters), *self._on_hidden(data_filters)]
-        texts = tuple(str(item.toString()) for item in filters)
+        on_rows = list(scala_items(data_filters)) if self._snapshot.has_indexes else []
+        asked = [*filters, *on_rows]
+        texts = tuple(str(item.toString()) for item in asked)
         with self._lock:
             kept = self._listings.get(texts)
             # A text leaves out what matters: the zone of a cast, which function a name stands for, the end of a list.
-            if kept is not None and all(old.equals(new) for old, new in zip(kept[0], filters, strict=True)):
+            if kept is not None and all(old.equals(new) for old, new in zip(kept[0], asked, strict=True)):
                 self._last = kept[2]
                 return kept[1]
-            found, record = self._list(filters, texts)
-            self._listings[texts] = filters, found, record
+            found, record = self._list(filters, texts[: len(filters)], on_rows)
+            self._listings[texts] = asked, found, record
             while len(self._listings) > _LISTINGS_KEPT:
                 self._listings.popitem(last=False)
             return found
@@ -219,14 +227,14 @@ class HudiFileIndex(JavaProxy):
                 chosen.append(item)
         return chosen
 
-    def _list(self, filters: list[JavaValue], texts: tuple[str, ...]) -> tuple[JavaValue, PlannedScan]:
+    def _list(
+        self, filters: list[JavaValue], texts: tuple[str, ...], on_rows: list[JavaValue]
+    ) -> tuple[JavaValue, PlannedScan]:
         started = time.perf_counter()
         snapshot = self._snapshot
-        if filters:
-            paths = snapshot.partition_paths()
-            planned = self._files(self._prune(paths, filters))
-        else:
-            planned = self._files()
+        kept = self._prune(snapshot.partition_paths(), filters) if filters else None
+        row_filter = self._row_filter(snapshot.plan(kept), on_rows) if on_rows else None
+        planned = self._files(kept, row_filter)
         result = self._directories(planned)
         record = PlannedScan(
             self._name,
@@ -236,17 +244,22 @@ class HudiFileIndex(JavaProxy):
             planned.files.num_rows,
             int(pc.sum(planned.files.column("size")).as_py() or 0),
             time.perf_counter() - started,
+            skipped=planned.skipped,
         )
         self._log.add(record)
         self._last = record
         return result, record
 
+    def _row_filter(self, plan: ScanPlan, conditions: Sequence[JavaValue]) -> RowFilter | None:
+        """What conditions say of rows; columns whose values come from partition paths are not in it."""
+        return row_filter_of(conditions, plan.schema, self._columns.names)
+
     def _told(self) -> list[PlannedScan]:
         return [] if self._last is None else [self._last]
 
-    def _files(self, partitions: Sequence[str] | None = None) -> PlannedFiles:
+    def _files(self, partitions: Sequence[str] | None = None, row_filter: RowFilter | None = None) -> PlannedFiles:
         """The files that this index lists."""
-        return self._snapshot.files(partitions)
+        return self._snapshot.files(partitions, row_filter=row_filter)
 
     def _prune(self, paths: list[str], filters: Sequence[JavaValue]) -> list[str]:
         """The partitions whose values pass all filters; Spark itself evaluates them."""

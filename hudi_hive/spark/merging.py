@@ -25,9 +25,11 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.plan import ScanPlan
+from hudi_hive.predicate import RowFilter
 from hudi_hive.read.exported import SliceRows
 from hudi_hive.spark.failures import JavaValue, to_java
 from hudi_hive.spark.file_index import HudiFileIndex, PlanLog, PlannedScan
+from hudi_hive.spark.filters import is_known
 from hudi_hive.spark.jvm import Jvm, class_name, scala_items
 from hudi_hive.spark.rows import RowBuilder
 from hudi_hive.spark.schema import arrow_schema
@@ -84,8 +86,8 @@ class BaseFileIndex(HudiFileIndex):
     def refresh(self) -> None:
         """Nothing: the other part of the scan would not follow."""
 
-    def _files(self, partitions: Sequence[str] | None = None) -> PlannedFiles:
-        return self._snapshot.files(partitions, beside_logs=True)
+    def _files(self, partitions: Sequence[str] | None = None, row_filter: RowFilter | None = None) -> PlannedFiles:
+        return self._snapshot.files(partitions, beside_logs=True, row_filter=row_filter)
 
     def toString(self) -> str:
         """The token of all slices, and that these are not all."""
@@ -141,14 +143,14 @@ class MergeFileIndex(HudiFileIndex):
         types = self._jvm.module("org.apache.spark.sql.catalyst.types.DataTypeUtils").fromAttributes(attributes)
         text = str(types.json())
         filters = [item for item in conditions if self._on_partitions(item)]
-        texts = (text, *(str(item.toString()) for item in filters))
+        texts = (text, *(str(item.toString()) for item in conditions))
         with self._lock:
             kept = self._parts.get(texts)
-            if kept is not None and all(old.equals(new) for old, new in zip(kept[0], filters, strict=True)):
+            if kept is not None and all(old.equals(new) for old, new in zip(kept[0], conditions, strict=True)):
                 return kept[1]
-            plan, record = self._merged(StructType.fromJson(json.loads(text)), filters, texts[1:])
+            plan, record = self._merged(StructType.fromJson(json.loads(text)), filters, conditions)
             parts = self._jvm.view.scala.Tuple2(self._base_files(record), plan)
-            self._parts[texts] = filters, parts
+            self._parts[texts] = conditions, parts
             while len(self._parts) > _PLANS_KEPT:
                 self._parts.popitem(last=False)
             return parts
@@ -159,10 +161,10 @@ class MergeFileIndex(HudiFileIndex):
         references = {str(item.name()).lower() for item in scala_items(condition.references().toSeq())}
         if not references or not references <= names or not condition.deterministic():
             return False
-        return _is_known(condition)
+        return is_known(condition)
 
     def _merged(
-        self, columns: StructType, filters: list[JavaValue], texts: tuple[str, ...]
+        self, columns: StructType, filters: list[JavaValue], conditions: list[JavaValue]
     ) -> tuple[JavaValue | None, PlannedScan | None]:
         """The plan of the rows of slices with log files, and what it reads; None when there are none."""
         started = time.perf_counter()
@@ -178,13 +180,17 @@ class MergeFileIndex(HudiFileIndex):
         paths = snapshot.partition_paths()
         plan = snapshot.plan(self._prune(paths, filters) if filters else None)
         plan = replace(plan, slices=plan.slices.filter(with_logs(plan)))
+        with_log_files = plan.slices.num_rows
+        row_filter = self._row_filter(plan, conditions) if with_log_files else None
+        if row_filter is not None:
+            plan = snapshot.narrowed(plan, row_filter)
         slices = plan.slices
         if not slices.num_rows:
             return None, None
         made = self._rows_plan(plan, columns)
         record = PlannedScan(
             self._name,
-            texts,
+            tuple(str(item.toString()) for item in filters),
             len(paths),
             len(pc.unique(slices.column("partition"))),
             len(pc.list_flatten(slices.column("log_files"))) + pc.sum(pc.is_valid(slices.column("base_file"))).as_py(),
@@ -192,6 +198,7 @@ class MergeFileIndex(HudiFileIndex):
             time.perf_counter() - started,
             slices.num_rows,
             tuple(columns.names),
+            with_log_files - slices.num_rows,
         )
         self._log.add(record)
         return made, record
@@ -269,15 +276,9 @@ def described_scans(jvm: Jvm, plan: JavaValue) -> list[str]:
     for node in scala_items(plan.collectLeaves()):
         location = node.relation().location() if class_name(node) == "FileSourceScanExec" else None
         if location is not None and "FileIndex(" in str(location.toString()) and class_name(location).startswith("$"):
-            known = [item for item in scala_items(node.partitionFilters()) if _is_known(item)]
+            known = [item for item in scala_items(node.partitionFilters()) if is_known(item)]
             location.listFiles(jvm.seq(known), node.dataFilters())
             lines += str(location.get()).splitlines()
     for subquery in scala_items(plan.subqueriesAll()):
         lines += described_scans(jvm, subquery)
     return lines
-
-
-def _is_known(condition: JavaValue) -> bool:
-    """Whether a condition has its value before the query runs."""
-    text = str(condition.toString())
-    return "subquery" not in text and "dynamicpruning" not in text

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.plan import Query, QueryType, ScanPlan, plan_scan
+from hudi_hive.plan import Query, QueryType, ScanPlan, narrowed_plan, plan_scan
 from hudi_hive.plan.snapshot import check_time_travel
+from hudi_hive.predicate import RowFilter
 from hudi_hive.schema.internal import InternalField, schema_at
 from hudi_hive.spark.rows import DIRECTORY_SCHEMA
 from hudi_hive.table import MetaClient
@@ -40,12 +41,14 @@ class PlannedFiles:
         files: a table of ``DIRECTORY_SCHEMA``, sorted by partition.
         modified_ms: the time of each file's commit, milliseconds since the epoch.
         partitions_total, partitions_planned: partitions of the table (or the range), and those with a planned file.
+        skipped: files left out by what the metadata table tells of their rows.
     """
 
     files: pa.Table
     modified_ms: npt.NDArray[np.int64]
     partitions_total: int
     partitions_planned: int
+    skipped: int = 0
 
 
 class TableSnapshot:
@@ -167,12 +170,30 @@ class TableSnapshot:
                 self._some = key, plan_scan(self.client, self.query, partitions=partitions)
             return self._some[1]
 
-    def files(self, partitions: Sequence[str] | None = None, *, beside_logs: bool = False) -> PlannedFiles:
+    @property
+    def has_indexes(self) -> bool:
+        """Whether the metadata table may tell which files hold rows that pass a filter."""
+        indexes = set(self.client.config.metadata_partitions) - {"files"}
+        return bool(indexes) and self.query.options.data_skipping
+
+    def narrowed(self, plan: ScanPlan, row_filter: RowFilter) -> ScanPlan:
+        """A plan of this snapshot with a filter."""
+        with self._lock:
+            return narrowed_plan(self.client, plan, row_filter)
+
+    def files(
+        self,
+        partitions: Sequence[str] | None = None,
+        *,
+        beside_logs: bool = False,
+        row_filter: RowFilter | None = None,
+    ) -> PlannedFiles:
         """The base files for Spark's own reader, of some partitions or of all.
 
         Args:
             partitions: paths of partitions.
             beside_logs: leave out slices with log files, which are read elsewhere, in place of refusing them.
+            row_filter: leave out files that hold no row passing it, as far as the metadata table tells.
 
         Raises:
             UnsupportedTableError: change data, log files, or a file whose columns have other names than the table's.
@@ -183,13 +204,17 @@ class TableSnapshot:
             plan = replace(plan, slices=plan.slices.filter(pc.invert(with_logs(plan))))
         plan.require_base_files("Spark's own reader")
         self._check_names(plan)
+        before = plan.slices.num_rows
+        if row_filter is not None:
+            plan = self.narrowed(plan, row_filter)
+        skipped = before - plan.slices.num_rows
         slices = plan.slices.filter(pc.is_valid(plan.slices.column("base_file")))
         slices = slices.sort_by([("partition", "ascending"), ("path", "ascending")])
         partition, size = slices.column("partition"), slices.column("base_size")
         path = pc.binary_join_element_wise(self.location, slices.column("path"), "/")
         files = pa.table([partition, path, size], schema=DIRECTORY_SCHEMA)
         total = len(self.partition_paths())
-        return PlannedFiles(files, self._modified(slices), total, len(pc.unique(partition)))
+        return PlannedFiles(files, self._modified(slices), total, len(pc.unique(partition)), skipped)
 
     def _modified(self, slices: pa.Table) -> npt.NDArray[np.int64]:
         """The requested time of each slice: files are never changed after it, and it needs no listing."""
