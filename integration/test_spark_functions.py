@@ -8,7 +8,7 @@ import pytest
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
-from hudi_hive.errors import HudiHiveError, UnsupportedTableError
+from hudi_hive.errors import HudiHiveError, MetadataTableError, UnsupportedTableError
 from tests.support import (
     DATA,
     assert_same_rows,
@@ -114,6 +114,21 @@ def test_hudi_query(spark, synced, name):
             rows = spark.sql(f"SELECT * FROM hudi_query('{place}', '{kind}')").toArrow()
             wanted = ours.scan(query_type=kind).to_arrow()
             assert rows_sha256(encode_rows(rows, wanted.column_names)) == rows_sha256(encode_rows(wanted))
+
+
+METADATA = "hudi_metadata('v9_mor_part_rli')"
+
+
+def test_hudi_metadata(spark, synced):
+    answer = dict(CALLS["1.1.1"])[METADATA]
+    found = spark.sql(f"SELECT * FROM hudi_metadata('{synced('v9_mor_part_rli')}')")
+    assert [[field.name, field.dataType.simpleString()] for field in found.schema] == answer["columns"]
+    rows = encode_rows(found.toArrow())
+    assert (len(rows), rows_sha256(rows)) == (answer["row_count"], answer["rows_sha256"])
+    by_path = spark.sql(f"SELECT type, count(*) n FROM hudi_metadata('{unzip_fixture('v8_cow_part_mdt')}') GROUP BY 1")
+    assert {row.type: row.n for row in by_path.collect()} == {1: 1, 2: 4, 3: 32, 6: 24}
+    with pytest.raises(MetadataTableError, match="is off"):
+        spark.sql(f"SELECT * FROM hudi_metadata('{synced('v9_cow_nonpart')}')")
 
 
 def test_functions_in_statements(spark, synced):

@@ -90,7 +90,7 @@ def stats(part: Payloads) -> pa.Table:
     kind = _field(values, "valueType", None)
     columns["value_type"] = _field(kind, "typeOrdinal", pa.int32())
     columns["type_info"] = _field(kind, "additionalInfo", pa.string())
-    branches = _branches(part.schema)
+    branches = bound_branches(part.schema)
     for theirs, ours in (("minValue", "min"), ("maxValue", "max")):
         columns[ours] = _wrapped(_field(values, theirs, None), branches)
     return pa.table([columns[name] for name in STATS_SCHEMA.names], schema=STATS_SCHEMA)
@@ -117,7 +117,7 @@ def _raw(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return values.cast(kind)
 
 
-def _branches(schema: Mapping[str, Any]) -> tuple[str, ...]:
+def bound_branches(schema: Mapping[str, Any]) -> tuple[str, ...]:
     """Names of the records that a bound may be, in the order of the union."""
     for outer in schema.get("fields", ()):
         if outer["name"] == "ColumnStatsMetadata":

@@ -419,14 +419,14 @@ class MetadataTable:
 
     def _file_groups(self, partition: str) -> tuple[FileGroup, ...]:
         """File groups of a partition that is one index, in the order of their numbers."""
-        groups = self._prefixed_groups(partition)
+        groups = self.prefixed_groups(partition)
         if len(groups) != 1:
             raise MetadataTableError(
                 f"the file groups of {partition!r} do not go by one name", path=f"{self._uri}/{partition}"
             )
         return next(iter(groups.values()))
 
-    def _prefixed_groups(self, partition: str) -> dict[str, tuple[FileGroup, ...]]:
+    def prefixed_groups(self, partition: str) -> dict[str, tuple[FileGroup, ...]]:
         """File groups of a partition by what stands before their numbers, in the order of these; listed once."""
         if partition not in self._groups:
             if not self.has(partition):
@@ -452,7 +452,7 @@ class MetadataTable:
     def _record_index_groups(self, partitions: Sequence[str] | None) -> list[tuple[FileGroup, ...]]:
         """The file groups of each record index that covers some partitions of the table, or all: one for the whole
         table, or one for each partition, which stands in the names of its file groups (table format, section 7.3)."""
-        prefixed = self._prefixed_groups(RECORD_INDEX)
+        prefixed = self.prefixed_groups(RECORD_INDEX)
         if tuple(prefixed) == (_RECORD_INDEX_NAME,):
             return list(prefixed.values())
         by_path: dict[str, tuple[FileGroup, ...]] = {}

@@ -1,7 +1,7 @@
-"""Rows of any plan, slice by slice, exactly as the plan's schema has them, made where another engine runs its tasks.
+"""Rows made whole where another engine runs its tasks: change data, and the records of a table's metadata table.
 
-In come a pickled plan and the numbers of the slices to read; out come batches. Change data and the metadata table are
-read so: their columns are the same for every engine.
+In come numbers: of the slices of a pickled plan, or of partitions of the metadata table. Out come batches whose columns
+are the same for every engine.
 """
 
 from __future__ import annotations
@@ -13,10 +13,14 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_hive.errors import HudiHiveError
+from hudi_hive.formats.base_file import BATCH_ROWS
+from hudi_hive.metadata import MetadataTable
+from hudi_hive.metadata.rows import partition_rows
 from hudi_hive.plan import ScanPlan
 from hudi_hive.read.exported import carrying
 from hudi_hive.read.scan import read_plan
 from hudi_hive.storage import Storage
+from hudi_hive.table import MetaClient
 
 
 @dataclass(frozen=True)
@@ -52,3 +56,36 @@ class PlanRows:
         plan = self.plan
         changes = None if plan.changes is None else plan.changes.slice(number, 1)
         return replace(plan, slices=plan.slices.slice(number, 1), changes=changes)
+
+
+@dataclass(frozen=True)
+class MetadataRows:
+    """What a task needs to read partitions of a metadata table.
+
+    Attributes:
+        client: the table, whose timeline tells which records count.
+        partitions: partitions of the metadata table.
+        schema: of the rows (:func:`hudi_hive.metadata.rows.row_schema`).
+    """
+
+    client: MetaClient = field(repr=False)
+    partitions: tuple[str, ...]
+    schema: pa.Schema
+
+    def __call__(self, requests: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The records of partitions.
+
+        Args:
+            requests: one column: numbers of partitions.
+
+        Raises:
+            RuntimeError: an error of this package, as text that :func:`hudi_hive.read.exported.carried_error` reads.
+        """
+        try:
+            table = MetadataTable.open(self.client)
+            for request in requests:
+                for number in request.column(0).to_pylist():
+                    rows = partition_rows(table, self.partitions[number], self.schema)
+                    yield from rows.to_batches(max_chunksize=BATCH_ROWS)
+        except HudiHiveError as error:
+            raise carrying(error) from None

@@ -5,6 +5,7 @@
 ``hudi_query``            table, ``'snapshot'`` or ``'read_optimized'``
 ``hudi_query_timeline``   table[, archived]; also called ``hudi_timeline``
 ``hudi_filesystem_view``  table[, pattern of partition paths]
+``hudi_metadata``         table
 ========================  ==============================================================================================
 
 A table is ``'db.table'`` or a path, which has a slash.
@@ -23,6 +24,7 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.plan import Query
 from hudi_hive.spark.catalog import require_table
+from hudi_hive.spark.changes import metadata_plan
 from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.jvm import Function1, scala_items
 from hudi_hive.spark.relation import Declared, Environment, relation_plan
@@ -122,6 +124,11 @@ def _filesystem_view(call: _Call) -> JavaValue:
     return call.rows(slice_rows(client, location, call.arguments[0] if call.arguments else None))
 
 
+def _metadata(call: _Call) -> JavaValue:
+    """The records of the metadata table."""
+    return metadata_plan(call.session, call.client()[1])
+
+
 _TIMELINE = _Function("hudi_query_timeline(table[, 'true' for archived instants, too])", 1, 2, _timeline)
 _FUNCTIONS = {
     TABLE_CHANGES: _Function(
@@ -133,6 +140,7 @@ _FUNCTIONS = {
     "hudi_filesystem_view": _Function(
         "hudi_filesystem_view(table[, pattern of partition paths])", 1, 2, _filesystem_view
     ),
+    "hudi_metadata": _Function("hudi_metadata(table)", 1, 1, _metadata),
 }
 
 
