@@ -7,7 +7,11 @@ import json
 import pyarrow as pa
 import pytest
 
+from hudi_hive.plan import Query
+from hudi_hive.predicate import parse_filter
 from hudi_hive.spark.filters import filter_of_json
+from hudi_hive.spark.snapshot import TableSnapshot, location_of
+from tests.support import unzip_fixture
 
 CATALYST = "org.apache.spark.sql.catalyst.expressions."
 FIELDS = {"n": pa.int64(), "i": pa.int32(), "s": pa.string(), "d": pa.float64(), "f": pa.float32()}
@@ -93,3 +97,18 @@ def test_conditions(condition, rows):
 def test_all_conditions_hold():
     assert passing(node("IsNotNull", column("n")), UNKNOWN, node("Not", N5)) == [0]
     assert passing() is None
+
+
+@pytest.mark.parametrize("name", ["v6_cow_part_mdt", "v8_cow_part_mdt", "v9_cow_part_mdt", "v9_mor_part_rli"])
+def test_each_file_of_the_metadata_table_is_read_once(name):
+    snapshot = TableSnapshot(location_of(unzip_fixture(name)), Query.of("snapshot"))
+    assert snapshot.has_indexes
+    schema = snapshot.plan().schema
+    condition = "visit_id > 100" if "cow" in name else "stops > 2"
+    files = snapshot.files(beside_logs=True, row_filter=parse_filter(condition, schema))
+    everything = snapshot.files(beside_logs=True)
+    assert files.files.num_rows == everything.files.num_rows - files.skipped
+    opened = {path: count for path, count in snapshot.client.counters.opened.items() if "metadata/" in path}
+    assert any("column_stats" in path for path in opened)
+    assert set(opened.values()) == {1}
+    assert not any(path.startswith(tuple(snapshot.partition_paths())) for path in snapshot.client.counters.listed)
