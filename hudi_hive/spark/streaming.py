@@ -43,6 +43,7 @@ class CommitSource(JavaProxy):
         session: the JVM's session.
         metadata_path: the source's folder in the checkpoint.
         schema: the columns that the query was planned with.
+        known: all columns that the table had then; a catalog may not have heard of some.
         options: of the stream.
     """
 
@@ -52,12 +53,14 @@ class CommitSource(JavaProxy):
         session: JavaValue,
         metadata_path: str,
         schema: StructType,
+        known: StructType,
         options: StreamOptions,
     ) -> None:
         self._environment = environment
         self._session = session
         self._metadata_path = metadata_path
         self._schema = schema
+        self._known = known
         self._options = options
         self._initial: StreamOffset | None = None
         self._last: str | None = None
@@ -171,24 +174,23 @@ class CommitSource(JavaProxy):
         install_merge_rule(jvm, session)
         query = self._options.query(begin.time, last.time)
         plan = relation_plan(self._environment, session, self._options.location, query)
-        frame = jvm.package("classic").Dataset.ofRows(session, self._as_planned(as_streaming(jvm, plan)))
-        if frame.schema().json() != self.schema().json():
-            self._refuse_schema(client, StructType.fromJson(json.loads(str(frame.schema().json()))))
-        return frame
+        frame = jvm.package("classic").Dataset.ofRows(session, as_streaming(jvm, plan))
+        found = StructType.fromJson(json.loads(str(frame.schema().json())))
+        if found != self._known:
+            self._refuse_schema(client, found)
+        return frame if self._schema == self._known else self._as_declared(session, frame)
 
-    def _as_planned(self, plan: JavaValue) -> JavaValue:
+    def _as_declared(self, session: JavaValue, frame: JavaValue) -> JavaValue:
         """The columns of the query, in its order: a catalog may have another one."""
-        names = [str(item.name()) for item in scala_items(plan.output())]
-        wanted = self._schema.names
-        if names == wanted or not {name.lower() for name in wanted} <= {name.lower() for name in names}:
-            return plan
-        output = {str(item.name()).lower(): item for item in scala_items(plan.output())}
         jvm = self._environment.jvm
-        ordered = jvm.seq([output[name.lower()] for name in wanted])
-        return jvm.package("catalyst.plans.logical").Project(ordered, plan)
+        plan = frame.queryExecution().analyzed()
+        output = {str(item.name()).lower(): item for item in scala_items(plan.output())}
+        ordered = jvm.seq([output[name.lower()] for name in self._schema.names])
+        projected = jvm.package("catalyst.plans.logical").Project(ordered, plan)
+        return jvm.package("classic").Dataset.ofRows(session, projected)
 
     def _refuse_schema(self, client: MetaClient, found: StructType) -> None:
-        then = {field.name: field.dataType.simpleString() for field in self._schema.fields}
+        then = {field.name: field.dataType.simpleString() for field in self._known.fields}
         now = {field.name: field.dataType.simpleString() for field in found.fields}
         changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
         raise SchemaError(
@@ -262,8 +264,19 @@ def create_source(
     Raises:
         HudiHiveError: an option does not fit, or the table cannot be read.
     """
-    columns = source_schema(environment, session, parameters) if schema is None else schema
-    return CommitSource(environment, session, metadata_path, columns, StreamOptions.parse(parameters))
+    known = source_schema(environment, session, parameters)
+    options = StreamOptions.parse(parameters)
+    if schema is None:
+        return CommitSource(environment, session, metadata_path, known, known, options)
+    kinds = {field.name.lower(): field.dataType for field in known.fields}
+    for field in schema.fields:
+        if kinds.get(field.name.lower()) != field.dataType:
+            raise SchemaError(
+                f"column {field.name} of the stream's schema is no column of the table, or has another type",
+                path=options.location,
+                remedy="leave the schema out, or sync the table",
+            )
+    return CommitSource(environment, session, metadata_path, schema, known, options)
 
 
 def as_streaming(jvm: Jvm, plan: JavaValue) -> JavaValue:
