@@ -151,6 +151,18 @@ def test_a_commit_that_is_gone_is_noticed(tmp_path):
     assert is_on_timeline(client, StreamOffset("20250101000000000", is_commit=False), policy)
 
 
+@pytest.mark.parametrize("version", ("v6", "v8", "v9"))
+def test_clustering_starts_no_batch(version):
+    path = unzip_fixture(f"{version}_mor_parquet_log_rollback")
+    timeline = MetaClient.load(path).timeline
+    operations = {
+        item.completed or item.requested: timeline.commit_metadata(item).operation for item in timeline.write_instants()
+    }
+    assert "CLUSTER" in operations.values()
+    ends = batches(path, maxCommitsPerTrigger=1)
+    assert ends == sorted(time for time, operation in operations.items() if operation not in ("CLUSTER", "COMPACT"))
+
+
 @pytest.mark.parametrize("name", ("v6_cow_archived", "v8_cow_archived", "v9_cow_archived"))
 def test_archived_commits_are_known(name):
     client = MetaClient.load(unzip_fixture(name))
