@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, MetadataTableError
-from hudi_hive.metadata.file_group import Found, Payloads
+from hudi_hive.metadata.file_group import FileGroup, Found, Payloads
 from hudi_hive.metadata.merge import merge_entries, newest
 from hudi_hive.metadata.ranges import merge_stats
 from hudi_hive.metadata.records import WRAPPERS, bound_branches
@@ -76,7 +76,7 @@ def row_schema(table: MetadataTable) -> pa.Schema:
 
 
 def partition_rows(table: MetadataTable, partition: str, schema: pa.Schema) -> pa.Table:
-    """The records of one partition of the metadata table, sorted by key.
+    """The records of one partition of the metadata table, sorted by key in each index of it.
 
     Args:
         table: the metadata table.
@@ -88,7 +88,13 @@ def partition_rows(table: MetadataTable, partition: str, schema: pa.Schema) -> p
         CorruptFileError: a file cannot be decoded.
     """
     field = _field_of(table, partition)
-    groups = [group for groups in table.prefixed_groups(partition).values() for group in groups]
+    # A key may be there once in each of several indexes, of a partition of the table each.
+    parts = [_group_rows(groups, field, schema) for groups in table.prefixed_groups(partition).values()]
+    return pa.concat_tables([schema.empty_table(), *parts])
+
+
+def _group_rows(groups: tuple[FileGroup, ...], field: str, schema: pa.Schema) -> pa.Table:
+    """The records of file groups whose keys differ."""
     kinds = newest([group.scan("type") for group in groups], _values(pa.int32()))
     found = [group.scan(field) for group in groups]
     kind = schema.field(field).type

@@ -27,13 +27,12 @@ CHANGES = StructType([StructField(name, StringType()) for name in ("op", "ts_ms"
 _TASKS_PER_CORE = 4
 
 
-def changes_plan(session: JavaValue, snapshot: TableSnapshot, *, streaming: bool = False) -> JavaValue:
+def changes_plan(session: JavaValue, snapshot: TableSnapshot) -> JavaValue:
     """The logical plan of a change data query.
 
     Args:
         session: the JVM's session.
         snapshot: the table with the query.
-        streaming: the plan is a micro-batch of a stream.
 
     Raises:
         UnsupportedTableError: the table keeps no change data.
@@ -42,7 +41,7 @@ def changes_plan(session: JavaValue, snapshot: TableSnapshot, *, streaming: bool
     plan = snapshot.fixed_plan()
     watch(snapshot.location)
     rows = PlanRows(_without_listing(plan), snapshot.client.storage.storage_options)
-    return _made(session, rows, plan.slices.num_rows, CHANGES, streaming)
+    return _made(session, rows, plan.slices.num_rows, CHANGES)
 
 
 def metadata_plan(session: JavaValue, client: MetaClient) -> JavaValue:
@@ -55,17 +54,15 @@ def metadata_plan(session: JavaValue, client: MetaClient) -> JavaValue:
     partitions = tuple(row_partitions(table))
     schema = row_schema(table)
     columns = from_arrow_schema(schema)
-    return _made(session, MetadataRows(client, partitions, schema), len(partitions), columns, False)
+    return _made(session, MetadataRows(client, partitions, schema), len(partitions), columns)
 
 
-def _made(
-    session: JavaValue, rows: PlanRows | MetadataRows, count: int, columns: StructType, streaming: bool
-) -> JavaValue:
+def _made(session: JavaValue, rows: PlanRows | MetadataRows, count: int, columns: StructType) -> JavaValue:
     """The plan of what tasks make when they are given the numbers up to ``count``."""
     tasks = max(1, min(count, int(session.sparkContext().defaultParallelism()) * _TASKS_PER_CORE))
     numbers = session.range(0, count, 1, tasks).queryExecution()
     # As rows of an RDD: of a range Spark knows the size, and would take the few bytes of a number for those of a slice.
-    requests = session.internalCreateDataFrame(numbers.toRdd(), numbers.analyzed().schema(), streaming)
+    requests = session.internalCreateDataFrame(numbers.toRdd(), numbers.analyzed().schema(), False)
     context = SparkContext._active_spark_context
     assert context is not None
     frame = DataFrame(requests, SparkSession(context, session))
