@@ -20,7 +20,6 @@ from hudi_hive.errors import (
     SparkError,
     TableNotFoundError,
     TimeTravelError,
-    UnsupportedTableError,
 )
 from hudi_hive.table import MetaClient
 from tests.support import expected, unzip_fixture
@@ -330,21 +329,6 @@ def test_writes_are_refused(spark, synced, statement):
     assert files_below(base) == before
 
 
-def test_frame_writers_cannot_write_either(spark, synced):
-    table = synced(PARTITIONED)
-    base = unzip_fixture(PARTITIONED)
-    before = files_below(base)
-    rows = spark.table(table)
-    with pytest.raises(Exception, match="UNSUPPORTED_INSERT"):
-        rows.write.insertInto(table)
-    with pytest.raises(Exception, match="UNSUPPORTED_INSERT"):
-        rows.write.insertInto(table, overwrite=True)
-    with pytest.raises(Exception, match=r"format of the existing table|saveAsTable"):
-        rows.write.mode("append").saveAsTable(table)
-    assert files_below(base) == before
-    assert spark.table(table).count() == 15
-
-
 def test_a_table_without_sparks_properties_is_refused_by_name(spark, synced):
     table = synced(PARTITIONED, table="not_a_datasource", sync_as_datasource=False)
     with pytest.raises(SparkError, match="sync_as_datasource"):
@@ -365,8 +349,6 @@ def test_errors_keep_their_class_path_and_remedy(spark, synced, tmp_path, capfd)
         spark.sql("SELECT * FROM hudi_table_changes('default.nothing', '0')")
     with pytest.raises(InvalidOptionError):
         spark.sql(f"SELECT * FROM hudi_table_changes('{synced(PARTITIONED)}')")
-    with pytest.raises(UnsupportedTableError, match="change data capture"):
-        spark.sql(f"SELECT * FROM hudi_table_changes('{synced(PARTITIONED)}', 'cdc', 'earliest')")
     with pytest.raises(InvalidOptionError):
         hudi_spark.load(spark, unzip_fixture(PARTITIONED), {"hoodie.no.such.option": "1"})
     assert "Traceback" not in capfd.readouterr().err

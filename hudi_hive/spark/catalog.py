@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
@@ -94,6 +95,35 @@ def require_table(jvm: Jvm, session: JavaValue, name: str) -> HudiTableEntry:
             remedy="sync it to the metastore with `hudi-hive sync`, or read its path with hudi_hive.spark.load",
         )
     return found
+
+
+def managed_tables(
+    jvm: Jvm, session: JavaValue, database: Sequence[str], name: str | None = None
+) -> list[tuple[str, str]]:
+    """Names and base paths of the synced tables of a database whose data the metastore would delete with their entry.
+
+    Args:
+        jvm, session: the session's.
+        database: its name, with or without the catalog; the current one when empty.
+        name: of one table; without it all are looked at.
+    """
+    if len(database) > 1 and database[0].lower() != "spark_catalog":
+        return []
+    catalog = session.sessionState().catalog()
+    where = database[-1] if database else catalog.getCurrentDatabase()
+    if name is not None:
+        tables = [catalog.getTableMetadata(jvm.package("catalyst").TableIdentifier(name, jvm.some(where)))]
+    elif catalog.databaseExists(where):
+        tables = list(
+            scala_items(catalog.externalCatalog().getTablesByName(where, catalog.externalCatalog().listTables(where)))
+        )
+    else:
+        return []
+    return [
+        (f"{where}.{table.identifier().table()}", _qualified(jvm, session, table.location()))
+        for table in tables
+        if option(table.provider()) == PROVIDER and str(table.tableType().name()) == "MANAGED"
+    ]
 
 
 def _qualified(jvm: Jvm, session: JavaValue, location: JavaValue) -> str:

@@ -14,6 +14,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.catalog import HudiTableEntry, find_table
@@ -21,8 +25,11 @@ from hudi_hive.spark.failures import JavaValue, to_java
 from hudi_hive.spark.jvm import Function2, JavaProxy
 from hudi_hive.spark.parser import HudiParser
 from hudi_hive.spark.relation import Environment, relation_plan
+from hudi_hive.spark.writers import guard_writers
 
 CACHE_LABEL = "hudi_hive.RelationCache"
+
+_enabled: WeakKeyDictionary[SparkContext, Environment] = WeakKeyDictionary()
 
 
 class SessionHook:
@@ -91,6 +98,10 @@ class SessionHook:
         if str(current.toString()) != HudiParser.label:
             parser.set(HudiParser(self, current))
         self.install_cache()
+        context = SparkContext._active_spark_context
+        assert context is not None
+        _enabled[context] = self.environment
+        guard_writers(hook_of)
 
     def install_cache(self) -> None:
         """Hook the session catalog, as soon as it exists."""
@@ -102,6 +113,16 @@ class SessionHook:
             if str(current.toString()) != CACHE_LABEL:
                 field.set(_relation_cache(field.type_name, self, current))
             self._cache_installed = True
+
+
+def hook_of(spark: SparkSession) -> SessionHook | None:
+    """A hook of a session that is enabled, or was made from one that is; None for others."""
+    environment = _enabled.get(spark.sparkContext)
+    if environment is None:
+        return None
+    session = spark._jsparkSession
+    parser = environment.jvm.field(session.sessionState(), "sqlParser").get()
+    return SessionHook(environment, session) if str(parser.toString()) == HudiParser.label else None
 
 
 def _relation_cache(interface: str, hook: SessionHook, delegate: JavaValue) -> JavaProxy:
