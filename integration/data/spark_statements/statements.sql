@@ -174,6 +174,9 @@ WHERE region = 'south';
 SELECT * FROM hudi_table_changes('vN_mor_event_time', 'latest_state', 'mor_event_time@3+', 'mor_event_time@6');
 -- name: no changes
 SELECT count(*) FROM hudi_table_changes('vN_cow_nonpart', 'latest_state', 'cow_nonpart@3+');
+-- name: changes joined with the table
+SELECT c.ride_id, t.fare FROM hudi_table_changes('vN_mor_part_rli', 'latest_state', 'mor_part_rli@2+') c
+JOIN vN_mor_part_rli t ON c.ride_id = t.ride_id;
 -- name: change data
 SELECT op, ts_ms, get_json_object(before, '$.balance') b, get_json_object(after, '$.balance') a,
        coalesce(get_json_object(after, '$.acct'), get_json_object(before, '$.acct')) k
@@ -183,6 +186,18 @@ SELECT op, count(*) FROM hudi_table_changes('vN_cow_cdc', 'cdc', 'cow_cdc@1+', '
 -- name: change data of a key-only log
 SELECT op, coalesce(get_json_object(after, '$.acct'), get_json_object(before, '$.acct')) k
 FROM hudi_table_changes('vN_cow_cdc_key_only', 'cdc', 'cow_cdc_key_only@1+');
+
+-- name: table function, snapshot
+SELECT ride_id, fare FROM hudi_query('vN_mor_part_rli', 'snapshot') WHERE region = 'south';
+-- name: table function, read optimised
+SELECT ride_id, fare FROM hudi_query('vN_mor_part_rli', 'read_optimized') WHERE region = 'south';
+-- name: table function, timeline
+SELECT Timestamp, Action, State FROM hudi_query_timeline('vN_mor_part_rli', 'false');
+-- name: table function, file slices
+SELECT File_ID, Partition_Path, Base_Instant_Time, Base_File_Size, Log_File_Count, Log_File_Size
+FROM hudi_filesystem_view('vN_mor_part_rli') WHERE Partition_Path <> 'west';
+-- name: table function, metadata table
+SELECT type, count(*) FROM hudi_metadata('vN_cow_part_mdt') GROUP BY type;
 
 -- name: self-join with different filters
 SELECT a.order_id, b.order_id o FROM vN_cow_nonpart a JOIN vN_cow_nonpart b ON a.customer = b.customer
