@@ -13,12 +13,12 @@ import pytest
 
 from hudi_hive.errors import AlreadyExistsError, MetastoreServerError, SchemaSyncError, TableChangedError
 from hudi_hive.metastore import FieldSchema, HiveMetastore, Order, Partition, Table
-from hudi_hive.spark import ThriftServer
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.catalog_writer import CatalogWriter, MetastoreWriter
 from hudi_hive.sync.hiveql import HiveQlWriter
 from hudi_hive.sync.sql_server import SqlServer, parse_jdbc_url
 from integration.hive_server import HiveServer2, hudi_jars
+from integration.spark_server import PlainThriftServer
 from tests import sync_golden as golden
 
 pytestmark = pytest.mark.jvm
@@ -56,7 +56,7 @@ def metastore(metastore) -> Iterator[HiveMetastore]:
 
 
 @pytest.fixture(scope="module", params=SERVERS)
-def server(request, metastore_uri, tmp_path_factory) -> Iterator[HiveServer2 | ThriftServer]:
+def server(request, metastore_uri, tmp_path_factory) -> Iterator[HiveServer2 | PlainThriftServer]:
     """One after the other: each is a Java process of its own."""
     folder = tmp_path_factory.mktemp(request.param)
     if request.param == "hive":
@@ -64,7 +64,7 @@ def server(request, metastore_uri, tmp_path_factory) -> Iterator[HiveServer2 | T
     else:
         # As somebody may have set it up who writes patterns into questions.
         settings = {"spark.sql.parser.escapedStringLiterals": "true"}
-        made = ThriftServer(metastore_uri, directory=folder, jars=hudi_jars(), settings=settings)
+        made = PlainThriftServer(metastore_uri, directory=folder, jars=hudi_jars(), settings=settings)
     with made as running:
         yield running
 
@@ -84,7 +84,7 @@ def statements(monkeypatch) -> list[str]:
 
 
 def is_spark(server: object) -> bool:
-    return isinstance(server, ThriftServer)
+    return isinstance(server, PlainThriftServer)
 
 
 def kinds(statements: list[str]) -> set[str]:
@@ -146,7 +146,7 @@ def same(metastore: HiveMetastore, table: str) -> None:
 
 def both(
     metastore: HiveMetastore,
-    server: HiveServer2 | ThriftServer,
+    server: HiveServer2 | PlainThriftServer,
     mode: str,
     path: Path,
     name: str,

@@ -1,4 +1,4 @@
-"""``thriftserver start``: Spark's SQL server on a metastore, on loopback, for SQL clients and syncs by DDL."""
+"""``thriftserver start``: Spark SQL over synced Hudi tables for JDBC clients, on loopback."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from pathlib import Path
 
 import click
 
+from hudi_hive.cli.common import pairs, storage_options
+
 
 @click.group()
 def thriftserver() -> None:
-    """Start a Spark Thrift Server (the protocol of HiveServer2, from PySpark's jars)."""
+    """Start a Spark Thrift Server (the protocol of HiveServer2) that reads synced Hudi tables."""
 
 
 @thriftserver.command()
@@ -25,11 +27,40 @@ def thriftserver() -> None:
 )
 @click.option("--directory", type=click.Path(path_type=Path), help="Folder for its log; a temporary one without it.")
 @click.option("--jar", "jars", multiple=True, type=click.Path(path_type=Path, exists=True), help="More jars.")
-def start(metastore_uris: str, port: int, auth: str, directory: Path | None, jars: tuple[Path, ...]) -> None:
+@click.option("--heap", default="1g", show_default=True, help="Largest heap of Java.")
+@click.option("--threads", default=2, show_default=True, type=click.IntRange(min=1), help="Tasks that run at once.")
+@click.option(
+    "--settings",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Properties file with Spark's settings (spark.…), on top of its own.",
+)
+@storage_options
+def start(
+    metastore_uris: str,
+    port: int,
+    auth: str,
+    directory: Path | None,
+    jars: tuple[Path, ...],
+    heap: str,
+    threads: int,
+    settings: Path | None,
+    storage_option: tuple[str, ...],
+) -> None:
     """Start it and keep it running until Ctrl-C."""
+    from hudi_hive.formats.properties import parse_properties
     from hudi_hive.spark import ThriftServer
 
-    server = ThriftServer(metastore_uris, port=port, authentication=auth, directory=directory, jars=jars)
+    server = ThriftServer(
+        metastore_uris,
+        port=port,
+        authentication=auth,
+        directory=directory,
+        jars=jars,
+        heap=heap,
+        threads=threads,
+        settings=None if settings is None else parse_properties(settings.read_bytes(), path=str(settings)),
+        storage_options=pairs(storage_option, "--storage-option"),
+    )
     with server as running:
         click.echo(f"Spark Thrift Server ready at {running.jdbc_url}; Ctrl-C stops it")
         try:

@@ -115,7 +115,10 @@ def _carry(error: HudiHiveError) -> _Carried:
     jvm = SparkContext._jvm
     assert jvm is not None
     # Unchecked, or the Java proxy would wrap it.
-    return _Carried("", java_exception=jvm.java.lang.IllegalStateException(text))
+    exception = jvm.java.lang.IllegalStateException(text)
+    # Where a callback was made says nothing, and JDBC clients print it below the text.
+    exception.setStackTrace(SparkContext._gateway.new_array(jvm.java.lang.StackTraceElement, 0))
+    return _Carried("", java_exception=exception)
 
 
 def _find(java_exception: JavaValue) -> HudiHiveError | None:

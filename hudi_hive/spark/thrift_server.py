@@ -1,7 +1,8 @@
-"""A real Spark Thrift Server of one's own: the protocol of HiveServer2, a loopback address, an existing metastore.
+"""A Spark Thrift Server that answers for synced Hudi tables: HiveServer2's protocol, on loopback, for SQL clients.
 
-The jars are those that PySpark ships; pyspark itself is not imported. However the Python process ends, the Java process
-ends too: it reads a pipe from its parent and looks at who its parent is.
+It is a process of its own (:mod:`hudi_hive.spark.thrift_main`) with a PySpark session that knows synced tables, and
+Java below it. However the process that started it ends, both end too: they read pipes from their parents, and the
+server looks at who its parent is.
 """
 
 from __future__ import annotations
@@ -9,43 +10,42 @@ from __future__ import annotations
 import atexit
 import errno
 import os
+import shlex
 import shutil
 import socket
 import subprocess
+import sys
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from hudi_hive.errors import InvalidOptionError, MetastoreConnectError, SparkError
-from hudi_hive.formats.properties import format_properties
 from hudi_hive.metastore import find_java
 from hudi_hive.metastore.address import Address, parse_addresses
 from hudi_hive.metastore.embedded import find_jars
-from hudi_hive.metastore.embedded_files import JAVA_OPTIONS
+from hudi_hive.metastore.java import Java
 from hudi_hive.metastore.java_process import end_process, wait_for_port
+from hudi_hive.spark.thrift_main import Orders
 
-_MAIN = Path(__file__).with_name("ThriftServerMain.java")
+_MAIN = "from hudi_hive.spark.thrift_main import main; main()"
 _AUTHENTICATIONS = ("NONE", "NOSASL")
 _METASTORE_SECONDS = 10.0
-_TRIES = 3
-# What Spark opens on top of what the metastore needs (its launcher's list).
-_OPENED = (
-    "java.base/java.util.jar",
-    "java.base/sun.nio.cs",
-    "java.base/sun.security.action",
-    "java.base/sun.util.calendar",
-    "java.security.jgss/sun.security.krb5",
-)
+# Spark reads these from Java's command line, before it knows of any other.
+_LAUNCH = ("spark.driver.", "spark.jars", "spark.submit.", "spark.files", "spark.archives")
+# How a PySpark process would find another Java than its own, or none.
+_FOREIGN = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE", "SPARK_API_MODE")
 _LOGGING = """status = error
 appender.console.type = Console
 appender.console.name = console
 appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d %p [%t] %c{1}: %m%n%ex
+logger.scheduler.name = org.apache.spark.scheduler.DAGScheduler
+logger.scheduler.level = error
 rootLogger.level = warn
 rootLogger.appenderRef.console.ref = console
 """
@@ -65,8 +65,11 @@ class ThriftServer:
         threads: tasks that run at once.
         jars: more jars for its class path, such as one with Hudi's input formats, which Spark looks at when it makes a
             table that has them.
-        settings: Spark's own settings (``spark.…``) on top of these. They reach the Java process through a pipe; no
-            command line and no file shows a secret among them.
+        settings: Spark's own settings (``spark.…``) on top of these. They reach the server through a pipe; no command
+            line and no file shows a secret among them, but for those of the Java process itself (``spark.driver.…``,
+            ``spark.jars…``, ``spark.submit.…``, ``spark.files``, ``spark.archives``), which are on its command line.
+        storage_options: credentials and settings for this package's own file access, as for
+            :class:`~hudi_hive.storage.Storage`; through the pipe, too.
         timeout: seconds until it must be ready.
         progress: told the current stage in a few words, from the starting thread.
 
@@ -89,6 +92,7 @@ class ThriftServer:
         threads: int = 2,
         jars: Sequence[str | os.PathLike[str]] = (),
         settings: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, Any] | None = None,
         timeout: float = 180.0,
         progress: Callable[[str], None] | None = None,
     ) -> None:
@@ -115,6 +119,7 @@ class ThriftServer:
         self._threads = threads
         self._jars = [os.fspath(jar) for jar in jars]
         self._settings = {name: str(value) for name, value in (settings or {}).items()}
+        self._storage_options = dict(storage_options or {})
         self._timeout = timeout
         self._progress = progress or (lambda stage: None)
         self._temporary: weakref.finalize[..., ThriftServer] | None = None
@@ -144,12 +149,12 @@ class ThriftServer:
 
     @property
     def pid(self) -> int | None:
-        """Process id of the Java process, None while it does not run."""
+        """Process id of the server, whose child is Java; None while it does not run."""
         return None if self._process is None else self._process.pid
 
     @property
     def is_running(self) -> bool:
-        """Whether the Java process lives and was ready."""
+        """Whether the server lives and was ready."""
         return self._port is not None and self._process is not None and self._process.poll() is None
 
     @property
@@ -180,20 +185,13 @@ class ThriftServer:
             raise self._port_in_use()
         _check_metastore(self._addresses)
         self._make_directory()
-        # Spark cannot be told "any free port" and then be asked which: one is chosen here, and somebody else may get it
-        # first.
-        for left in reversed(range(1 if self._wanted_port else _TRIES)):
-            try:
-                self._start_on(self._wanted_port or _free_port(), str(java.executable), jars)
-                return self
-            except BaseException as error:
-                taken = isinstance(error, SparkError) and self._port_was_taken()
-                self._end_process()
-                if left and taken:
-                    continue
-                self._remove_directory()
-                raise
-        raise AssertionError("unreachable")
+        try:
+            self._start(java, jars)
+        except BaseException:
+            self._end_process()
+            self._remove_directory()
+            raise
+        return self
 
     def _make_directory(self) -> None:
         self._directory = None if self._wanted_directory is None else Path(self._wanted_directory).absolute()
@@ -212,13 +210,17 @@ class ThriftServer:
                 remedy="choose another folder",
             ) from error
 
-    def _properties(self, directory: Path, port: int) -> dict[str, str]:
-        return {
+    def _orders(self, directory: Path) -> Orders:
+        settings = {
             "spark.master": f"local[{self._threads}]",
             "spark.app.name": "thriftserver",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.memory": self._heap,
+            "spark.driver.extraClassPath": os.pathsep.join(self._jars),
+            "spark.driver.extraJavaOptions": _java_options(directory),
             "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
             "spark.local.dir": str(directory / "scratch"),
             "spark.sql.warehouse.dir": (directory / "warehouse").as_uri(),
             "spark.sql.catalogImplementation": "hive",
@@ -227,36 +229,31 @@ class ThriftServer:
             "spark.hadoop.hive.server2.authentication": self.authentication,
             "spark.hadoop.hive.exec.scratchdir": str(directory / "scratch"),
             **self._settings,
-            "spark.hadoop.hive.server2.thrift.port": str(port),
+            "spark.hadoop.hive.server2.thrift.port": str(self._wanted_port),
         }
+        launch = {name: value for name, value in settings.items() if name.startswith(_LAUNCH) and value}
+        others = {name: value for name, value in settings.items() if not name.startswith(_LAUNCH)}
+        return Orders(launch, others, self._storage_options)
 
-    def _start_on(self, port: int, java: str, jars: Path) -> None:
+    def _start(self, java: Java, jars: Path) -> None:
         assert self._directory is not None and self.log_path is not None
         self._progress("starting Java")
-        command = [
-            java,
-            f"-Xmx{self._heap}",
-            *JAVA_OPTIONS,
-            *(f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED),
-            "-Djdk.reflect.useDirectMethodHandle=false",
-            f"-Djava.io.tmpdir={self._directory / 'tmp'}",
-            f"-Dlog4j2.configurationFile={(self._directory / 'log4j2.properties').as_uri()}",
-            "-cp",
-            os.pathsep.join([f"{jars}/*", *self._jars]),
-            # Janino's own command line: compile the source in memory, call its main.
-            "org.codehaus.janino.SimpleCompiler",
-            str(_MAIN),
-            _MAIN.stem,
-            str(port),
-            str(os.getpid()),
-        ]
+        environment = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
+        environment |= {
+            "JAVA_HOME": str(java.home),
+            "SPARK_HOME": str(jars.parent),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": sys.executable,
+            "TMPDIR": str(self._directory / "tmp"),
+        }
         try:
             with self.log_path.open("wb") as log:
                 # A session of its own: Ctrl-C in the terminal is for us, we stop the server when we are done.
                 self._process = subprocess.Popen(
-                    command,
+                    # The folder that it works in is not searched for modules.
+                    [sys.executable, "-P", "-c", _MAIN, str(os.getpid())],
                     cwd=self._directory,
-                    env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
+                    env=environment,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=log,
@@ -268,15 +265,12 @@ class ThriftServer:
             ) from error
         self._owner = os.getpid()
         _running.add(self)
-        self._tell(format_properties(self._properties(self._directory, port)))
-        self._wait_until_ready()
-
-    def _tell(self, settings: bytes) -> None:
-        assert self._process is not None and self._process.stdin is not None
+        assert self._process.stdin is not None
         # One that is gone already is noticed by what it says.
         with suppress(OSError):
-            self._process.stdin.write(settings + b"\n\n")
+            self._process.stdin.write(self._orders(self._directory).to_line())
             self._process.stdin.flush()
+        self._wait_until_ready()
 
     def _wait_until_ready(self) -> None:
         assert self._process is not None
@@ -340,11 +334,17 @@ class ThriftServer:
         self.stop()
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def _java_options(directory: Path) -> str:
+    """Java's own options: log and scratch files in the server's folder. Spark splits the text as a shell would."""
+    options = {
+        "java.io.tmpdir": str(directory / "tmp"),
+        "log4j2.configurationFile": (directory / "log4j2.properties").as_uri(),
+        "java.net.preferIPv4Stack": "true",
+        "java.awt.headless": "true",
+        "file.encoding": "UTF-8",
+    }
+    # One that has no memory left is better gone than half alive.
+    return " ".join(["-XX:+ExitOnOutOfMemoryError", *(shlex.quote(f"-D{key}={text}") for key, text in options.items())])
 
 
 def _is_taken(port: int) -> bool:
