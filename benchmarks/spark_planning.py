@@ -1,22 +1,24 @@
 """How long Spark takes to plan a scan over many files: our file index against Spark's own listing of the same files.
 
-``python benchmarks/spark_planning.py [PARTITIONS] [FILES]`` makes a table of tiny Parquet files (one commit) in a
-temporary folder, then plans three statements, each several times: all partitions, one partition, and the same files
-given to ``spark.read.parquet``.
+``python benchmarks/spark_planning.py [--partitions 10000] [--files 50000] [--spark]`` makes two tables in a temporary
+folder: one with a metadata table that lists its files, and one of tiny Parquet files (one commit) whose folders have to
+be listed. On each, two statements are planned down to their tasks, several times: all partitions, and one. Nothing is
+read. With ``--spark``, ``spark.read.parquet`` plans the same files too, which takes minutes for 50,000.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from hudi_tables import write_listing_table
 
 import hudi_hive.spark as hudi_spark
 
@@ -82,28 +84,44 @@ def planned(frame) -> int:
     return frame._jdf.queryExecution().toRdd().getNumPartitions()
 
 
+def report(spark, base: Path, column: str, value: str) -> None:
+    cases = {
+        "all partitions": lambda: planned(hudi_spark.load(spark, base)),
+        "one partition": lambda: planned(hudi_spark.load(spark, base).where(f"{column} = '{value}'")),
+    }
+    for name, action in cases.items():
+        first, later = median(action)
+        scan = hudi_spark.planned_scans(spark)[-1]
+        print(
+            f"{base.name}, {name}: statement {first:.2f} s at first, {later:.2f} s then; "
+            f"{scan.partitions_planned} of {scan.partitions_total} partitions, {scan.files} files; "
+            f"of that the file index {scan.seconds:.2f} s",
+            flush=True,
+        )
+
+
 def main() -> None:
-    partitions = int(sys.argv[1]) if len(sys.argv) > 1 else 500
-    files = int(sys.argv[2]) if len(sys.argv) > 2 else 5000
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--partitions", type=int, default=10_000)
+    parser.add_argument("--files", type=int, default=50_000)
+    parser.add_argument("--spark", action="store_true")
+    options = parser.parse_args()
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     with tempfile.TemporaryDirectory() as folder:
-        base = Path(folder) / "bench"
-        make_table(base, partitions, files)
+        listed, walked = Path(folder) / "metadata_table", Path(folder) / "folders"
+        write_listing_table(listed, options.partitions, options.files // options.partitions)
+        make_table(walked, options.partitions, options.files)
         session = hudi_spark.session_builder().master("local[2]").config("spark.ui.enabled", "false")
         session = session.config("spark.driver.memory", "1g").config("spark.log.level", "OFF")
+        session = session.config("spark.ui.showConsoleProgress", "false")
         spark = session.config("spark.sql.catalogImplementation", "in-memory").getOrCreate()
-        scan = lambda: hudi_spark.planned_scans(spark)[-1]  # noqa: E731
-        cases = {
-            "all partitions": lambda: planned(hudi_spark.load(spark, base)),
-            "one partition": lambda: planned(hudi_spark.load(spark, base).where("p = 'p000001'")),
-        }
-        for name, action in cases.items():
-            first, later = median(action)
-            print(f"{name}: statement {first:.2f} s at first, {later:.2f} s then; {scan()}", flush=True)
-        paths = hudi_spark.load(spark, base).inputFiles()
-        schema = spark.read.parquet(paths[0]).schema
-        first, later = median(lambda: planned(spark.read.schema(schema).parquet(*paths)))
-        print(f"spark.read.parquet on the same {files} files: {first:.2f} s at first, {later:.2f} s then")
+        report(spark, listed, "city_group", "p00001")
+        report(spark, walked, "p", "p000001")
+        if options.spark:
+            paths = hudi_spark.load(spark, walked).inputFiles()
+            schema = spark.read.parquet(paths[0]).schema
+            first, later = median(lambda: planned(spark.read.schema(schema).parquet(*paths)))
+            print(f"spark.read.parquet on the same {len(paths)} files: {first:.2f} s at first, {later:.2f} s then")
         spark.stop()
 
 
