@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudi_hive.errors import SparkError
 from hudi_hive.plan import Query
-from hudi_hive.spark.catalog import require_table
+from hudi_hive.spark.catalog import HudiTableEntry, require_table
 from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.file_index import PlannedScan
 from hudi_hive.spark.functions import inject_functions
@@ -24,6 +24,7 @@ from hudi_hive.spark.relation import Environment, relation_plan
 from hudi_hive.spark.session import SessionHook, hook_later_sessions
 from hudi_hive.spark.snapshot import location_of
 from hudi_hive.spark.source import install_source
+from hudi_hive.spark.table_options import hook_table_reads
 
 _lock = threading.Lock()
 _environments: WeakKeyDictionary[SparkContext, Environment] = WeakKeyDictionary()
@@ -59,6 +60,7 @@ def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = N
             hook_later_sessions(environment, session)
             inject_functions(environment, session)
             install_source(environment, session)
+        hook_table_reads(_read_entry, environment.jvm)
     return spark
 
 
@@ -165,6 +167,14 @@ def last_scan(spark: SparkSession, name: str) -> PlannedScan:
         if record.table in known:
             return record
     raise SparkError(f"no scan of {name} was planned yet", remedy="run or explain a query on it first")
+
+
+def _read_entry(spark: SparkSession, entry: HudiTableEntry, query: Query) -> DataFrame | None:
+    with _lock:
+        environment = _environments.get(spark.sparkContext)
+    if environment is None or not environment.extended:
+        return None
+    return _frame(spark, relation_plan(environment, _java_session(spark), entry.location, query, entry.declared))
 
 
 def _frame(spark: SparkSession, plan: JavaValue) -> DataFrame:

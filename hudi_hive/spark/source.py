@@ -17,8 +17,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
-from hudi_hive.errors import InvalidOptionError, SparkError, UnknownColumnError
-from hudi_hive.plan import Query, QueryType
+from hudi_hive.errors import SparkError, UnknownColumnError
+from hudi_hive.plan import QueryType
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.changes import changes_plan
 from hudi_hive.spark.failures import JavaValue, to_java
@@ -35,13 +35,11 @@ from hudi_hive.spark.relation import (
 )
 from hudi_hive.spark.schema import spark_schema
 from hudi_hive.spark.snapshot import TableSnapshot
+from hudi_hive.spark.table_options import path_question
 
 RULE = "hudi_hive.CommitRule"
 
 _CLASS = "hudi.DefaultSource"
-_READ_OPTIMIZED = "hoodie.query.as.ro.table"
-_OF_CATALOG = (_READ_OPTIMIZED, "serialization.format")
-"""What Spark takes from a catalog's table into the options of a read."""
 
 # -- the class ---------------------------------------------------------------------------------------------------------
 
@@ -150,7 +148,7 @@ def read_relation(
     Raises:
         HudiHiveError: the options say no table, or a query that is refused.
     """
-    location, query = question_of(environment.jvm, session, parameters)
+    location, query = path_question(environment.jvm, session, parameters)
     snapshot = table_snapshot(environment, location, query)
     if query.query_type is QueryType.CDC:
         return _planned_rows(environment, session, changes_plan(session, snapshot))
@@ -167,27 +165,6 @@ def read_relation(
         made = (MergedIndex if snapshot.may_have_logs else SourceIndex)(environment.jvm, snapshot, index)
     # All columns are given as columns of files, so that partition columns keep their place among them.
     return files_relation(environment, session, scan, made, scan.columns)
-
-
-def question_of(jvm: Jvm, session: JavaValue, parameters: Mapping[str, str]) -> tuple[str, Query]:
-    """Location and query of Spark's options.
-
-    Raises:
-        InvalidOptionError: no path, or an option that is unknown or does not fit.
-    """
-    options = {name: value for name, value in parameters.items() if name not in _OF_CATALOG}
-    path = options.pop("path", None)
-    if not path:
-        raise InvalidOptionError(
-            "no path of a Hudi table",
-            remedy="give one: spark.read.format(\"hudi\").load(path), or USING hudi OPTIONS (path '…')",
-        )
-    if parameters.get(_READ_OPTIMIZED, "").lower() == "true":
-        options.setdefault("hoodie.datasource.query.type", QueryType.READ_OPTIMIZED.value)
-    folder = jvm.view.org.apache.hadoop.fs.Path(path)
-    if folder.toUri().getScheme() is None:
-        folder = folder.getFileSystem(session.sparkContext().hadoopConfiguration()).makeQualified(folder)
-    return str(folder.toString()), Query.of(options=options)
 
 
 def _declared(snapshot: TableSnapshot, schema: StructType) -> Declared:

@@ -1,4 +1,7 @@
-"""``FROM t TIMESTAMP AS OF …`` and ``VERSION AS OF …`` on synced tables: nodes of the parsed plan are replaced."""
+"""``TIMESTAMP AS OF``, ``VERSION AS OF``, ``WITH (option = …)`` and ``hudi.`/path` ``: parsed nodes are replaced.
+
+Spark keeps one plan for a table's name, whatever the options, and takes a path only for its own file formats.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,10 @@ import re
 from typing import TYPE_CHECKING
 
 from hudi_hive.errors import InvalidOptionError, SparkError
-from hudi_hive.plan import Query
-from hudi_hive.spark.catalog import HudiTableEntry
 from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.jvm import Rewrite, class_name, option, scala_items
 from hudi_hive.spark.relation import relation_plan
+from hudi_hive.spark.table_options import SOURCE, entry_query, path_question
 
 if TYPE_CHECKING:
     from hudi_hive.spark.session import SessionHook
@@ -27,16 +29,28 @@ def _rewrite(hook: SessionHook, node: JavaValue) -> JavaValue | None:
     kind = class_name(node)
     if kind == "UnresolvedWith":
         return _rewrite_ctes(hook, node)
+    if kind == "UnresolvedRelation":
+        return None if node.isStreaming() else _relation(hook, node)
     if kind != "RelationTimeTravel" or class_name(node.relation()) != "UnresolvedRelation":
         return None
-    parts = [str(part) for part in scala_items(node.relation().multipartIdentifier())]
-    if len(parts) > 2 and parts[0].lower() != "spark_catalog":
+    return _relation(hook, node.relation(), node)
+
+
+def _relation(hook: SessionHook, relation: JavaValue, travel: JavaValue | None = None) -> JavaValue | None:
+    """The plan of a table by name, with options or at a moment, or by path; None for what Spark does by itself."""
+    parts = [str(part) for part in scala_items(relation.multipartIdentifier())]
+    options = {str(name): str(value) for name, value in dict(relation.options()).items()}
+    if len(parts) == 2 and parts[0].lower() == SOURCE and "/" in parts[1]:
+        moment = None if travel is None else _moment(hook, travel)
+        found = path_question(hook.environment.jvm, hook.session, {**options, "path": parts[1]}, as_of=moment)
+        return relation_plan(hook.environment, hook.session, *found)
+    if (travel is None and not options) or (len(parts) > 2 and parts[0].lower() != "spark_catalog"):
         return None
     entry = hook.find(parts[-2] if len(parts) > 1 else None, parts[-1])
     if entry is None:
         return None
-    moment = _moment(hook, node)
-    return _alias(hook, parts, _plan_as_of(hook, entry, moment))
+    query = entry_query(entry, options, as_of=None if travel is None else _moment(hook, travel))
+    return _alias(hook, parts, relation_plan(hook.environment, hook.session, entry.location, query, entry.declared))
 
 
 def _rewrite_ctes(hook: SessionHook, node: JavaValue) -> JavaValue | None:
@@ -58,11 +72,6 @@ def _rewrite_ctes(hook: SessionHook, node: JavaValue) -> JavaValue | None:
     for index, argument in enumerate(arguments):
         array[index] = argument
     return node.makeCopy(array)
-
-
-def _plan_as_of(hook: SessionHook, entry: HudiTableEntry, moment: str) -> JavaValue:
-    query = Query.of(entry.query_type(), as_of=moment)
-    return relation_plan(hook.environment, hook.session, entry.location, query, entry.declared)
 
 
 def _moment(hook: SessionHook, node: JavaValue) -> str:
