@@ -16,14 +16,17 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.plan import Query, QueryType, ScanPlan, narrowed_plan, plan_scan
+from hudi_hive.plan.listing import listed_as_asked
 from hudi_hive.plan.snapshot import check_time_travel
 from hudi_hive.predicate import RowFilter
 from hudi_hive.schema.internal import InternalField, schema_at
+from hudi_hive.spark.listings import KeptListings
 from hudi_hive.spark.rows import DIRECTORY_SCHEMA
 from hudi_hive.table import MetaClient
 from hudi_hive.table.partition_path import partition_value_columns
 from hudi_hive.timeline import instant_to_millis
 
+_LISTINGS = KeptListings()
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
 
 
@@ -76,7 +79,10 @@ class TableSnapshot:
     ) -> None:
         self.location = location.rstrip("/")
         self.query = query
-        self.client = MetaClient.load(self.location, storage_options)
+        # All that a statement asks of partitions and files has one answer, from the metadata table where there is one.
+        self.client = listed_as_asked(
+            _LISTINGS.take_over(MetaClient.load(self.location, storage_options)), query.options
+        )
         if self.client.config.base_file_format == "hfile":
             raise UnsupportedTableError(
                 "HFile base files cannot be read by Spark's own reader",
