@@ -32,6 +32,7 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.streaming.Sink;
 import org.apache.spark.sql.execution.streaming.Source;
 import org.apache.spark.sql.sources.BaseRelation;
 import org.apache.spark.sql.sources.CreatableRelationProvider;
@@ -39,7 +40,9 @@ import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.sources.PrunedScan;
 import org.apache.spark.sql.sources.RelationProvider;
 import org.apache.spark.sql.sources.SchemaRelationProvider;
+import org.apache.spark.sql.sources.StreamSinkProvider;
 import org.apache.spark.sql.sources.StreamSourceProvider;
+import org.apache.spark.sql.streaming.OutputMode;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -50,12 +53,13 @@ import scala.Option;
 import scala.Tuple2;
 import scala.collection.Iterator;
 import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractPartialFunction;
 
 public class DefaultSource
     implements RelationProvider, SchemaRelationProvider, CreatableRelationProvider, StreamSourceProvider,
-        DataSourceRegister {
+        StreamSinkProvider, DataSourceRegister {
     /** Answers every question; set by Python for the running Spark context. */
     public static Function1 handler;
 
@@ -73,8 +77,12 @@ public class DefaultSource
 
     public BaseRelation createRelation(SQLContext context, SaveMode mode, Map parameters, Dataset rows) {
         return (BaseRelation) ask(
-            new Object[] {"write", context.sparkSession(), pairs(parameters), mode.name(), rows}
+            new Object[] {"write", context.sparkSession(), pairs(parameters), mode.name()}
         );
+    }
+
+    public Sink createSink(SQLContext context, Map parameters, Seq partitionColumns, OutputMode mode) {
+        return (Sink) ask(new Object[] {"write", context.sparkSession(), pairs(parameters), mode.toString()});
     }
 
     public Tuple2 sourceSchema(SQLContext context, Option schema, String provider, Map parameters) {

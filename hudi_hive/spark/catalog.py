@@ -18,6 +18,9 @@ from hudi_hive.spark.relation import Declared
 
 PROVIDER = "hudi"
 
+FORMATS = frozenset({PROVIDER, "org.apache.hudi"})
+"""What statements and writers may call the format."""
+
 _READ_OPTIMISED = "hoodie.query.as.ro.table"
 _INPUT_FORMATS = "org.apache.hudi.hadoop."
 

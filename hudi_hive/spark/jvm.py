@@ -64,24 +64,32 @@ class Jvm:
         return found
 
     def compiled(self, name: str, source: str) -> JavaValue:
-        """``java.lang.Class`` of Java source text, compiled by Janino, which comes with Spark; for the driver.
+        """``java.lang.Class`` of Java source text, compiled once; raises as :meth:`cooked`."""
+        found = self._modules.get(name)
+        if found is None:
+            found = self._modules[name] = self.cooked(name, source).getClassLoader().loadClass(name)
+        return found
+
+    def cooked(self, name: str, source: str, parent: JavaValue | None = None) -> JavaValue:
+        """A compiler that holds the classes of Java source text: Janino, which comes with Spark; for the driver.
+
+        Args:
+            name: what to call it in errors.
+            source: the text.
+            parent: class loader of what the text uses; without one, that of this thread.
 
         Raises:
             SparkError: there is no Janino, or it cannot compile the text with this version of Spark.
         """
-        found = self._modules.get(name)
-        if found is None:
-            try:
-                compiler = self.view.org.codehaus.janino.SimpleCompiler()
-                compiler.setParentClassLoader(self.view.java.lang.Thread.currentThread().getContextClassLoader())
-                compiler.cook(source)
-                found = compiler.getClassLoader().loadClass(name)
-            except (Py4JError, TypeError) as error:
-                raise SparkError(
-                    f"{name} cannot be compiled for this version of Spark: {error}", remedy="use PySpark 4.0 to 4.3"
-                ) from error
-            self._modules[name] = found
-        return found
+        try:
+            compiler = self.view.org.codehaus.janino.SimpleCompiler()
+            compiler.setParentClassLoader(parent or self.view.java.lang.Thread.currentThread().getContextClassLoader())
+            compiler.cook(source)
+        except (Py4JError, TypeError) as error:
+            raise SparkError(
+                f"{name} cannot be compiled for this version of Spark: {error}", remedy="use PySpark 4.0 to 4.3"
+            ) from error
+        return compiler
 
     def package(self, name: str) -> JavaValue:
         """A package below ``org.apache.spark.sql``, whose classes are its attributes."""

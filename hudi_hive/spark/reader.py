@@ -21,7 +21,7 @@ from hudi_hive.spark.functions import inject_functions
 from hudi_hive.spark.jvm import Jvm
 from hudi_hive.spark.merging import described_scans
 from hudi_hive.spark.relation import Environment, relation_plan
-from hudi_hive.spark.session import SessionHook, hook_later_sessions
+from hudi_hive.spark.session import SessionHook, hook_later_sessions, hook_of
 from hudi_hive.spark.snapshot import location_of
 from hudi_hive.spark.source import install_source
 from hudi_hive.spark.table_options import hook_table_reads
@@ -60,7 +60,7 @@ def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = N
             hook_later_sessions(environment, session)
             inject_functions(environment, session)
             install_source(environment, session)
-        hook_table_reads(_read_entry, environment.jvm)
+        hook_table_reads(_read_entry, _enabled_jvm)
     return spark
 
 
@@ -169,12 +169,14 @@ def last_scan(spark: SparkSession, name: str) -> PlannedScan:
     raise SparkError(f"no scan of {name} was planned yet", remedy="run or explain a query on it first")
 
 
-def _read_entry(spark: SparkSession, entry: HudiTableEntry, query: Query) -> DataFrame | None:
-    with _lock:
-        environment = _environments.get(spark.sparkContext)
-    if environment is None or not environment.extended:
-        return None
-    return _frame(spark, relation_plan(environment, _java_session(spark), entry.location, query, entry.declared))
+def _read_entry(spark: SparkSession, entry: HudiTableEntry, query: Query) -> DataFrame:
+    environment, session = _environment(spark), _java_session(spark)
+    return _frame(spark, relation_plan(environment, session, entry.location, query, entry.declared))
+
+
+def _enabled_jvm(spark: SparkSession) -> Jvm | None:
+    hook = None if getattr(spark, "_jsparkSession", None) is None else hook_of(spark)
+    return None if hook is None else hook.environment.jvm
 
 
 def _frame(spark: SparkSession, plan: JavaValue) -> DataFrame:

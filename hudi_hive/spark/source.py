@@ -1,7 +1,8 @@
 """The data source ``hudi``: ``spark.read.format("hudi")``, ``USING hudi OPTIONS (…)``, ``readStream.format("hudi")``.
 
 Spark looks a data source up by its class, so there is one: ``hudi.DefaultSource`` of ``HudiSource.java``, compiled on
-the driver and put where Spark's class loader finds it. All it does is to ask the functions here.
+the driver and put where Spark's class loader finds it. All it does is to ask the functions here. The format's long name
+``org.apache.hudi``, which code written for Hudi's own source may use, is a class of that package below it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
-from hudi_hive.errors import SparkError, UnknownColumnError
+from hudi_hive.errors import SchemaError, SparkError, UnknownColumnError
 from hudi_hive.plan import QueryType
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.changes import changes_plan
@@ -41,6 +42,8 @@ RULE = "hudi_hive.CommitRule"
 
 _CLASS = "hudi.DefaultSource"
 
+_LONG_NAME = "package org.apache.hudi; public class DefaultSource extends hudi.DefaultSource {}"
+
 # -- the class ---------------------------------------------------------------------------------------------------------
 
 
@@ -50,14 +53,14 @@ def install_source(environment: Environment, session: JavaValue) -> None:
     Raises:
         SparkError: the class cannot be made with this version of Spark.
     """
-    found = _found_class(environment.jvm, session)
+    found = _found_class(session)
     if found is None:
-        _add_class(environment.jvm, session)
+        _add_classes(environment.jvm, session)
         found = session.sharedState().jarClassLoader().loadClass(_CLASS)
     found.getField("handler").set(None, Function1(lambda question: answer(environment, list(question))))
 
 
-def _found_class(jvm: Jvm, session: JavaValue) -> JavaValue | None:
+def _found_class(session: JavaValue) -> JavaValue | None:
     """The class, if it was added to this JVM before."""
     try:
         return session.sharedState().jarClassLoader().loadClass(_CLASS)
@@ -65,38 +68,23 @@ def _found_class(jvm: Jvm, session: JavaValue) -> JavaValue | None:
         return None
 
 
-def _add_class(jvm: Jvm, session: JavaValue) -> None:
+def _add_classes(jvm: Jvm, session: JavaValue) -> None:
     """Compile the source and put its classes where the class loader of this thread, or of the session, looks."""
     text = resources("hudi_hive.spark").joinpath("HudiSource.java").read_text(encoding="utf-8")
+    main = jvm.cooked(_CLASS, text)
+    long = jvm.cooked("org.apache.hudi.DefaultSource", _LONG_NAME, main.getClassLoader())
     folder = Path(tempfile.mkdtemp(prefix="hudi-hive-classes-"))
     jvm.view.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(jvm.view.java.io.File(str(folder)))
-    for name, code in _compiled(jvm, text):
-        target = folder / (name.replace(".", "/") + ".class")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(code)
+    for codes in (main.getBytecodes(), long.getBytecodes()):
+        for name in codes:
+            target = folder / (str(name).replace(".", "/") + ".class")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(bytes(codes[name]))
     added = jvm.view.java.net.URI(folder.as_uri() + "/").toURL()
     context = jvm.view.java.lang.Thread.currentThread().getContextClassLoader()
     # What submitted the application has a loader that takes more; that of the session, for ADD JAR, is below it.
     takes_more = str(context.getClass().getName()) == "org.apache.spark.util.MutableURLClassLoader"
     (context if takes_more else session.sharedState().jarClassLoader()).addURL(added)
-
-
-def _compiled(jvm: Jvm, text: str) -> list[tuple[str, bytes]]:
-    """Names and byte code of the classes of a Java source text.
-
-    Raises:
-        SparkError: it cannot be compiled with this version of Spark.
-    """
-    try:
-        compiler = jvm.view.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(jvm.view.java.lang.Thread.currentThread().getContextClassLoader())
-        compiler.cook(text)
-        codes = compiler.getBytecodes()
-        return [(str(name), bytes(codes[name])) for name in codes]
-    except (Py4JJavaError, TypeError) as error:
-        raise SparkError(
-            f"the data source cannot be compiled for this version of Spark: {error}", remedy="use PySpark 4.0 to 4.3"
-        ) from error
 
 
 # -- what it is asked --------------------------------------------------------------------------------------------------
@@ -128,7 +116,7 @@ def answer(environment: Environment, question: list[JavaValue]) -> JavaValue:
         raise SparkError(
             f"writing a Hudi table with mode {rest[0]}",
             path=parameters.get("path"),
-            remedy='df.write.format("hudi") is not supported; write the table with Hudi',
+            remedy="writing is not supported from Spark; write the table with Hudi",
         )
     schema = None if rest[0] is None else StructType.fromJson(json.loads(rest[0].json()))
     return read_relation(environment, session, parameters, schema)
@@ -168,12 +156,25 @@ def read_relation(
 
 
 def _declared(snapshot: TableSnapshot, schema: StructType) -> Declared:
-    """Columns that a user or a catalog gives; those the table does not have would be read as nulls."""
-    known = {name.lower() for name in spark_schema(snapshot.client, snapshot.query.as_of).names}
-    known.update(name.lower() for name in META_FIELDS)  # a sync declares them for tables that do not fill them, too
-    for name in schema.names:
-        if name.lower() not in known:
-            raise UnknownColumnError(f"the table has no column {name}", path=snapshot.location)
+    """Columns that a user or a catalog gives.
+
+    Those the table does not have would be read as nulls, and numbers as narrower ones without what does not fit; the
+    path's text of a partition value can be of any type.
+    """
+    own = spark_schema(snapshot.client, snapshot.query.as_of)
+    known = {field.name.lower(): field.dataType.simpleString() for field in own.fields}
+    known = dict.fromkeys(map(str.lower, META_FIELDS), "string") | known  # a sync declares them in any case
+    in_path = {name.lower() for name in snapshot.partition_fields}
+    for field in schema.fields:
+        kind = known.get(field.name.lower())
+        if kind is None:
+            raise UnknownColumnError(f"the table has no column {field.name}", path=snapshot.location)
+        if kind != field.dataType.simpleString() and field.name.lower() not in in_path:
+            raise SchemaError(
+                f"column {field.name} is {kind} in the table, not {field.dataType.simpleString()}",
+                path=snapshot.location,
+                remedy="leave the schema out, and cast",
+            )
     return Declared(snapshot.location, schema, (), None)
 
 

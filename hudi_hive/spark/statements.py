@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from py4j.java_gateway import JavaObject
 
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.catalog import PROVIDER, managed_tables
+from hudi_hive.spark.catalog import FORMATS, PROVIDER, managed_tables
 from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.jvm import Jvm, class_name, option, scala_items
 from hudi_hive.spark.snapshot import location_of
+from hudi_hive.spark.table_options import path_of_view
 from hudi_hive.table import is_hudi_table
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ _REFUSED = {
     ),
 }
 """Node of a parsed statement whose first argument is the table -> what it is called, what to do instead."""
+
+_ROW_CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "insertInto"})
 
 _CREATES = frozenset({"CreateTable", "CreateTableAsSelect", "ReplaceTable", "ReplaceTableAsSelect"})
 
@@ -143,20 +146,25 @@ def check_name(hook: SessionHook, name: str, what: str, remedy: str = WRITE_REME
         remedy: what to do instead.
 
     Raises:
-        SparkError: it is a synced table.
+        SparkError: it is a synced table, or a view of a path.
     """
     parser = hook.environment.jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
     parts = [str(part) for part in scala_items(parser.parseMultipartIdentifier(name))]
-    found = _synced(hook, parts)
-    if found is not None:
-        raise SparkError(f"{what} on {found[0]}", path=found[1], remedy=remedy)
+    _check_parts(hook, parts, what, remedy)
 
 
 # -- one statement ---------------------------------------------------------------------------------------------------
 
 
 def _check_target(hook: SessionHook, node: JavaValue, what: str, remedy: str) -> None:
-    found = _synced(hook, target_of(node))
+    _check_parts(hook, target_of(node), what, remedy)
+
+
+def _check_parts(hook: SessionHook, parts: list[str], what: str, remedy: str) -> None:
+    found = _synced(hook, parts)
+    if found is None and parts and what in _ROW_CHANGES:
+        path = path_of_view(hook.environment.jvm, hook.session, parts)
+        found = None if path is None else (f"the view {'.'.join(parts)} of a Hudi table", path)
     if found is not None:
         raise SparkError(f"{what} on {found[0]}", path=found[1], remedy=remedy)
 
@@ -173,7 +181,7 @@ def _synced(hook: SessionHook, parts: list[str]) -> tuple[str, str] | None:
 
 def _check_create(node: JavaValue) -> None:
     specification = node.tableSpec()
-    if str(option(specification.provider()) or "").lower() != PROVIDER:
+    if str(option(specification.provider()) or "").lower() not in FORMATS:
         return
     raise SparkError(
         f"CREATE TABLE {'.'.join(target_of(node))} USING hudi",
@@ -187,7 +195,7 @@ def _check_create_like(hook: SessionHook, node: JavaValue) -> None:
     parts = target_of(source) if hasattr(source, "origin") else _identifier(source)
     found = _synced(hook, parts)
     provider = str(option(node.provider()) or "").lower()
-    if provider == PROVIDER or (found is not None and not provider):
+    if provider in FORMATS or (found is not None and not provider):
         raise SparkError(
             "CREATE TABLE LIKE would make an entry of a Hudi table without the table",
             path=None if found is None else found[1],
@@ -199,7 +207,7 @@ def _check_directory(hook: SessionHook, node: JavaValue) -> None:
     """``INSERT OVERWRITE DIRECTORY`` empties the folder first."""
     storage, provider = node.productElement(1), option(node.productElement(2))
     location = option(storage.locationUri())
-    if str(provider or "").lower() == PROVIDER:
+    if str(provider or "").lower() in FORMATS:
         raise SparkError("INSERT OVERWRITE DIRECTORY USING hudi", remedy=WRITE_REMEDY)
     text = "" if location is None else str(location.toString())
     if text and is_hudi_table(location_of(text), hook.environment.storage_options):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameReader
@@ -12,7 +12,8 @@ from hudi_hive.errors import InvalidOptionError
 from hudi_hive.plan import Query, QueryType
 from hudi_hive.spark.catalog import HudiTableEntry, find_table
 from hudi_hive.spark.failures import JavaValue
-from hudi_hive.spark.jvm import Jvm, scala_items
+from hudi_hive.spark.file_index import HudiFileIndex
+from hudi_hive.spark.jvm import Jvm, class_name, option, scala_items
 
 SOURCE = "hudi"
 
@@ -52,6 +53,17 @@ def path_question(
     return str(folder.toString()), Query.of(as_of=as_of, options=options)
 
 
+def path_of_view(jvm: Jvm, session: JavaValue, parts: Sequence[str]) -> str | None:
+    """Base path of the table that a temporary view made with ``USING hudi`` shows; None for all other names."""
+    view = option(session.sessionState().catalog().getLocalOrGlobalTempView(jvm.seq(parts)))
+    for leaf in [] if view is None else scala_items(view.collectLeaves()):
+        if class_name(leaf) == "LogicalRelation" and class_name(leaf.relation()) == "HadoopFsRelation":
+            index = leaf.relation().location()
+            if str(index.toString()).startswith(f"{HudiFileIndex.__name__}("):
+                return str(index.rootPaths().head().toString())
+    return None
+
+
 def entry_query(entry: HudiTableEntry, options: Mapping[str, str], *, as_of: str | None = None) -> Query:
     """The query of a synced table's name with options; without a type among them it is that of the name.
 
@@ -62,12 +74,14 @@ def entry_query(entry: HudiTableEntry, options: Mapping[str, str], *, as_of: str
     return Query.of(None if told else entry.query_type(), as_of=as_of, options=options)
 
 
-def hook_table_reads(read: Callable[[SparkSession, HudiTableEntry, Query], DataFrame | None], jvm: Jvm) -> None:
+def hook_table_reads(
+    read: Callable[[SparkSession, HudiTableEntry, Query], DataFrame], enabled: Callable[[SparkSession], Jvm | None]
+) -> None:
     """Have ``spark.read.option(…).table(name)`` honour its options on synced tables. Idempotent.
 
     Args:
-        read: makes the DataFrame, or gives None for a session that is not enabled.
-        jvm: the JVM.
+        read: makes the DataFrame.
+        enabled: the JVM of an enabled session; None for others, which are left alone.
     """
     original = DataFrameReader.table
     if getattr(original, "_hudi_hive", False):
@@ -75,11 +89,12 @@ def hook_table_reads(read: Callable[[SparkSession, HudiTableEntry, Query], DataF
 
     @functools.wraps(original)
     def table(self: DataFrameReader, tableName: str) -> DataFrame:
-        session = getattr(self._spark, "_jsparkSession", None)
-        options = {} if session is None else _options(jvm, self._jreader)
-        entry = _entry(jvm, session, tableName) if options else None
-        frame = None if entry is None else read(self._spark, entry, entry_query(entry, options))
-        return original(self, tableName) if frame is None else frame
+        jvm = enabled(self._spark)
+        options = {} if jvm is None else _options(jvm, self._jreader)
+        entry = _entry(jvm, self._spark._jsparkSession, tableName) if jvm is not None and options else None
+        if entry is None:
+            return original(self, tableName)
+        return read(self._spark, entry, entry_query(entry, options))
 
     table._hudi_hive = True  # type: ignore[attr-defined]
     setattr(DataFrameReader, "table", table)  # noqa: B010

@@ -17,6 +17,7 @@ from pyspark.sql.classic.dataframe import DataFrame
 from pyspark.sql.readwriter import DataFrameWriter
 
 from hudi_hive.errors import SparkError
+from hudi_hive.spark.catalog import FORMATS
 from hudi_hive.spark.statements import SYNC_REMEDY, WRITE_REMEDY, check_name
 
 Check = Callable[[SparkSession, str, str, str], None]
@@ -69,7 +70,7 @@ def _guarded_create(original: Callable[..., Any], is_enabled: Callable[[SparkSes
     @functools.wraps(original)
     def call(self: Catalog, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         given = inspect.signature(original).bind(self, *args, **kwargs).arguments
-        is_hudi = str(given.get("source")).lower() in ("hudi", "org.apache.hudi")
+        is_hudi = str(given.get("source")).lower() in FORMATS
         if is_hudi and is_enabled(self._sparkSession) is not None:
             name = given["tableName"]
             raise SparkError(f"createTable of the Hudi table {name}", path=given.get("path"), remedy=SYNC_REMEDY)
