@@ -2,8 +2,7 @@
 
 ``killed_stream.py TABLE FOLDER POINT``: a file sink first, a foreachBatch sink that overwrites a folder for each batch
 after it, a commit a batch, until everything is read. POINT is ``task`` (rows of a batch are being written), ``written``
-(a batch is written, and not yet committed), ``planned`` (a batch is planned, and nothing of it is written) or ``none``;
-at each a process is killed once for a folder.
+(a batch is written, and not yet committed) or ``none``; at each a process is killed once for a folder.
 """
 
 from __future__ import annotations
@@ -44,16 +43,12 @@ def rows_of(spark: SparkSession, table: str, task: KilledTask) -> DataFrame:
 def run(spark: SparkSession, table: str, folder: Path, point: str) -> None:
     """Both streams to their ends."""
 
-    def reached(name: str, batch: int, at: int) -> None:
-        marker = folder / name
-        if point == name and batch == at and not marker.exists():
+    def overwrite(frame: DataFrame, batch: int) -> None:
+        frame.write.mode("overwrite").parquet(str(folder / "batches" / f"batch={batch}"))
+        marker = folder / "written"
+        if point == "written" and batch == 1 and not marker.exists():
             marker.touch()
             os.killpg(0, signal.SIGKILL)
-
-    def overwrite(frame: DataFrame, batch: int) -> None:
-        reached("planned", batch, 2)
-        frame.write.mode("overwrite").parquet(str(folder / "batches" / f"batch={batch}"))
-        reached("written", batch, 1)
 
     task = KilledTask(folder / "task" if point == "task" else None, 2, os.getpgrp())
     rows = rows_of(spark, table, task)
@@ -68,7 +63,7 @@ def run(spark: SparkSession, table: str, folder: Path, point: str) -> None:
 if __name__ == "__main__":
     import hudi_hive.spark as hudi_spark
 
-    builder = SparkSession.builder.master("local[1]").config("spark.driver.memory", "1g")
+    builder = SparkSession.builder.master("local[1]").config("spark.driver.memory", "512m")
     builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
     session = builder.config("spark.sql.catalogImplementation", "in-memory").getOrCreate()
     run(hudi_spark.enable(session), sys.argv[1], Path(sys.argv[2]), sys.argv[3])

@@ -14,10 +14,10 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
-from hudi_hive.errors import IncrementalRangeError, SchemaError, SparkError
+from hudi_hive.errors import HudiHiveError, IncrementalRangeError, SchemaError, SparkError
 from hudi_hive.plan.query import EARLIEST
 from hudi_hive.spark.failures import JavaValue, to_java
-from hudi_hive.spark.jvm import JavaProxy, Jvm, Rewrite, class_name, option, scala_items
+from hudi_hive.spark.jvm import Function1, JavaProxy, Jvm, Rewrite, class_name, option, scala_items
 from hudi_hive.spark.merging import install_merge_rule
 from hudi_hive.spark.relation import Environment, relation_plan
 from hudi_hive.spark.stream_commits import (
@@ -160,17 +160,25 @@ class CommitSource(JavaProxy):
     def getBatch(self, start: JavaValue, end: JavaValue) -> JavaValue:
         """The rows of the commits after ``start`` up to ``end``.
 
+        Reading them raises IncrementalRangeError when files of the range were cleaned, or its begin is unknown.
+
         Raises:
             SchemaError: the table's columns are not those of the query any more.
-            IncrementalRangeError: files of the range were cleaned, or its begin is unknown.
         """
-        begin = self._begin(option(start))
-        last = StreamOffset.parse(str(end.json()))
+        jvm = self._environment.jvm
+        session = jvm.package("classic").SparkSession.active()
+        try:
+            frame = self._rows(session, self._begin(option(start)), StreamOffset.parse(str(end.json())))
+        except IncrementalRangeError as error:
+            # A query that is started again asks for its last batch once more, and does not read it.
+            return refused_rows(jvm, session, self._schema, error)
+        return frame if self._schema == self._known else self._as_declared(session, frame)
+
+    def _rows(self, session: JavaValue, begin: StreamOffset, last: StreamOffset) -> JavaValue:
         client = self._client()
         if begin.time != last.time:
             self._check_known(client, begin)
         jvm = self._environment.jvm
-        session = jvm.package("classic").SparkSession.active()
         install_merge_rule(jvm, session)
         query = self._options.query(begin.time, last.time)
         plan = relation_plan(self._environment, session, self._options.location, query)
@@ -178,7 +186,7 @@ class CommitSource(JavaProxy):
         found = StructType.fromJson(json.loads(str(frame.schema().json())))
         if found != self._known:
             self._refuse_schema(client, found)
-        return frame if self._schema == self._known else self._as_declared(session, frame)
+        return frame
 
     def _as_declared(self, session: JavaValue, frame: JavaValue) -> JavaValue:
         """The columns of the query, in its order: a catalog may have another one."""
@@ -293,6 +301,18 @@ def as_streaming(jvm: Jvm, plan: JavaValue) -> JavaValue:
         return node.makeCopy(arguments)
 
     return plan.transformDown(Rewrite(marked))
+
+
+def refused_rows(jvm: Jvm, session: JavaValue, columns: StructType, error: HudiHiveError) -> JavaValue:
+    """A batch that raises an error when it is read."""
+
+    def refuse(_: JavaValue) -> JavaValue:
+        raise error
+
+    rows = getattr(jvm.view.hudi, "DefaultSource$PlannedRows")
+    relation = rows(session, session.parseDataType(columns.json()), Function1(refuse))
+    companion = jvm.module("org.apache.spark.sql.execution.datasources.LogicalRelation")
+    return jvm.package("classic").Dataset.ofRows(session, companion.apply(relation, True))
 
 
 # -- the first offset --------------------------------------------------------------------------------------------------
