@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -89,6 +90,41 @@ def test_frames(spark, names):
     assert frame.groupBy("region").pivot("driver").count().count() == 3 and seen.get == {"n": 26}
     assert spark.table(table).sample(1.0, seed=1).dropDuplicates(["ride_id"]).count() == 26
     assert spark.table(table).filter("region = 'west'").unionByName(spark.table(table)).count() > 26
+
+
+def test_pandas_api(spark, names):
+    table = names[0]["c"]
+    frame = spark.table(table).pandas_api()
+    assert frame.groupby("city").visit_id.count().to_dict()["oslo"] == 6
+    assert len(frame[frame.city == "oslo"]) == 6
+
+
+def test_sessions_are_not_kept(spark, names):
+    from hudi_hive.spark.file_index import HudiFileIndex
+    from hudi_hive.spark.parser import HudiParser
+
+    held = spark.sparkContext._gateway.gateway_property.pool.dict
+    system = spark._jvm.java.lang.System
+
+    def hooks(kind):
+        gc.collect()
+        system.gc()
+        system.runFinalization()
+        return sum(isinstance(item, kind) for item in list(held.values()))
+
+    # What other tests left is on its way out, perhaps; counted at its most.
+    before = hooks(HudiParser)
+    for _ in range(5):
+        other = spark.newSession()
+        for table in names[0].values():
+            assert other.sql(f"SELECT * FROM {table} JOIN {table} USING (_hoodie_record_key)").columns
+        assert other.table(names[0]["m"]).columns
+    del other
+    # Spark itself keeps the last session, and what it references is given back by a thread of its own.
+    for _ in range(20):
+        if hooks(HudiParser) <= before + 1:
+            break
+    assert hooks(HudiParser) <= before + 1 and hooks(HudiFileIndex) < 5 * 4
 
 
 # -- names and catalog -------------------------------------------------------------------------------------------------
@@ -271,6 +307,23 @@ def test_methods_that_would_write(spark, synced):
             call()
         assert str(base) in caught.value.path and caught.value.remedy, number
     assert files_below(base) == before and count(spark, table) == 15
+
+
+def test_no_table_is_made(spark):
+    rows = spark.range(1)
+    before = {row.tableName for row in spark.sql("SHOW TABLES IN hudi_it").collect()}
+    calls = [
+        lambda: rows.write.format("hudi").saveAsTable("hudi_it.made"),
+        lambda: rows.write.saveAsTable("hudi_it.made", format="hudi", mode="append"),
+        lambda: rows.writeTo("hudi_it.made").using("hudi").create(),
+        lambda: spark.catalog.createTable("hudi_it.made", source="hudi", schema=rows.schema),
+        lambda: spark.sql("CREATE TABLE IF NOT EXISTS hudi_it.made USING HUDI AS SELECT 1 id"),
+    ]
+    for number, call in enumerate(calls):
+        with pytest.raises(SparkError) as caught:
+            call()
+        assert caught.value.remedy, number
+    assert {row.tableName for row in spark.sql("SHOW TABLES IN hudi_it").collect()} == before
 
 
 def test_a_managed_table_is_not_dropped(spark, metastore, synced, tmp_path):

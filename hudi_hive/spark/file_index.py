@@ -24,6 +24,7 @@ from hudi_hive.spark.filters import row_filter_of
 from hudi_hive.spark.jvm import JavaProxy, Jvm, scala_items
 from hudi_hive.spark.rows import RowBuilder
 from hudi_hive.spark.snapshot import PlannedFiles, TableSnapshot
+from hudi_hive.spark.weak import Weak
 
 _LOG = logging.getLogger("hudi_hive.spark")
 
@@ -107,6 +108,8 @@ class HudiFileIndex(JavaProxy):
         name: what to call the table in logs.
         log: where planned scans are recorded.
     """
+
+    _session = Weak()
 
     def __init__(
         self,

@@ -27,6 +27,7 @@ from pyspark.sql.types import (
 from hudi_hive.errors import PartitionValueError
 from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.jvm import Jvm, class_name
+from hudi_hive.spark.weak import Weak
 
 DIRECTORY_SCHEMA = pa.schema([("partition", pa.string()), ("path", pa.string()), ("size", pa.int64())])
 """Columns of the files to build directories from: partition path, full path of the file, bytes; sorted by partition."""
@@ -48,6 +49,8 @@ class RowBuilder:
         session: the JVM's session; its time zone types partition values that are timestamps.
         columns: the partition columns with their types in Spark.
     """
+
+    _session = Weak()
 
     def __init__(self, jvm: Jvm, session: JavaValue, columns: StructType) -> None:
         self._jvm = jvm

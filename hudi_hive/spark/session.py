@@ -1,6 +1,6 @@
 """Hooks in a running Spark session: names of synced tables resolve to plans over our file index.
 
-Two private fields of a session are replaced by Python objects behind the same interface:
+Two private fields of a session are replaced by objects behind the same interface, which ask Python:
 
 * the session catalog's cache of table relations, which Spark asks for a plan before it looks for the table's provider
   class (there is none for ``hudi`` in plain Spark);
@@ -13,7 +13,7 @@ object that all of them share.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from importlib.resources import files as resources
 from weakref import WeakKeyDictionary
 
 from pyspark import SparkContext
@@ -21,10 +21,11 @@ from pyspark.sql import SparkSession
 
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.catalog import HudiTableEntry, find_table
-from hudi_hive.spark.failures import JavaValue, to_java
-from hudi_hive.spark.jvm import Function2, JavaProxy
+from hudi_hive.spark.failures import JavaValue
+from hudi_hive.spark.jvm import Function1, Function2
 from hudi_hive.spark.parser import HudiParser
 from hudi_hive.spark.relation import Environment, relation_plan
+from hudi_hive.spark.weak import Weak
 from hudi_hive.spark.writers import guard_writers
 
 CACHE_LABEL = "hudi_hive.RelationCache"
@@ -38,22 +39,26 @@ class SessionHook:
     A table's snapshot is taken once per statement, so that a self-join sees one state of it, and anew in the next. Each
     thread has its own statement: sessions may be used by several at once.
 
+    The session holds its hook, and nothing here holds the session.
+
     Args:
         environment: of the Spark context.
         session: the JVM's session.
     """
 
+    session = Weak()
+    _cache = Weak()
+
     def __init__(self, environment: Environment, session: JavaValue) -> None:
         self.environment = environment
         self.session = session
-        self._statement = threading.local()
         self._cache_lock = threading.Lock()
         self._cache_installed = False
 
     def begin_statement(self) -> None:
         """A new statement starts in this thread: tables are looked at anew."""
-        self._statement.plans = {}
         self.install_cache()
+        self._cache.begin()
 
     def find(self, database: str | None, name: str) -> HudiTableEntry | None:
         """The synced table of this name, or None; a temporary view hides a table of the current database."""
@@ -63,20 +68,11 @@ class SessionHook:
         return find_table(jvm, self.session, database, name)
 
     def plan(self, database: str, name: str) -> JavaValue | None:
-        """The plan of a table in this thread's statement; None for what is not a synced table.
+        """The plan of a table as it is now; None for what is not a synced table.
 
         Raises:
             HudiHiveError: it is one, but cannot be read.
         """
-        plans: dict[tuple[str, str], JavaValue | None] | None = getattr(self._statement, "plans", None)
-        if plans is None:
-            plans = {}
-        key = (database, name)
-        if key not in plans:
-            plans[key] = self._make_plan(database, name)
-        return plans[key]
-
-    def _make_plan(self, database: str, name: str) -> JavaValue | None:
         entry = self.find(database, name)
         if entry is None:
             return None
@@ -110,9 +106,22 @@ class SessionHook:
                 return
             field = self.environment.jvm.field(self.session.sessionState().catalog(), "tableRelationCache")
             current = field.get()
-            if str(current.toString()) != CACHE_LABEL:
-                field.set(_relation_cache(field.type_name, self, current))
+            if str(current.toString()) == CACHE_LABEL:
+                self._cache = self.environment.jvm.view.java.lang.reflect.Proxy.getInvocationHandler(current)
+            else:
+                cache = self._new_cache(current)
+                field.set(cache.proxy(self.environment.jvm.class_(field.type_name)))
+                self._cache = cache
             self._cache_installed = True
+
+    def _new_cache(self, delegate: JavaValue) -> JavaValue:
+        """Makes the handler of ``RelationCache.java`` around Spark's own cache."""
+        jvm = self.environment.jvm
+        source = resources("hudi_hive.spark").joinpath("RelationCache.java").read_text(encoding="utf-8")
+        arguments = jvm.view.java.util.ArrayList()
+        arguments.add(delegate)
+        arguments.add(Function1(lambda key: self.plan(key.database(), key.name())))
+        return jvm.compiled("RelationCache", source).getConstructors()[0].newInstance(arguments.toArray())
 
 
 def hook_of(spark: SparkSession) -> SessionHook | None:
@@ -123,51 +132,6 @@ def hook_of(spark: SparkSession) -> SessionHook | None:
     session = spark._jsparkSession
     parser = environment.jvm.field(session.sessionState(), "sqlParser").get()
     return SessionHook(environment, session) if str(parser.toString()) == HudiParser.label else None
-
-
-def _relation_cache(interface: str, hook: SessionHook, delegate: JavaValue) -> JavaProxy:
-    """A proxy of the cache interface, whose name depends on how Spark shades its libraries."""
-
-    class RelationCache(_RelationCache):
-        class Java:
-            implements = (interface,)
-
-    return RelationCache(hook, delegate)
-
-
-class _RelationCache(JavaProxy):
-    """Guava's ``Cache`` from table names to plans: Spark's own, but for synced tables, which are never kept in it."""
-
-    label = CACHE_LABEL
-
-    def __init__(self, hook: SessionHook, delegate: JavaValue) -> None:
-        self._hook = hook
-        self._delegate = delegate
-
-    @to_java
-    def getIfPresent(self, key: JavaValue) -> JavaValue | None:
-        """The plan of a name, if it is a synced table or cached.
-
-        The catalog is asked first: what Spark cached may be a table of this name that is gone by now.
-        """
-        found = self._hook.plan(key.database(), key.name())
-        return found if found is not None else self._delegate.getIfPresent(key)
-
-    @to_java
-    def get(self, key: JavaValue, loader: JavaValue) -> JavaValue:
-        """The plan of a name; loaded if need be."""
-        found = self._hook.plan(key.database(), key.name())
-        return found if found is not None else self._delegate.get(key, loader)
-
-    def __getattr__(self, name: str) -> Callable[..., JavaValue]:
-        # Everything else of the interface (put, invalidate, size …) is the original's.
-        method = getattr(self._delegate, name)
-
-        @to_java
-        def call(*args: JavaValue) -> JavaValue:
-            return method(*args)
-
-        return call
 
 
 def hook_later_sessions(environment: Environment, session: JavaValue) -> None:
