@@ -183,6 +183,8 @@ SELECT op, ts_ms, get_json_object(before, '$.balance') b, get_json_object(after,
 FROM hudi_table_changes('vN_cow_cdc', 'cdc', 'cow_cdc@1+');
 -- name: change data between commits
 SELECT op, count(*) FROM hudi_table_changes('vN_cow_cdc', 'cdc', 'cow_cdc@1+', 'cow_cdc@3') GROUP BY op;
+-- name: change data between commits, each
+SELECT op FROM hudi_table_changes('vN_cow_cdc', 'cdc', 'cow_cdc@1+', 'cow_cdc@3');
 -- name: change data of a key-only log
 SELECT op, coalesce(get_json_object(after, '$.acct'), get_json_object(before, '$.acct')) k
 FROM hudi_table_changes('vN_cow_cdc_key_only', 'cdc', 'cow_cdc_key_only@1+');
@@ -195,7 +197,7 @@ SELECT ride_id, fare FROM hudi_query('vN_mor_part_rli', 'read_optimized') WHERE 
 SELECT Timestamp, Action, State FROM hudi_query_timeline('vN_mor_part_rli', 'false');
 -- name: table function, file slices
 SELECT File_ID, Partition_Path, Base_Instant_Time, Base_File_Size, Log_File_Count, Log_File_Size
-FROM hudi_filesystem_view('vN_mor_part_rli') WHERE Partition_Path <> 'west';
+FROM hudi_filesystem_view('vN_mor_part_rli', '*') WHERE Partition_Path <> 'west';
 -- name: table function, metadata table
 SELECT type, count(*) FROM hudi_metadata('vN_cow_part_mdt') GROUP BY type;
 
