@@ -25,7 +25,8 @@ pytestmark = pytest.mark.jvm
 
 # -- change data -------------------------------------------------------------------------------------------------------
 
-CHANGES = [(name, query) for name in fixture_names() for query in queries(name, "cdc")]
+# All ranges are read without Spark in tests; here one of every shape of image: all there is, one commit, an overwrite.
+CHANGES = [(name, query) for name in fixture_names() for query in queries(name, "cdc")[:5:2]]
 
 
 @pytest.mark.parametrize(("name", "query"), CHANGES, ids=[f"{name}-{query_id(query)}" for name, query in CHANGES])
@@ -47,9 +48,7 @@ def test_change_data_by_path(spark, name, query):
 @pytest.mark.parametrize("name", ["v6_cow_cdc", "v8_cow_cdc", "v9_cow_cdc_key_only"])
 def test_change_data_by_name(spark, synced, name):
     table = synced(name)
-    for query in queries(name, "cdc"):
-        if named_gap(name, query):
-            continue
+    for query in [query for query in queries(name, "cdc") if not named_gap(name, query)][1:3]:
         end = f", '{query['end']}'" if query["end"] else ""
         rows = spark.sql(f"SELECT * FROM hudi_table_changes('{table}', 'cdc', '{query['begin']}'{end})").toArrow()
         assert_same_rows(rows, name, query)
