@@ -27,7 +27,7 @@ def unpacked(name, folder):
     if not archive.exists():
         return unzip_fixture(name)
     with tarfile.open(archive) as file:
-        file.extractall(folder, filter="data")
+        file.extractall(folder)
     return folder / name
 
 
