@@ -39,7 +39,7 @@ RULE = "hudi_hive.MergeRule"
 
 _NUMBER = "_hudi_hive_slice"
 _BYTES_PER_TASK = 64 << 20
-_TASKS_PER_CORE = 4
+_TASKS_PER_CORE = 2
 _PLANS_KEPT = 8
 
 
