@@ -1,4 +1,5 @@
-"""Writing: in come Arrow tables and Hudi's write options, out come completed instants, or the table as it was.
+"""Writing: transactions on a table's timeline, files made from Arrow rows, indexes, locks and table services.
 
-Transactions, indexes, handles of file groups and table services; the same functions run here and in Spark's tasks.
+In come Arrow tables and Hudi's own write options, out come completed instants; see :mod:`hudi_hive.write.local` for
+the writer without any engine, which the engines' writers share all parts with.
 """

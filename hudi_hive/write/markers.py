@@ -1,0 +1,92 @@
+"""Markers: empty files that name what a write is about to make, so that a failed one can be undone (section 1.6).
+
+Direct markers only: ``.hoodie/.temp/<instant>/<partition>/<file name>.marker.<CREATE|MERGE|APPEND>``. A marker is there
+before its file is; whatever a marker names and no status does was left by an attempt that did not finish.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.storage import Storage
+
+_TEMP: Final = ".hoodie/.temp"
+_MARKER: Final = ".marker."
+
+
+class MarkerKind(StrEnum):
+    """What a write does to the file that a marker names."""
+
+    CREATE = "CREATE"
+    MERGE = "MERGE"
+    APPEND = "APPEND"
+
+
+def marker_folder(instant: str) -> str:
+    """Folder of an instant's markers, relative to the base path."""
+    return f"{_TEMP}/{instant}"
+
+
+def create_marker(storage: Storage, instant: str, partition: str, name: str, kind: MarkerKind) -> None:
+    """Say that a file is about to be written; call it before.
+
+    Args:
+        storage: rooted at the table's base path.
+        instant: the write.
+        partition: partition path.
+        name: the file.
+        kind: what happens to it.
+    """
+    path = posixpath.join(marker_folder(instant), partition, f"{name}{_MARKER}{kind.value}")
+    storage.write_bytes(path, b"")
+
+
+def marked_files(storage: Storage, instant: str) -> pa.Table:
+    """The files that an instant's markers name: ``partition``, ``name``, ``kind``; in no order."""
+    folder = marker_folder(instant)
+    listing = storage.list(folder, recursive=True, missing_ok=True)
+    listing = listing.filter(pc.invert(listing.column("is_dir")))
+    partitions, names, kinds = [], [], []
+    for path in listing.column("path").to_pylist():
+        place, separator, kind = path.rpartition(_MARKER)
+        if not separator or kind not in MarkerKind.__members__:
+            continue
+        partition, name = posixpath.split(place[len(folder) + 1 :])
+        partitions.append(partition)
+        names.append(name)
+        kinds.append(kind)
+    columns = [pa.array(column, pa.string()) for column in (partitions, names, kinds)]
+    return pa.table(columns, names=["partition", "name", "kind"])
+
+
+def remove_unclaimed(storage: Storage, instant: str, written: Iterable[str]) -> list[str]:
+    """Delete what markers name and no status does: files of attempts that failed and were tried again.
+
+    Args:
+        storage: rooted at the table's base path.
+        instant: the write.
+        written: paths of all files that the commit is to hold, change files too.
+
+    Returns:
+        Paths of the files that are gone.
+    """
+    kept = set(written)
+    removed = []
+    marked = marked_files(storage, instant)
+    for partition, name in zip(marked["partition"].to_pylist(), marked["name"].to_pylist(), strict=True):
+        path = posixpath.join(partition, name)
+        if path not in kept:
+            storage.delete(path)
+            removed.append(path)
+    return removed
+
+
+def remove_markers(storage: Storage, instant: str) -> None:
+    """Delete an instant's markers; nothing happens if there are none."""
+    storage.delete_dir(marker_folder(instant))
