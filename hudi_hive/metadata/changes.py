@@ -1,0 +1,64 @@
+"""What one action of a table changes in its metadata table, as Arrow tables (table format, section 7.5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+
+from hudi_hive.metadata.records import WRAPPED
+from hudi_hive.table import FILES_SCHEMA
+
+DELETED_FILES_SCHEMA: Final = pa.schema([("partition", pa.string()), ("name", pa.string())])
+"""Columns of :attr:`MetadataChanges.files_deleted`."""
+
+RANGES_SCHEMA: Final = pa.schema(
+    [
+        ("partition", pa.string()),
+        ("name", pa.string()),
+        ("column", pa.string()),
+        ("min", WRAPPED),
+        ("max", WRAPPED),
+        ("value_count", pa.int64()),
+        ("null_count", pa.int64()),
+        ("total_size", pa.int64()),
+        ("total_uncompressed_size", pa.int64()),
+    ]
+)
+"""Columns of :attr:`MetadataChanges.ranges`: what a file holds of a column."""
+
+INDEX_ADDED_SCHEMA: Final = pa.schema([("key", pa.string()), ("partition", pa.string()), ("file_id", pa.string())])
+"""Columns of :attr:`MetadataChanges.index_added`."""
+
+
+def _no_keys() -> pa.Array:
+    return pa.array([], pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataChanges:
+    """Files, ranges and places of records that an action adds and takes away; the empty one changes nothing.
+
+    Attributes:
+        files_added: every file that the action wrote, ``.cdc`` files included (``FILES_SCHEMA``: partition path, bare
+            name, bytes).
+        files_deleted: files that it deleted (:data:`DELETED_FILES_SCHEMA`).
+        partitions_touched: partitions that it wrote to or knows, also where no file was added.
+        partitions_deleted: partition paths that are gone for good: a clean emptied them.
+        ranges: what the added base and log files hold of columns (:data:`RANGES_SCHEMA`); dotted names for fields of
+            structs. A file that holds records needs a row for each column that is indexed, or the partition's
+            statistics are given up.
+        without_values: bare names of added log files that hold nothing but deletes, and so no ranges.
+        index_added: new records and records that moved (:data:`INDEX_ADDED_SCHEMA`).
+        index_removed: keys of records that were deleted. A key that is in both is added.
+    """
+
+    files_added: pa.Table = field(default_factory=FILES_SCHEMA.empty_table)
+    files_deleted: pa.Table = field(default_factory=DELETED_FILES_SCHEMA.empty_table)
+    partitions_touched: tuple[str, ...] = ()
+    partitions_deleted: tuple[str, ...] = ()
+    ranges: pa.Table = field(default_factory=RANGES_SCHEMA.empty_table)
+    without_values: frozenset[str] = frozenset()
+    index_added: pa.Table = field(default_factory=INDEX_ADDED_SCHEMA.empty_table)
+    index_removed: pa.Array = field(default_factory=_no_keys)
