@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
@@ -291,18 +291,6 @@ class Storage:
         except PathNotFoundError:
             if not missing_ok:
                 raise
-
-    def delete_dir(self, path: str) -> None:
-        """Delete a folder below the root with all that is in it; nothing happens when it is not there.
-
-        Raises:
-            UnsafePathError: the path is empty, absolute or leaves the root.
-        """
-        if not path.strip("/"):
-            raise UnsafePathError("the root itself cannot be deleted", path=self.uri())
-        self.counters.add("deletes")
-        with suppress(PathNotFoundError), _mapped(self.uri(path)):
-            self._filesystem.delete_dir(self.full_path(path))
 
 
 @contextmanager

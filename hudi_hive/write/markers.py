@@ -89,4 +89,4 @@ def remove_unclaimed(storage: Storage, instant: str, written: Iterable[str]) -> 
 
 def remove_markers(storage: Storage, instant: str) -> None:
     """Delete an instant's markers; nothing happens if there are none."""
-    storage.delete_dir(marker_folder(instant))
+    storage.delete_tree(marker_folder(instant))
