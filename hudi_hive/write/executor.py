@@ -1,0 +1,43 @@
+"""Where the tasks of a write or table service run: in threads here, on the executors of a Spark session there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+import pyarrow as pa
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+class Executor(Protocol):
+    """Runs a function over tasks. Function, tasks and results can be pickled, and a task may be run more than once."""
+
+    def map(self, function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
+        """The results in the order of the tasks; the first error is raised once none of the tasks runs any more."""
+
+
+class LocalExecutor:
+    """Runs tasks in threads of this process: Arrow's kernels and readers let go of the interpreter while they work.
+
+    Args:
+        threads: tasks at a time; as many as there are processors without it.
+    """
+
+    def __init__(self, threads: int | None = None) -> None:
+        self._threads = threads if threads is not None else max(1, pa.cpu_count())
+
+    def map(self, function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
+        """Results in the order of the tasks."""
+        if len(tasks) < 2 or self._threads < 2:
+            return [function(task) for task in tasks]
+        with ThreadPoolExecutor(min(self._threads, len(tasks))) as pool:
+            futures = [pool.submit(function, task) for task in tasks]
+            try:
+                return [future.result() for future in futures]
+            except BaseException:
+                for future in futures:
+                    future.cancel()
+                raise
