@@ -1,0 +1,89 @@
+"""New instant times: greater than every time that a timeline knows (table format, sections 2.1 and 2.3)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+from hudi_hive.timeline.instant import millis_to_instant
+from hudi_hive.timeline.timeline import Timeline
+
+_DIGITS: Final = 17
+
+
+class InstantClock:
+    """Draws instant times of 17 digits; no two draws of one clock are equal, and each is greater than the one before.
+
+    Several processes are kept apart by the table's lock: a writer draws while it holds it, from a timeline that it
+    read under it.
+
+    Args:
+        now_ms: the wall clock, in milliseconds since the epoch.
+    """
+
+    def __init__(self, now_ms: Callable[[], int] | None = None) -> None:
+        self._now_ms = now_ms if now_ms is not None else lambda: time.time_ns() // 1_000_000
+        self._last = ""
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"last": self._last}
+
+    def __setstate__(self, state: dict[str, str]) -> None:
+        self.__init__()  # type: ignore[misc]
+        self._last = state["last"]
+
+    def new_instant(self, timeline: Timeline | None = None, timezone: str | None = None) -> str:
+        """A requested time greater than every requested and completion time of the timeline, in any state.
+
+        Where the wall clock is behind the timeline (another machine's is ahead, or the zone's clock was set back), the
+        timeline's greatest time plus one millisecond.
+
+        Args:
+            timeline: as read just now; None for a table without one.
+            timezone: the table's ``hoodie.table.timeline.timezone``; the timeline's without it.
+        """
+        zone = timezone or (timeline.timezone if timeline is not None else "LOCAL")
+        return self._draw(greatest_time(timeline) if timeline is not None else "", zone)
+
+    def completion_time(self, timeline: Timeline | None, requested: str, timezone: str | None = None) -> str:
+        """A completion time for a requested instant: greater than its requested time and than all of the timeline.
+
+        To be drawn under the table's lock, from a timeline that was read under it (table format, section 2.3).
+        """
+        zone = timezone or (timeline.timezone if timeline is not None else "LOCAL")
+        known = greatest_time(timeline) if timeline is not None else ""
+        return self._draw(max(known, requested[:_DIGITS]), zone)
+
+    def _draw(self, known: str, timezone: str) -> str:
+        with self._lock:
+            floor = max(known, self._last)
+            drawn = millis_to_instant(self._now_ms(), timezone)
+            if drawn <= floor:
+                drawn = next_time(floor)
+            self._last = drawn
+            return drawn
+
+
+def greatest_time(timeline: Timeline) -> str:
+    """The greatest requested or completion time on the active timeline, cut to 17 digits; empty if there is none."""
+    times = [instant.requested for instant in timeline.instants]
+    times += [instant.completed for instant in timeline.instants if instant.completed]
+    return max((time[:_DIGITS] for time in times), default="")
+
+
+def next_time(instant: str) -> str:
+    """The instant time one millisecond later, in the same zone whatever its clock does.
+
+    Args:
+        instant: digits; of 14 digits the last millisecond counts, of more than 17 the first 17.
+    """
+    digits = instant + "999" if len(instant) == 14 else instant[:_DIGITS]
+    try:
+        moment = datetime.strptime(digits[:14], "%Y%m%d%H%M%S") + timedelta(milliseconds=int(digits[14:]) + 1)
+    except ValueError:  # one of the fixed instants, which are no dates
+        return str(int(digits) + 1).rjust(_DIGITS, "0")
+    return f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}".rjust(_DIGITS, "0")

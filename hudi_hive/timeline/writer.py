@@ -1,0 +1,155 @@
+"""Writes files of instants: every state a new file, created only if it is absent (table format, section 2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from hudi_hive.errors import InvalidOptionError, PathExistsError, TimelineError
+from hudi_hive.storage import Storage
+from hudi_hive.timeline.instant import (
+    CLUSTERING,
+    REPLACE_COMMIT,
+    SAVEPOINT,
+    WRITE_ACTIONS,
+    Instant,
+    State,
+    comparable_action,
+    instant_file_name,
+)
+
+_NEWEST_FIRST: Final = (State.COMPLETED, State.INFLIGHT, State.REQUESTED)
+
+
+class TimelineSettings(Protocol):
+    """What of a table's properties the timeline's files depend on; ``TableConfig`` has it."""
+
+    @property
+    def layout(self) -> int:
+        """Timeline layout version, 1 or 2."""
+
+    @property
+    def timeline_path(self) -> str:
+        """Folder of layout 2, below ``.hoodie``."""
+
+
+class TimelineWriter:
+    """Makes and removes the files of a table's instants.
+
+    Args:
+        storage: rooted at the table's base path.
+        config: the table's properties.
+    """
+
+    def __init__(self, storage: Storage, config: TimelineSettings) -> None:
+        self._storage = storage
+        self.layout = config.layout
+        self.folder = ".hoodie" if config.layout == 1 else f".hoodie/{config.timeline_path.strip('/')}"
+
+    def create_requested(self, action: str, instant: str, payload: bytes = b"") -> Instant:
+        """Announce an action.
+
+        Args:
+            action: as the requested file names it: ``commit``, ``compaction``, ``clustering``, which layout 1 calls
+                replacecommit …
+            instant: requested time.
+            payload: the plan; empty for commits and deltacommits.
+
+        Raises:
+            TimelineError: an instant of that time and action exists already.
+            InvalidOptionError: the action has no requested state in this layout.
+        """
+        return self._create(Instant(instant, self._named(action), State.REQUESTED, None, "", ""), payload)
+
+    def transition_inflight(self, action: str, instant: str, payload: bytes = b"") -> Instant:
+        """Begin a requested action; a savepoint begins without a request.
+
+        Raises:
+            TimelineError: it was not requested, or has begun already.
+        """
+        action = self._named(action)
+        if action != SAVEPOINT:
+            self._must_exist(action, instant, State.REQUESTED)
+        return self._create(Instant(instant, action, State.INFLIGHT, None, "", ""), payload)
+
+    def complete(self, action: str, instant: str, payload: bytes, completion: str | None = None) -> Instant:
+        """Complete an action that has begun: the atomic step that makes it visible.
+
+        Args:
+            action: as the inflight file names it; a compaction completes as ``commit`` and so on.
+            instant: requested time.
+            payload: the outcome.
+            completion: completion time, which layout 2 wants and layout 1 does not keep.
+
+        Raises:
+            TimelineError: it is not inflight (never begun, or rolled back by another writer meanwhile), or is complete.
+            InvalidOptionError: no completion time in layout 2, or one that is not after the requested time.
+        """
+        action = self._named(action)
+        if self.layout == 2 and (completion is None or completion <= instant):
+            raise InvalidOptionError(f"completion time {completion!r} is not after the requested time", instant=instant)
+        self._must_exist(action, instant, State.INFLIGHT)
+        completed = completion if self.layout == 2 else None
+        return self._create(Instant(instant, comparable_action(action), State.COMPLETED, completed, "", ""), payload)
+
+    def delete(self, instant: Instant, states: Sequence[State] = _NEWEST_FIRST) -> None:
+        """Delete the files of an instant's states, in the order given; absent ones are passed over.
+
+        A rollback takes the newest state first, so that a death half-way leaves a pending instant that is rolled back
+        again; archival takes the completed state last, so that one never looks pending.
+
+        Args:
+            instant: any state of it; of a completed one in layout 2 the file name tells the completion time.
+            states: the states to delete.
+        """
+        for state in states:
+            for path in self._files(instant, state):
+                self._storage.delete(path)
+
+    def path(self, action: str, instant: str, state: State, completed: str | None = None) -> str:
+        """Path of an instant's file relative to the table's base path."""
+        return f"{self.folder}/{instant_file_name(instant, action, state, completed=completed)}"
+
+    def _files(self, instant: Instant, state: State) -> list[str]:
+        if state is State.COMPLETED:
+            return [instant.path] if instant.is_completed else []
+        # A completed instant does not tell under which action it was pending: commit or compaction, and so on.
+        actions = {instant.action} if not instant.is_completed else _pending_actions(instant.action)
+        return [
+            self.path(action, instant.requested, state)
+            for action in sorted(actions)
+            if action != SAVEPOINT or state is State.INFLIGHT
+        ]
+
+    def _create(self, instant: Instant, payload: bytes) -> Instant:
+        path = self.path(instant.action, instant.requested, instant.state, instant.completed)
+        try:
+            self._storage.create_if_absent(path, payload)
+        except PathExistsError as error:
+            raise TimelineError(
+                f"{instant.action} is {instant.state.name} already",
+                path=self._storage.uri(path),
+                instant=instant.requested,
+                remedy="another writer drew the same instant; try again",
+            ) from error
+        name = path.rsplit("/", 1)[-1]
+        return Instant(instant.requested, instant.action, instant.state, instant.completed, name, path)
+
+    def _must_exist(self, action: str, instant: str, state: State) -> None:
+        path = self.path(action, instant, state)
+        if not self._storage.exists(path):
+            raise TimelineError(
+                f"{action} is not {state.name}: it was never, or was rolled back by another writer",
+                path=self._storage.uri(path),
+                instant=instant,
+                remedy="write again under a new instant",
+            )
+
+    def _named(self, action: str) -> str:
+        """The action as file names say it: layout 1 has no name of its own for clustering."""
+        return REPLACE_COMMIT if self.layout == 1 and action == CLUSTERING else action
+
+
+def _pending_actions(action: str) -> set[str]:
+    """Actions that complete as the given one."""
+    return {action} | {pending for pending in WRITE_ACTIONS if comparable_action(pending) == action}
