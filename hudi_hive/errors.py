@@ -28,6 +28,12 @@
     │   ├── UnknownColumnError          a column that the schema does not have
     │   ├── SqlError                    a statement that the local SQL engine does not run
     │   └── LoadCancelledError          splits asked for after their loading was cancelled
+    ├── WriteError                      a write or table service could not be done; the table is as it was
+    │   ├── WriteConflictError          another writer or table service was at the same file groups and came first
+    │   ├── HeartbeatLostError          this writer was silent for so long that others may have taken it for dead
+    │   └── LockError                   the table's lock cannot be used
+    │       ├── LockTimeoutError        somebody else holds it and did not let go in time
+    │       └── LockLostError           it was held and is not any more
     ├── SchemaError                     a schema that cannot be converted or reconciled
     ├── MetastoreError
     │   ├── MetastoreTransportError
@@ -194,6 +200,30 @@ class SqlError(QueryError):
 
 class LoadCancelledError(QueryError):
     """Splits were asked for after their loading was cancelled: what was handed out before is not the whole table."""
+
+
+class WriteError(HudiHiveError):
+    """A write or table service could not be done, and left the table as it was."""
+
+
+class WriteConflictError(WriteError):
+    """Another writer or table service changed the same file groups and completed first: write again."""
+
+
+class HeartbeatLostError(WriteError):
+    """This writer sent no heartbeat for so long that others may have taken it for dead."""
+
+
+class LockError(WriteError):
+    """The lock of a table cannot be used."""
+
+
+class LockTimeoutError(LockError):
+    """Somebody else holds the lock and did not let go of it in time."""
+
+
+class LockLostError(LockError):
+    """The lock was held and is not any more: it expired or somebody removed it."""
 
 
 class SchemaError(HudiHiveError):
