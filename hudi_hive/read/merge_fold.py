@@ -144,7 +144,7 @@ def _events(
                 continue
             keys.append(record_keys(batch, spec, block.path or None))
             rows.append(np.arange(count, count + batch.num_rows, dtype=np.int64))
-            soft = _soft_deletes(batch, spec)
+            soft = soft_deletes(batch, spec)
             values = ordering_columns(batch, fields)
             deletes.append(soft)
             # Version 6 gives such a record its ordering value, whatever it is.
@@ -174,7 +174,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
-def _soft_deletes(batch: pa.RecordBatch, spec: MergeSpec) -> Flags:
+def soft_deletes(batch: pa.RecordBatch, spec: MergeSpec) -> Flags:
     """Rows that delete: by ``_hoodie_is_deleted``, ``_hoodie_operation`` or the table's own marker."""
     result = np.zeros(batch.num_rows, np.bool_)
     if batch.schema.get_field_index(IS_DELETED) >= 0 and pa.types.is_boolean(batch.schema.field(IS_DELETED).type):
