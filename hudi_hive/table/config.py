@@ -19,11 +19,12 @@ MERGE_ON_READ = "MERGE_ON_READ"
 SUPPORTED_VERSIONS = (6, 8, 9)
 """Table versions that are read; every other one is refused by name."""
 
-_LAYOUT_OF_VERSION = {6: 1, 8: 2, 9: 2}
+LAYOUT_OF_VERSION = {6: 1, 8: 2, 9: 2}
+"""Table version -> timeline layout version."""
 
 _BASE_FILE_FORMATS = {"PARQUET": "parquet", "ORC": "orc", "HFILE": "hfile"}
 
-_KEY_GENERATORS = {
+KEY_GENERATOR_CLASSES = {
     "SimpleKeyGenerator": "SIMPLE",
     "SimpleAvroKeyGenerator": "SIMPLE_AVRO",
     "ComplexKeyGenerator": "COMPLEX",
@@ -266,8 +267,8 @@ def _check_version(get: _Getter) -> int:
 def _check_layout(get: _Getter, version: int) -> int:
     layout = get.number("hoodie.timeline.layout.version")
     if layout is None:
-        layout = _LAYOUT_OF_VERSION[version]
-    if layout != _LAYOUT_OF_VERSION[version]:
+        layout = LAYOUT_OF_VERSION[version]
+    if layout != LAYOUT_OF_VERSION[version]:
         raise InvalidPropertiesError(
             f"timeline layout {layout} does not go with table version {version}", path=get.path
         )
@@ -295,7 +296,15 @@ def _key_generator(get: _Getter) -> str | None:
     class_name = get.text("hoodie.table.keygenerator.class")
     if class_name is None:
         return None
-    return _KEY_GENERATORS.get(class_name.rpartition(".")[2], "USER_PROVIDED")
+    return key_generator_name(class_name)
+
+
+def key_generator_name(text: str) -> str:
+    """The name in ``hoodie.table.keygenerator.type`` of a key generator's class, or of a type; ``USER_PROVIDED`` for a
+    class that is not Hudi's."""
+    if text.upper() in _KEY_GENERATORS.values():
+        return text.upper()
+    return KEY_GENERATOR_CLASSES.get(text.rpartition(".")[2], "USER_PROVIDED")
 
 
 def _partition_fields(get: _Getter) -> tuple[tuple[str, ...], tuple[str, ...]]:
