@@ -1,0 +1,107 @@
+"""Which task looks for which keys: what an index plans before it looks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.write.index.key_source import Slice
+from hudi_hive.write.index.tables import IntArray, one_array
+from hudi_hive.write.index.tasks import LookupTask
+
+TASK_BYTES: Final = 256 << 20
+"""Bytes of files that one task looks into."""
+
+
+class Route(Protocol):
+    """Tells which keys a task must be given. It can be pickled."""
+
+    def rows(self, keys: pa.Table) -> list[tuple[int, IntArray]]:
+        """Tasks by number, each with the positions of the keys (``KEYS_SCHEMA``) that it must look for."""
+
+
+class LookupPlan:
+    """Tasks and which keys each of them looks for.
+
+    Attributes:
+        tasks: the tasks.
+        route: tells which keys go to which of them.
+    """
+
+    def __init__(self, tasks: Sequence[LookupTask], route: Route) -> None:
+        self.tasks = tuple(tasks)
+        self.route = route
+
+
+class ToAll:
+    """Each key goes to each task.
+
+    Args:
+        tasks: number of tasks.
+    """
+
+    def __init__(self, tasks: int) -> None:
+        self._tasks = tasks
+
+    def rows(self, keys: pa.Table) -> list[tuple[int, IntArray]]:
+        """All keys for all tasks."""
+        every = np.arange(keys.num_rows)
+        return [(task, every) for task in range(self._tasks)]
+
+
+class ByPartition:
+    """Keys go to the tasks of their partition.
+
+    Args:
+        partitions: of each task its partition.
+    """
+
+    def __init__(self, partitions: Sequence[str]) -> None:
+        self._tasks: dict[str, list[int]] = {}
+        for task, partition in enumerate(partitions):
+            self._tasks.setdefault(partition, []).append(task)
+
+    def rows(self, keys: pa.Table) -> list[tuple[int, IntArray]]:
+        """The keys of each task's partition."""
+        return [(task, rows) for partition, rows in rows_by_partition(keys) for task in self._tasks.get(partition, ())]
+
+
+def rows_by_partition(keys: pa.Table) -> list[tuple[str, IntArray]]:
+    """Positions of the keys of each partition."""
+    encoded = one_array(keys.column("partition")).dictionary_encode()
+    numbers = encoded.indices.to_numpy()
+    order = np.argsort(numbers, kind="stable")
+    edges = np.searchsorted(numbers[order], np.arange(len(encoded.dictionary) + 1))
+    names = encoded.dictionary.to_pylist()
+    return [(name, order[edges[at] : edges[at + 1]]) for at, name in enumerate(names)]
+
+
+def shares(slices: Sequence[Slice], size: int = TASK_BYTES) -> list[tuple[Slice, ...]]:
+    """Slices in shares of about ``size`` bytes, one at least."""
+    found: list[tuple[Slice, ...]] = []
+    share: list[Slice] = []
+    total = 0
+    for part in slices:
+        if share and total + part.size > size:
+            found.append(tuple(share))
+            share, total = [], 0
+        share.append(part)
+        total += part.size
+    return [*found, tuple(share)] if share else found
+
+
+def by_partition(slices: Sequence[Slice]) -> dict[str, list[Slice]]:
+    """Slices of each partition."""
+    found: dict[str, list[Slice]] = {}
+    for part in slices:
+        found.setdefault(part.partition, []).append(part)
+    return found
+
+
+def partitions_of(keys: pa.Table) -> list[str]:
+    """The partitions that keys are in, sorted."""
+    return sorted(pc.unique(one_array(keys.column("partition"))).to_pylist())

@@ -1,0 +1,136 @@
+"""Keys in, places out: the tables that indexes speak in, and how what was found becomes where each row goes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+KEYS_SCHEMA: Final = pa.schema([("key", pa.string()), ("partition", pa.string()), ("row", pa.int64())])
+"""What is looked for: record key, partition path that the row is given with, a number that names the row.
+
+A further column ``deleted`` (boolean), if there is one, marks rows that delete: they are never moved to another
+partition. Other columns are passed over. No two rows have the same key and partition (with a global index: the same
+key).
+"""
+
+TAG_SCHEMA: Final = pa.schema(
+    [
+        ("row", pa.int64()),
+        ("partition", pa.string()),
+        ("file_id", pa.string()),
+        ("current_partition", pa.string()),
+        ("current_file_id", pa.string()),
+        ("new_file_id", pa.string()),
+    ]
+)
+"""Where rows go, sorted by row.
+
+``partition`` and ``file_id`` are where the row is to be written; ``file_id`` is null for a row that is new there. The
+``current_`` columns are where a record of its key is now, null where there is none. Where ``current_partition`` is not
+``partition`` the record moves: it is new in ``partition`` and is to be deleted from ``current_file_id``.
+``new_file_id`` is the file group that new rows must be put into, whether it is there already or not (bucket index); it
+is null where any will do. A row whose key is in several file groups has several lines, one for each, unless it may
+move.
+"""
+
+HITS_SCHEMA: Final = pa.schema([("key", pa.string()), ("partition", pa.string()), ("file_id", pa.string())])
+"""Where keys were found; a key may be in several file groups."""
+
+IntArray = npt.NDArray[np.int64]
+
+
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column as one array."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def joined_hits(parts: list[pa.Table]) -> pa.Table:
+    """Hits of several look-ups as one table."""
+    return pa.concat_tables([HITS_SCHEMA.empty_table(), *parts]).combine_chunks()
+
+
+def locate(keys: pa.Table, hits: pa.Table, *, is_global: bool, updates_partition: bool) -> pa.Table:
+    """Where rows go by where their keys were found.
+
+    Args:
+        keys: :data:`KEYS_SCHEMA`.
+        hits: :data:`HITS_SCHEMA`: all hits of these keys; others do no harm.
+        is_global: a key stands for one record in the whole table.
+        updates_partition: a record that is given with another partition moves there.
+
+    Returns:
+        A table of :data:`TAG_SCHEMA`.
+    """
+    row_of_hit = _first_row(keys, hits, is_global)
+    matched = pc.is_valid(row_of_hit)
+    hits, at = hits.filter(matched), row_of_hit.filter(matched).to_numpy(zero_copy_only=False).astype(np.int64)
+    moves = is_global and updates_partition
+    order = _one_each(keys, hits, at) if moves else np.argsort(at, kind="stable")
+    at = at[order]
+    found = np.zeros(keys.num_rows, np.bool_)
+    found[at] = True
+    new = np.flatnonzero(~found)
+    lines = np.concatenate([at, new])
+    place = np.concatenate([order, np.full(len(new), -1, np.int64)])
+    sort = np.argsort(lines, kind="stable")
+    lines, place = lines[sort], pa.array(place[sort], mask=place[sort] < 0)
+    return _tags(keys.take(pa.array(lines)), hits.take(place), moves)
+
+
+def _tags(keys: pa.Table, current: pa.Table, updates_partition: bool) -> pa.Table:
+    """Lines of rows and, next to them, of where they are now (null: nowhere)."""
+    asked = one_array(keys.column("partition"))
+    there, group = one_array(current.column("partition")), one_array(current.column("file_id"))
+    if updates_partition:
+        moves = pc.fill_null(pc.not_equal(asked, there), False)
+        if "deleted" in keys.column_names:
+            moves = pc.and_not(moves, pc.fill_null(one_array(keys.column("deleted")), False))
+    else:
+        moves = pa.array(np.zeros(keys.num_rows, np.bool_))
+    partition = pc.if_else(moves, asked, pc.coalesce(there, asked))
+    file_id = pc.if_else(moves, pa.scalar(None, pa.string()), group)
+    unset = pa.nulls(keys.num_rows, pa.string())
+    return pa.table([one_array(keys.column("row")), partition, file_id, there, group, unset], schema=TAG_SCHEMA)
+
+
+def _one_each(keys: pa.Table, hits: pa.Table, at: IntArray) -> IntArray:
+    """One hit for each row, by row: one in the partition that the row is given with, if there is any.
+
+    A key that is in several places breaks what a global index is for; the row must not be made anew for each of them.
+    """
+    asked = one_array(keys.column("partition")).take(pa.array(at))
+    elsewhere = pc.not_equal(asked, one_array(hits.column("partition"))).to_numpy(zero_copy_only=False)
+    order = np.lexsort((elsewhere, at))
+    first = np.append(True, at[order][1:] != at[order][:-1]) if len(at) else np.zeros(0, np.bool_)
+    chosen: IntArray = order[first]
+    return chosen
+
+
+def _first_row(keys: pa.Table, hits: pa.Table, is_global: bool) -> pa.Array:
+    """For each hit the position of the row that it is of, or null."""
+    texts, sought = one_array(keys.column("key")), one_array(hits.column("key"))
+    if is_global:
+        return pc.index_in(sought, value_set=texts)
+    return pc.index_in(*_with_partition(sought, hits, texts, keys))
+
+
+def _with_partition(sought: pa.Array, hits: pa.Table, texts: pa.Array, keys: pa.Table) -> tuple[pa.Array, pa.Array]:
+    """Both sides' keys behind a number for their partition."""
+    names = pc.unique(one_array(keys.column("partition")))
+    if len(names) <= 1:
+        here = pc.is_in(one_array(hits.column("partition")), value_set=names)
+        return pc.if_else(here, sought, pa.scalar(None, pa.string())), texts
+    numbers = pa.array([f"{number}:" for number in range(len(names))], pa.string())
+    sides = []
+    for table, column in ((hits, sought), (keys, texts)):
+        number = numbers.take(pc.index_in(one_array(table.column("partition")), value_set=names))
+        sides.append(pc.binary_join_element_wise(number, column, ""))
+    return sides[0], sides[1]
