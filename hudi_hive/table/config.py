@@ -302,7 +302,7 @@ def _key_generator(get: _Getter) -> str | None:
 def key_generator_name(text: str) -> str:
     """The name in ``hoodie.table.keygenerator.type`` of a key generator's class, or of a type; ``USER_PROVIDED`` for a
     class that is not Hudi's."""
-    if text.upper() in _KEY_GENERATORS.values():
+    if text.upper() in KEY_GENERATOR_CLASSES.values():
         return text.upper()
     return KEY_GENERATOR_CLASSES.get(text.rpartition(".")[2], "USER_PROVIDED")
 
