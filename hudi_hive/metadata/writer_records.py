@@ -1,0 +1,308 @@
+"""Records of the metadata table as bare Avro binaries, by column (table format, section 7.4 and appendix B).
+
+A record is its fields' binaries one behind the other, so each kind of record is a join of binary columns. The ``key``
+in it is blank: HFiles hold it beside the value (section 6.4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.metadata.records import WRAPPERS
+from hudi_hive.metadata.writer_schema import branches
+
+ALL_PARTITIONS_TYPE: Final = 1
+FILES_TYPE: Final = 2
+COLUMN_STATS_TYPE: Final = 3
+BLOOM_FILTER_TYPE: Final = 4
+RECORD_INDEX_TYPE: Final = 5
+PARTITION_STATS_TYPE: Final = 6
+
+_NULL: Final = b"\x00"
+_PRESENT: Final = b"\x02"  # second branch of a union
+_HEAD: Final = _NULL * 5 + b"\x00"  # the meta fields, the blank key
+_SCALE: Final = 15
+
+Longs = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Records to write: ``keys`` (string) and ``values`` (binary) of one length."""
+
+    keys: pa.Array
+    values: pa.Array
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+def join_records(parts: list[Records]) -> Records:
+    """Records of several columns in one."""
+    return Records(
+        pa.concat_arrays([pa.array([], pa.string()), *(part.keys for part in parts)]),
+        pa.concat_arrays([pa.array([], pa.binary()), *(part.values for part in parts)]),
+    )
+
+
+def file_lists(keys: pa.Array, names: pa.Array, sizes: pa.Array, deleted: pa.Array, kind: int, version: int) -> Records:
+    """One record for each key with its entries; rows of a key may be anywhere.
+
+    Args:
+        keys: of each entry the record that it is in.
+        names: names of files, or of partitions in the record of all partitions.
+        sizes: bytes; 0 for partitions and tombstones.
+        deleted: which entries are tombstones.
+        kind: type of the records.
+        version: table version.
+    """
+    order = pc.sort_indices(keys)
+    keys, names, sizes, deleted = (column.take(order) for column in (keys, names, sizes, deleted))
+    flags = pc.if_else(deleted, pa.scalar(b"\x01", pa.binary()), pa.scalar(b"\x00", pa.binary()))
+    entries = _join(_texts(names), _varints(_longs(sizes)), flags)
+    codes = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1])[: len(codes)]).astype(np.int64)
+    ends = np.append(starts[1:], len(codes)).astype(np.int64)[: len(starts)]
+    maps = _join(_varints(ends - starts), _slices(entries, starts, ends), b"\x00")
+    return Records(keys.take(pa.array(starts)), _join(_head(kind), _PRESENT, maps, _NULL * _behind(version, 1)))
+
+
+def empty_list(key: str, kind: int, version: int) -> Records:
+    """A record of one key without entries."""
+    value = _head(kind) + _PRESENT + b"\x00" + _NULL * _behind(version, 1)
+    return Records(pa.array([key], pa.string()), pa.array([value], pa.binary()))
+
+
+def column_stats(table: pa.Table, kind: int, version: int) -> Records:
+    """Column or partition statistics.
+
+    Args:
+        table: columns of ``STATS_SCHEMA`` behind ``key``; bounds are in the wrapper that the version wants.
+        kind: type of the records.
+        version: table version.
+    """
+    table = table.combine_chunks()
+    column = {name: _one(table.column(name)) for name in table.column_names}
+    parts: list[pa.Array | bytes] = [_head(kind), _NULL, _NULL, _PRESENT]
+    parts += [_optional_texts(column["file_name"]), _optional_texts(column["column"])]
+    parts += [_bounds(column["min"], version), _bounds(column["max"], version)]
+    for name in ("value_count", "null_count", "total_size", "total_uncompressed_size"):
+        parts.append(_optional_longs(column[name]))
+    parts.append(_booleans(column["is_deleted"]))
+    if version >= 8:
+        parts.append(_booleans(column["is_tight"]))
+    if version >= 9:
+        info = _join(_PRESENT, _varints(_longs(column["value_type"])), _optional_texts(column["type_info"]))
+        parts.append(pc.if_else(pc.is_valid(column["value_type"]), info, pa.scalar(_NULL, pa.binary())))
+    parts.append(_NULL * _behind(version, 3))
+    return Records(column["key"], _join(*parts))
+
+
+def record_locations(keys: pa.Array, partitions: pa.Array, file_ids: pa.Array, millis: int, version: int) -> Records:
+    """Places of records.
+
+    Args:
+        keys: record keys.
+        partitions: partition paths.
+        file_ids: ids of the file groups.
+        millis: epoch milliseconds of the instant that wrote them.
+        version: table version.
+    """
+    distinct = pc.dictionary_encode(file_ids)
+    distinct = distinct.combine_chunks() if isinstance(distinct, pa.ChunkedArray) else distinct
+    ids, encodings = _file_ids(distinct.dictionary.to_pylist())
+    place = distinct.indices
+    tail = _PRESENT + _long(millis)
+    parts: list[pa.Array | bytes] = [_head(RECORD_INDEX_TYPE), _NULL, _NULL, _NULL, _PRESENT]
+    parts += [_optional_texts(partitions), ids.take(place), tail, encodings.take(place)]
+    if version >= 8:
+        parts.append(_NULL)  # position
+    parts.append(_NULL * _behind(version, 4))
+    return Records(keys, _join(*parts))
+
+
+def bloom_filters(
+    keys: pa.Array, kinds: pa.Array, filters: pa.Array, deleted: bool, instant: str, version: int
+) -> Records:
+    """Bloom filters of base files; ``filters`` is Base64 text, empty where the file is gone."""
+    parts = [_head(BLOOM_FILTER_TYPE), _NULL, _PRESENT, _texts(kinds), _text(instant), _texts(filters)]
+    flag = b"\x01" if deleted else b"\x00"
+    return Records(keys, _join(*parts, flag, _NULL * _behind(version, 2)))
+
+
+# -- kinds of fields -----------------------------------------------------------------------------------------------
+
+
+def _behind(version: int, field: int) -> int:
+    """Number of fields behind the one that is filled, counted from 1, the file lists, on."""
+    return (5 if version >= 8 else 4) - field
+
+
+def _head(kind: int) -> bytes:
+    return _HEAD + _long(kind)
+
+
+def _long(value: int) -> bytes:
+    value = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _text(value: str) -> bytes:
+    data = value.encode()
+    return _long(len(data)) + data
+
+
+def _file_ids(ids: list[str]) -> tuple[pa.Array, pa.Array]:
+    """Fields ``fileIdHighBits`` to ``fileId``, and the encoding, of each distinct file id: there are few."""
+    fields, encodings = [], []
+    for file_id in ids:
+        halves = _uuid_halves(file_id)
+        high, low, index, text, encoding = (*halves, "", 0) if halves is not None else (-1, -1, -1, file_id, 1)
+        numbers = b"".join(_PRESENT + _long(value) for value in (high, low, index))
+        fields.append(numbers + _PRESENT + _text(text))
+        encodings.append(_long(encoding))
+    return pa.array(fields, pa.binary()), pa.array(encodings, pa.binary())
+
+
+def _uuid_halves(file_id: str) -> tuple[int, int, int] | None:
+    """Signed halves of a file id's UUID and the number behind it (-1: none); None for an id of another form."""
+    uuid, number = file_id[:36], file_id[36:]
+    digits = uuid.replace("-", "")
+    lengths = [len(part) for part in uuid.split("-")]
+    if lengths != [8, 4, 4, 4, 12] or digits != digits.lower() or set(digits) - set("0123456789abcdef"):
+        return None
+    if number and not (number[0] == "-" and number[1:].isascii() and number[1:].isdigit()):
+        return None
+    if number and str(int(number[1:])) != number[1:]:
+        return None  # a number that would not come back as it was
+    high, low = (int.from_bytes(bytes.fromhex(half), "big", signed=True) for half in (digits[:16], digits[16:]))
+    return high, low, int(number[1:]) if number else -1
+
+
+def _bounds(bounds: pa.Array, version: int) -> pa.Array:
+    """Bounds as branches of their union."""
+    result = pa.array([_NULL] * len(bounds), pa.binary()) if len(bounds) else pa.array([], pa.binary())
+    for number, name in enumerate(branches(version), start=1):
+        if name not in WRAPPERS:
+            continue
+        values = pc.struct_field(bounds, name)
+        if values.null_count == len(values):
+            continue
+        encoded = _join(_long(number), _wrapped(name, values))
+        result = pc.if_else(pc.is_valid(values), encoded, result)
+    return result
+
+
+def _wrapped(name: str, values: pa.Array) -> pa.Array:
+    kind = WRAPPERS[name]
+    if pa.types.is_boolean(kind):
+        return _booleans(values)
+    if pa.types.is_integer(kind):
+        return _varints(_longs(values))
+    if pa.types.is_floating(kind):
+        width = kind.bit_width // 8
+        data = pc.fill_null(values, 0).to_numpy(zero_copy_only=False).astype(f"<f{width}").tobytes()
+        return pa.Array.from_buffers(pa.binary(width), len(values), [None, pa.py_buffer(data)]).cast(pa.binary())
+    if pa.types.is_decimal(kind):
+        return _texts(unscaled(values))
+    return _texts(values)
+
+
+def unscaled(values: pa.Array) -> pa.Array:
+    """Big-endian two's complement of decimals' unscaled values, as short as may be; null stays null."""
+    raw = np.frombuffer(values.buffers()[1], np.uint8).reshape(-1, 16)[values.offset : values.offset + len(values)]
+    digits = np.ascontiguousarray(raw[:, ::-1])
+    sign = np.where(digits[:, 0] >= 0x80, 0xFF, 0).astype(np.uint8)
+    # A leading byte may go where it only repeats the sign, and the byte behind it begins with the sign's bit.
+    filler = (digits[:, :-1] == sign[:, None]) & ((digits[:, 1:] >= 0x80) == (sign[:, None] == 0xFF))
+    dropped = np.cumprod(filler, axis=1).sum(axis=1)
+    kept = np.arange(16)[None, :] >= dropped[:, None]
+    return _binary(digits[kept], 16 - dropped, pc.is_valid(values))
+
+
+# -- binary columns ------------------------------------------------------------------------------------------------
+
+
+def _join(*parts: pa.Array | bytes) -> pa.Array:
+    scalars = [pa.scalar(part, pa.binary()) if isinstance(part, bytes) else part for part in parts]
+    return _one(pc.binary_join_element_wise(*scalars, pa.scalar(b"", pa.binary())))
+
+
+def _varints(values: Longs) -> pa.Array:
+    """Zigzag variable-length integers."""
+    zigzag = ((values << 1) ^ (values >> 63)).view(np.uint64)
+    groups = np.empty((len(values), 10), np.uint8)
+    lengths = np.ones(len(values), np.int64)
+    for at in range(10):
+        shifted = zigzag >> np.uint64(7 * at)
+        groups[:, at] = (shifted & np.uint64(127)).astype(np.uint8)
+        if at:
+            more = shifted != 0
+            if not more.any():
+                break
+            groups[more, at - 1] |= 128
+            lengths += more
+    kept = np.arange(10)[None, :] < lengths[:, None]
+    return _binary(groups[kept], lengths)
+
+
+def _texts(values: pa.Array) -> pa.Array:
+    """Length and bytes of texts or binaries; a null as an empty one."""
+    data = pc.fill_null(values.cast(pa.binary()), b"")
+    return _join(_varints(_longs(pc.binary_length(data))), data)
+
+
+def _optional_texts(values: pa.Array) -> pa.Array:
+    return pc.if_else(pc.is_valid(values), _join(_PRESENT, _texts(values)), pa.scalar(_NULL, pa.binary()))
+
+
+def _optional_longs(values: pa.Array) -> pa.Array:
+    present = _join(_PRESENT, _varints(_longs(values)))
+    return pc.if_else(pc.is_valid(values), present, pa.scalar(_NULL, pa.binary()))
+
+
+def _booleans(values: pa.Array) -> pa.Array:
+    return pc.if_else(pc.fill_null(values, False), pa.scalar(b"\x01", pa.binary()), pa.scalar(b"\x00", pa.binary()))
+
+
+def _longs(values: pa.Array) -> Longs:
+    found: Longs = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def _binary(data: npt.NDArray[np.uint8], lengths: npt.NDArray[Any], valid: pa.Array | None = None) -> pa.Array:
+    offsets = np.append(0, np.cumsum(lengths)).astype(np.int32)
+    buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(np.ascontiguousarray(data).tobytes())]
+    array = pa.Array.from_buffers(pa.binary(), len(lengths), buffers)
+    return array if valid is None else pc.if_else(valid, array, pa.scalar(None, pa.binary()))
+
+
+def _slices(values: pa.Array, starts: Longs, ends: Longs) -> pa.Array:
+    """Binaries of several neighbours each, joined: they lie behind each other already."""
+    if not len(values):
+        return pa.array([], pa.binary())
+    offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
+    bounds = np.append(offsets[starts], offsets[ends[-1:]])
+    buffers = [None, pa.py_buffer(bounds.astype(np.int32).tobytes()), values.buffers()[2]]
+    return pa.Array.from_buffers(pa.binary(), len(starts), buffers)
+
+
+def _one(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if isinstance(column, pa.ChunkedArray):
+        return (
+            column.chunk(0)
+            if column.num_chunks == 1
+            else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+        )
+    return column
