@@ -5,6 +5,7 @@
     HudiHiveError
     ├── TableError
     │   ├── TableNotFoundError          no Hudi table at the path
+    │   ├── TableExistsError            a Hudi table where one is to be made
     │   ├── InvalidPropertiesError      hoodie.properties missing a key, unreadable, contradictory
     │   ├── UnsupportedTableError       table version, layout, merge mode, key generator … that we refuse
     │   └── MetadataTableError          the metadata table, or a partition of it, cannot be used
@@ -108,6 +109,10 @@ class TableError(HudiHiveError):
 
 class TableNotFoundError(TableError):
     """There is no Hudi table at the path."""
+
+
+class TableExistsError(TableError):
+    """There is a Hudi table already where one is to be made."""
 
 
 class InvalidPropertiesError(TableError):

@@ -1,0 +1,247 @@
+"""Makes new tables: folders and ``hoodie.properties`` as the release of each table version writes them (section 1)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from hudi_hive.errors import InvalidOptionError, PathExistsError, SchemaError, TableExistsError, UnknownColumnError
+from hudi_hive.schema import META_FIELDS, avro_to_arrow
+from hudi_hive.storage import Storage
+from hudi_hive.table.config import (
+    COPY_ON_WRITE,
+    KEY_GENERATOR_CLASSES,
+    LAYOUT_OF_VERSION,
+    MERGE_ON_READ,
+    PROPERTIES_PATH,
+    SUPPORTED_VERSIONS,
+    TableConfig,
+)
+from hudi_hive.table.merge_properties import merge_properties
+from hudi_hive.table.merge_spec import MergeSpec
+from hudi_hive.table.meta_client import MetaClient, is_hudi_table
+from hudi_hive.table.properties_writer import properties_bytes, table_checksum
+
+DEFAULT_TABLE_VERSION: Final = 8
+"""Version of a new table when none is asked for."""
+
+CDC_MODES: Final = ("OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER")
+
+_CLASS_OF_GENERATOR: Final = {kind: f"org.apache.hudi.keygen.{name}" for name, kind in KEY_GENERATOR_CLASSES.items()}
+_NAME = re.compile(r"[^\s/\\.,:]+")
+_FOLDERS: Final = (".aux/.bootstrap/.partitions", ".aux/.bootstrap/.fileids", ".temp", ".schema")
+_FURTHER_KEYS: Final = frozenset(
+    {
+        "hoodie.table.log.file.format",
+        "hoodie.partition.metafile.use.base.format",
+        "hoodie.datasource.write.drop.partition.columns",
+        "hoodie.table.index.defs.path",
+    }
+)
+_FURTHER_PREFIXES: Final = ("hoodie.keygen.", "hoodie.record.merge.property.")
+
+
+def create_table(
+    path: str | os.PathLike[str],
+    *,
+    name: str,
+    table_type: str = COPY_ON_WRITE,
+    version: int = DEFAULT_TABLE_VERSION,
+    record_keys: Sequence[str] = (),
+    partition_fields: Sequence[str] = (),
+    ordering_fields: Sequence[str] = (),
+    key_generator: str | None = None,
+    hive_style_partitioning: bool = False,
+    url_encode_partitioning: bool = False,
+    cdc: str | bool = False,
+    populate_meta_fields: bool = True,
+    merge_mode: str | None = None,
+    payload_class: str | None = None,
+    timezone: str = "LOCAL",
+    create_schema: Mapping[str, Any] | str | None = None,
+    database: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    properties: Mapping[str, str] | None = None,
+    storage: Storage | None = None,
+) -> MetaClient:
+    """Make an empty table; it is there once its ``hoodie.properties`` is, which is written last and in one step.
+
+    Args:
+        path: base path; a folder without a table, or none yet.
+        name: table name.
+        table_type: ``COPY_ON_WRITE`` or ``MERGE_ON_READ``.
+        version: table version, 6, 8 or 9.
+        record_keys: key columns; empty for keys that the writer makes up.
+        partition_fields: partition columns; ``column:SIMPLE`` or ``column:TIMESTAMP`` for the custom key generator.
+        ordering_fields: columns that say which of two records of a key is newer.
+        key_generator: name as in ``hoodie.table.keygenerator.type``; by the number of columns without it.
+        hive_style_partitioning: partition folders are ``column=value``.
+        url_encode_partitioning: values in partition folders are escaped.
+        cdc: log changes: True for before and after, or one of :data:`CDC_MODES`.
+        populate_meta_fields: false leaves the five meta columns out of data files.
+        merge_mode: ``COMMIT_TIME_ORDERING``, ``EVENT_TIME_ORDERING`` or ``CUSTOM``; see
+            :func:`~hudi_hive.table.merge_properties.merge_properties`.
+        payload_class: full name of Hudi's payload class, in place of a merge mode.
+        timezone: ``LOCAL`` or ``UTC``: the zone of the table's instants.
+        create_schema: Avro schema of the rows without meta columns.
+        database: database name, which sync uses.
+        storage_options: as for :class:`~hudi_hive.storage.Storage`.
+        properties: further table properties, those of the timestamp key generator for one.
+        storage: use this storage, rooted at the base path.
+
+    Raises:
+        TableExistsError: there is a table already.
+        InvalidOptionError: an argument is wrong or contradicts another one; nothing was written.
+        UnknownColumnError: the schema lacks a key, partition or ordering column.
+        UnsupportedTableError: a version, key or merge mode that is not supported.
+    """
+    storage = storage if storage is not None else Storage(path, storage_options)
+    schema = _schema_text(create_schema)
+    kind = table_type.upper()
+    generator = (key_generator or _inferred_generator(record_keys, partition_fields)).upper()
+    _check(name, kind, version, record_keys, generator, populate_meta_fields, timezone)
+    _check_columns(schema, [*record_keys, *(_column(field) for field in partition_fields), *ordering_fields])
+    written = {
+        "hoodie.table.name": name,
+        "hoodie.table.type": kind,
+        "hoodie.table.version": str(version),
+        "hoodie.timeline.layout.version": str(LAYOUT_OF_VERSION[version]),
+        "hoodie.table.base.file.format": "PARQUET",
+        "hoodie.table.partition.fields": ",".join(map(_column if version == 6 else str, partition_fields)),
+        "hoodie.datasource.write.hive_style_partitioning": _flag(hive_style_partitioning),
+        "hoodie.datasource.write.partitionpath.urlencode": _flag(url_encode_partitioning),
+        "hoodie.datasource.write.drop.partition.columns": "false",
+        "hoodie.partition.metafile.use.base.format": "false",
+        "hoodie.populate.meta.fields": _flag(populate_meta_fields),
+        "hoodie.table.timeline.timezone": timezone.upper(),
+        **({"hoodie.table.recordkey.fields": ",".join(record_keys)} if record_keys else {}),
+        **({"hoodie.table.create.schema": schema} if schema is not None else {}),
+        **_cdc_properties(cdc),
+        **_version_properties(version, generator, database),
+        **merge_properties(version, kind, ordering_fields, merge_mode and merge_mode.upper(), payload_class),
+    }
+    written |= _further(properties or {}, written)
+    config = TableConfig.from_properties(
+        {**written, "hoodie.table.checksum": table_checksum(written)}, storage.uri(PROPERTIES_PATH)
+    )
+    MergeSpec.from_config(config)  # refuses what could be written and not be read again
+    _write(storage, config, written)
+    return MetaClient(storage, config)
+
+
+def _write(storage: Storage, config: TableConfig, written: Mapping[str, str]) -> None:
+    exists = TableExistsError(
+        "there is a Hudi table already", path=storage.uri(), remedy="write to it, or give another path"
+    )
+    if is_hudi_table(storage.uri(), storage=storage):
+        raise exists
+    own = "archived" if config.layout == 1 else f"{config.timeline_path}/{config.history_path}"
+    for folder in (*_FOLDERS, own):
+        storage.create_dir(f".hoodie/{folder}")
+    try:
+        storage.create_if_absent(PROPERTIES_PATH, properties_bytes(written, "Properties saved on"))
+    except PathExistsError:
+        raise exists from None
+
+
+def _inferred_generator(record_keys: Sequence[str], partition_fields: Sequence[str]) -> str:
+    if not partition_fields:
+        return "NON_PARTITION"
+    if any(":" in field for field in partition_fields):
+        return "CUSTOM"
+    return "SIMPLE" if len(partition_fields) == 1 and len(record_keys) <= 1 else "COMPLEX"
+
+
+def _check(
+    name: str, kind: str, version: int, record_keys: Sequence[str], generator: str, meta_fields: bool, timezone: str
+) -> None:
+    if not _NAME.fullmatch(name):
+        raise InvalidOptionError(f"{name!r} is no table name", remedy="leave out blanks and any of / \\ . , :")
+    if kind not in (COPY_ON_WRITE, MERGE_ON_READ):
+        raise InvalidOptionError(f"table type {kind!r} is neither {COPY_ON_WRITE} nor {MERGE_ON_READ}")
+    if version not in SUPPORTED_VERSIONS:
+        raise InvalidOptionError(f"table version {version} cannot be written", remedy="versions 6, 8 and 9 can")
+    if generator not in _CLASS_OF_GENERATOR:
+        raise InvalidOptionError(f"unknown key generator {generator!r}", remedy=f"one of {list(_CLASS_OF_GENERATOR)}")
+    if timezone.upper() not in ("LOCAL", "UTC"):
+        raise InvalidOptionError(f"timeline time zone {timezone!r} is neither LOCAL nor UTC")
+    if not meta_fields and not record_keys:
+        raise InvalidOptionError("a table without meta columns wants record key columns")
+    if generator.startswith("SIMPLE") and len(record_keys) > 1:
+        raise InvalidOptionError(f"the key generator {generator} takes one record key column", remedy="use COMPLEX")
+
+
+def _check_columns(schema: str | None, columns: Sequence[str]) -> None:
+    """Every column must be in the schema where there is one; a dotted name by its first part."""
+    if schema is None:
+        return
+    fields = {field["name"] for field in json.loads(schema)["fields"]}
+    for column in columns:
+        if column not in fields and column.partition(".")[0] not in fields:
+            raise UnknownColumnError(
+                f"the schema has no column {column!r}", remedy=f"it has {', '.join(sorted(fields))}"
+            )
+
+
+def _schema_text(schema: Mapping[str, Any] | str | None) -> str | None:
+    if schema is None:
+        return None
+    try:
+        record = json.loads(schema) if isinstance(schema, str) else dict(schema)
+        avro_to_arrow(record)
+    except (ValueError, TypeError) as error:
+        raise InvalidOptionError(f"the schema is no Avro record: {error}") from error
+    kept = [field for field in record["fields"] if field["name"] not in META_FIELDS]
+    if not kept:
+        raise SchemaError("the schema has no columns")
+    return json.dumps({**record, "fields": kept}, separators=(",", ":"))
+
+
+def _cdc_properties(cdc: str | bool) -> dict[str, str]:
+    if cdc is False:
+        return {"hoodie.table.cdc.enabled": "false"}
+    mode = CDC_MODES[-1] if cdc is True else cdc.upper()
+    if mode not in CDC_MODES:
+        raise InvalidOptionError(f"change logging mode {cdc!r} is not one of {', '.join(CDC_MODES)}")
+    return {"hoodie.table.cdc.enabled": "true", "hoodie.table.cdc.supplemental.logging.mode": mode}
+
+
+def _version_properties(version: int, generator: str, database: str | None) -> dict[str, str]:
+    """What differs from release to release, but for merging."""
+    if version == 6:
+        return {
+            "hoodie.archivelog.folder": "archived",
+            "hoodie.database.name": database or "",
+            "hoodie.table.keygenerator.class": _CLASS_OF_GENERATOR[generator],
+        }
+    return {
+        "hoodie.table.initial.version": str(version),
+        "hoodie.timeline.path": "timeline",
+        "hoodie.timeline.history.path": "history",
+        "hoodie.archivelog.folder": "history",
+        "hoodie.table.multiple.base.file.formats.enable": "false",
+        "hoodie.table.keygenerator.type": generator,
+        **({"hoodie.database.name": database} if database else {}),
+        **({"hoodie.table.format": "native"} if version == 9 else {}),
+    }
+
+
+def _further(properties: Mapping[str, str], written: Mapping[str, str]) -> dict[str, str]:
+    """The caller's own table properties: none that has an argument, none that we do not know."""
+    for key, value in properties.items():
+        if key in written and written[key] != value and key not in _FURTHER_KEYS:
+            raise InvalidOptionError(f"{key}={value} contradicts the table's {written[key]!r}")
+        if key not in written and key not in _FURTHER_KEYS and not key.startswith(_FURTHER_PREFIXES):
+            raise InvalidOptionError(f"{key} is no property that a new table can be given")
+    return dict(properties)
+
+
+def _column(field: str) -> str:
+    return field.partition(":")[0]
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,118 @@
+"""The properties that tell how a new table's records merge, as each release writes them (table format, section 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from hudi_hive.errors import InvalidOptionError
+
+COMMIT_TIME: Final = "COMMIT_TIME_ORDERING"
+EVENT_TIME: Final = "EVENT_TIME_ORDERING"
+CUSTOM: Final = "CUSTOM"
+MODES: Final = (COMMIT_TIME, EVENT_TIME, CUSTOM)
+
+_MODEL: Final = "org.apache.hudi.common.model."
+_DEBEZIUM: Final = f"{_MODEL}debezium."
+_PAYLOAD_OF_MODE: Final = {
+    COMMIT_TIME: f"{_MODEL}OverwriteWithLatestAvroPayload",
+    EVENT_TIME: f"{_MODEL}DefaultHoodieRecordPayload",
+}
+_MODE_OF_PAYLOAD: Final = {payload: mode for mode, payload in _PAYLOAD_OF_MODE.items()}
+_STRATEGY_OF_MODE: Final = {
+    COMMIT_TIME: "ce9acb64-bde0-424c-9b91-f6ebba25356d",
+    EVENT_TIME: "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+    CUSTOM: "00000000-0000-0000-0000-000000000000",
+}
+_PARTIAL: Final = "hoodie.table.partial.update.mode"
+_MERGE: Final = "hoodie.record.merge.property."
+_UNAVAILABLE: Final = f"{_MERGE}hoodie.write.partial.update.unavailable.value"
+
+# Deprecated payloads -> what version 9 writes in place of them.
+_VERSION_9: Final[Mapping[str, Mapping[str, str]]] = {
+    f"{_MODEL}EventTimeAvroPayload": {"hoodie.record.merge.mode": EVENT_TIME},
+    f"{_MODEL}PartialUpdateAvroPayload": {"hoodie.record.merge.mode": EVENT_TIME, _PARTIAL: "IGNORE_DEFAULTS"},
+    f"{_MODEL}OverwriteNonDefaultsWithLatestAvroPayload": {
+        "hoodie.record.merge.mode": COMMIT_TIME,
+        _PARTIAL: "IGNORE_DEFAULTS",
+    },
+    f"{_MODEL}AWSDmsAvroPayload": {
+        "hoodie.record.merge.mode": COMMIT_TIME,
+        f"{_MERGE}hoodie.payload.delete.field": "Op",
+        f"{_MERGE}hoodie.payload.delete.marker": "D",
+    },
+    f"{_DEBEZIUM}PostgresDebeziumAvroPayload": {
+        "hoodie.record.merge.mode": EVENT_TIME,
+        _PARTIAL: "FILL_UNAVAILABLE",
+        _UNAVAILABLE: "__debezium_unavailable_value",
+        f"{_MERGE}hoodie.payload.delete.field": "_change_operation_type",
+        f"{_MERGE}hoodie.payload.delete.marker": "d",
+    },
+}
+
+
+def merge_properties(
+    version: int, table_type: str, ordering_fields: Sequence[str], mode: str | None, payload_class: str | None
+) -> dict[str, str]:
+    """Properties of merge mode, strategy, payload class and ordering fields.
+
+    Args:
+        version: table version, 6, 8 or 9.
+        table_type: ``COPY_ON_WRITE`` or ``MERGE_ON_READ``.
+        ordering_fields: columns; versions 6 and 8 take one.
+        mode: one of :data:`MODES`; without it that of the payload class, else event time where there are ordering
+            fields and commit time where there are none, but in version 6, whose default is commit time.
+        payload_class: full name of the class, or None.
+
+    Raises:
+        InvalidOptionError: the arguments contradict one another, or the version has no such mode.
+    """
+    if mode is not None and mode not in MODES:
+        raise InvalidOptionError(f"merge mode {mode!r} is not one of {', '.join(MODES)}")
+    implied = _MODE_OF_PAYLOAD.get(payload_class or "", CUSTOM if payload_class else None)
+    if mode is not None and implied is not None and mode != implied:
+        raise InvalidOptionError(f"merge mode {mode} does not go with payload class {payload_class}")
+    if mode == CUSTOM and payload_class is None:
+        raise InvalidOptionError("merge mode CUSTOM wants a payload class")
+    if len(ordering_fields) > 1 and version < 9:
+        raise InvalidOptionError(
+            f"table version {version} takes one ordering field", remedy="use version 9 for several"
+        )
+    chosen = mode or implied
+    if chosen == EVENT_TIME and not ordering_fields:
+        raise InvalidOptionError("event-time ordering wants an ordering field")
+    if version == 6:
+        return _version_6(table_type, ordering_fields, chosen, payload_class)
+    chosen = chosen or (EVENT_TIME if ordering_fields else COMMIT_TIME)
+    return (_version_8 if version == 8 else _version_9)(ordering_fields, chosen, payload_class)
+
+
+def _version_6(
+    table_type: str, ordering_fields: Sequence[str], mode: str | None, payload_class: str | None
+) -> dict[str, str]:
+    """0.15.0 writes class and strategy for merge-on-read tables only; one that was asked for is kept in any case."""
+    result = {"hoodie.table.precombine.field": ordering_fields[0]} if ordering_fields else {}
+    if table_type == "MERGE_ON_READ" or (mode not in (None, COMMIT_TIME)):
+        result["hoodie.compaction.payload.class"] = payload_class or _PAYLOAD_OF_MODE[mode or COMMIT_TIME]
+        # The release writes this strategy whatever the class; the class decides.
+        result["hoodie.compaction.record.merger.strategy"] = _STRATEGY_OF_MODE[EVENT_TIME]
+    return result
+
+
+def _version_8(ordering_fields: Sequence[str], mode: str, payload_class: str | None) -> dict[str, str]:
+    return {
+        **({"hoodie.table.precombine.field": ordering_fields[0]} if ordering_fields else {}),
+        "hoodie.record.merge.mode": mode,
+        "hoodie.record.merge.strategy.id": _STRATEGY_OF_MODE[mode],
+        "hoodie.compaction.payload.class": payload_class or _PAYLOAD_OF_MODE[mode],
+    }
+
+
+def _version_9(ordering_fields: Sequence[str], mode: str, payload_class: str | None) -> dict[str, str]:
+    result = {"hoodie.table.ordering.fields": ",".join(ordering_fields)} if ordering_fields else {}
+    if mode != CUSTOM:
+        return {**result, "hoodie.record.merge.mode": mode}
+    converted = _VERSION_9.get(payload_class or "")
+    if converted is None:
+        raise InvalidOptionError(f"payload class {payload_class} is not known to table version 9")
+    return {**result, "hoodie.table.legacy.payload.class": payload_class or "", **converted}

@@ -1,0 +1,122 @@
+"""Writes ``hoodie.properties``, with a backup that readers fall back to (table format, section 1.1)."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from hudi_hive.errors import InvalidPropertiesError, PathNotFoundError, TableNotFoundError
+from hudi_hive.formats.properties import format_properties, parse_properties
+from hudi_hive.storage import Storage
+from hudi_hive.table.config import BACKUP_PATH, PROPERTIES_PATH, TableConfig
+
+NAME = "hoodie.table.name"
+DATABASE = "hoodie.database.name"
+CHECKSUM = "hoodie.table.checksum"
+
+
+def table_checksum(properties: Mapping[str, str]) -> str:
+    """``hoodie.table.checksum``: CRC-32 of database and name alone."""
+    return str(zlib.crc32(f"{properties.get(DATABASE, '')}.{properties.get(NAME, '')}".encode()))
+
+
+def properties_bytes(properties: Mapping[str, str], remark: str) -> bytes:
+    """The file's bytes, with the checksum and the two remark lines that Hudi writes.
+
+    Args:
+        properties: keys and values.
+        remark: what happened: ``Properties saved on`` or ``Updated at``.
+    """
+    now = datetime.now(UTC)
+    stamp = now.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    remarks = (f"{remark} {stamp}", now.strftime("%a %b %d %H:%M:%S UTC %Y"))
+    return format_properties({**properties, CHECKSUM: table_checksum(properties)}, remarks)
+
+
+def update_properties(
+    storage: Storage, changes: Mapping[str, str | None], *, metadata_table: bool = False
+) -> TableConfig:
+    """Change keys of a table's ``hoodie.properties``.
+
+    The old content goes to the backup, the file is deleted and written anew, then the backup goes. A death in between
+    leaves a backup that readers use and that the next call puts back first. The caller holds the table's lock.
+
+    Args:
+        storage: rooted at the table's base path.
+        changes: key -> new value; None removes the key. Keys that are not named stay as they are.
+        metadata_table: the table is another one's metadata table.
+
+    Returns:
+        The table's properties as they stand now.
+
+    Raises:
+        TableNotFoundError: there is no table.
+        InvalidPropertiesError: the changed properties would be none of a table; nothing was written.
+        UnsupportedTableError: they would be of a table that is not supported; nothing was written.
+    """
+    data = recover_properties(storage, metadata_table=metadata_table)
+    old = parse_properties(data, path=storage.uri(PROPERTIES_PATH))
+    new = {key: value for key, value in {**old, **changes}.items() if value is not None}
+    new[CHECKSUM] = table_checksum(new)
+    path = storage.uri(PROPERTIES_PATH)
+    config = TableConfig.from_properties(new, path, metadata_table=metadata_table)
+    if new == old:
+        return config
+    storage.write_bytes(BACKUP_PATH, data)
+    storage.delete(PROPERTIES_PATH)
+    storage.create_if_absent(PROPERTIES_PATH, properties_bytes(new, "Updated at"))
+    written = parse_properties(storage.read_bytes(PROPERTIES_PATH), path=path)
+    if written != new:
+        raise InvalidPropertiesError(
+            "hoodie.properties was changed by another writer at the same time",
+            path=path,
+            remedy="configure one lock provider for all writers, look at the file, and try again",
+        )
+    storage.delete(BACKUP_PATH)
+    return config
+
+
+def recover_properties(storage: Storage, *, metadata_table: bool = False) -> bytes:
+    """Finish or undo an update that died half-way; the bytes of the properties as they stand then.
+
+    Raises:
+        TableNotFoundError: there are neither properties nor a backup.
+        InvalidPropertiesError: neither of them can be read.
+    """
+    data, backup = _read(storage, PROPERTIES_PATH), _read(storage, BACKUP_PATH)
+    if data is not None and (backup is None or _is_whole(data, storage, metadata_table)):
+        if backup is not None:  # the update had written the file, or had only begun: either is a whole state
+            storage.delete(BACKUP_PATH)
+        return data
+    if backup is None:
+        raise TableNotFoundError(
+            "not a Hudi table: no .hoodie/hoodie.properties", path=storage.uri(), remedy="create the table first"
+        )
+    if not _is_whole(backup, storage, metadata_table):
+        raise InvalidPropertiesError(
+            "neither hoodie.properties nor its backup can be read",
+            path=storage.uri(PROPERTIES_PATH),
+            remedy="write hoodie.properties anew from another copy",
+        )
+    storage.delete(PROPERTIES_PATH)
+    storage.create_if_absent(PROPERTIES_PATH, backup)
+    storage.delete(BACKUP_PATH)
+    return backup
+
+
+def _read(storage: Storage, path: str) -> bytes | None:
+    try:
+        return storage.read_bytes(path)
+    except PathNotFoundError:
+        return None
+
+
+def _is_whole(data: bytes, storage: Storage, metadata_table: bool) -> bool:
+    """Whether bytes are the properties of a table: a torn file lacks keys or the checksum."""
+    try:
+        properties = parse_properties(data)
+        TableConfig.from_properties(properties, storage.uri(PROPERTIES_PATH), metadata_table=metadata_table)
+    except InvalidPropertiesError:
+        return False
+    return CHECKSUM in properties
