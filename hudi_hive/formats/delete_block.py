@@ -7,14 +7,15 @@ is wrapped in a record per type; int 0 stands for "no ordering value".
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
-from hudi_hive.formats.avro import decode_records
+from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
+from hudi_hive.formats.avro import avro_to_arrow, decode_records
 from hudi_hive.formats.avro_container import describe
 from hudi_hive.formats.log_block import BlockType, LogBlock
 
@@ -306,3 +307,89 @@ def _widest(types: set[pa.DataType]) -> pa.DataType | None:
         if types <= among:
             return widest
     return None
+
+
+# -- ordering values to their wrappers -------------------------------------------------------------------------------
+
+_UNION: Final = avro_to_arrow(DELETE_RECORD).field("orderingVal").type
+
+
+def wrap_ordering(columns: Sequence[pa.Array], rows: int) -> pa.StructArray:
+    """Ordering values as the union that delete records hold; a row without any has the int 0, which means that.
+
+    Args:
+        columns: the ordering fields, in their order; none where the table has none.
+        rows: number of deletes.
+
+    Raises:
+        SchemaError: a type that has no order in Hudi, a decimal that its wrapper cannot hold, or a row with a value in
+            some of several fields only.
+    """
+    none = np.ones(rows, np.bool_)
+    for column in columns:
+        none &= pc.is_null(column).to_numpy(zero_copy_only=False)
+    if len(columns) < 2:
+        arrays = [pa.nulls(rows, member.type) for member in _UNION]
+        if columns and not none.all():
+            number, values = _unwrapped(columns[0])
+            arrays[number] = _held(values, _UNION.field(number).type)
+        zero = _held(pa.array(np.zeros(rows, np.int32), mask=~none), _UNION.field(1).type)
+        arrays[1] = pc.if_else(pa.array(none), zero, arrays[1]) if arrays[1].null_count < rows else zero
+        return pa.StructArray.from_arrays(arrays, fields=list(_UNION))
+    if any((pc.is_null(column).to_numpy(zero_copy_only=False) != none).any() for column in columns):
+        raise SchemaError(
+            "a delete with a value in some of the table's ordering fields only", remedy="give all or none"
+        )
+    return _wrap_several(columns, none)
+
+
+def _wrap_several(columns: Sequence[pa.Array], none: np.ndarray) -> pa.StructArray:
+    rows, members = len(none), _UNION.field(_ARRAY_MEMBER).type.field(0).type.value_type
+    wrapped = []
+    for column in columns:
+        number, values = _unwrapped(column)
+        arrays = [pa.nulls(rows, member.type) for member in members]
+        arrays[number] = _held(values, members.field(number).type)
+        wrapped.append(pa.StructArray.from_arrays(arrays, fields=list(members)))
+    # Field after field to row after row.
+    places = np.arange(rows * len(columns)).reshape(len(columns), rows).T.ravel()
+    offsets = pa.array(np.arange(rows + 1, dtype=np.int32) * len(columns), pa.int32())
+    lists = pa.ListArray.from_arrays(offsets, pa.concat_arrays(wrapped).take(pa.array(places)))
+    holder = _UNION.field(_ARRAY_MEMBER).type
+    arrays = [pa.nulls(rows, member.type) for member in _UNION]
+    lists = lists.cast(holder.field(0).type)
+    arrays[_ARRAY_MEMBER] = pa.StructArray.from_arrays([lists], fields=list(holder), mask=pa.array(none))
+    arrays[1] = _held(pa.array(np.zeros(rows, np.int32), mask=~none), _UNION.field(1).type)
+    return pa.StructArray.from_arrays(arrays, fields=list(_UNION))
+
+
+def _held(values: pa.Array, holder: pa.StructType) -> pa.StructArray:
+    """Wrapper records of values; null where there is no value."""
+    return pa.StructArray.from_arrays([values.cast(holder.field(0).type)], fields=list(holder), mask=pc.is_null(values))
+
+
+def _unwrapped(column: pa.Array) -> tuple[int, pa.Array]:
+    """Number of the wrapper for a column's type, and its values as that wrapper has them.
+
+    Timestamps are long numbers: so the Avro records of base files and of log files hold them.
+    """
+    kind = column.type
+    try:
+        if pa.types.is_timestamp(kind) or pa.types.is_uint32(kind):
+            return 2, column.cast(pa.int64())
+        if pa.types.is_time32(kind):
+            return 1, column.cast(pa.int32())
+        if pa.types.is_date(kind):
+            return 7, column.cast(pa.date32()).cast(pa.int32())
+        if pa.types.is_decimal(kind):
+            return 8, column.cast(pa.decimal128(30, 15))
+    except pa.ArrowInvalid as error:
+        raise SchemaError(f"ordering values of type {kind} do not fit the records of deletes") from error
+    for number, (_, _, arrow) in enumerate(_WRAPPERS):
+        if kind == arrow:
+            return number, column
+    if pa.types.is_signed_integer(kind) or pa.types.is_uint8(kind) or pa.types.is_uint16(kind):
+        return 1, column.cast(pa.int32())
+    if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
+        return (6, column.cast(pa.string())) if pa.types.is_large_string(kind) else (5, column.cast(pa.binary()))
+    raise SchemaError(f"values of type {kind} have no order")

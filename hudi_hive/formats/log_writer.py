@@ -1,0 +1,162 @@
+"""Blocks of log files: Arrow rows and keys in, bytes out (table format, section 4).
+
+What is written here :mod:`hudi_hive.formats.log_block`, :mod:`hudi_hive.formats.delete_block` and
+:mod:`hudi_hive.table.log_data` read. A log file is such blocks back to back.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import UnsupportedFormatError
+from hudi_hive.formats.avro_encoder import encode_binaries
+from hudi_hive.formats.delete_block import DELETE_BLOCK_VERSION, DELETE_RECORD, wrap_ordering
+from hudi_hive.formats.log_block import BlockType, HeaderKey, encode_block
+
+DATA_BLOCK_VERSION: Final = 3
+ROLLBACK: Final = "0"
+"""What a command block tells readers to do: forget the blocks of its target instant."""
+
+_PAIR: Final = struct.Struct(">ii")
+_MOST_CONTENT: Final = (1 << 31) - 1
+"""Bytes of a block that Java's readers can hold in one array."""
+
+_KEYS: Final = ("record_key", "partition_path")
+Headers = Mapping[HeaderKey, str]
+
+
+def data_block(
+    instant: str,
+    schema: Mapping[str, Any],
+    batch: pa.RecordBatch | pa.Table,
+    *,
+    extra_headers: Headers | None = None,
+) -> bytes:
+    """An AVRO_DATA block (section 4.1).
+
+    Args:
+        instant: requested time of the instant that writes it.
+        schema: Avro schema of the records, meta columns included.
+        batch: the records.
+        extra_headers: further header entries.
+
+    Raises:
+        SchemaError: the records do not fit the schema.
+        UnsupportedFormatError: a block of more than 2 GiB.
+    """
+    return _avro_block(BlockType.AVRO_DATA, instant, schema, batch, extra_headers)
+
+
+def cdc_block(instant: str, schema: Mapping[str, Any], batch: pa.RecordBatch | pa.Table) -> bytes:
+    """A CDC_DATA block of change records (section 9); arguments and errors as of :func:`data_block`."""
+    return _avro_block(BlockType.CDC_DATA, instant, schema, batch, None)
+
+
+def delete_block(instant: str, keys: pa.Table) -> bytes:
+    """A DELETE block (section 4.2).
+
+    Args:
+        instant: requested time of the instant that writes it.
+        keys: ``record_key``, ``partition_path`` and the ordering fields, in their order; a row without ordering value
+            deletes whatever was written before. Several fields are for tables of version 9 alone.
+
+    Raises:
+        SchemaError: an ordering field of a type that has no order in Hudi, or a row with some of several values.
+        UnsupportedFormatError: a block of more than 2 GiB.
+    """
+    columns = [_flat(keys.column(name)).cast(pa.string()) for name in _KEYS]
+    ordering = [_flat(keys.column(name)) for name in keys.schema.names if name not in _KEYS]
+    rows = pa.table([*columns, wrap_ordering(ordering, keys.num_rows)], ["recordKey", "partitionPath", "orderingVal"])
+    records = [_content_of(chunk) for chunk in encode_binaries(rows, DELETE_RECORD).chunks]
+    payload = b"".join([_varint(keys.num_rows) if keys.num_rows else b"", *records, b"\0"])
+    content = _PAIR.pack(DELETE_BLOCK_VERSION, _checked(len(payload))) + payload
+    return encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: instant}, content)
+
+
+def command_block(instant: str, target: str) -> bytes:
+    """A COMMAND block that takes back what an instant wrote in this slice (section 4.5).
+
+    Args:
+        instant: requested time of the rollback.
+        target: requested time of the instant that is taken back.
+    """
+    headers = {
+        HeaderKey.INSTANT_TIME: instant,
+        HeaderKey.TARGET_INSTANT_TIME: target,
+        HeaderKey.COMMAND_BLOCK_TYPE: ROLLBACK,
+    }
+    return encode_block(BlockType.COMMAND, headers, b"")
+
+
+def hfile_block(instant: str, schema: Mapping[str, Any] | str, hfile: bytes) -> bytes:
+    """An HFILE_DATA block around the image of an HFile (section 4.3).
+
+    Args:
+        instant: requested time of the instant that writes it.
+        schema: Avro schema of the values, parsed or as JSON.
+        hfile: what :func:`hudi_hive.formats.hfile_writer.write_hfile` gives.
+    """
+    return encode_block(BlockType.HFILE_DATA, _headers(instant, schema, None), hfile)
+
+
+def parquet_block(
+    instant: str, schema: Mapping[str, Any], image: bytes, *, extra_headers: Headers | None = None
+) -> bytes:
+    """A PARQUET_DATA block around the image of a Parquet file (section 4.3)."""
+    return encode_block(BlockType.PARQUET_DATA, _headers(instant, schema, extra_headers), image)
+
+
+def _avro_block(
+    kind: BlockType,
+    instant: str,
+    schema: Mapping[str, Any],
+    batch: pa.RecordBatch | pa.Table,
+    extra_headers: Headers | None,
+) -> bytes:
+    parts: list[bytes | memoryview] = [_PAIR.pack(DATA_BLOCK_VERSION, batch.num_rows)]
+    for chunk in encode_binaries(batch, schema).chunks:
+        lengths = np.frombuffer(pc.binary_length(chunk).buffers()[1], np.int32)[: len(chunk)].astype(">i4")
+        prefix = pa.Array.from_buffers(pa.binary(4), len(chunk), [None, pa.py_buffer(lengths.tobytes())])
+        parts.append(_content_of(pc.binary_join_element_wise(prefix.cast(pa.binary()), chunk, b"")))
+    _checked(sum(map(len, parts)))
+    return encode_block(kind, _headers(instant, schema, extra_headers), b"".join(parts))
+
+
+def _headers(instant: str, schema: Mapping[str, Any] | str, extra: Headers | None) -> dict[HeaderKey, str]:
+    text = schema if isinstance(schema, str) else json.dumps(schema, separators=(",", ":"))
+    return {HeaderKey.INSTANT_TIME: instant, HeaderKey.SCHEMA: text, **(extra or {})}
+
+
+def _content_of(binaries: pa.Array) -> memoryview:
+    offsets = np.frombuffer(binaries.buffers()[1], np.int32)[binaries.offset : binaries.offset + len(binaries) + 1]
+    data = binaries.buffers()[2]
+    return memoryview(data)[offsets[0] : offsets[-1]] if data is not None else memoryview(b"")
+
+
+def _checked(length: int) -> int:
+    if length > _MOST_CONTENT:
+        raise UnsupportedFormatError(
+            f"a log block of {length} bytes: readers take no more than 2 GiB", remedy="write fewer rows a block"
+        )
+    return length
+
+
+def _varint(value: int) -> bytes:
+    """A number that is not negative, zig-zag with seven bits a byte."""
+    rest, out = value << 1, bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+def _flat(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks or [pa.nulls(0, column.type)])
