@@ -1,0 +1,247 @@
+"""Conflicts of optimistic writers: has anybody else been at the same file groups since this write began (RFC-22)?
+
+The first one to complete wins; asked under the table's lock, right before completing. What counts is what was completed
+since the write read the timeline, not whose instant is older; plans of compaction and clustering count from when they
+are made. The rules are Hudi's, per file group, and stricter where Hudi would lose rows (log files of table version 6,
+a schema that changed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import WriteConflictError
+from hudi_hive.table.meta_client import MetaClient
+from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline
+from hudi_hive.timeline.instant import RESTORE, ROLLBACK, WRITE_ACTIONS, millis_to_instant
+
+BASE: Final = "base"
+LOG: Final = "log"
+REPLACED: Final = "replaced"
+TOUCHED_SCHEMA: Final = pa.schema([("partition", pa.string()), ("file_id", pa.string()), ("kind", pa.string())])
+"""File groups that an action changes, one row each: ``kind`` is how, ``base`` (a new base file), ``log`` (log files
+only) or ``replaced`` (the group ends)."""
+
+_BUCKET_DIGITS: Final = 8
+_COMPACT: Final = "COMPACT"
+_CLUSTER: Final = "CLUSTER"
+_AGAIN: Final = "write again: the table holds nothing of this write"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """The write that wants to complete.
+
+    Args:
+        instant: its requested time.
+        operation: Hudi's name of the operation (``UPSERT``, ``CLUSTER`` …).
+        touched: :data:`TOUCHED_SCHEMA`.
+        schema: the Avro schema that it will say is the table's; null if it says nothing.
+        buckets: whether file groups are buckets: two with one number are the same, whatever the rest of their ids.
+        blocking: false when log files of several writers may go to one file group (non-blocking mode).
+    """
+
+    instant: str
+    operation: str
+    touched: pa.Table
+    schema: Mapping[str, object] | None = None
+    buckets: bool = False
+    blocking: bool = True
+
+
+def touched_groups(statuses: pa.Table, replaced: Mapping[str, Sequence[str]] | None = None) -> pa.Table:
+    """What a commit changes, from its write statuses and the file groups that it replaces (:data:`TOUCHED_SCHEMA`)."""
+    log = pc.is_valid(statuses["log_version"])
+    kinds = pc.if_else(log, pa.scalar(LOG), pa.scalar(BASE))
+    written = pa.table([statuses["partition"], statuses["file_id"], kinds], schema=TOUCHED_SCHEMA)
+    pairs = [(partition, file_id) for partition, ids in (replaced or {}).items() for file_id in ids]
+    ended = pa.table(
+        [
+            pa.array([partition for partition, _ in pairs], pa.string()),
+            pa.array([file_id for _, file_id in pairs], pa.string()),
+            pa.repeat(pa.scalar(REPLACED), len(pairs)),
+        ],
+        schema=TOUCHED_SCHEMA,
+    )
+    return pa.concat_tables([written, ended])
+
+
+def check_conflicts(client: MetaClient, begun: Timeline | None, operation: Operation) -> None:
+    """Refuse to complete a write that others came before.
+
+    Args:
+        client: the table as it is now, read under its lock.
+        begun: the timeline that the write was planned on, read after its instant was drawn; null for a service that
+            carries out a plan made earlier: then what completed after the plan's instant counts.
+        operation: the write.
+
+    Raises:
+        WriteConflictError: it must not complete; the error names the other instant and a file group.
+    """
+    now = client.timeline
+    _refuse_undone(client, begun, operation)
+    if operation.operation == _COMPACT:
+        return  # reads and writes slices that nobody else writes: log files go on top of what it makes
+    for metadata in _completed_since(now, begun, operation.instant):
+        known = _planned_before(metadata.instant, begun, operation.instant)
+        compacted = metadata.compacted or metadata.operation == _COMPACT
+        mine = _endangered(operation, now.layout, known) if compacted else _exposed(operation, metadata)
+        _refuse_overlap(client, operation, mine, metadata.instant.requested, _groups_of(metadata))
+    for instant, groups in _by_instant(now.pending_compactions(), "compaction_instant"):
+        mine = _endangered(operation, now.layout, _was_pending(instant, begun, operation.instant))
+        _refuse_overlap(client, operation, mine, instant, groups)
+    for instant, groups in _by_instant(now.pending_clustering(), "instant"):
+        if instant != operation.instant:
+            _refuse_overlap(client, operation, operation.touched, instant, groups)
+    _refuse_other_schema(client, begun, operation)
+
+
+def refuse_clustered(client: MetaClient, touched: pa.Table) -> None:
+    """Refuse a write to file groups that wait for clustering, before it writes anything.
+
+    Raises:
+        WriteConflictError: it would be lost, or lose, when the clustering completes.
+    """
+    operation = Operation("", "UPSERT", touched)
+    for instant, groups in _by_instant(client.timeline.pending_clustering(), "instant"):
+        _refuse_overlap(client, operation, touched, instant, groups)
+
+
+def _refuse_undone(client: MetaClient, begun: Timeline | None, operation: Operation) -> None:
+    """The write must still be there: nobody has rolled it back, is about to, or has restored the table."""
+    now = client.timeline
+    mine = [i for i in now.instants if i.requested == operation.instant and i.is_write]
+    if not any(i.state is State.INFLIGHT for i in mine):
+        raise _conflict(client, operation, "another writer took this one for dead and rolled it back")
+    for rollback in now.pending({ROLLBACK}):
+        target = now.rollback_plan(rollback).target
+        if target is not None and target[0] == operation.instant:
+            raise _conflict(client, operation, "another writer took this one for dead and is rolling it back")
+    before = {i.requested for i in begun.instants if i.action == RESTORE} if begun is not None else set()
+    for restore in (i for i in now.instants if i.action == RESTORE):
+        if restore.requested not in before and (begun is not None or restore.requested > operation.instant):
+            raise _conflict(client, operation, f"the table was restored by {restore.requested} meanwhile")
+
+
+def _completed_since(now: Timeline, begun: Timeline | None, instant: str) -> Iterator[CommitMetadata]:
+    """Metadata of all that completed since the write began, itself apart; what was archived meanwhile too."""
+    if begun is None:
+        for other in now.write_instants():
+            if other.requested != instant and _completed_after(now, other, instant):
+                yield now.commit_metadata(other)
+        return
+    known = {i.requested for i in begun.write_instants()} | {instant}
+    for other in now.write_instants():
+        if other.requested not in known:
+            yield now.commit_metadata(other)
+    present = {i.requested for i in now.instants}
+    watched = [i.requested for i in begun.pending(WRITE_ACTIONS)]
+    last = begun.last_completed_write()
+    if last is not None:
+        watched.append(last.requested)
+    if all(requested in present or requested == instant for requested in watched):
+        return
+    first = begun.first_active() or ""
+    archived = now.archived()
+    for other in archived.instants:
+        missed = other.requested not in known and other.requested not in present
+        if other.is_completed and other.is_write and missed and other.requested >= min([first, *watched]):
+            yield archived.commit_metadata(other)
+
+
+def _completed_after(now: Timeline, other: Instant, instant: str) -> bool:
+    if other.requested > instant:
+        return True
+    if other.completed is not None:
+        return other.completed > instant
+    changed = now.mtime_ms(other)  # layout 1 keeps no other completion time
+    return changed is not None and millis_to_instant(changed, now.timezone) > instant
+
+
+def _planned_before(other: Instant, begun: Timeline | None, instant: str) -> bool:
+    return _was_pending(other.requested, begun, instant)
+
+
+def _was_pending(requested: str, begun: Timeline | None, instant: str) -> bool:
+    """Whether a plan was there when the write began, which then wrote its log files on top of it."""
+    if begun is None:
+        return requested < instant
+    return any(i.requested == requested for i in begun.pending(WRITE_ACTIONS))
+
+
+def _endangered(operation: Operation, layout: int, known: bool) -> pa.Table:
+    """What of a write a compaction of the same group would hide.
+
+    A new base file of an older slice is lost. Log files are not when the writer knew of the plan, and in layout 2 not
+    when it did not: they belong on top of what their completion finds (table format, section 3). Replaced groups end
+    anyhow; but clustering has read them.
+    """
+    if operation.operation == _CLUSTER:
+        return operation.touched
+    kinds = [BASE] if known or layout >= 2 else [BASE, LOG]
+    return operation.touched.filter(pc.is_in(operation.touched["kind"], pa.array(kinds)))
+
+
+def _exposed(operation: Operation, other: CommitMetadata) -> pa.Table:
+    """What of a write another one may touch too only at the cost of the one who is second."""
+    if operation.blocking or other.instant.action != "deltacommit":
+        return operation.touched
+    return operation.touched.filter(pc.not_equal(operation.touched["kind"], LOG))
+
+
+def _groups_of(metadata: CommitMetadata) -> pa.Table:
+    written = metadata.write_stats.select(["partition", "file_id"])
+    return pa.concat_tables([written, metadata.replaced.select(["partition", "file_id"])])
+
+
+def _by_instant(groups: pa.Table, column: str) -> Iterable[tuple[str, pa.Table]]:
+    for instant in pc.unique(groups[column]).to_pylist():
+        yield instant, groups.filter(pc.equal(groups[column], instant)).select(["partition", "file_id"])
+
+
+def _refuse_overlap(client: MetaClient, operation: Operation, mine: pa.Table, other: str, theirs: pa.Table) -> None:
+    if not mine.num_rows or not theirs.num_rows:
+        return
+    both = mine.filter(pc.is_in(_keys(mine, operation.buckets), _keys(theirs, operation.buckets)))
+    if both.num_rows:
+        partition, file_id = both["partition"][0].as_py(), both["file_id"][0].as_py()
+        more = f" and {both.num_rows - 1} more" if both.num_rows > 1 else ""
+        where = f"file group {file_id} of partition {partition!r}{more}"
+        raise _conflict(client, operation, f"instant {other} was at the same {where}")
+
+
+def _keys(groups: pa.Table, buckets: bool) -> pa.Array:
+    ids = groups["file_id"]
+    if buckets:
+        ids = pc.utf8_slice_codeunits(ids, 0, _BUCKET_DIGITS)
+    return pc.binary_join_element_wise(groups["partition"], ids, "\0").combine_chunks()
+
+
+def _refuse_other_schema(client: MetaClient, begun: Timeline | None, operation: Operation) -> None:
+    """A commit says what the table's schema is: an older one must not come back."""
+    if begun is None or operation.schema is None:
+        return
+    current = client.avro_schema()
+    if current is None or _fields(current) == _fields(operation.schema):
+        return
+    before = client.at(begun).avro_schema()
+    if before is None or _fields(before) != _fields(current):
+        raise _conflict(client, operation, "another writer changed the table's schema meanwhile")
+
+
+def _fields(schema: Mapping[str, object]) -> object:
+    return schema.get("fields")
+
+
+def _conflict(client: MetaClient, operation: Operation, why: str) -> WriteConflictError:
+    return WriteConflictError(
+        f"the write cannot complete: {why}",
+        path=client.base_path,
+        instant=operation.instant or None,
+        remedy=_AGAIN,
+    )
