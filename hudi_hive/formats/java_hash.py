@@ -1,0 +1,75 @@
+"""Java's hash codes of texts, by column: Hudi spreads keys over buckets and file groups by them.
+
+``String.hashCode`` runs over UTF-16 units, ``h = 31 * h + unit`` in 32 bits (Java SE API, ``java.lang.String``).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+IntArray = npt.NDArray[np.int32]
+
+_MOST_BYTES: Final = 1 << 22
+"""Bytes of text that are hashed at a time: the arrays made of them stay in the processor's caches."""
+
+
+def string_hashes(values: pa.Array) -> IntArray:
+    """``hashCode`` of each text; 0 for null, as ``Objects.hashCode`` has it.
+
+    Args:
+        values: an array of ``string``.
+    """
+    if len(values) and not bool(pc.all(pc.string_is_ascii(values), min_count=0).as_py()):
+        return _of_any(values)
+    offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
+    data = values.buffers()[2]
+    hashes = _hashes(np.frombuffer(data if data is not None else b"", np.uint8), offsets.astype(np.int64))
+    if values.null_count:
+        hashes[values.is_null().to_numpy(zero_copy_only=False)] = 0
+    return hashes
+
+
+def _of_any(values: pa.Array) -> IntArray:
+    """Texts of which some are not ASCII: those are taken apart into UTF-16."""
+    plain = pc.fill_null(pc.string_is_ascii(values), True)
+    mask = plain.to_numpy(zero_copy_only=False)
+    hashes = np.zeros(len(values), np.int32)
+    hashes[mask] = string_hashes(pa.concat_arrays([values.filter(plain)]))
+    units = [text.encode("utf-16-le", "surrogatepass") for text in values.filter(pc.invert(plain)).to_pylist()]
+    lengths = np.array([len(unit) // 2 for unit in units], np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    hashes[~mask] = _hashes(np.frombuffer(b"".join(units), "<u2"), offsets)
+    return hashes
+
+
+def _hashes(units: npt.NDArray[np.unsignedinteger], offsets: npt.NDArray[np.int64]) -> IntArray:
+    """Hash codes of texts laid end to end: the units of text i begin at ``offsets[i]``."""
+    count = len(offsets) - 1
+    hashes = np.zeros(count, np.uint32)
+    lengths = np.diff(offsets)
+    powers = _powers(int(lengths.max(initial=0)))
+    start = 0
+    while start < count:
+        end = max(start + 1, int(np.searchsorted(offsets, offsets[start] + _MOST_BYTES, "right")) - 1)
+        first, last = int(offsets[start]), int(offsets[end])
+        own = lengths[start:end]
+        # How far each unit is from the end of its text is the power of 31 that it counts with.
+        behind = np.repeat(offsets[start + 1 : end + 1] - 1, own) - np.arange(first, last)
+        terms = units[first:last].astype(np.uint32) * powers[behind]
+        filled = np.flatnonzero(own)
+        if len(filled):
+            sums = np.add.reduceat(terms, (offsets[start:end] - first)[filled], dtype=np.uint32)
+            hashes[start + filled] = sums
+        start = end
+    return hashes.view(np.int32)
+
+
+def _powers(count: int) -> npt.NDArray[np.uint32]:
+    powers = np.full(max(count, 1), 31, np.uint32)
+    powers[0] = 1
+    return np.multiply.accumulate(powers, dtype=np.uint32)
