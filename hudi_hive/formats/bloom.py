@@ -1,4 +1,5 @@
-"""Hudi's bloom filters of record keys: the text in footers and in the metadata table in, membership out (appendix C).
+"""Hudi's bloom filters of record keys: keys or the text in footers and metadata tables in, membership and text out
+(appendix C).
 
 A filter that says no is right; one that says maybe can be wrong.
 """
@@ -6,14 +7,16 @@ A filter that says no is right; one that says maybe can be wrong.
 from __future__ import annotations
 
 import binascii
+import math
 import struct
-from base64 import b64decode
-from collections.abc import Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
 
@@ -25,8 +28,12 @@ _ROWS: Final = struct.Struct(">iii")
 _VERSION: Final = -1
 _MURMUR: Final = 1
 _MOST_HASHES: Final = 10_000
-_WORD: Final = 0xFFFFFFFF
 _M: Final = 0x5BD1E995
+
+Words: TypeAlias = npt.NDArray[np.uint32]
+
+_CHUNK_KEYS: Final = 1 << 13
+"""Keys hashed at a time: few enough for their hashes to stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +44,51 @@ class BloomFilter:
         hashes: bits set per key.
         bits: bits of a row.
         rows: the bits of each row, a row per array of bytes; bit i lies in byte i / 8, lowest first.
+        kind: type code: ``SIMPLE`` or ``DYNAMIC_V0``.
+        keys_per_row: keys after which a dynamic filter takes a further row.
+        keys_in_last: keys that a dynamic filter counts in its last row.
     """
 
     hashes: int
     bits: int
     rows: tuple[npt.NDArray[np.uint8], ...]
+    kind: str = DYNAMIC
+    keys_per_row: int = 0
+    keys_in_last: int = 0
+
+    @classmethod
+    def build(
+        cls,
+        keys: pa.Array | pa.ChunkedArray,
+        *,
+        entries: int = 60_000,
+        fpp: float = 1e-9,
+        max_entries: int = 100_000,
+        kind: str = DYNAMIC,
+    ) -> BloomFilter:
+        """The filter that Hudi would make of keys in this order.
+
+        Args:
+            keys: texts.
+            entries: keys that a row is made for (``hoodie.index.bloom.num_entries``).
+            fpp: wanted share of wrong answers (``hoodie.index.bloom.fpp``).
+            max_entries: keys after which a dynamic filter takes no further rows
+                (``hoodie.bloom.index.filter.dynamic.max.entries``).
+            kind: type code.
+        """
+        builder = BloomBuilder(BloomSettings(entries, fpp, max_entries, kind))
+        builder.add(keys)
+        return builder.finish()
+
+    def encode(self) -> str:
+        """The filter as Base64 text, as :meth:`parse` reads it."""
+        prefix = _PREFIX.pack(_VERSION, self.hashes, _MURMUR, self.bits)
+        parts = [prefix]
+        if self.kind == DYNAMIC:
+            parts.append(_ROWS.pack(self.keys_per_row, self.keys_in_last, len(self.rows)))
+        for row in self.rows:
+            parts += [prefix, row.tobytes()] if self.kind == DYNAMIC else [row.tobytes()]
+        return b64encode(b"".join(parts)).decode()
 
     @classmethod
     def parse(cls, text: bytes | str, kind: str, path: str) -> BloomFilter:
@@ -66,10 +113,10 @@ class BloomFilter:
         position = _PREFIX.size
         if kind == SIMPLE:
             row, position = _row(data, position, bits, path)
-            return cls(hashes, bits, (row,))
+            return cls(hashes, bits, (row,), SIMPLE)
         if position + _ROWS.size > len(data):
             raise CorruptFileError("bloom filter: cut short", path=path)
-        count = _ROWS.unpack_from(data, position)[2]
+        per_row, in_last, count = _ROWS.unpack_from(data, position)
         position += _ROWS.size
         if not 0 < count <= len(data) // _PREFIX.size:
             raise CorruptFileError(f"bloom filter: {count} rows in {len(data)} bytes", path=path)
@@ -79,7 +126,7 @@ class BloomFilter:
                 raise CorruptFileError("bloom filter: its rows differ in size", path=path)
             row, position = _row(data, position + _PREFIX.size, bits, path)
             rows.append(row)
-        return cls(hashes, bits, tuple(rows))
+        return cls(hashes, bits, tuple(rows), DYNAMIC, per_row, in_last)
 
     def may_contain(self, hashes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """For each key whether it may have been added.
@@ -112,34 +159,142 @@ def _row(data: bytes, position: int, bits: int, path: str) -> tuple[npt.NDArray[
     return np.frombuffer(data, np.uint8, length, position), position + length
 
 
-def key_hashes(keys: Sequence[str], count: int) -> npt.NDArray[np.int64]:
+@dataclass(frozen=True, slots=True)
+class BloomSettings:
+    """Size and type of a filter; see :meth:`BloomFilter.build`."""
+
+    entries: int = 60_000
+    fpp: float = 1e-9
+    max_entries: int = 100_000
+    kind: str = DYNAMIC
+
+
+class BloomBuilder:
+    """Makes a filter of keys that come bit by bit.
+
+    Raises:
+        UnsupportedFormatError: another type of filter.
+        ValueError: no entries, or a share that is none.
+    """
+
+    def __init__(self, settings: BloomSettings) -> None:
+        if settings.kind not in (SIMPLE, DYNAMIC):
+            raise UnsupportedFormatError(f"bloom filter of type {settings.kind!r}")
+        if settings.entries < 1 or not 0 < settings.fpp < 1:
+            raise ValueError(f"bloom filter for {settings.entries} keys with {settings.fpp} wrong answers")
+        self._settings = settings
+        self._bits = math.ceil(settings.entries * -math.log(settings.fpp) / math.log(2) ** 2)
+        self._hashes = math.ceil(math.log(2) * self._bits / settings.entries)
+        self._flags: list[npt.NDArray[np.bool_]] = [np.zeros(self._bits, np.bool_)]
+        self._count = 0
+
+    def add(self, keys: pa.Array | pa.ChunkedArray) -> None:
+        """Add keys, texts; nulls count for nothing."""
+        for chunk in keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]:
+            some = chunk.drop_null() if chunk.null_count else chunk
+            rows = self._rows(len(some))
+            for at, column in _hash_columns(some, self._hashes):
+                places = column.view(np.uint32)
+                # Faster than a remainder: division by one number is.
+                places = places - places // np.uint32(self._bits) * np.uint32(self._bits)
+                if len(self._flags) == 1:
+                    self._flags[0][places] = True
+                else:
+                    here = rows[at]
+                    for number, flags in enumerate(self._flags):
+                        flags[places[here == number]] = True
+            self._count += len(some)
+
+    def _rows(self, more: int) -> npt.NDArray[np.int64]:
+        """Row of each further key: a full one is followed by a new one; when there are enough, they take turns."""
+        number = np.arange(self._count, self._count + more)
+        entries = self._settings.entries
+        most = max(1, -(-self._settings.max_entries // entries)) if self._settings.kind == DYNAMIC else 1
+        needed = min(most, -(-(self._count + more) // entries))
+        self._flags += [np.zeros(self._bits, np.bool_) for _ in range(needed - len(self._flags))]
+        beyond = number - most * entries
+        return np.where(beyond < 0, number // entries, np.maximum(beyond - 1, 0) % most)
+
+    def finish(self) -> BloomFilter:
+        """The filter of all keys so far."""
+        settings = self._settings
+        rows = tuple(np.packbits(flags, bitorder="little") for flags in self._flags)
+        if settings.kind == SIMPLE:
+            return BloomFilter(self._hashes, self._bits, rows, SIMPLE)
+        in_last = self._count - settings.entries * (len(rows) - 1)
+        return BloomFilter(self._hashes, self._bits, rows, DYNAMIC, settings.entries, in_last)
+
+
+def key_hashes(keys: Sequence[str] | pa.Array, count: int) -> npt.NDArray[np.int64]:
     """The first hashes of keys, which serve filters of any size: a line per key."""
-    lines = np.empty((len(keys), count), np.int64)
-    for line, key in enumerate(keys):
-        data = key.encode()
-        value = 0
-        for column in range(count):
-            value = murmur2(data, value)
-            lines[line, column] = value
+    array = keys if isinstance(keys, pa.Array) else pa.array(keys, pa.string())
+    lines = np.empty((len(array), count), np.int64)
+    column = 0
+    for at, hashes in _hash_columns(array, count, signed=True):
+        lines[at, column] = hashes
+        column = (column + 1) % count
     return lines
 
 
-def murmur2(data: bytes, seed: int) -> int:
-    """Hadoop's MurmurHash2, which reads the odd bytes from the end and with their sign; a signed 32-bit number."""
-    length = len(data)
-    value = (seed ^ length) & _WORD
-    for word in struct.unpack_from(f"<{length // 4}I", data):
-        word = word * _M & _WORD
-        word ^= word >> 24
-        value = (value * _M & _WORD) ^ (word * _M & _WORD)
-    tail = length % 4
-    if tail:
-        for back in range(tail, 0, -1):
-            byte = data[length - back]
-            signed = byte - 256 if byte > 127 else byte
-            value ^= (signed << (8 * (back - 1))) & _WORD
-        value = value * _M & _WORD
-    value ^= value >> 13
-    value = value * _M & _WORD
-    value ^= value >> 15
-    return value - (1 << 32) if value >= 1 << 31 else value
+def _hash_columns(
+    keys: pa.Array, count: int, *, signed: bool = False
+) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]]:
+    """Hash after hash – each seeded by the one before – of keys of the same length; with the places of the keys.
+
+    Args:
+        keys: texts without nulls.
+        count: hashes a key.
+        signed: give the hashes as they are, not their absolute values.
+    """
+    keys = keys.cast(pa.binary())
+    if not len(keys):
+        return
+    offsets = np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1].astype(np.int64)
+    data = np.frombuffer(keys.buffers()[2] or b"", np.uint8)
+    lengths = np.diff(offsets)
+    order = np.argsort(lengths, kind="stable")
+    cuts = np.flatnonzero(np.diff(lengths[order])) + 1
+    for group in np.split(order, cuts):
+        length = int(lengths[group[0]])
+        for start in range(0, len(group), _CHUNK_KEYS):
+            at = group[start : start + _CHUNK_KEYS]
+            octets = data[offsets[at][:, None] + np.arange(length)]
+            words, tail = _mixed(octets)
+            seed = np.zeros(len(at), np.uint32)
+            for _ in range(count):
+                seed = _murmur(seed, length, words, tail)
+                hashes = seed.view(np.int32)
+                yield at, hashes if signed else np.abs(hashes)
+
+
+def _mixed(octets: npt.NDArray[np.uint8]) -> tuple[list[Words], Words | None]:
+    """What every seed has in common: the stirred words of keys of one length, and their odd bytes."""
+    length = octets.shape[1]
+    whole = length // 4
+    m = np.uint32(_M)
+    words = []
+    for word in np.ascontiguousarray(octets[:, : 4 * whole]).view("<u4").T:
+        stirred = word * m
+        words.append((stirred ^ (stirred >> np.uint32(24))) * m)
+    if length == 4 * whole:
+        return words, None
+    tail = np.zeros(len(octets), np.uint32)
+    for back in range(length - 4 * whole, 0, -1):  # from the end, and with their sign
+        signed = octets[:, length - back].view(np.int8).astype(np.int32)
+        tail ^= signed.view(np.uint32) << np.uint32(8 * (back - 1))
+    return words, tail
+
+
+def _murmur(seed: Words, length: int, words: list[Words], tail: Words | None) -> Words:
+    m = np.uint32(_M)
+    value = seed ^ np.uint32(length)
+    for word in words:
+        value *= m
+        value ^= word
+    if tail is not None:
+        value ^= tail
+        value *= m
+    value ^= value >> np.uint32(13)
+    value *= m
+    value ^= value >> np.uint32(15)
+    return value

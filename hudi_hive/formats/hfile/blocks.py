@@ -20,7 +20,7 @@ INTERMEDIATE_INDEX: Final = b"IDXINTE2"
 ROOT_INDEX: Final = b"IDXROOT2"
 META: Final = b"METABLKc"
 FILE_INFO: Final = b"FILEINF2"
-_TRAILER_MAGIC: Final = b'TRABLK"$'
+TRAILER_MAGIC: Final = b'TRABLK"$'
 
 TRAILER_SIZE: Final = 4096
 HEADER: Final = struct.Struct(">8siiqbii")
@@ -56,7 +56,7 @@ def parse_trailer(data: memoryview, file_size: int, path: str) -> Trailer:
         CorruptFileError: it is none, or contradicts the size of the file.
         UnsupportedFormatError: another major version, an encrypted file, an unknown codec.
     """
-    if bytes(data[:8]) != _TRAILER_MAGIC:
+    if bytes(data[:8]) != TRAILER_MAGIC:
         raise CorruptFileError("not an HFile: its trailer does not begin with the magic", path=path)
     major = int.from_bytes(data[-3:], "big")
     if major != _MAJOR_VERSION:
