@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.table import MetaClient
+from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.index import KEYS_SCHEMA, TAG_SCHEMA, Index
 from tests.support import expected, fixture_names, unzip_fixture
 
@@ -13,8 +14,9 @@ NOT_READ = ("virtual_keys", "empty")
 TABLES = [name for name in fixture_names() if not name.endswith(NOT_READ)]
 
 
-def client_of(name: str) -> MetaClient:
-    return MetaClient.load(unzip_fixture(name))
+def index_of(name: str, options: dict[str, str]) -> Index:
+    client = MetaClient.load(unzip_fixture(name))
+    return Index.of(WriteConfig.of(options, client.config), client)
 
 
 def snapshot(name: str) -> list[tuple[str, str, str]]:
@@ -47,14 +49,14 @@ def check(index: Index, name: str) -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_simple_index_finds_the_rows_of_a_snapshot(name: str) -> None:
-    check(Index.of({"hoodie.index.type": "SIMPLE"}, client_of(name)), name)
+    check(index_of(name, {"hoodie.index.type": "SIMPLE"}), name)
 
 
 @pytest.mark.parametrize("name", [n for n in TABLES if "part" in n or "hive" in n])
 def test_global_simple_index_finds_rows_whatever_partition_they_are_given_with(name: str) -> None:
     rows = snapshot(name)
     options = {"hoodie.index.type": "GLOBAL_SIMPLE", "hoodie.simple.index.update.partition.path": "false"}
-    index = Index.of(options, client_of(name))
+    index = index_of(name, options)
     check(index, name)
     tags = index.tag(keys_table([(key, "elsewhere") for key, _, _ in rows]))
     assert tags.column("partition").to_pylist() == [partition for _, partition, _ in rows]

@@ -3,8 +3,8 @@
 An :class:`Index` makes a plan of tasks, each of which looks keys up by itself, here or where Spark runs it.
 """
 
-from hudi_hive.write.index.index import Index
-from hudi_hive.write.index.options import IndexOptions, IndexType
+from hudi_hive.write.index.base import Index
+from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.plan import LookupPlan
 from hudi_hive.write.index.tables import HITS_SCHEMA, KEYS_SCHEMA, TAG_SCHEMA, locate
 from hudi_hive.write.index.tasks import LookupTask, lookup
@@ -15,7 +15,6 @@ __all__ = [
     "TAG_SCHEMA",
     "Index",
     "IndexOptions",
-    "IndexType",
     "LookupPlan",
     "LookupTask",
     "locate",

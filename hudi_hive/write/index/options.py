@@ -1,54 +1,17 @@
-"""Which index a write uses and how: Hudi's index options, typed."""
+"""How a write finds the file groups of its records: its index settings next to what the table says."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.table import TableConfig
+from hudi_hive.write.settings import IndexSettings, IndexType
 
-
-class IndexType(StrEnum):
-    """Ways to find the file group of a record."""
-
-    SIMPLE = "SIMPLE"
-    GLOBAL_SIMPLE = "GLOBAL_SIMPLE"
-    BLOOM = "BLOOM"
-    GLOBAL_BLOOM = "GLOBAL_BLOOM"
-    RECORD_INDEX = "RECORD_INDEX"
-    PARTITIONED_RECORD_INDEX = "RECORD_LEVEL_INDEX"
-    BUCKET = "BUCKET"
-
-
-INDEX_TYPE: Final = "hoodie.index.type"
-_ALIASES: Final = {"GLOBAL_RECORD_LEVEL_INDEX": IndexType.RECORD_INDEX}
-_REFUSED: Final = {
-    "HBASE": "it needs an HBase cluster",
-    "INMEMORY": "it forgets where records are when the process ends",
-    "FLINK_STATE": "it lives in the state of a Flink job",
-}
-_GLOBAL: Final = frozenset({IndexType.GLOBAL_SIMPLE, IndexType.GLOBAL_BLOOM, IndexType.RECORD_INDEX})
-_MOVES: Final = {
-    IndexType.GLOBAL_SIMPLE: ("hoodie.simple.index.update.partition.path", True),
-    IndexType.GLOBAL_BLOOM: ("hoodie.bloom.index.update.partition.path", True),
-    IndexType.RECORD_INDEX: ("hoodie.record.index.update.partition.path", False),
-}
-"""Index -> option that lets a record move to another partition, and its default."""
-
-_BUCKETS: Final = "hoodie.bucket.index.num.buckets"
-_ENGINE: Final = "hoodie.index.bucket.engine"
-_BY_PARTITION: Final = ("hoodie.bucket.index.partition.expressions", "hoodie.bucket.index.partition.rule.type")
-
-
-class HasOptions(Protocol):
-    """What is asked of a write's configuration."""
-
-    @property
-    def options(self) -> Mapping[str, str]:
-        """The options of the write by Hudi's names."""
+_COUNT: Final = "hoodie.bucket.index.num.buckets"
+_MOST_BUCKETS: Final = 100_000_000
+"""File ids hold the number of the bucket in eight digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +19,8 @@ class IndexOptions:
     """How a write finds the file groups of its records.
 
     Attributes:
-        type: the index.
+        kind: the index.
+        is_global: a key stands for one record in the whole table, not in each partition.
         updates_partition: a record that is given with another partition than it has moves there; otherwise it is
             updated where it is. Of global indexes alone.
         prune_by_ranges: base files whose range of keys does not hold a key are not looked into (bloom indexes).
@@ -65,91 +29,49 @@ class IndexOptions:
         hash_fields: key fields whose values tell the bucket.
     """
 
-    type: IndexType
+    kind: IndexType
+    is_global: bool
     updates_partition: bool
     prune_by_ranges: bool
     use_metadata: bool
     buckets: int
     hash_fields: tuple[str, ...]
 
-    @property
-    def is_global(self) -> bool:
-        """Whether a key stands for one record in the whole table, not in each partition."""
-        return self.type in _GLOBAL
-
     @classmethod
-    def of(cls, options: Mapping[str, str], table: TableConfig) -> IndexOptions:
-        """The index that options ask for.
+    def of(cls, settings: IndexSettings, table: TableConfig) -> IndexOptions:
+        """The index that settings ask for.
 
         Args:
-            options: options of a write.
-            table: the table's properties, which tell what the options do not.
+            settings: index settings of a write.
+            table: the table's properties.
 
         Raises:
-            InvalidOptionError: an index that is not supported, or a value that an option does not take.
+            InvalidOptionError: an index that cannot be used with the table, or is not supported.
         """
-        kind = _type(_text(options, INDEX_TYPE) or _text(table.properties, INDEX_TYPE) or IndexType.SIMPLE)
-        if name := _text(options, "hoodie.index.class"):
-            raise InvalidOptionError(f"hoodie.index.class={name}: indexes of one's own are not supported")
-        if kind is IndexType.BUCKET:
-            _check_bucket_engine(options)
-        moves, default = _MOVES.get(kind, ("", False))
-        fields = _text(options, "hoodie.bucket.index.hash.field") or _text(
-            table.properties, "hoodie.bucket.index.hash.field"
-        )
+        fields = settings.bucket_fields or table.record_keys
+        if settings.kind is IndexType.BUCKET:
+            _check_bucket(settings, fields, table)
         return cls(
-            type=kind,
-            updates_partition=_flag(options, moves, default) if moves else False,
-            prune_by_ranges=_flag(options, "hoodie.bloom.index.prune.by.ranges", True),
-            use_metadata=_flag(options, "hoodie.bloom.index.use.metadata", True),
-            buckets=_buckets(options, table),
-            hash_fields=_items(fields) if fields else table.record_keys,
+            kind=settings.kind,
+            is_global=settings.kind.is_global,
+            updates_partition=settings.updates_partition,
+            prune_by_ranges=settings.bloom_prune_by_ranges,
+            use_metadata=settings.bloom_use_metadata,
+            buckets=settings.bucket_count,
+            hash_fields=fields,
         )
 
 
-def _type(text: str) -> IndexType:
-    name = text.upper()
-    if name in _REFUSED:
-        raise InvalidOptionError(f"{INDEX_TYPE}={text} is not supported: {_REFUSED[name]}", remedy=_remedy())
-    try:
-        return _ALIASES[name] if name in _ALIASES else IndexType(name)
-    except ValueError:
-        raise InvalidOptionError(f"{INDEX_TYPE}={text} is no index", remedy=_remedy()) from None
-
-
-def _remedy() -> str:
-    return f"use one of {', '.join(kind.value for kind in IndexType)}"
-
-
-def _check_bucket_engine(options: Mapping[str, str]) -> None:
-    engine = (_text(options, _ENGINE) or "SIMPLE").upper()
-    if engine != "SIMPLE":
-        raise InvalidOptionError(f"{_ENGINE}={engine} is not supported", remedy="use the SIMPLE engine")
-    for name in _BY_PARTITION:
-        if value := _text(options, name):
-            raise InvalidOptionError(
-                f"{name}={value}: numbers of buckets that differ by partition are not supported",
-                remedy=f"give one number for all: {_BUCKETS}",
-            )
-
-
-def _buckets(options: Mapping[str, str], table: TableConfig) -> int:
-    text = _text(options, _BUCKETS) or _text(table.properties, _BUCKETS) or "256"
-    if not (text.isascii() and text.isdigit()) or not 0 < int(text) < 100_000_000:
-        raise InvalidOptionError(f"{_BUCKETS}={text} is no number of buckets")
-    return int(text)
-
-
-def _text(options: Mapping[str, str], name: str) -> str | None:
-    return (options.get(name) or "").strip() or None
-
-
-def _flag(options: Mapping[str, str], name: str, default: bool) -> bool:
-    text = (_text(options, name) or str(default)).lower()
-    if text not in ("true", "false"):
-        raise InvalidOptionError(f"{name}={text} is neither true nor false")
-    return text == "true"
-
-
-def _items(text: str) -> tuple[str, ...]:
-    return tuple(item.strip() for item in text.split(",") if item.strip())
+def _check_bucket(settings: IndexSettings, fields: tuple[str, ...], table: TableConfig) -> None:
+    if settings.bucket_engine != "SIMPLE":
+        raise InvalidOptionError(
+            f"hoodie.index.bucket.engine={settings.bucket_engine} is not supported", remedy="use the SIMPLE engine"
+        )
+    if settings.bucket_count >= _MOST_BUCKETS:
+        raise InvalidOptionError(f"{_COUNT}={settings.bucket_count} is too many", remedy=f"give below {_MOST_BUCKETS}")
+    others = [name for name in fields if name not in table.record_keys]
+    if others or not fields:
+        raise InvalidOptionError(
+            f"hoodie.bucket.index.hash.field={','.join(others)} is no field of the record key",
+            remedy=f"the record key is made of {', '.join(table.record_keys) or 'no fields'}",
+        )

@@ -1,21 +1,23 @@
-"""An index: what a write asks where its records are."""
+"""What all indexes have in common: a plan of look-ups, the look-ups, and where rows go by what they found."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import ClassVar, Final
+from collections.abc import Sequence
+from typing import ClassVar
+from uuid import uuid4
 
 import pyarrow as pa
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.table import MetaClient
+from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.executor import Executor, LocalExecutor
-from hudi_hive.write.index.key_source import KeySource, Slice, slices_of
-from hudi_hive.write.index.options import HasOptions, IndexOptions, IndexType
-from hudi_hive.write.index.plan import ByPartition, LookupPlan, ToAll, by_partition, partitions_of, shares
+from hudi_hive.write.index.key_source import Slice, slices_of
+from hudi_hive.write.index.options import IndexOptions
+from hudi_hive.write.index.plan import LookupPlan, partitions_of
 from hudi_hive.write.index.tables import TAG_SCHEMA, joined_hits, locate
-from hudi_hive.write.index.tasks import LookupTask, SliceTask
+from hudi_hive.write.index.tasks import LookupTask
 
 
 class Index(ABC):
@@ -24,6 +26,7 @@ class Index(ABC):
     Attributes:
         client: the table.
         options: how it looks.
+        seed: text that no other write has; ids of new file groups are made from it.
         places_inserts: whether new records have a file group that the index tells, so that rows must be tagged even
             where all of them are inserted.
     """
@@ -33,22 +36,24 @@ class Index(ABC):
     def __init__(self, client: MetaClient, options: IndexOptions) -> None:
         self.client = client
         self.options = options
+        self.seed = uuid4().hex
 
     @classmethod
-    def of(cls, config: HasOptions | Mapping[str, str], client: MetaClient) -> Index:
-        """The index that a write's options ask for.
+    def of(cls, config: WriteConfig, client: MetaClient) -> Index:
+        """The index that a write asks for.
 
         Args:
-            config: the write's configuration, or its options by Hudi's names.
+            config: the write's configuration.
             client: the table; listings go through its lister.
 
         Raises:
-            InvalidOptionError: an index that is not supported, or an option's value that is none.
+            InvalidOptionError: an index that cannot be used with the table, or is not supported.
         """
-        named = config if isinstance(config, Mapping) else config.options
-        options = IndexOptions.of(named, client.config)
-        if (kind := _KINDS.get(options.type)) is None:
-            raise InvalidOptionError(f"the index {options.type} is not supported")
+        from hudi_hive.write.index.kinds import KINDS  # these are made of this class
+
+        options = IndexOptions.of(config.index, client.config)
+        if (kind := KINDS.get(options.kind)) is None:
+            raise InvalidOptionError(f"hoodie.index.type={options.kind} is not supported")
         return kind(client, options)
 
     @property
@@ -57,7 +62,7 @@ class Index(ABC):
         return self.options.is_global
 
     @abstractmethod
-    def plan_lookup(self, partitions: list[str], executor: Executor) -> LookupPlan:
+    def plan_lookup(self, partitions: Sequence[str], executor: Executor) -> LookupPlan:
         """The tasks that look for keys.
 
         Args:
@@ -94,7 +99,7 @@ class Index(ABC):
         options = self.options
         return locate(keys, hits, is_global=options.is_global, updates_partition=options.updates_partition)
 
-    def slices(self, partitions: list[str]) -> list[Slice]:
+    def slices(self, partitions: Sequence[str]) -> list[Slice]:
         """The newest slices of the partitions that a look-up goes through: of all partitions with a global index."""
         if self.is_global:
             view = self.client.file_system_view()
@@ -107,21 +112,3 @@ class Index(ABC):
 def _run(job: tuple[LookupTask, pa.Table]) -> pa.Table:
     task, keys = job
     return task.lookup(keys)
-
-
-class SimpleIndex(Index):
-    """Reads the keys of all slices of the rows' partitions (of the table, if it is global)."""
-
-    def plan_lookup(self, partitions: list[str], executor: Executor) -> LookupPlan:
-        del executor
-        source = KeySource.of(self.client)
-        slices = self.slices(partitions)
-        if self.is_global:
-            tasks = [SliceTask(source, share) for share in shares(slices)]
-            return LookupPlan(tasks, ToAll(len(tasks)))
-        found = [(path, share) for path, parts in by_partition(slices).items() for share in shares(parts)]
-        tasks = [SliceTask(source, share) for _, share in found]
-        return LookupPlan(tasks, ByPartition([path for path, _ in found]))
-
-
-_KINDS: Final[dict[IndexType, type[Index]]] = {IndexType.SIMPLE: SimpleIndex, IndexType.GLOBAL_SIMPLE: SimpleIndex}

@@ -1,0 +1,213 @@
+"""The bucket index: a hash of the record key tells the file group, with no look into any file.
+
+A partition has a fixed number of buckets, each of them at most one file group, whose id begins with the bucket's number
+in eight digits (table format, section 1.4). The hash is that of a Java list of the hash fields' values, which are taken
+from the text of the record key; releases before 1.0 read keys with commas or colons in them otherwise than later ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.formats.java_hash import string_hashes
+from hudi_hive.write.executor import Executor
+from hudi_hive.write.index.base import Index
+from hudi_hive.write.index.plan import LookupPlan, ToAll, partitions_of
+from hudi_hive.write.index.tables import TAG_SCHEMA, one_array
+
+_BUCKET_ID: Final = re.compile(r"(\d{8})-.+")
+_EMPTY: Final = ("__null__", "__empty__")
+"""How nulls and empty texts stand in keys; both have the hash 0."""
+
+IntArray = npt.NDArray[np.int64]
+
+
+def bucket_numbers(keys: pa.Array, fields: Sequence[str], buckets: int, *, version: int) -> IntArray:
+    """The bucket of each record key.
+
+    Args:
+        keys: record keys.
+        fields: hash fields.
+        buckets: buckets of a partition.
+        version: table version: 6 is read as Hudi 0.15 does, later ones as 1.x does.
+    """
+    plain = pc.match_substring(keys, ":")
+    if version >= 8:
+        plain = pc.and_(plain, pc.match_substring(keys, ","))
+    plain = pc.invert(plain)
+    hashes = np.empty(len(keys), np.uint32)
+    mask = plain.to_numpy(zero_copy_only=False)
+    hashes[mask] = _list_hashes([keys.filter(plain)])
+    rest = np.flatnonzero(~mask)
+    if len(rest):
+        hashes[rest] = _complex_hashes(keys.take(pa.array(rest)), fields, version)
+    return (hashes & np.uint32(0x7FFFFFFF)).astype(np.int64) % buckets
+
+
+def _list_hashes(columns: Sequence[pa.Array]) -> npt.NDArray[np.uint32]:
+    """``List.hashCode`` of lists whose items are in columns."""
+    hashes = np.ones(len(columns[0]), np.uint32)
+    for column in columns:
+        hashes = hashes * np.uint32(31) + string_hashes(column).view(np.uint32)
+    return hashes
+
+
+def _complex_hashes(keys: pa.Array, fields: Sequence[str], version: int) -> npt.NDArray[np.uint32]:
+    """Hashes of keys of the form ``field:value,field:value``; keys of one form are taken apart together."""
+    hashes = np.empty(len(keys), np.uint32)
+    names = [part.partition(":")[0] for part in keys[0].as_py().split(",")]
+    pattern = ",".join(f"{re.escape(name)}:(?P<f{at}>[^,]*)" for at, name in enumerate(names))
+    found = pc.extract_regex(keys, f"^{pattern}$") if len(set(names)) == len(names) > 1 else None
+    usual = np.zeros(len(keys), np.bool_)
+    chosen = [at for at, name in enumerate(names) if name in fields]
+    if found is not None and chosen:
+        valid = found.is_valid()
+        usual = valid.to_numpy(zero_copy_only=False)
+        values = found.filter(valid)
+        hashes[usual] = _list_hashes([_value(pc.struct_field(values, at)) for at in chosen])
+    values_of = _values_before_1 if version < 8 else _values_since_1
+    hashes[~usual] = _one_by_one(keys.filter(pa.array(~usual)), fields, values_of)
+    return hashes
+
+
+def _value(values: pa.Array) -> pa.Array:
+    return pc.if_else(pc.is_in(values, value_set=pa.array(_EMPTY)), "", values)
+
+
+def _one_by_one(
+    keys: pa.Array, fields: Sequence[str], values_of: Callable[[str, Sequence[str]], list[str]]
+) -> npt.NDArray[np.uint32]:
+    """Hashes of keys whose values hold commas, or that are not of the fields' form at all."""
+    lists = [values_of(key, fields) for key in keys.to_pylist()]
+    items = string_hashes(pa.array([item for values in lists for item in values], pa.string())).view(np.uint32)
+    hashes = np.ones(len(lists), np.uint32)
+    at = 0
+    for row, values in enumerate(lists):
+        for _ in values:
+            hashes[row : row + 1] = hashes[row : row + 1] * np.uint32(31) + items[at]
+            at += 1
+    return hashes
+
+
+def _values_before_1(key: str, fields: Sequence[str]) -> list[str]:
+    """As 0.15 reads a key: parted at every comma; a part without a colon counts as a value."""
+    values = []
+    for part in key.rstrip(",").split(","):
+        name, colon, value = part.partition(":")
+        if not colon:
+            values.append(name)
+        elif name in fields:
+            values.append("" if value in _EMPTY else value)
+    return values
+
+
+def _values_since_1(key: str, fields: Sequence[str]) -> list[str]:
+    """As 1.x reads a key: a value ends at the last comma before the next colon that has one; without any value that
+    counts the whole key does."""
+    values = []
+    start = 0
+    while start < len(key) and (colon := key.find(":", start)) >= 0:
+        end = after = len(key)
+        following = key.find(":", colon + 1)
+        while following >= 0:
+            comma = key.rfind(",", colon + 1, following)
+            if comma >= 0:
+                end, after = comma, comma + 1
+                break
+            following = key.find(":", following + 1)
+        if key[start:colon] in fields:
+            value = key[colon + 1 : end]
+            values.append("" if value in _EMPTY else value)
+        start = after
+    return values or [key]
+
+
+class BucketIndex(Index):
+    """Tells file groups by hashes of keys: nothing is read but the listing."""
+
+    places_inserts: ClassVar[bool] = True
+
+    def plan_lookup(self, partitions: Sequence[str], executor: Executor) -> LookupPlan:
+        """No tasks: where rows go is known without looking."""
+        del partitions, executor
+        return LookupPlan((), ToAll(0))
+
+    def tag(self, keys: pa.Table, executor: Executor | None = None) -> pa.Table:
+        del executor
+        return self.locate(keys.combine_chunks(), None)
+
+    def groups(self, partitions: Sequence[str]) -> pa.Table:
+        """The file groups of partitions: ``partition``, ``bucket``, ``file_id``.
+
+        Raises:
+            UnsupportedTableError: a file group is of no bucket, or there are two of one.
+        """
+        rows: dict[tuple[str, int], str] = {}
+        for part in self.slices(partitions):
+            match = _BUCKET_ID.fullmatch(part.file_id)
+            number = -1 if match is None else int(match[1])
+            if not 0 <= number < self.options.buckets:
+                raise UnsupportedTableError(
+                    f"file group {part.file_id} in partition {part.partition!r} is of none of {self.options.buckets} "
+                    "buckets",
+                    path=self.client.base_path,
+                    remedy="give the index and the number of buckets that the table was written with",
+                )
+            other = rows.setdefault((part.partition, number), part.file_id)
+            if other != part.file_id:
+                raise UnsupportedTableError(
+                    f"bucket {number} of partition {part.partition!r} has two file groups, {other} and {part.file_id}",
+                    path=self.client.base_path,
+                )
+        schema = pa.schema([("partition", pa.string()), ("bucket", pa.int64()), ("file_id", pa.string())])
+        return pa.table(
+            [[path for path, _ in rows], [number for _, number in rows], list(rows.values())], schema=schema
+        )
+
+    def locate(self, keys: pa.Table, hits: pa.Table | None = None) -> pa.Table:
+        """Where rows go: a table of ``TAG_SCHEMA``.
+
+        A row goes to the group of its bucket if there is one, be its key in it or not; else to one that is yet to be
+        made, whose id is told in ``new_file_id``.
+        """
+        del hits
+        if not keys.num_rows:
+            return TAG_SCHEMA.empty_table()
+        options = self.options
+        numbers = bucket_numbers(
+            one_array(keys.column("key")), options.hash_fields, options.buckets, version=self.client.config.version
+        )
+        partitions = one_array(keys.column("partition"))
+        encoded = partitions.dictionary_encode()
+        places = encoded.indices.to_numpy().astype(np.int64) * options.buckets + numbers
+        distinct, at = np.unique(places, return_inverse=True)
+        paths = encoded.dictionary.to_pylist()
+        known = {
+            (path, number): file_id
+            for path, number, file_id in zip(
+                *(column.to_pylist() for column in self.groups(partitions_of(keys)).columns), strict=True
+            )
+        }
+        pairs = [(paths[place // options.buckets], place % options.buckets) for place in distinct.tolist()]
+        there = pa.array([known.get(pair) for pair in pairs], pa.string())
+        made = pa.array([known.get(pair) or self.new_file_id(*pair) for pair in pairs], pa.string())
+        take = pa.array(at)
+        group = there.take(take)
+        current = pc.if_else(group.is_valid(), partitions, pa.scalar(None, pa.string()))
+        columns = [one_array(keys.column("row")), partitions, group, current, group, made.take(take)]
+        return pa.table(columns, schema=TAG_SCHEMA).sort_by("row")
+
+    def new_file_id(self, partition: str, bucket: int) -> str:
+        """The id of a file group that is yet to be made; the same for all who ask this index, in whatever process."""
+        text = f"{self.seed}:{partition}:{bucket}".encode()
+        tail = hashlib.sha256(text).hexdigest()
+        return f"{bucket:08d}-{tail[:4]}-4{tail[4:7]}-{'89ab'[int(tail[7], 16) % 4]}{tail[8:11]}-{tail[11:23]}-0"
