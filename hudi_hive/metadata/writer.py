@@ -39,6 +39,9 @@ class MetadataWriter:
             client: the table.
             options: Hudi's write options.
         """
+        enabled = (options or {}).get("hoodie.metadata.enable", "true").strip().lower() != "false"
+        if not enabled and not client.config.metadata_partitions:
+            return None
         raise MetadataTableError("the metadata table cannot be written yet", path=client.base_path)
 
     def initialise(self, partitions: Sequence[str] | None = None, executor: Executor | None = None) -> None:

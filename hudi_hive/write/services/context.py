@@ -7,7 +7,11 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
+from hudi_hive.timeline import Instant
+from hudi_hive.timeline.instant_times import InstantClock
+from hudi_hive.timeline.writer import TimelineWriter
 from hudi_hive.write.executor import Executor, LocalExecutor
 
 Lock = Callable[[], AbstractContextManager[Any]]
@@ -16,20 +20,56 @@ Lock = Callable[[], AbstractContextManager[Any]]
 
 @dataclass(frozen=True)
 class ServiceContext:
-    """One run of table services on one table.
+    """One run of table services on one table. Services take the lock themselves: call them without holding it.
 
     Attributes:
         client: the table at the moment that the service plans from.
         options: Hudi's write options.
         executor: where tasks run.
         lock: the table's lock, held while instants are drawn and completed.
+        clock: draws instants and completion times.
     """
 
     client: MetaClient
     options: Mapping[str, str] = field(default_factory=dict)
     executor: Executor = field(default_factory=LocalExecutor)
     lock: Lock = nullcontext
+    clock: InstantClock = field(default_factory=InstantClock)
 
     def reload(self) -> ServiceContext:
         """The same with the table as it is now."""
         return replace(self, client=self.client.reload())
+
+    @property
+    def writer(self) -> TimelineWriter:
+        """Makes and removes the files of instants."""
+        return TimelineWriter(self.client.storage, self.client.config)
+
+    def request(self, action: str, payload: Callable[[str], bytes]) -> tuple[ServiceContext, Instant]:
+        """Draw an instant and write its plan, in one turn of the lock.
+
+        Args:
+            action: as the requested file names it.
+            payload: the plan's bytes for the instant drawn.
+
+        Returns:
+            The context with the table as it was when the instant was drawn, and the instant.
+        """
+        with self.lock():
+            now = self.reload()
+            time = self.clock.new_instant(now.client.timeline, now.client.config.timezone)
+            return now, self.writer.create_requested(action, time, payload(time))
+
+    def complete(self, instant: Instant, finish: Callable[[ServiceContext, MetadataWriter | None], bytes]) -> Instant:
+        """Complete an inflight action under the lock, the metadata table first.
+
+        Args:
+            instant: the action.
+            finish: does what comes ahead of the completed file (the metadata table's commit, files of other instants)
+                and gives the outcome's bytes.
+        """
+        with self.lock():
+            now = self.reload()
+            payload = finish(now, MetadataWriter.open(now.client, self.options))
+            completion = self.clock.completion_time(now.client.timeline, instant.requested, now.client.config.timezone)
+            return self.writer.complete(instant.action, instant.requested, payload, completion)

@@ -1,17 +1,292 @@
-"""Rollback: undo one instant, and find the instants of writers that died (table format, sections 2.2, 2.5 and 4.5)."""
+"""Rollback: undo one instant, and find the instants of writers that died (table format, sections 2.2, 2.5 and 4.5).
+
+The plan is on the timeline before anything is touched, and every step can be done again: a rollback that died is taken
+up from its plan. The data goes first, the instant's own files last, so that nothing undone ever looks committed.
+"""
 
 from __future__ import annotations
 
-from hudi_hive.timeline import Instant
-from hudi_hive.timeline.plans import RollbackMetadata
+import posixpath
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+
+from hudi_hive.errors import PathExistsError, WriteError
+from hudi_hive.formats.log_writer import command_block
+from hudi_hive.metadata.changes import DELETED_FILES_SCHEMA, MetadataChanges
+from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.storage import Storage
+from hudi_hive.table import FILES_SCHEMA
+from hudi_hive.timeline import Instant, State
+from hudi_hive.timeline.instant import (
+    CLUSTERING,
+    COMPACTION,
+    COMPLETED_WRITE_ACTIONS,
+    LOG_COMPACTION,
+    REPLACE_COMMIT,
+    ROLLBACK,
+    SAVEPOINT,
+)
+from hudi_hive.timeline.plans import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
+from hudi_hive.timeline.plans_out import encode_rollback_metadata, encode_rollback_plan
+from hudi_hive.write.heartbeat import heartbeat_times, remove_heartbeat, silent_instants
+from hudi_hive.write.markers import remove_markers
+from hudi_hive.write.services.checks import refuse_lost_versions
 from hudi_hive.write.services.context import ServiceContext
+from hudi_hive.write.services.undo import files_to_undo, log_versions
+
+FAILED_WRITES: Final = "hoodie.cleaner.policy.failed.writes"
+_COMMAND_TOKEN: Final = "1-0-1"
+_ATTEMPTS: Final = 20
 
 
-def rollback(context: ServiceContext, target: Instant) -> RollbackMetadata:
-    """Undo an instant under a rollback instant of its own."""
-    raise NotImplementedError
+def rollback(context: ServiceContext, instant: Instant | str) -> RollbackMetadata:
+    """Undo an instant under a rollback instant of its own.
+
+    A completed write can be undone only if none completed after it and what it wrote over is still there; a pending
+    one any time. A compaction or clustering that has begun goes back to being requested, as its plan is still good.
+
+    Args:
+        context: the table; its lock must not be held.
+        instant: the instant, or its requested time.
+
+    Raises:
+        InstantNotFoundError: there is no such instant on the active timeline.
+        WriteError: it cannot be undone; nothing was changed.
+    """
+    context = context.reload()
+    target = _target(context, instant.requested if isinstance(instant, Instant) else instant)
+    _check(context, target)
+    requests = files_to_undo(context.client, target, context.executor)
+
+    def plan(drawn: str) -> bytes:
+        pending = Instant(drawn, ROLLBACK, State.REQUESTED, None, "", "")
+        return encode_rollback_plan(_plan(pending, target, requests), context.client.base_path)
+
+    context, own = context.request(ROLLBACK, plan)
+    return _execute(context, own, target, requests)
 
 
 def rollback_failed_writes(context: ServiceContext) -> list[RollbackMetadata]:
-    """Take up rollbacks that died, then undo the writes of writers that died, newest first."""
-    raise NotImplementedError
+    """Take up rollbacks that died, then undo the writes of writers that died, newest first.
+
+    ``hoodie.cleaner.policy.failed.writes`` says who is dead: ``EAGER`` (one writer: every write that is pending when
+    another begins), ``LAZY`` (those without a heartbeat) or ``NEVER``. Table services are not writes: what is left of
+    them is taken up by the next run of the service.
+
+    Args:
+        context: the table; its lock must not be held.
+    """
+    context = context.reload()
+    done = [resume(context, instant) for instant in context.client.timeline.pending({ROLLBACK})]
+    context = context.reload()
+    dead = sorted((i.requested for i in _dead_writes(context)), reverse=True)
+    return done + [rollback(context, requested) for requested in dead]
+
+
+def resume(context: ServiceContext, instant: Instant) -> RollbackMetadata:
+    """Go on with a rollback that died, from its plan."""
+    plan = context.client.timeline.rollback_plan(instant)
+    if plan.target is None:
+        raise WriteError(
+            "the plan of a pending rollback names no instant", path=instant.path, instant=instant.requested
+        )
+    requested, action = plan.target
+    known = [i for i in context.client.timeline.instants if i.requested == requested and i.action != SAVEPOINT]
+    target = known[0] if known else Instant(requested, action, State.REQUESTED, None, "", "")
+    return _execute(context, instant, target, plan.requests)
+
+
+def undo(
+    context: ServiceContext, instant: str, target: Instant, requests: Sequence[RollbackRequest]
+) -> RollbackMetadata:
+    """Do what requests say to the data, without the timeline's part: for rollbacks and restores.
+
+    Args:
+        context: the table.
+        instant: requested time of the rollback or restore.
+        target: what is undone.
+        requests: the files.
+    """
+    storage = context.client.storage
+    if target.is_completed:
+        context.writer.delete(target, [State.COMPLETED])  # readers stop seeing it before its files go
+    parts = context.executor.map(partial(_undo_request, storage, instant, target.requested), requests)
+    partitions = {path: _merged(own) for path, own in _by_partition(requests, parts)}
+    return RollbackMetadata(
+        instant=Instant(instant, ROLLBACK, State.COMPLETED, None, "", ""),
+        rolled_back=(target.requested,),
+        targets=((target.requested, target.action),),
+        total_files_deleted=sum(len(part.deleted) for part in partitions.values()),
+        partitions=partitions,
+    )
+
+
+def forget(context: ServiceContext, target: Instant, *, keep_plan: bool) -> None:
+    """Remove an undone instant from the timeline, with its markers and heartbeat.
+
+    Args:
+        context: the table, under its lock.
+        target: the instant.
+        keep_plan: leave it requested: a table service can be run again from its plan.
+    """
+    context.writer.delete(target, [State.COMPLETED, State.INFLIGHT])
+    if not keep_plan:
+        context.writer.delete(target, [State.REQUESTED])
+    remove_markers(context.client.storage, target.requested)
+    remove_heartbeat(context.client.storage, target.requested)
+
+
+def changes_of(metadata: RollbackMetadata) -> MetadataChanges:
+    """What a rollback means for the metadata table: files deleted, and log files that stay or came in version 6."""
+    added: list[tuple[str, str, int]] = []
+    deleted: list[tuple[str, str]] = []
+    for partition, part in metadata.partitions.items():
+        deleted += [(partition, name) for name in part.deleted]
+        sizes = {**part.failed_commit_logs, **part.command_logs}
+        added += [(partition, name, size) for name, size in sizes.items()]
+    return MetadataChanges(
+        files_added=_columns(added, FILES_SCHEMA),
+        files_deleted=_columns(deleted, DELETED_FILES_SCHEMA),
+        partitions_touched=tuple(sorted(metadata.partitions)),
+    )
+
+
+def _columns(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
+    values = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+    return pa.table([pa.array(column, field.type) for column, field in zip(values, schema, strict=True)], schema=schema)
+
+
+# -- choosing --------------------------------------------------------------------------------------------------------
+
+
+def _target(context: ServiceContext, requested: str) -> Instant:
+    instant = context.client.timeline.get(requested)
+    active = [i for i in context.client.timeline.instants if i.requested == requested and i.is_write]
+    if not active:
+        raise WriteError(
+            f"{instant} is no write on the active timeline and cannot be rolled back",
+            path=context.client.base_path,
+            instant=requested,
+        )
+    return active[0]
+
+
+def _check(context: ServiceContext, target: Instant) -> None:
+    timeline, path = context.client.timeline, context.client.base_path
+    if any(i.action == SAVEPOINT and i.requested == target.requested for i in timeline.instants):
+        raise WriteError(
+            "a savepoint keeps this instant", path=path, instant=target.requested, remedy="delete the savepoint first"
+        )
+    if not target.is_completed:
+        return
+    later = [i for i in timeline.write_instants() if i.requested > target.requested]
+    if later:
+        raise WriteError(
+            f"{len(later)} writes completed after this one, the last of them {later[-1].requested}",
+            path=path,
+            instant=target.requested,
+            remedy="roll those back first, newest first, or restore a savepoint",
+        )
+    refuse_lost_versions(context.client, target)
+
+
+def keeps_plan(context: ServiceContext, target: Instant) -> bool:
+    """Whether an instant is a table service's that can be run again from its plan."""
+    if target.is_completed:
+        return False
+    if target.action in (COMPACTION, LOG_COMPACTION, CLUSTERING):
+        return True
+    if target.action != REPLACE_COMMIT:
+        return False
+    return context.client.timeline.requested_replace_metadata(target).is_clustering
+
+
+def _dead_writes(context: ServiceContext) -> Iterable[Instant]:
+    policy = context.options.get(FAILED_WRITES, "EAGER").strip().upper()
+    if policy == "NEVER":
+        return []
+    pending = [i for i in context.client.timeline.pending(COMPLETED_WRITE_ACTIONS) if not keeps_plan(context, i)]
+    if policy == "EAGER":
+        return pending
+    interval, misses = heartbeat_times(context.options)
+    times = [i.requested for i in pending]
+    silent = silent_instants(context.client.storage, times, interval_ms=interval, misses=misses)
+    return [i for i in pending if i.requested in silent]
+
+
+# -- doing -----------------------------------------------------------------------------------------------------------
+
+
+def _plan(instant: Instant, target: Instant, requests: Sequence[RollbackRequest]) -> RollbackPlan:
+    return RollbackPlan(instant, (target.requested, target.action), tuple(requests))
+
+
+def _execute(
+    context: ServiceContext, instant: Instant, target: Instant, requests: Sequence[RollbackRequest]
+) -> RollbackMetadata:
+    """Undo the data, then under the lock the metadata table, the instant, and complete."""
+    started = time.monotonic_ns()
+    keep = keeps_plan(context, target) if target.path else False
+    if instant.state is State.REQUESTED:
+        instant = context.writer.transition_inflight(ROLLBACK, instant.requested)
+    metadata = undo(context, instant.requested, target, requests)
+
+    def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
+        if table is not None:
+            table.rollback(instant.requested, target.requested, changes_of(metadata))
+        if target.path:
+            forget(now, target, keep_plan=keep)
+        taken = (time.monotonic_ns() - started) // 1_000_000
+        return encode_rollback_metadata(metadata, context.client.base_path, taken)
+
+    return replace(metadata, instant=context.complete(instant, finish))
+
+
+def _undo_request(storage: Storage, instant: str, target: str, request: RollbackRequest) -> RollbackPartition:
+    if request.log_blocks and request.file_id and request.base_instant:
+        name, size = _append_command(storage, instant, target, request)
+        return RollbackPartition((), (), {name: size}, dict(request.log_blocks))
+    for name in request.files:
+        storage.delete(posixpath.join(request.partition, name))  # gone already when a rollback is taken up again
+    return RollbackPartition(request.files, (), {}, {})
+
+
+def _append_command(storage: Storage, instant: str, target: str, request: RollbackRequest) -> tuple[str, int]:
+    """Declare the target's blocks in a slice void, by a log file behind all others (section 4.5)."""
+    assert request.file_id is not None and request.base_instant is not None
+    data = command_block(instant, target)
+    for _ in range(_ATTEMPTS):
+        paths = storage.list(request.partition).column("path").to_pylist()
+        known = log_versions(map(posixpath.basename, paths), request.file_id, request.base_instant)
+        version = max(known, default=0) + 1
+        name = f".{request.file_id}_{request.base_instant}.log.{version}_{_COMMAND_TOKEN}"
+        try:
+            storage.create_if_absent(posixpath.join(request.partition, name), data)
+        except PathExistsError:
+            continue  # another rollback's command: the next version
+        return name, len(data)
+    raise WriteError("no log version is free for a rollback", path=storage.uri(request.partition), instant=instant)
+
+
+def _by_partition(
+    requests: Sequence[RollbackRequest], parts: Sequence[RollbackPartition]
+) -> Iterable[tuple[str, list[RollbackPartition]]]:
+    groups: dict[str, list[RollbackPartition]] = defaultdict(list)
+    for request, part in zip(requests, parts, strict=True):
+        groups[request.partition].append(part)
+    return sorted(groups.items())
+
+
+def _merged(parts: Sequence[RollbackPartition]) -> RollbackPartition:
+    command: dict[str, int] = {}
+    failed: dict[str, int] = {}
+    for part in parts:
+        command |= part.command_logs
+        failed |= part.failed_commit_logs
+    return RollbackPartition(tuple(name for part in parts for name in part.deleted), (), command, failed)
