@@ -30,6 +30,7 @@
     │   ├── SqlError                    a statement that the local SQL engine does not run
     │   └── LoadCancelledError          splits asked for after their loading was cancelled
     ├── WriteError                      a write or table service could not be done; the table is as it was
+    │   ├── KeyGenerationError          a row without record key, or a value that makes no partition path
     │   ├── WriteConflictError          another writer or table service was at the same file groups and came first
     │   ├── HeartbeatLostError          this writer was silent for so long that others may have taken it for dead
     │   └── LockError                   the table's lock cannot be used
@@ -209,6 +210,10 @@ class LoadCancelledError(QueryError):
 
 class WriteError(HudiHiveError):
     """A write or table service could not be done, and left the table as it was."""
+
+
+class KeyGenerationError(WriteError):
+    """A row has no record key, or a value that makes no partition path."""
 
 
 class WriteConflictError(WriteError):

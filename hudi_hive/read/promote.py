@@ -12,9 +12,10 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import TypeAlias
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from hudi_hive.schema.java_text import float_text, shortest
 
 Convert: TypeAlias = Callable[[pa.Array], pa.Array]
 
@@ -63,7 +64,7 @@ def _to_text(source: pa.DataType, target: pa.DataType) -> Convert | None:
     if pa.types.is_decimal(source):
         return lambda array: array.cast(target)
     if pa.types.is_floating(source):
-        return lambda array: _distinct(array, target, lambda values: [_java_text(v, source) for v in values])
+        return lambda array: _distinct(array, target, lambda values: [float_text(v, source) for v in values])
     return None
 
 
@@ -108,7 +109,7 @@ def _to_timestamp(source: pa.TimestampType, target: pa.TimestampType) -> Convert
 
 def _float_to_double(array: pa.Array) -> pa.Array:
     """By the shortest decimal text, as Hudi does: 0.1 becomes 0.1, not 0.10000000149011612."""
-    return _distinct(array, pa.float64(), lambda values: [float(_shortest(value, pa.float32())) for value in values])
+    return _distinct(array, pa.float64(), lambda values: [float(shortest(value, pa.float32())) for value in values])
 
 
 def _distinct(array: pa.Array, target: pa.DataType, convert: Callable[[list[float]], list[object]]) -> pa.Array:
@@ -118,39 +119,9 @@ def _distinct(array: pa.Array, target: pa.DataType, convert: Callable[[list[floa
     return values.take(encoded.indices)
 
 
-def _shortest(value: float, arrow: pa.DataType) -> str:
-    """Shortest decimal text that reads back as the same value of the type."""
-    text = repr(float(value)) if arrow == pa.float64() else str(np.float32(value))
-    if len(Decimal(text).normalize().as_tuple().digits) == 1:
-        # Java writes at least two digits, the closest ones: the least double is 4.9E-324 there, not 5e-324.
-        two = f"{value:.1e}"
-        same = float(two) == value if arrow == pa.float64() else np.float32(two) == np.float32(value)
-        return two if same else text
-    return text
-
-
 def _decimal(value: float, arrow: pa.DataType, scale: int) -> Decimal:
     if not math.isfinite(value):
         raise pa.ArrowInvalid(f"{value} is no decimal")
     with localcontext() as context:
         context.prec = 400
-        return Decimal(_shortest(value, arrow)).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
-
-
-def _java_text(value: float, arrow: pa.DataType) -> str:
-    """As Java writes floats and doubles: 1.0, 1.0E10, 1.5E-5, NaN, Infinity."""
-    if not math.isfinite(value):
-        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-    sign, digits, exponent = Decimal(_shortest(value, arrow)).as_tuple()
-    text = "".join(map(str, digits)).rstrip("0") or "0"
-    point = len(digits) + int(exponent)  # digits before the decimal point
-    prefix = "-" if sign else ""
-    if text == "0":
-        return prefix + "0.0"
-    text = text.lstrip("0")
-    if -3 < point <= 7:
-        if point <= 0:
-            return f"{prefix}0.{'0' * -point}{text}"
-        whole, fraction = text[:point].ljust(point, "0"), text[point:]
-        return f"{prefix}{whole}.{fraction or '0'}"
-    return f"{prefix}{text[0]}.{text[1:] or '0'}E{point - 1}"
+        return Decimal(shortest(value, arrow)).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)

@@ -1,0 +1,298 @@
+"""Record keys and partition paths of rows, as Hudi's key generators make them (section 5.3): columns in, columns out.
+
+Only distinct partition values are looked at one by one. What no generator of Hudi does is refused, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import InvalidOptionError, KeyGenerationError, UnknownColumnError, UnsupportedTableError
+from hudi_hive.schema.java_text import java_text, text_or
+from hudi_hive.table.config import TableConfig
+from hudi_hive.table.partition_path import DEFAULT_PARTITION, escape_value
+from hudi_hive.table.timestamp_path import TimestampFormat
+
+NULL_KEY: Final = "__null__"
+EMPTY_KEY: Final = "__empty__"
+CONSISTENT_TIMESTAMPS: Final = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
+NEW_COMPLEX_ENCODING: Final = "hoodie.write.complex.keygen.new.encoding"
+
+_KINDS: Final = ("SIMPLE", "COMPLEX", "NON_PARTITION", "TIMESTAMP", "CUSTOM", "GLOBAL_DELETE", "AUTO_RECORD")
+
+
+@dataclass(frozen=True, slots=True)
+class _PathField:
+    """One partition field: its name and, if its values are times to be formatted, how."""
+
+    name: str
+    timestamp: TimestampFormat | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyGenerator:
+    """How a table's record keys and partition paths come from its rows.
+
+    Attributes:
+        kind: name in ``hoodie.table.keygenerator.type``, without ``_AVRO``.
+        record_fields: key fields, dotted below structs; none for keys that are made up.
+        named: keys are ``field:value`` pairs even for a single field.
+        path_fields: partition fields and how each value is made.
+        hive_style, url_encoded: how partition paths are written.
+        consistent_timestamps: timestamps stand in keys and paths as text, not as numbers.
+    """
+
+    kind: str
+    record_fields: tuple[str, ...]
+    named: bool
+    path_fields: tuple[_PathField, ...]
+    hive_style: bool
+    url_encoded: bool
+    consistent_timestamps: bool = False
+
+    @classmethod
+    def of(
+        cls, config: TableConfig, options: Mapping[str, str] | None = None, *, named: bool | None = None
+    ) -> KeyGenerator:
+        """The generator that a table's properties ask for.
+
+        Args:
+            config: the table's properties.
+            options: write options; those of the key generator that the properties do not hold are taken from them.
+            named: whether a complex key of a single field is written with the field's name, where the table's files
+                tell; None for the way of the table version's release.
+
+        Raises:
+            UnsupportedTableError: a key generator that we do not know.
+            InvalidOptionError: an option of it is missing or has a value that it does not take.
+        """
+        settings = {**(options or {}), **config.properties}
+        kind = (config.key_generator or _inferred(config)).removesuffix("_AVRO")
+        if kind not in _KINDS:
+            raise UnsupportedTableError(
+                f"key generator {config.key_generator} of table {config.name}: its keys are not known",
+                remedy="Hudi's simple, complex, nonpartitioned, timestamp, custom and global delete generators are",
+            )
+        if kind == "SIMPLE" and len(config.record_keys) > 1:
+            raise _needs("SIMPLE", "a single record key field", config.record_keys)
+        if kind in ("SIMPLE", "TIMESTAMP") and len(config.partition_fields) > 1:
+            raise _needs(kind, "a single partition field", config.partition_fields)
+        return cls(
+            kind=kind,
+            record_fields=() if kind == "AUTO_RECORD" else config.record_keys,
+            named=_is_named(config, kind, settings, named),
+            path_fields=_path_fields(config, kind, settings),
+            hive_style=config.hive_style_partitioning,
+            url_encoded=config.url_encode_partitioning,
+            consistent_timestamps=settings.get(CONSISTENT_TIMESTAMPS, "false").lower() == "true",
+        )
+
+    @property
+    def makes_up_keys(self) -> bool:
+        """Whether keys do not come from the rows: there are no key fields."""
+        return not self.record_fields
+
+    def record_keys(
+        self, table: pa.Table | pa.RecordBatch, *, instant: str | None = None, task: int = 0, first: int = 0
+    ) -> pa.Array:
+        """Record key of each row.
+
+        Args:
+            table: rows with the key fields.
+            instant, task, first: for keys that are made up: requested time of the write, number of the task, running
+                number of the first row in it.
+
+        Raises:
+            KeyGenerationError: a row whose key fields are null or empty.
+            UnknownColumnError: a key field that the rows do not have.
+            UnsupportedTableError: a key field of a type that makes no key.
+        """
+        if self.makes_up_keys:
+            return _made_up(table.num_rows, instant, task, first)
+        texts = [self._text(table, name) for name in self.record_fields]
+        if len(texts) == 1 and not self.named:
+            _check_single(texts[0], self.record_fields[0])
+            return texts[0]
+        _check_all(texts, self.record_fields)
+        parts = [
+            pc.binary_join_element_wise(f"{name}:", text_or(text, NULL_KEY, EMPTY_KEY), "")
+            for name, text in zip(self.record_fields, texts, strict=True)
+        ]
+        return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, ",")
+
+    def partition_paths(self, table: pa.Table | pa.RecordBatch) -> pa.Array:
+        """Partition path of each row; empty texts for a table that is not partitioned.
+
+        Raises:
+            KeyGenerationError: a value that the timestamp format cannot read, or that leads out of the table.
+            UnknownColumnError: a partition field that the rows do not have.
+            UnsupportedTableError: a partition field of a type that makes no path.
+        """
+        if not self.path_fields:
+            return pa.repeat(pa.scalar("", pa.string()), table.num_rows)
+        parts = [self._folders(table, field) for field in self.path_fields]
+        joined = parts[0] if len(parts) == 1 else _joined(parts)
+        return joined.dictionary.take(joined.indices)
+
+    def _text(self, table: pa.Table | pa.RecordBatch, name: str) -> pa.Array:
+        return java_text(field_values(table, name), name, consistent_timestamps=self.consistent_timestamps)
+
+    def _folders(self, table: pa.Table | pa.RecordBatch, field: _PathField) -> pa.DictionaryArray:
+        """Folder of each row for one field."""
+        if field.timestamp is not None:
+            values = field_values(table, field.name)
+            texts = field.timestamp.texts(values, field.name, consistent=self.consistent_timestamps)
+        else:
+            texts = self._text(table, field.name)
+        coded = texts.dictionary_encode(null_encoding="encode")
+        folders = [self._folder(field.name, value) for value in coded.dictionary.to_pylist()]
+        return pa.DictionaryArray.from_arrays(coded.indices, pa.array(folders, pa.string()))
+
+    def _folder(self, name: str, value: str | None) -> str:
+        text = (escape_value(value) if self.url_encoded else value) if value else DEFAULT_PARTITION
+        folder = f"{name}={text}" if self.hive_style else text
+        steps = folder.split("/")
+        if "" in steps or "." in steps or ".." in steps or steps[0] == ".hoodie":
+            raise KeyGenerationError(
+                f"partition field {name!r} has the value {value!r}, which is no folder of the table",
+                remedy="set hoodie.datasource.write.partitionpath.urlencode when the table is made",
+            )
+        return folder
+
+
+def field_values(table: pa.Table | pa.RecordBatch, name: str) -> pa.Array:
+    """A column in one piece, or a struct's field by its dotted name.
+
+    Raises:
+        UnknownColumnError: there is none.
+    """
+    index = table.schema.get_field_index(name)
+    if index >= 0:
+        return _whole(table.column(index))
+    head, _, rest = name.partition(".")
+    index = table.schema.get_field_index(head)
+    if index >= 0 and rest:
+        try:
+            return pc.struct_field(_whole(table.column(index)), rest.split("."))
+        except (pa.ArrowException, KeyError):
+            pass
+    raise UnknownColumnError(
+        f"the rows have no column {name!r}, which keys or partition paths are made of",
+        remedy="columns are " + ", ".join(table.schema.names),
+    )
+
+
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _inferred(config: TableConfig) -> str:
+    if not config.partition_fields:
+        return "NON_PARTITION"
+    return "SIMPLE" if len(config.partition_fields) == 1 and len(config.record_keys) <= 1 else "COMPLEX"
+
+
+def _is_named(config: TableConfig, kind: str, settings: Mapping[str, str], named: bool | None) -> bool:
+    """Whether a single key field is written with its name: releases differ for the complex generator."""
+    if len(config.record_keys) != 1:
+        return True
+    if kind == "GLOBAL_DELETE":
+        return True
+    if kind != "COMPLEX":
+        return False
+    if config.version >= 9:
+        return True
+    if named is not None:
+        return named
+    return settings.get(NEW_COMPLEX_ENCODING, "true").lower() == "false"
+
+
+def _path_fields(config: TableConfig, kind: str, settings: Mapping[str, str]) -> tuple[_PathField, ...]:
+    if kind in ("NON_PARTITION", "GLOBAL_DELETE"):
+        return ()
+    if kind == "TIMESTAMP":
+        return tuple(_PathField(name, TimestampFormat.of(settings)) for name in config.partition_fields)
+    if kind == "CUSTOM":
+        return tuple(_custom_field(entry, settings) for entry in _custom_entries(config, settings))
+    return tuple(_PathField(name, None) for name in config.partition_fields)
+
+
+def _custom_entries(config: TableConfig, settings: Mapping[str, str]) -> list[str]:
+    """Partition fields with their kinds: version 6 keeps the bare names, the kinds come with each write."""
+    for key in ("hoodie.table.partition.fields", "hoodie.datasource.write.partitionpath.field"):
+        entries = [entry.strip() for entry in settings.get(key, "").split(",") if entry.strip()]
+        names = tuple(entry.partition(":")[0] for entry in entries)
+        if names == config.partition_fields and all(":" in entry for entry in entries):
+            return entries
+    raise InvalidOptionError(
+        f"table {config.name} does not tell how the custom key generator makes its partition paths",
+        remedy="give hoodie.datasource.write.partitionpath.field as a list of field:SIMPLE and field:TIMESTAMP",
+    )
+
+
+def _custom_field(entry: str, settings: Mapping[str, str]) -> _PathField:
+    name, _, kind = entry.partition(":")
+    if kind.strip().upper() == "TIMESTAMP":
+        return _PathField(name, TimestampFormat.of(settings))
+    if kind.strip().upper() == "SIMPLE":
+        return _PathField(name, None)
+    raise InvalidOptionError(f"partition field {entry!r} is neither of kind SIMPLE nor TIMESTAMP")
+
+
+def _needs(kind: str, what: str, fields: tuple[str, ...]) -> InvalidOptionError:
+    return InvalidOptionError(
+        f"key generator {kind} takes {what}, not {', '.join(fields)}", remedy="use the complex key generator"
+    )
+
+
+def _check_single(text: pa.Array, name: str) -> None:
+    bad = pc.fill_null(pc.equal(pc.binary_length(text), 0), True)
+    if pc.any(bad, min_count=0).as_py():
+        raise KeyGenerationError(
+            f"record key field {name!r} is null or empty in row {pc.index(bad, True).as_py()}",
+            remedy="each row needs a record key",
+        )
+
+
+def _check_all(texts: list[pa.Array], names: tuple[str, ...]) -> None:
+    """At least one of several key fields must have a value in each row."""
+    bad = None
+    for text in texts:
+        void = pc.fill_null(pc.equal(pc.binary_length(text), 0), True)
+        bad = void if bad is None else pc.and_(bad, void)
+    if bad is not None and pc.any(bad, min_count=0).as_py():
+        raise KeyGenerationError(
+            f"record key fields {', '.join(names)} are all null or empty in row {pc.index(bad, True).as_py()}",
+            remedy="each row needs a record key",
+        )
+
+
+def _made_up(rows: int, instant: str | None, task: int, first: int) -> pa.Array:
+    """``<instant>_<task>_<row>``, as in ``_hoodie_commit_seqno``."""
+    if instant is None:
+        raise KeyGenerationError("keys of rows without key fields need the instant of their write")
+    numbers = pa.array(np.arange(first, first + rows)).cast(pa.string())
+    return pc.binary_join_element_wise(f"{instant}_{task}_", numbers, "")
+
+
+def _joined(parts: list[pa.DictionaryArray]) -> pa.DictionaryArray:
+    """Folders of several fields, one below the other; each combination is joined once."""
+    codes = np.zeros(len(parts[0]), np.int64)
+    for part in parts:
+        codes = codes * len(part.dictionary) + part.indices.to_numpy()
+    unique, indices = np.unique(codes, return_inverse=True)
+    paths = np.full(len(unique), "", object)
+    rest = unique.copy()
+    for part in reversed(parts):
+        rest, code = np.divmod(rest, max(len(part.dictionary), 1))
+        folders = np.asarray(part.dictionary.to_pylist(), object)[code]
+        paths = folders + np.where(paths == "", "", "/") + paths
+    return pa.DictionaryArray.from_arrays(pa.array(indices.astype(np.int32)), pa.array(paths, pa.string()))
