@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from hudi_hive.errors import TimelineError
 from hudi_hive.formats.avro_container import write_container
+from hudi_hive.timeline import plans
 from hudi_hive.timeline.avro_models import field_names, model_schema
 
 REPLACING_OPERATIONS: Final = frozenset({"INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE", "DELETE_PARTITION", "CLUSTER"})
@@ -109,3 +110,269 @@ def _grouped(stats: Sequence[Mapping[str, Any]], layout: int) -> dict[str, list[
         full = {**_JSON_STAT, **{key: value for key, value in stat.items() if value is not None or key not in _COUNTS}}
         groups.setdefault(partition, []).append(full)
     return groups
+
+
+# -- plans and metadata of table services (section 2.5) --------------------------------------------------------------
+#
+# Files are bare names in our objects. Cleaning, rollback and clustering name them by full path in theirs.
+
+
+def encode_compaction_plan(
+    plan: plans.CompactionPlan, layout: int = 2, *, metrics: Sequence[Mapping[str, float]] = ()
+) -> bytes:
+    """Payload of a requested compaction or log compaction: version 2, whose files are bare names.
+
+    Args:
+        plan: the slices to merge.
+        layout: timeline layout version.
+        metrics: for each operation numbers that strategies order by; none without it.
+    """
+    operations = [
+        {
+            "baseInstantTime": row["base_instant"],
+            "deltaFilePaths": row["log_files"],
+            "dataFilePath": row["base_file"] or "",
+            "fileId": row["file_id"],
+            "partitionPath": row["partition"],
+            "metrics": dict(metrics[number]) if metrics else {},
+        }
+        for number, row in enumerate(plan.operations.to_pylist())
+    ]
+    record = {
+        "operations": operations,
+        "extraMetadata": dict(plan.extra),
+        "version": 2,
+        "preserveHoodieMetadata": True,
+        "missingSchedulePartitions": [],
+    }
+    return _container("HoodieCompactionPlan", record, layout)
+
+
+def encode_requested_replace(
+    plan: plans.ClusteringPlan | None = None,
+    base_path: str = "",
+    layout: int = 2,
+    *,
+    strategy_params: Mapping[str, str] | None = None,
+    output_groups: Mapping[int, int] | None = None,
+) -> bytes:
+    """Payload of a requested replacecommit or clustering.
+
+    Args:
+        plan: the clustering; None, or one without slices, for overwrites and deletions of partitions.
+        base_path: the table's base path, for the full paths of the slices.
+        layout: timeline layout version.
+        strategy_params: options of the strategy, the sort columns for one; those of the plan without it.
+        output_groups: input group -> number of file groups to come of it; as in the plan without it.
+    """
+    if plan is None or not plan.is_clustering:
+        operation = plan.operation if plan is not None else None
+        return _container("HoodieRequestedReplaceMetadata", {"operationType": operation, "version": None}, layout)
+    strategy = {
+        "strategyClassName": plan.strategy,
+        "strategyParams": dict(plan.strategy_params if strategy_params is None else strategy_params),
+    }
+    clustering = {
+        "inputGroups": _clustering_groups(plan, base_path, output_groups or dict(enumerate(plan.output_groups))),
+        "strategy": strategy,
+        "extraMetadata": {},
+        "preserveHoodieMetadata": True,
+        "missingSchedulePartitions": [],
+    }
+    record = {
+        "operationType": plan.operation or "CLUSTER",
+        "clusteringPlan": clustering,
+        "extraMetadata": dict(plan.extra),
+    }
+    return _container("HoodieRequestedReplaceMetadata", record, layout)
+
+
+def _clustering_groups(plan: plans.ClusteringPlan, base_path: str, outputs: Mapping[int, int]) -> list[dict[str, Any]]:
+    groups: dict[int, list[dict[str, Any]]] = {}
+    for row in plan.slices.to_pylist():
+        partition, base_file = row["partition"], row["base_file"]
+        part = {
+            "dataFilePath": full_path(base_path, partition, base_file) if base_file else "",
+            "deltaFilePaths": [full_path(base_path, partition, name) for name in row["log_files"] or ()],
+            "fileId": row["file_id"],
+            "partitionPath": partition,
+            "bootstrapFilePath": "",
+        }
+        groups.setdefault(row["group"], []).append(part)
+    return [
+        {"slices": groups[number], "metrics": {}, "numOutputFileGroups": outputs.get(number, 1)}
+        for number in sorted(groups)
+    ]
+
+
+def encode_cleaner_plan(plan: plans.CleanerPlan, base_path: str, *, retained_action: str | None = None) -> bytes:
+    """Payload of a requested clean (version 2: full paths); version 6 of tables repeats it in the inflight file.
+
+    Args:
+        plan: what to delete.
+        base_path: the table's base path.
+        retained_action: action of the earliest retained instant, in place of the plan's.
+    """
+    files: dict[str, list[dict[str, Any]]] = {}
+    for partition, name in zip(plan.files["partition"].to_pylist(), plan.files["name"].to_pylist(), strict=True):
+        info = {"filePath": full_path(base_path, partition, name), "isBootstrapBaseFile": False}
+        files.setdefault(partition, []).append(info)
+    earliest = plan.earliest_retained
+    record = {
+        "earliestInstantToRetain": {
+            "timestamp": earliest,
+            "action": retained_action or plan.earliest_action,
+            "state": "COMPLETED",
+        }
+        if earliest
+        else None,
+        "lastCompletedCommitTimestamp": plan.last_completed_commit or "",
+        "policy": plan.policy or "",
+        "filesToBeDeletedPerPartition": {},
+        "version": 2,
+        "filePathsToBeDeletedPerPartition": files,
+        "partitionsToBeDeleted": list(plan.partitions_to_delete),
+        "extraMetadata": dict(plan.extra),
+    }
+    return _container("HoodieCleanerPlan", record)
+
+
+def encode_clean_metadata(metadata: plans.CleanMetadata) -> bytes:
+    """Payload of a completed clean: version 2, bare names."""
+    partitions = {
+        path: {
+            "partitionPath": path,
+            "policy": part.policy or "",
+            "deletePathPatterns": list(part.planned),
+            "successDeleteFiles": list(part.deleted),
+            "failedDeleteFiles": list(part.failed),
+            "isPartitionDeleted": part.partition_deleted,
+        }
+        for path, part in metadata.partitions.items()
+    }
+    record = {
+        "startCleanTime": metadata.instant.requested,
+        "timeTakenInMillis": metadata.time_taken_ms,
+        "totalFilesDeleted": metadata.total_files_deleted,
+        "earliestCommitToRetain": metadata.earliest_retained or "",
+        "lastCompletedCommitTimestamp": metadata.last_completed_commit or "",
+        "partitionMetadata": partitions,
+        "version": 2,
+        "bootstrapPartitionMetadata": {},
+        "extraMetadata": dict(metadata.extra),
+    }
+    return _container("HoodieCleanMetadata", record)
+
+
+def encode_rollback_plan(plan: plans.RollbackPlan, base_path: str) -> bytes:
+    """Payload of a requested rollback: full paths."""
+    requests = [
+        {
+            "partitionPath": request.partition,
+            "fileId": request.file_id or "",
+            "latestBaseInstant": request.base_instant or "",
+            "filesToBeDeleted": [full_path(base_path, request.partition, name) for name in request.files],
+            "logBlocksToBeDeleted": _sized(base_path, request.partition, request.log_blocks),
+        }
+        for request in plan.requests
+    ]
+    target = _instant_info(plan.target) if plan.target is not None else None
+    return _container("HoodieRollbackPlan", {"instantToRollback": target, "RollbackRequests": requests})
+
+
+def encode_rollback_metadata(metadata: plans.RollbackMetadata, base_path: str, time_taken_ms: int = 0) -> bytes:
+    """Payload of a completed rollback: full paths."""
+    return _container("HoodieRollbackMetadata", _rollback_record(metadata, base_path, time_taken_ms))
+
+
+def _rollback_record(metadata: plans.RollbackMetadata, base_path: str, time_taken_ms: int) -> dict[str, Any]:
+    partitions = {
+        path: {
+            "partitionPath": path,
+            "successDeleteFiles": [full_path(base_path, path, name) for name in part.deleted],
+            "failedDeleteFiles": [full_path(base_path, path, name) for name in part.failed],
+            "rollbackLogFiles": _sized(base_path, path, part.command_logs),
+            "logFilesFromFailedCommit": _sized(base_path, path, part.failed_commit_logs),
+        }
+        for path, part in metadata.partitions.items()
+    }
+    return {
+        "startRollbackTime": metadata.instant.requested,
+        "timeTakenInMillis": time_taken_ms,
+        "totalFilesDeleted": metadata.total_files_deleted,
+        "commitsRollback": list(metadata.rolled_back),
+        "partitionMetadata": partitions,
+        "version": 1,
+        "instantsRollback": [_instant_info(target) for target in metadata.targets],
+    }
+
+
+def encode_restore_plan(plan: plans.RestorePlan) -> bytes:
+    """Payload of a requested restore."""
+    targets = [_instant_info(target) for target in plan.targets]
+    record = {"instantsToRollback": targets, "version": 2, "savepointToRestoreTimestamp": plan.savepoint}
+    return _container("HoodieRestorePlan", record)
+
+
+def encode_restore_metadata(metadata: plans.RestoreMetadata, base_path: str, time_taken_ms: int = 0) -> bytes:
+    """Payload of a completed restore: the rollbacks of every instant it undid."""
+    rollbacks = {
+        time: [_rollback_record(rollback, base_path, 0) for rollback in done]
+        for time, done in metadata.rollbacks.items()
+    }
+    record = {
+        "startRestoreTime": metadata.instant.requested,
+        "timeTakenInMillis": time_taken_ms,
+        "instantsToRollback": list(metadata.rolled_back),
+        "hoodieRestoreMetadata": rollbacks,
+        "version": 1,
+        "restoreInstantInfo": [_instant_info(target) for target in metadata.targets],
+    }
+    return _container("HoodieRestoreMetadata", record)
+
+
+def encode_savepoint_metadata(metadata: plans.SavepointMetadata) -> bytes:
+    """Payload of a completed savepoint: bare names of the files to keep."""
+    partitions = {
+        path: {"partitionPath": path, "savepointDataFile": list(names)} for path, names in metadata.partitions.items()
+    }
+    record = {
+        "savepointedBy": metadata.by,
+        "savepointedAt": metadata.at_ms,
+        "comments": metadata.comments,
+        "partitionMetadata": partitions,
+        "version": 1,
+    }
+    return _container("HoodieSavepointMetadata", record)
+
+
+def encode_index_plan(metadata: plans.IndexMetadata, layout: int = 2) -> bytes:
+    """Payload of a requested index build."""
+    return _container("HoodieIndexPlan", {"indexPartitionInfos": _index_partitions(metadata)}, layout)
+
+
+def encode_index_metadata(metadata: plans.IndexMetadata, layout: int = 2) -> bytes:
+    """Payload of a completed index build."""
+    record = {"operationType": metadata.operation, "indexPartitionInfos": _index_partitions(metadata)}
+    return _container("HoodieIndexCommitMetadata", record, layout)
+
+
+def _index_partitions(metadata: plans.IndexMetadata) -> list[dict[str, Any]]:
+    return [{"metadataPartitionPath": part.name, "indexUptoInstant": part.upto_instant} for part in metadata.partitions]
+
+
+def full_path(base_path: str, partition: str, name: str) -> str:
+    """Full path of a data file."""
+    return "/".join(part for part in (base_path.rstrip("/"), partition, name) if part)
+
+
+def _sized(base_path: str, partition: str, sizes: Mapping[str, int]) -> dict[str, int]:
+    return {full_path(base_path, partition, name): size for name, size in sizes.items()}
+
+
+def _instant_info(target: tuple[str, str]) -> dict[str, str]:
+    return {"commitTime": target[0], "action": target[1]}
+
+
+def _container(name: str, record: Mapping[str, Any], layout: int = 2) -> bytes:
+    return write_container(model_schema(name, layout), [record])

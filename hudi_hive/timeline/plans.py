@@ -7,7 +7,7 @@ here gives partition and bare file name instead.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
@@ -53,13 +53,19 @@ class CompactionPlan:
 
 @dataclass(frozen=True)
 class ClusteringPlan:
-    """Requested replace metadata: the operation, and for clustering the slices that it reads and replaces."""
+    """Requested replace metadata: the operation, and for clustering the slices that it reads and replaces.
+
+    ``strategy`` is the class that runs it, ``strategy_params`` its options; ``output_groups`` tells for each input
+    group how many file groups are to come of it.
+    """
 
     instant: Instant
     operation: str | None
     slices: pa.Table
     extra: Mapping[str, str]
     strategy: str | None
+    strategy_params: Mapping[str, str] = field(default_factory=dict)
+    output_groups: tuple[int, ...] = ()
 
     @property
     def is_clustering(self) -> bool:
@@ -69,7 +75,8 @@ class ClusteringPlan:
 
 @dataclass(frozen=True)
 class CleanerPlan:
-    """What a clean is to delete. ``earliest_retained`` is null when everything of a policy without commits is kept."""
+    """What a clean is to delete. ``earliest_retained`` is null when everything of a policy without commits is kept;
+    ``earliest_action`` is that instant's action."""
 
     instant: Instant
     policy: str | None
@@ -78,6 +85,7 @@ class CleanerPlan:
     files: pa.Table
     partitions_to_delete: tuple[str, ...]
     extra: Mapping[str, str]
+    earliest_action: str = "commit"
 
 
 @dataclass(frozen=True)
@@ -228,6 +236,7 @@ def clustering_plan(fields: Fields, instant: Instant) -> ClusteringPlan:
     """``HoodieRequestedReplaceMetadata``."""
     plan = fields.child("clusteringPlan")
     strategy = plan.child("strategy") if plan is not None else None
+    groups = plan.children("inputGroups") if plan is not None else []
     rows = [
         {
             "group": number,
@@ -236,7 +245,7 @@ def clustering_plan(fields: Fields, instant: Instant) -> ClusteringPlan:
             "base_file": bare_name(part.text("dataFilePath") or "") or None,
             "log_files": list(_names(part.texts("deltaFilePaths"))),
         }
-        for number, group in enumerate(plan.children("inputGroups") if plan is not None else [])
+        for number, group in enumerate(groups)
         for part in group.children("slices")
     ]
     return ClusteringPlan(
@@ -245,6 +254,8 @@ def clustering_plan(fields: Fields, instant: Instant) -> ClusteringPlan:
         pa.Table.from_pylist(rows, schema=CLUSTERING_SCHEMA),
         fields.text_map("extraMetadata"),
         strategy.text("strategyClassName") if strategy is not None else None,
+        strategy.text_map("strategyParams") if strategy is not None else {},
+        tuple(group.integer("numOutputFileGroups") or 1 for group in groups),
     )
 
 
@@ -271,6 +282,7 @@ def cleaner_plan(fields: Fields, instant: Instant) -> CleanerPlan:
         pa.table([pa.array(partitions, pa.string()), pa.array(names, pa.string())], schema=CLEAN_FILES_SCHEMA),
         tuple(fields.texts("partitionsToBeDeleted")),
         fields.text_map("extraMetadata"),
+        (earliest.text("action") if earliest is not None else None) or "commit",
     )
 
 
