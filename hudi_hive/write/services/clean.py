@@ -1,0 +1,328 @@
+"""Clean: delete file slices that no retained commit needs (table format, section 2.5; RFC-10's policies).
+
+Plan first, then delete, then say so: a clean that died is taken up again from its plan. A slice stays if it is the
+newest of its group, the newest at the earliest retained commit, savepointed, or under a pending compaction.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import InvalidOptionError
+from hudi_hive.metadata.changes import DELETED_FILES_SCHEMA, MetadataChanges
+from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.storage import Storage
+from hudi_hive.table import FILES_SCHEMA, MetaClient
+from hudi_hive.table.file_names import FileKind, parse_file_names
+from hudi_hive.table.listing import PARTITION_METAFILES
+from hudi_hive.timeline import Instant, State
+from hudi_hive.timeline.instant import CLEAN, millis_to_instant
+from hudi_hive.timeline.plans import CLEAN_FILES_SCHEMA, CleanerPlan, CleanMetadata, CleanPartition
+from hudi_hive.timeline.plans_out import encode_clean_metadata, encode_cleaner_plan
+from hudi_hive.write.services.context import ServiceContext
+
+BY_COMMITS: Final = "KEEP_LATEST_COMMITS"
+BY_VERSIONS: Final = "KEEP_LATEST_FILE_VERSIONS"
+BY_HOURS: Final = "KEEP_LATEST_BY_HOURS"
+
+
+@dataclass(frozen=True)
+class CleanPolicy:
+    """What a clean keeps.
+
+    Attributes:
+        policy: ``KEEP_LATEST_COMMITS``, ``KEEP_LATEST_FILE_VERSIONS`` or ``KEEP_LATEST_BY_HOURS``.
+        commits, versions, hours: how many of these are kept, each for its own policy.
+    """
+
+    policy: str = BY_COMMITS
+    commits: int = 10
+    versions: int = 3
+    hours: int = 24
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> CleanPolicy:
+        """The policy that Hudi's options ask for.
+
+        Raises:
+            InvalidOptionError: an unknown policy, or a number below 1.
+        """
+        policy = (options.get("hoodie.clean.policy") or options.get("hoodie.cleaner.policy") or BY_COMMITS).upper()
+        if policy not in (BY_COMMITS, BY_VERSIONS, BY_HOURS):
+            raise InvalidOptionError(
+                f"hoodie.clean.policy: unknown policy {policy!r}", remedy=f"{BY_COMMITS}, {BY_VERSIONS} or {BY_HOURS}"
+            )
+        return cls(
+            policy,
+            _count(options, ("hoodie.clean.commits.retained", "hoodie.cleaner.commits.retained"), cls.commits),
+            _count(options, ("hoodie.clean.fileversions.retained", "hoodie.cleaner.fileversions.retained"), 3),
+            _count(options, ("hoodie.clean.hours.retained", "hoodie.cleaner.hours.retained"), cls.hours),
+        )
+
+
+def _count(options: Mapping[str, str], names: tuple[str, ...], default: int) -> int:
+    for name in names:
+        if name in options:
+            text = options[name].strip()
+            if not text.isdigit() or int(text) < 1:
+                raise InvalidOptionError(f"{name}: {text!r} is no number above 0")
+            return int(text)
+    return default
+
+
+def clean(context: ServiceContext) -> CleanMetadata | None:
+    """Take up cleans that died, then plan and run one; None when there is nothing to delete.
+
+    Args:
+        context: the table; its lock must not be held. ``hoodie.clean.*`` of its options choose the policy.
+    """
+    done: CleanMetadata | None = None
+    context = context.reload()
+    for pending in context.client.timeline.pending({CLEAN}):
+        done = execute_clean(context, pending)
+    instant = schedule_clean(context)
+    return execute_clean(context, instant) if instant is not None else done
+
+
+def schedule_clean(context: ServiceContext, policy: CleanPolicy | None = None) -> Instant | None:
+    """Write the plan of a clean; None when there is nothing to delete."""
+    policy = CleanPolicy.of(context.options) if policy is None else policy
+    with context.lock():
+        now = context.reload()
+        plan = plan_clean(now.client, policy)
+        if not plan.files.num_rows and not plan.partitions_to_delete:
+            return None
+        time_ = context.clock.new_instant(now.client.timeline, now.client.config.timezone)
+        actions = {i.requested: i.action for i in now.client.timeline.write_instants()}
+        action = actions.get(plan.earliest_retained or "", "commit")
+        payload = encode_cleaner_plan(plan, now.client.base_path, retained_action=action)
+        return now.writer.create_requested(CLEAN, time_, payload)
+
+
+def execute_clean(context: ServiceContext, instant: Instant) -> CleanMetadata:
+    """Delete what a clean's plan says, tell the metadata table, and complete."""
+    started = time.monotonic_ns()
+    context = context.reload()
+    plan = context.client.timeline.cleaner_plan(instant)
+    if instant.state is State.REQUESTED:
+        # Version 6 repeats the plan in the inflight file.
+        repeat = context.client.storage.read_bytes(instant.path) if context.client.config.layout == 1 else b""
+        instant = context.writer.transition_inflight(CLEAN, instant.requested, repeat)
+    by_partition: dict[str, list[str]] = defaultdict(list)
+    for partition, name in zip(plan.files["partition"].to_pylist(), plan.files["name"].to_pylist(), strict=True):
+        by_partition[partition].append(name)
+    storage = context.client.storage
+    context.executor.map(partial(_delete_files, storage), list(by_partition.items()))
+    metadata = CleanMetadata(
+        instant=instant,
+        earliest_retained=plan.earliest_retained,
+        last_completed_commit=plan.last_completed_commit,
+        total_files_deleted=plan.files.num_rows,
+        time_taken_ms=0,
+        partitions={
+            path: CleanPartition(plan.policy, tuple(names), tuple(names), (), False)
+            for path, names in by_partition.items()
+        },
+        extra=plan.extra,
+    )
+    outcome = [metadata]
+
+    def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
+        gone = _drop_partitions(now.client, plan.partitions_to_delete)
+        if table is not None:
+            changes = MetadataChanges(
+                files_deleted=plan.files.cast(DELETED_FILES_SCHEMA),
+                partitions_touched=tuple(sorted(by_partition)),
+                partitions_deleted=gone,
+            )
+            table.apply(instant.requested, CLEAN, changes)
+        taken = (time.monotonic_ns() - started) // 1_000_000
+        outcome[0] = replace(metadata, time_taken_ms=taken, partitions=_with_dropped(metadata, gone))
+        return encode_clean_metadata(outcome[0])
+
+    done = context.complete(instant, finish)
+    return replace(outcome[0], instant=done)
+
+
+def _with_dropped(metadata: CleanMetadata, gone: tuple[str, ...]) -> dict[str, CleanPartition]:
+    partitions = dict(metadata.partitions)
+    for path in gone:
+        partitions[path] = replace(partitions[path], partition_deleted=True)
+    return partitions
+
+
+def _delete_files(storage: Storage, work: tuple[str, list[str]]) -> None:
+    partition, names = work
+    for name in names:
+        storage.delete(posixpath.join(partition, name))
+
+
+def _drop_partitions(client: MetaClient, partitions: tuple[str, ...]) -> tuple[str, ...]:
+    """Delete the folders of partitions in which nothing but the metafile is left; under the table's lock.
+
+    While a write is pending none is dropped: it may be about to write there, and would find the metafile gone.
+    """
+    if any(instant.is_write for instant in client.timeline.pending()):
+        return ()
+    return tuple(path for path in partitions if path and _dropped(client.storage, path))
+
+
+def _dropped(storage: Storage, partition: str) -> bool:
+    left = {posixpath.basename(path) for path in storage.list(partition, missing_ok=True)["path"].to_pylist()}
+    if {name for name in left if not name.endswith(".crc")} - set(PARTITION_METAFILES):
+        return False
+    storage.delete_tree(partition)
+    return True
+
+
+# -- planning --------------------------------------------------------------------------------------------------------
+
+
+def plan_clean(client: MetaClient, policy: CleanPolicy, *, now_ms: int | None = None) -> CleanerPlan:
+    """What a clean would delete now.
+
+    Args:
+        client: the table, as it is under its lock.
+        policy: what to keep.
+        now_ms: the time for a policy of hours, milliseconds since the epoch.
+    """
+    timeline = client.timeline
+    earliest = None if policy.policy == BY_VERSIONS else earliest_retained(client, policy, now_ms)
+    last = timeline.last_completed_write()
+    empty = CLEAN_FILES_SCHEMA.empty_table()
+    bare = Instant("", CLEAN, State.REQUESTED, None, "", "")
+    retained = earliest.requested if earliest is not None else None
+    plan = CleanerPlan(
+        bare, policy.policy, retained, last.requested if last is not None else None, empty, (), _savepoints(client)
+    )
+    if last is None or (earliest is None and policy.policy != BY_VERSIONS):
+        return plan
+    files = client.list_files()
+    doomed = _doomed(client, files, policy, retained)
+    return replace(plan, files=doomed, partitions_to_delete=_emptied(client, files, doomed))
+
+
+def _savepoints(client: MetaClient) -> dict[str, str]:
+    times = [i.requested for i in client.timeline.completed({"savepoint"})]
+    return {"savepointed_timestamps": ",".join(times)} if times else {}
+
+
+def earliest_retained(client: MetaClient, policy: CleanPolicy, now_ms: int | None = None) -> Instant | None:
+    """The oldest completed write whose state of the table stays readable; None to keep all.
+
+    Never after the first pending write: its base files are those of now.
+    """
+    timeline = client.timeline
+    writes = sorted(timeline.write_instants(), key=lambda i: i.requested)
+    if policy.policy == BY_COMMITS:
+        if len(writes) <= policy.commits:
+            return None
+        chosen = writes[len(writes) - policy.commits]
+    else:
+        moment = datetime.now(UTC) if now_ms is None else datetime.fromtimestamp(now_ms / 1000, UTC)
+        oldest = int((moment - timedelta(hours=policy.hours)).timestamp() * 1000)
+        bound = millis_to_instant(oldest, client.config.timezone)
+        later = [i for i in writes if i.requested >= bound]
+        if not later:
+            return None
+        chosen = later[0]
+    pending = min((i.requested for i in timeline.pending() if i.is_write), default=None)
+    if pending is not None and chosen.requested > pending:
+        before = [i for i in writes if i.requested < pending]
+        return before[-1] if before else None
+    return chosen
+
+
+def _doomed(client: MetaClient, files: pa.Table, policy: CleanPolicy, earliest: str | None) -> pa.Table:
+    """Files that the policy gives up: partition and name, without those that a savepoint keeps."""
+    view = client.file_system_view(files=files)
+    slices = view.file_slices()
+    dead = _replaced_before(client, earliest)
+    compacting = client.timeline.pending_compactions().select(["partition", "file_id"])
+    busy = set(zip(compacting["partition"].to_pylist(), compacting["file_id"].to_pylist(), strict=True))
+    replaced = client.timeline.replaced_file_groups()
+    all_dead = set(zip(replaced["partition"].to_pylist(), replaced["file_id"].to_pylist(), strict=True))
+    groups: dict[tuple[str, str], list[dict[str, object]]] = defaultdict(list)
+    for row in slices.select(["partition", "file_id", "base_instant", "base_file", "log_files"]).to_pylist():
+        groups[row["partition"], row["file_id"]].append(row)
+    chosen: list[tuple[str, str]] = []
+    for place, own in groups.items():
+        if place in dead:
+            kept = 0
+        elif place in all_dead:
+            kept = len(own)  # replaced, but a retained commit still shows it
+        else:
+            kept = _kept(own, policy, earliest, pending=place in busy)
+        for row in own[: len(own) - kept]:
+            names = [row["base_file"], *row["log_files"]]  # type: ignore[misc]
+            chosen += [(place[0], str(name)) for name in names if name is not None]
+    table = pa.table(
+        [pa.array([c[0] for c in chosen], pa.string()), pa.array([c[1] for c in chosen], pa.string())],
+        schema=CLEAN_FILES_SCHEMA,
+    )
+    table = pa.concat_tables([table, _change_files(files, earliest)]) if client.config.cdc_enabled else table
+    return _without_savepointed(client, table)
+
+
+def _kept(own: list[dict[str, object]], policy: CleanPolicy, earliest: str | None, *, pending: bool) -> int:
+    """How many of a group's newest slices stay; ``own`` is oldest first."""
+    if policy.policy == BY_VERSIONS:
+        # Under a pending compaction the slice that it makes is not there yet: the one it reads counts besides.
+        return min(len(own), policy.versions + int(pending))
+    assert earliest is not None
+    newer = sum(str(row["base_instant"]) >= earliest for row in own)
+    # The newest slice before the earliest retained commit is what that commit shows of the group.
+    return min(len(own), newer + 1 + int(pending))
+
+
+def _replaced_before(client: MetaClient, earliest: str | None) -> set[tuple[str, str]]:
+    replaced = client.timeline.replaced_file_groups()
+    if earliest is not None:
+        replaced = replaced.filter(pc.less(replaced["instant"], earliest))
+    return set(zip(replaced["partition"].to_pylist(), replaced["file_id"].to_pylist(), strict=True))
+
+
+def _change_files(files: pa.Table, earliest: str | None) -> pa.Table:
+    """Files of change data before the earliest retained commit."""
+    parts = parse_file_names(files["name"])
+    old = pc.equal(parts["kind"], FileKind.CDC.value)
+    if earliest is None:
+        return CLEAN_FILES_SCHEMA.empty_table()
+    old = pc.and_(old, pc.fill_null(pc.less(parts["instant"].cast(pa.string()), earliest), False))
+    return files.filter(old).select(CLEAN_FILES_SCHEMA.names)
+
+
+def _without_savepointed(client: MetaClient, files: pa.Table) -> pa.Table:
+    kept: set[tuple[str, str]] = set()
+    for instant in client.timeline.completed({"savepoint"}):
+        for partition, names in client.timeline.savepoint_metadata(instant).partitions.items():
+            kept |= {(partition, name) for name in names}
+    if not kept:
+        return files
+    places = zip(files["partition"].to_pylist(), files["name"].to_pylist(), strict=True)
+    return files.filter(pa.array([place not in kept for place in places], pa.bool_()))
+
+
+def _emptied(client: MetaClient, files: pa.Table, doomed: pa.Table) -> tuple[str, ...]:
+    """Partitions of which no data file is left once the doomed ones are gone."""
+    if not client.config.is_partitioned or not doomed.num_rows:
+        return ()
+    parts = parse_file_names(files["name"])
+    data = files.select(FILES_SCHEMA.names).filter(pc.not_equal(parts["kind"], FileKind.OTHER.value))
+    going = set(zip(doomed["partition"].to_pylist(), doomed["name"].to_pylist(), strict=True))
+    left = {
+        partition
+        for partition, name in zip(data["partition"].to_pylist(), data["name"].to_pylist(), strict=True)
+        if (partition, name) not in going
+    }
+    return tuple(sorted({partition for partition, _ in going} - left))

@@ -1,0 +1,101 @@
+"""Restore: undo every write after a savepoint, newest first, as one action (section 2.5)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Final
+
+from hudi_hive.errors import WriteError
+from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.timeline import Instant, State
+from hudi_hive.timeline.instant import REPLACE_COMMIT, RESTORE, SAVEPOINT
+from hudi_hive.timeline.plans import RestoreMetadata, RestorePlan, RollbackMetadata
+from hudi_hive.timeline.plans_out import encode_restore_metadata, encode_restore_plan
+from hudi_hive.write.services.context import ServiceContext
+from hudi_hive.write.services.rollback import changes_of, forget, undo
+from hudi_hive.write.services.undo import files_to_undo
+
+_NOT_UNDONE: Final = frozenset({SAVEPOINT})
+
+
+def restore(context: ServiceContext, savepoint: str) -> RestoreMetadata:
+    """Bring the table back to a savepoint: everything written after it is deleted for good.
+
+    A restore that died is taken up by the next call with the same savepoint. No other writer may be at work.
+
+    Args:
+        context: the table; its lock must not be held.
+        savepoint: requested time of the savepoint.
+
+    Raises:
+        WriteError: there is no such savepoint, or a later savepoint stands in the way; nothing was changed.
+    """
+    context = context.reload()
+    pending = context.client.timeline.pending({RESTORE})
+    if pending:
+        plan = context.client.timeline.restore_plan(pending[0])
+        if plan.savepoint != savepoint:
+            raise WriteError(
+                f"a restore to {plan.savepoint} has not ended",
+                path=context.client.base_path,
+                instant=pending[0].requested,
+                remedy=f"end it: restore to {plan.savepoint}",
+            )
+        return _execute(context, pending[0], plan)
+    targets = _targets(context, savepoint)
+
+    def payload(instant: str) -> bytes:
+        bare = Instant(instant, RESTORE, State.REQUESTED, None, "", "")
+        return encode_restore_plan(RestorePlan(bare, targets, savepoint))
+
+    context, instant = context.request(RESTORE, payload)
+    return _execute(context, instant, RestorePlan(instant, targets, savepoint))
+
+
+def _targets(context: ServiceContext, savepoint: str) -> tuple[tuple[str, str], ...]:
+    """Writes after the savepoint in any state, newest first."""
+    timeline, path = context.client.timeline, context.client.base_path
+    points = {i.requested for i in timeline.completed({SAVEPOINT})}
+    if savepoint not in points:
+        raise WriteError(
+            "there is no such savepoint", path=path, instant=savepoint, remedy="`hudi-hive timeline` lists them"
+        )
+    later = sorted(time for time in points if time > savepoint)
+    if later:
+        raise WriteError(
+            f"later savepoints stand in the way: {', '.join(later)}", path=path, instant=savepoint, remedy="delete them"
+        )
+    after = [i for i in timeline.instants if i.is_write and i.requested > savepoint]
+    return tuple((i.requested, i.action) for i in sorted(after, key=lambda i: i.requested, reverse=True))
+
+
+def _execute(context: ServiceContext, instant: Instant, plan: RestorePlan) -> RestoreMetadata:
+    started = time.monotonic_ns()
+    if instant.state is State.REQUESTED:
+        instant = context.writer.transition_inflight(RESTORE, instant.requested)
+    undone: dict[str, tuple[RollbackMetadata, ...]] = {}
+    for requested, action in plan.targets:
+        context = context.reload()
+        own = [i for i in context.client.timeline.instants if i.requested == requested and i.is_write]
+        target = own[0] if own else _gone(requested, action)
+        requests = files_to_undo(context.client, target, context.executor)
+        undone[requested] = (undo(context, instant.requested, target, requests),)
+    metadata = RestoreMetadata(instant, tuple(time for time, _ in plan.targets), plan.targets, undone)
+
+    def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
+        for requested, _ in plan.targets:
+            if table is not None:
+                table.rollback(instant.requested, requested, changes_of(undone[requested][0]))
+            for target in [i for i in now.client.timeline.instants if i.requested == requested and i.is_write]:
+                forget(now, target, keep_plan=False)
+        taken = (time.monotonic_ns() - started) // 1_000_000
+        return encode_restore_metadata(metadata, now.client.base_path, taken)
+
+    return replace(metadata, instant=context.complete(instant, finish))
+
+
+def _gone(requested: str, action: str) -> Instant:
+    """An instant that an earlier attempt of the restore has taken off the timeline."""
+    name = REPLACE_COMMIT if action == "clustering" else action
+    return Instant(requested, name, State.REQUESTED, None, "", "")

@@ -1,0 +1,101 @@
+"""Savepoints: a commit whose files cleans keep, so that the table can be restored to it (section 2.5)."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+
+import pyarrow.compute as pc
+
+from hudi_hive.errors import WriteError
+from hudi_hive.table import MetaClient
+from hudi_hive.timeline import Instant, State
+from hudi_hive.timeline.instant import CLEAN, SAVEPOINT
+from hudi_hive.timeline.plans import SavepointMetadata
+from hudi_hive.timeline.plans_out import encode_savepoint_metadata
+from hudi_hive.write.services.context import ServiceContext
+
+
+def create_savepoint(
+    context: ServiceContext, requested: str | None = None, *, user: str = "", comments: str = ""
+) -> SavepointMetadata:
+    """Keep the files that show the table as of a completed write.
+
+    Args:
+        context: the table; its lock must not be held.
+        requested: requested time of the write; the last completed one without it.
+        user, comments: who and why, for the record.
+
+    Raises:
+        WriteError: there is no such completed write, it has a savepoint, or a clean has taken files of it.
+    """
+    with context.lock():
+        now = context.reload()
+        target = _target(now.client, requested)
+        metadata = SavepointMetadata(
+            instant=target,
+            by=user,
+            at_ms=time.time_ns() // 1_000_000,
+            comments=comments,
+            partitions=_files_of(now.client, target.requested),
+        )
+        pending = [i for i in now.client.timeline.pending({SAVEPOINT}) if i.requested == target.requested]
+        if not pending:
+            now.writer.transition_inflight(SAVEPOINT, target.requested)
+        completion = now.clock.completion_time(now.client.timeline, target.requested, now.client.config.timezone)
+        now.writer.complete(SAVEPOINT, target.requested, encode_savepoint_metadata(metadata), completion)
+    return metadata
+
+
+def delete_savepoint(context: ServiceContext, requested: str) -> None:
+    """Let cleans have the files of a savepoint again.
+
+    Raises:
+        WriteError: there is no such savepoint.
+    """
+    with context.lock():
+        now = context.reload()
+        found = [i for i in now.client.timeline.instants if i.action == SAVEPOINT and i.requested == requested]
+        if not found:
+            raise WriteError("there is no such savepoint", path=now.client.base_path, instant=requested)
+        now.writer.delete(found[0], [State.COMPLETED, State.INFLIGHT])
+
+
+def savepoints(client: MetaClient) -> list[SavepointMetadata]:
+    """The table's savepoints, oldest first."""
+    return [client.timeline.savepoint_metadata(i) for i in client.timeline.completed({SAVEPOINT})]
+
+
+def _target(client: MetaClient, requested: str | None) -> Instant:
+    timeline = client.timeline
+    last = timeline.last_completed_write()
+    if requested is None and last is not None:
+        requested = last.requested
+    found = [i for i in timeline.write_instants() if i.requested == requested]
+    if not found:
+        raise WriteError(
+            "no completed write of that time is on the active timeline", path=client.base_path, instant=requested
+        )
+    if any(i.action == SAVEPOINT and i.requested == requested for i in timeline.completed()):
+        raise WriteError("the instant has a savepoint already", path=client.base_path, instant=requested)
+    cleans = timeline.completed({CLEAN})
+    retained = timeline.clean_metadata(cleans[-1]).earliest_retained if cleans else None
+    if retained is not None and found[0].requested < retained:
+        raise WriteError(
+            f"files of this instant may have been cleaned: cleans keep those from {retained} on",
+            path=client.base_path,
+            instant=requested,
+        )
+    return found[0]
+
+
+def _files_of(client: MetaClient, as_of: str) -> dict[str, tuple[str, ...]]:
+    """Names of the files that show the table as of an instant, by partition."""
+    slices = client.file_system_view().latest_merged_file_slices(as_of)
+    partitions: dict[str, list[str]] = defaultdict(list)
+    bases = slices.filter(pc.is_valid(slices["base_file"]))
+    for partition, name in zip(bases["partition"].to_pylist(), bases["base_file"].to_pylist(), strict=True):
+        partitions[partition].append(name)
+    for partition, names in zip(slices["partition"].to_pylist(), slices["log_files"].to_pylist(), strict=True):
+        partitions[partition] += names
+    return {partition: tuple(names) for partition, names in sorted(partitions.items())}
