@@ -121,7 +121,7 @@ def test_sessions_are_not_kept(spark, names):
         assert other.table(names[0]["m"]).columns
     del other
     # Spark itself keeps the last session, and what it references is given back by a thread of its own.
-    for _ in range(20):
+    for _ in range(200):
         if hooks(HudiParser) <= before + 1:
             break
     assert hooks(HudiParser) <= before + 1 and hooks(HudiFileIndex) < indexes + 5 * 4

@@ -5,7 +5,7 @@ Everything here is thread-safe: py4j keeps one connection per thread, and what i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 from py4j.java_gateway import JavaGateway, JavaObject
@@ -36,10 +36,20 @@ class Jvm:
         self.gateway: JavaGateway = gateway
         self.view = context._jvm
         self._modules: dict[str, JavaValue] = {}
+        self._kept: dict[Hashable, Any] = {}
         ensure_callback_server_started(gateway)
         # Without this, what a proxy raises reaches Java as a Py4JException that hides the Java exception inside.
         gateway.python_parameters.propagate_java_exceptions = True
         bridge_errors()
+
+    def kept(self, key: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """What ``make`` gave when first asked for under this key: looking up a name costs a call to the JVM a part.
+
+        What is kept must not refer to a session.
+        """
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
 
     # -- classes ---------------------------------------------------------------------------------------------------
 
@@ -49,12 +59,14 @@ class Jvm:
         Raises:
             SparkError: this version of Spark does not have it.
         """
-        lang = self.view.java.lang
-        loader = lang.Thread.currentThread().getContextClassLoader()
         try:
-            return lang.Class.forName(name, True, loader)
+            return self.kept(("class", name), lambda: self._class(name))
         except Py4JError as error:
             raise SparkError(f"this version of Spark has no class {name}", remedy="use PySpark 4.0 to 4.3") from error
+
+    def _class(self, name: str) -> JavaValue:
+        lang = self.view.java.lang
+        return lang.Class.forName(name, True, lang.Thread.currentThread().getContextClassLoader())
 
     def module(self, name: str) -> JavaValue:
         """The single instance of a Scala object."""
@@ -93,6 +105,9 @@ class Jvm:
 
     def package(self, name: str) -> JavaValue:
         """A package below ``org.apache.spark.sql``, whose classes are its attributes."""
+        return self.kept(("package", name), lambda: _Names(self._package(name)))
+
+    def _package(self, name: str) -> JavaValue:
         node = self.view.org.apache.spark.sql
         for part in name.split("."):
             node = getattr(node, part)
@@ -100,21 +115,29 @@ class Jvm:
 
     # -- values ----------------------------------------------------------------------------------------------------
 
+    @property
+    def _utilities(self) -> JavaValue:
+        return self.kept("PythonUtils", lambda: self.view.PythonUtils)
+
+    @property
+    def _option(self) -> JavaValue:
+        return self.kept("Option", lambda: self.view.scala.Option)
+
     def seq(self, items: Iterable[Any]) -> JavaValue:
         """An immutable Scala ``Seq``."""
-        return self.view.PythonUtils.toSeq(list(items))
+        return self._utilities.toSeq(list(items))
 
     def some(self, value: JavaValue) -> JavaValue:
         """``Some(value)``."""
-        return self.view.scala.Option.apply(value)
+        return self._option.apply(value)
 
     def none(self) -> JavaValue:
         """``None`` of Scala."""
-        return self.view.scala.Option.apply(None)
+        return self.kept("None", lambda: self._option.apply(None))
 
     def map(self, items: dict[str, str]) -> JavaValue:
         """An immutable Scala ``Map`` of strings."""
-        return self.view.PythonUtils.toScalaMap(items)
+        return self._utilities.toScalaMap(items)
 
     def strings(self, items: Iterable[str]) -> JavaValue:
         """A Java array of strings, made in one call; the strings hold no line break."""
@@ -142,6 +165,17 @@ class Jvm:
             f"this version of Spark has no field {name} in {target.getClass().getName()}",
             remedy="use PySpark 4.0 to 4.3",
         )
+
+
+class _Names:
+    """A package whose members are looked up once; what is no class, such as a name of another version, raises there."""
+
+    def __init__(self, package: JavaValue) -> None:
+        self._package = package
+
+    def __getattr__(self, name: str) -> JavaValue:
+        found = self.__dict__[name] = getattr(self._package, name)
+        return found
 
 
 class PrivateField:

@@ -57,8 +57,8 @@ class RowBuilder:
         self._session = session
         self.columns = columns
         self._expressions = jvm.package("catalyst.expressions")
-        self._zone = jvm.some(session.sessionState().conf().sessionLocalTimeZone())
-        self._directories: JavaValue | None = None
+        self._zone_name = str(session.sessionState().conf().sessionLocalTimeZone())
+        self._zone = jvm.some(self._zone_name)
 
     # -- rows ------------------------------------------------------------------------------------------------------
 
@@ -171,23 +171,24 @@ class RowBuilder:
         return StructType([*texts, StructField("files", ArrayType(_FILE))])
 
     def _directory_expression(self) -> JavaValue:
-        """Expression from :meth:`_one_row`'s row to the sequence of directories."""
-        if self._directories is None:
-            jvm, expressions = self._jvm, self._expressions
-            variable, collection = expressions.objects.LambdaVariable, jvm.class_("scala.collection.immutable.Seq")
-            directory = variable("directory", self._type(self._directory_type()), True, 1)
-            file = variable("file", self._type(_FILE), True, 2)
-            count = len(self.columns)
-            status = self._new(f"{_EXECUTION}.FileStatusWithMetadata", [self._status(file), self._empty_map()])
-            files = expressions.objects.MapObjects(file, status, self._part(directory, count), jvm.some(collection))
-            named = []
-            for index, field in enumerate(self.columns.fields):
-                named += [self._name(field.name), self._cast(self._part(directory, index), field.dataType)]
-            values = expressions.CreateNamedStruct(jvm.seq(named))
-            element = self._new(f"{_EXECUTION}.PartitionDirectory", [values, files])
-            source = self._bound(0, ArrayType(self._directory_type()))
-            self._directories = expressions.objects.MapObjects(directory, element, source, jvm.some(collection))
-        return self._directories
+        """Expression from :meth:`_one_row`'s row to the sequence of directories; it holds no state, and is kept."""
+        return self._jvm.kept(("directories", self.columns.json(), self._zone_name), self._new_directory_expression)
+
+    def _new_directory_expression(self) -> JavaValue:
+        jvm, expressions = self._jvm, self._expressions
+        variable, collection = expressions.objects.LambdaVariable, jvm.class_("scala.collection.immutable.Seq")
+        directory = variable("directory", self._type(self._directory_type()), True, 1)
+        file = variable("file", self._type(_FILE), True, 2)
+        count = len(self.columns)
+        status = self._new(f"{_EXECUTION}.FileStatusWithMetadata", [self._status(file), self._empty_map()])
+        files = expressions.objects.MapObjects(file, status, self._part(directory, count), jvm.some(collection))
+        named = []
+        for index, field in enumerate(self.columns.fields):
+            named += [self._name(field.name), self._cast(self._part(directory, index), field.dataType)]
+        values = expressions.CreateNamedStruct(jvm.seq(named))
+        element = self._new(f"{_EXECUTION}.PartitionDirectory", [values, files])
+        source = self._bound(0, ArrayType(self._directory_type()))
+        return expressions.objects.MapObjects(directory, element, source, jvm.some(collection))
 
     def _status(self, file: JavaValue) -> JavaValue:
         """``new FileStatus(size, isdir, replication, block size, modification time, new Path(path))``."""
