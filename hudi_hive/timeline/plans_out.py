@@ -1,127 +1,128 @@
 """Plans and outcomes of table services to bytes: the inverse of :mod:`hudi_hive.timeline.plans` (appendix A).
 
-Where Hudi wants absolute paths (clean, rollback and clustering plans) they are made from the table's base path; readers
-take partition and name from them, so that a table can be moved.
+Our objects hold bare file names. Where Hudi wants full paths (clean, rollback and clustering plans) they are made from
+the table's base path; readers take partition and name from them, so that a table can be moved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hudi_hive.formats.avro_container import write_container
+from hudi_hive.timeline import plans
 from hudi_hive.timeline.avro_models import model_schema
-from hudi_hive.timeline.plans import (
-    CleanerPlan,
-    CleanMetadata,
-    ClusteringPlan,
-    CompactionPlan,
-    RestoreMetadata,
-    RestorePlan,
-    RollbackMetadata,
-    RollbackPlan,
-    SavepointMetadata,
-)
-
-_LAYOUT: Final = 2
-"""Layout of records that are the same in both."""
 
 
-def encode_rollback_plan(plan: RollbackPlan, base_path: str) -> bytes:
-    """``HoodieRollbackPlan``; ``base_path`` is the table's, a URI."""
-    target = None if plan.target is None else _info(plan.target)
-    requests = [
+def encode_compaction_plan(
+    plan: plans.CompactionPlan, layout: int = 2, *, metrics: Sequence[Mapping[str, float]] = ()
+) -> bytes:
+    """Payload of a requested compaction or log compaction: version 2, whose files are bare names.
+
+    Args:
+        plan: the slices to merge.
+        layout: timeline layout version.
+        metrics: for each operation numbers that strategies order by; without it those of a column ``metrics``, or none.
+    """
+    operations = [
         {
-            "partitionPath": request.partition,
-            "fileId": request.file_id or "",
-            "latestBaseInstant": request.base_instant or "",
-            "filesToBeDeleted": _paths(base_path, request.partition, request.files),
-            "logBlocksToBeDeleted": _sizes(base_path, request.partition, request.log_blocks),
+            "baseInstantTime": row["base_instant"],
+            "deltaFilePaths": row["log_files"],
+            "dataFilePath": row["base_file"] or "",
+            "fileId": row["file_id"],
+            "partitionPath": row["partition"],
+            "metrics": dict(metrics[number]) if metrics else dict(row.get("metrics") or {}),
         }
-        for request in plan.requests
+        for number, row in enumerate(plan.operations.to_pylist())
     ]
-    return _encode("HoodieRollbackPlan", {"instantToRollback": target, "RollbackRequests": requests, "version": 1})
-
-
-def encode_rollback_metadata(metadata: RollbackMetadata, base_path: str, time_taken_ms: int = 0) -> bytes:
-    """``HoodieRollbackMetadata``; the rollback took ``time_taken_ms`` milliseconds."""
-    return _encode("HoodieRollbackMetadata", _rollback(metadata, base_path, time_taken_ms))
-
-
-def _rollback(metadata: RollbackMetadata, base_path: str, time_taken_ms: int) -> dict[str, Any]:
-    partitions = {
-        path: {
-            "partitionPath": path,
-            "successDeleteFiles": _paths(base_path, path, part.deleted),
-            "failedDeleteFiles": _paths(base_path, path, part.failed),
-            "rollbackLogFiles": _sizes(base_path, path, part.command_logs),
-            "logFilesFromFailedCommit": _sizes(base_path, path, part.failed_commit_logs),
-        }
-        for path, part in metadata.partitions.items()
-    }
-    return {
-        "startRollbackTime": metadata.instant.requested,
-        "timeTakenInMillis": time_taken_ms,
-        "totalFilesDeleted": metadata.total_files_deleted,
-        "commitsRollback": list(metadata.rolled_back),
-        "partitionMetadata": partitions,
-        "version": 1,
-        "instantsRollback": [_info(target) for target in metadata.targets],
-    }
-
-
-def encode_restore_plan(plan: RestorePlan) -> bytes:
-    """``HoodieRestorePlan``."""
     record = {
-        "instantsToRollback": [_info(target) for target in plan.targets],
+        "operations": operations,
+        "extraMetadata": dict(plan.extra),
         "version": 2,
-        "savepointToRestoreTimestamp": plan.savepoint,
+        "preserveHoodieMetadata": True,
+        "missingSchedulePartitions": [],
     }
-    return _encode("HoodieRestorePlan", record)
+    return _container("HoodieCompactionPlan", record, layout)
 
 
-def encode_restore_metadata(metadata: RestoreMetadata, base_path: str, time_taken_ms: int = 0) -> bytes:
-    """``HoodieRestoreMetadata``; the restore took ``time_taken_ms`` milliseconds."""
-    rollbacks = {
-        time: [_rollback(one, base_path, time_taken_ms) for one in own] for time, own in metadata.rollbacks.items()
+def encode_requested_replace(
+    plan: plans.ClusteringPlan | None = None,
+    base_path: str = "",
+    layout: int = 2,
+    *,
+    strategy_params: Mapping[str, str] | None = None,
+    output_groups: Mapping[int, int] | None = None,
+) -> bytes:
+    """Payload of a requested replacecommit or clustering.
+
+    Args:
+        plan: the clustering; None, or one without slices, for overwrites and deletions of partitions.
+        base_path: the table's base path, for the full paths of the slices.
+        layout: timeline layout version.
+        strategy_params: options of the strategy, the sort columns for one; those of the plan without it.
+        output_groups: input group -> number of file groups to come of it; as in the plan without it.
+    """
+    if plan is None or not plan.is_clustering:
+        operation = plan.operation if plan is not None else None
+        return _container("HoodieRequestedReplaceMetadata", {"operationType": operation, "version": None}, layout)
+    strategy = {
+        "strategyClassName": plan.strategy,
+        "strategyParams": dict(plan.strategy_params if strategy_params is None else strategy_params),
+    }
+    clustering = {
+        "inputGroups": _clustering_groups(plan, base_path, output_groups or dict(enumerate(plan.output_groups))),
+        "strategy": strategy,
+        "extraMetadata": {},
+        "preserveHoodieMetadata": True,
+        "missingSchedulePartitions": [],
     }
     record = {
-        "startRestoreTime": metadata.instant.requested,
-        "timeTakenInMillis": time_taken_ms,
-        "instantsToRollback": list(metadata.rolled_back),
-        "hoodieRestoreMetadata": rollbacks,
-        "version": 1,
-        "restoreInstantInfo": [_info(target) for target in metadata.targets],
+        "operationType": plan.operation or "CLUSTER",
+        "clusteringPlan": clustering,
+        "extraMetadata": dict(plan.extra),
     }
-    return _encode("HoodieRestoreMetadata", record)
+    return _container("HoodieRequestedReplaceMetadata", record, layout)
 
 
-def encode_savepoint_metadata(metadata: SavepointMetadata) -> bytes:
-    """``HoodieSavepointMetadata``."""
-    partitions = {
-        path: {"partitionPath": path, "savepointDataFile": list(names)} for path, names in metadata.partitions.items()
-    }
-    record = {
-        "savepointedBy": metadata.by,
-        "savepointedAt": metadata.at_ms,
-        "comments": metadata.comments,
-        "partitionMetadata": partitions,
-        "version": 1,
-    }
-    return _encode("HoodieSavepointMetadata", record)
+def _clustering_groups(plan: plans.ClusteringPlan, base_path: str, outputs: Mapping[int, int]) -> list[dict[str, Any]]:
+    groups: dict[int, list[dict[str, Any]]] = {}
+    for row in plan.slices.to_pylist():
+        partition, base_file = row["partition"], row["base_file"]
+        part = {
+            "dataFilePath": full_path(base_path, partition, base_file) if base_file else "",
+            "deltaFilePaths": [full_path(base_path, partition, name) for name in row["log_files"] or ()],
+            "fileId": row["file_id"],
+            "partitionPath": partition,
+            "bootstrapFilePath": "",
+        }
+        groups.setdefault(row["group"], []).append(part)
+    return [
+        {"slices": groups[number], "metrics": {}, "numOutputFileGroups": outputs.get(number, 1)}
+        for number in sorted(groups)
+    ]
 
 
-def encode_cleaner_plan(plan: CleanerPlan, base_path: str, *, retained_action: str = "commit") -> bytes:
-    """``HoodieCleanerPlan`` of version 2; ``retained_action`` is the action of the earliest retained instant."""
+def encode_cleaner_plan(plan: plans.CleanerPlan, base_path: str, *, retained_action: str | None = None) -> bytes:
+    """Payload of a requested clean (version 2: full paths); version 6 of tables repeats it in the inflight file.
+
+    Args:
+        plan: what to delete.
+        base_path: the table's base path.
+        retained_action: action of the earliest retained instant, in place of the plan's.
+    """
     files: dict[str, list[dict[str, Any]]] = {}
     for partition, name in zip(plan.files["partition"].to_pylist(), plan.files["name"].to_pylist(), strict=True):
-        info = {"filePath": _path(base_path, partition, name), "isBootstrapBaseFile": False}
+        info = {"filePath": full_path(base_path, partition, name), "isBootstrapBaseFile": False}
         files.setdefault(partition, []).append(info)
-    earliest = None
-    if plan.earliest_retained is not None:
-        earliest = {"timestamp": plan.earliest_retained, "action": retained_action, "state": "COMPLETED"}
+    earliest = plan.earliest_retained
     record = {
-        "earliestInstantToRetain": earliest,
+        "earliestInstantToRetain": {
+            "timestamp": earliest,
+            "action": retained_action or plan.earliest_action,
+            "state": "COMPLETED",
+        }
+        if earliest
+        else None,
         "lastCompletedCommitTimestamp": plan.last_completed_commit or "",
         "policy": plan.policy or "",
         "filesToBeDeletedPerPartition": {},
@@ -130,11 +131,11 @@ def encode_cleaner_plan(plan: CleanerPlan, base_path: str, *, retained_action: s
         "partitionsToBeDeleted": list(plan.partitions_to_delete),
         "extraMetadata": dict(plan.extra),
     }
-    return _encode("HoodieCleanerPlan", record)
+    return _container("HoodieCleanerPlan", record)
 
 
-def encode_clean_metadata(metadata: CleanMetadata) -> bytes:
-    """``HoodieCleanMetadata`` of version 2, which has bare names."""
+def encode_clean_metadata(metadata: plans.CleanMetadata) -> bytes:
+    """Payload of a completed clean: version 2, bare names."""
     partitions = {
         path: {
             "partitionPath": path,
@@ -157,103 +158,118 @@ def encode_clean_metadata(metadata: CleanMetadata) -> bytes:
         "bootstrapPartitionMetadata": {},
         "extraMetadata": dict(metadata.extra),
     }
-    return _encode("HoodieCleanMetadata", record)
+    return _container("HoodieCleanMetadata", record)
 
 
-def encode_compaction_plan(plan: CompactionPlan, layout: int) -> bytes:
-    """``HoodieCompactionPlan`` of version 2, which has bare names; operations may have a column ``metrics``."""
-    operations = [
+def encode_rollback_plan(plan: plans.RollbackPlan, base_path: str) -> bytes:
+    """Payload of a requested rollback: full paths."""
+    requests = [
         {
-            "baseInstantTime": row["base_instant"],
-            "deltaFilePaths": row["log_files"],
-            "dataFilePath": row["base_file"],
-            "fileId": row["file_id"],
-            "partitionPath": row["partition"],
-            "metrics": dict(row.get("metrics") or {}),
-            "bootstrapFilePath": None,
+            "partitionPath": request.partition,
+            "fileId": request.file_id or "",
+            "latestBaseInstant": request.base_instant or "",
+            "filesToBeDeleted": [full_path(base_path, request.partition, name) for name in request.files],
+            "logBlocksToBeDeleted": _sized(base_path, request.partition, request.log_blocks),
         }
-        for row in plan.operations.to_pylist()
+        for request in plan.requests
     ]
-    record: dict[str, Any] = {
-        "operations": operations,
-        "extraMetadata": dict(plan.extra),
-        "version": 2,
-        "strategy": None,
-        "preserveHoodieMetadata": True,
+    target = _instant_info(plan.target) if plan.target is not None else None
+    return _container("HoodieRollbackPlan", {"instantToRollback": target, "RollbackRequests": requests})
+
+
+def encode_rollback_metadata(metadata: plans.RollbackMetadata, base_path: str, time_taken_ms: int = 0) -> bytes:
+    """Payload of a completed rollback: full paths."""
+    return _container("HoodieRollbackMetadata", _rollback_record(metadata, base_path, time_taken_ms))
+
+
+def _rollback_record(metadata: plans.RollbackMetadata, base_path: str, time_taken_ms: int) -> dict[str, Any]:
+    partitions = {
+        path: {
+            "partitionPath": path,
+            "successDeleteFiles": [full_path(base_path, path, name) for name in part.deleted],
+            "failedDeleteFiles": [full_path(base_path, path, name) for name in part.failed],
+            "rollbackLogFiles": _sized(base_path, path, part.command_logs),
+            "logFilesFromFailedCommit": _sized(base_path, path, part.failed_commit_logs),
+        }
+        for path, part in metadata.partitions.items()
     }
-    if layout >= 2:
-        record["missingSchedulePartitions"] = []
-    return _encode("HoodieCompactionPlan", record, layout)
+    return {
+        "startRollbackTime": metadata.instant.requested,
+        "timeTakenInMillis": time_taken_ms,
+        "totalFilesDeleted": metadata.total_files_deleted,
+        "commitsRollback": list(metadata.rolled_back),
+        "partitionMetadata": partitions,
+        "version": 1,
+        "instantsRollback": [_instant_info(target) for target in metadata.targets],
+    }
 
 
-def encode_requested_replace(
-    plan: ClusteringPlan | None,
-    base_path: str,
-    layout: int,
-    *,
-    strategy_params: Mapping[str, str] | None = None,
-    output_groups: Mapping[int, int] | None = None,
-) -> bytes:
-    """``HoodieRequestedReplaceMetadata``: of a clustering, or of an overwrite, which plans nothing (None).
+def encode_restore_plan(plan: plans.RestorePlan) -> bytes:
+    """Payload of a requested restore."""
+    targets = [_instant_info(target) for target in plan.targets]
+    record = {"instantsToRollback": targets, "version": 2, "savepointToRestoreTimestamp": plan.savepoint}
+    return _container("HoodieRestorePlan", record)
 
-    Args:
-        plan: the clustering.
-        base_path: the table's, a URI.
-        layout: timeline layout version.
-        strategy_params: options of the strategy, the sort columns for one.
-        output_groups: input group -> number of file groups that it is written to.
-    """
-    if plan is None:
-        return _encode("HoodieRequestedReplaceMetadata", {"version": 1}, layout)
-    groups: dict[int, list[dict[str, Any]]] = {}
-    for row in plan.slices.to_pylist():
-        partition, base = row["partition"], row["base_file"]
-        part = {
-            "dataFilePath": _path(base_path, partition, base) if base else "",
-            "deltaFilePaths": _paths(base_path, partition, row["log_files"]),
-            "fileId": row["file_id"],
-            "partitionPath": partition,
-            "bootstrapFilePath": "",
-            "version": 1,
-        }
-        groups.setdefault(row["group"], []).append(part)
-    inputs = [
-        {"slices": parts, "metrics": {}, "numOutputFileGroups": (output_groups or {}).get(number, 1), "version": 1}
-        for number, parts in sorted(groups.items())
-    ]
-    strategy = {
-        "strategyClassName": plan.strategy,
-        "strategyParams": dict(strategy_params or {}),
+
+def encode_restore_metadata(metadata: plans.RestoreMetadata, base_path: str, time_taken_ms: int = 0) -> bytes:
+    """Payload of a completed restore: the rollbacks of every instant it undid."""
+    rollbacks = {
+        time: [_rollback_record(rollback, base_path, 0) for rollback in done]
+        for time, done in metadata.rollbacks.items()
+    }
+    record = {
+        "startRestoreTime": metadata.instant.requested,
+        "timeTakenInMillis": time_taken_ms,
+        "instantsToRollback": list(metadata.rolled_back),
+        "hoodieRestoreMetadata": rollbacks,
+        "version": 1,
+        "restoreInstantInfo": [_instant_info(target) for target in metadata.targets],
+    }
+    return _container("HoodieRestoreMetadata", record)
+
+
+def encode_savepoint_metadata(metadata: plans.SavepointMetadata) -> bytes:
+    """Payload of a completed savepoint: bare names of the files to keep."""
+    partitions = {
+        path: {"partitionPath": path, "savepointDataFile": list(names)} for path, names in metadata.partitions.items()
+    }
+    record = {
+        "savepointedBy": metadata.by,
+        "savepointedAt": metadata.at_ms,
+        "comments": metadata.comments,
+        "partitionMetadata": partitions,
         "version": 1,
     }
-    clustering = {
-        "inputGroups": inputs,
-        "strategy": strategy,
-        "extraMetadata": {},
-        "version": 1,
-        "preserveHoodieMetadata": True,
-    }
-    record = {"operationType": "CLUSTER", "clusteringPlan": clustering, "extraMetadata": dict(plan.extra), "version": 1}
-    return _encode("HoodieRequestedReplaceMetadata", record, layout)
+    return _container("HoodieSavepointMetadata", record)
 
 
-def _encode(name: str, record: Mapping[str, Any], layout: int = _LAYOUT) -> bytes:
-    return write_container(model_schema(name, layout), [dict(record)])
+def encode_index_plan(metadata: plans.IndexMetadata, layout: int = 2) -> bytes:
+    """Payload of a requested index build."""
+    return _container("HoodieIndexPlan", {"indexPartitionInfos": _index_partitions(metadata)}, layout)
 
 
-def _info(target: tuple[str, str]) -> dict[str, str]:
-    requested, action = target
-    return {"commitTime": requested, "action": action}
+def encode_index_metadata(metadata: plans.IndexMetadata, layout: int = 2) -> bytes:
+    """Payload of a completed index build."""
+    record = {"operationType": metadata.operation, "indexPartitionInfos": _index_partitions(metadata)}
+    return _container("HoodieIndexCommitMetadata", record, layout)
 
 
-def _path(base_path: str, partition: str, name: str) -> str:
-    folder = f"{base_path.rstrip('/')}/{partition}" if partition else base_path.rstrip("/")
-    return f"{folder}/{name}"
+def _index_partitions(metadata: plans.IndexMetadata) -> list[dict[str, Any]]:
+    return [{"metadataPartitionPath": part.name, "indexUptoInstant": part.upto_instant} for part in metadata.partitions]
 
 
-def _paths(base_path: str, partition: str, names: Iterable[str]) -> list[str]:
-    return [_path(base_path, partition, name) for name in names]
+def full_path(base_path: str, partition: str, name: str) -> str:
+    """Full path of a data file."""
+    return "/".join(part for part in (base_path.rstrip("/"), partition, name) if part)
 
 
-def _sizes(base_path: str, partition: str, sizes: Mapping[str, int]) -> dict[str, int]:
-    return {_path(base_path, partition, name): size for name, size in sizes.items()}
+def _sized(base_path: str, partition: str, sizes: Mapping[str, int]) -> dict[str, int]:
+    return {full_path(base_path, partition, name): size for name, size in sizes.items()}
+
+
+def _instant_info(target: tuple[str, str]) -> dict[str, str]:
+    return {"commitTime": target[0], "action": target[1]}
+
+
+def _container(name: str, record: Mapping[str, Any], layout: int = 2) -> bytes:
+    return write_container(model_schema(name, layout), [record])

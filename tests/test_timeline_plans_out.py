@@ -18,7 +18,7 @@ from hudi_hive.formats.avro_container import is_container, read_container
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State, plans
 from hudi_hive.timeline.payload import Fields
-from hudi_hive.timeline.payloads_out import (
+from hudi_hive.timeline.plans_out import (
     encode_clean_metadata,
     encode_cleaner_plan,
     encode_compaction_plan,
