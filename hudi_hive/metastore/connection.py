@@ -43,10 +43,14 @@ _SERVER_ERRORS: tuple[tuple[type[TException], type[MetastoreServerError]], ...] 
     (ttypes.NoSuchObjectException, NoSuchObjectError),
     (ttypes.UnknownDBException, NoSuchObjectError),
     (ttypes.UnknownTableException, NoSuchObjectError),
+    (ttypes.NoSuchLockException, NoSuchObjectError),
+    (ttypes.NoSuchTxnException, NoSuchObjectError),
     (ttypes.AlreadyExistsException, AlreadyExistsError),
     (ttypes.InvalidOperationException, InvalidOperationError),
     (ttypes.InvalidObjectException, InvalidOperationError),
     (ttypes.ConfigValSecurityException, InvalidOperationError),
+    (ttypes.TxnAbortedException, InvalidOperationError),
+    (ttypes.TxnOpenException, InvalidOperationError),
 )
 
 

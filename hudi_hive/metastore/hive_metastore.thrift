@@ -182,6 +182,38 @@ exception NoSuchObjectException { 1: string message }
 exception InvalidOperationException { 1: string message }
 exception ConfigValSecurityException { 1: string message }
 
+enum LockState { ACQUIRED = 1, WAITING = 2, ABORT = 3, NOT_ACQUIRED = 4 }
+enum LockLevel { DB = 1, TABLE = 2, PARTITION = 3 }
+enum DataOperationType { SELECT = 1, INSERT = 2, UPDATE = 3, DELETE = 4, UNSET = 5, NO_TXN = 6 }
+enum LockType { SHARED_READ = 1, SHARED_WRITE = 2, EXCLUSIVE = 3 }
+
+exception NoSuchTxnException { 1: string message }
+exception TxnAbortedException { 1: string message }
+exception NoSuchLockException { 1: string message }
+exception TxnOpenException { 1: string message }
+
+struct LockComponent {
+  1: required LockType type
+  2: required LockLevel level
+  3: required string dbname
+  4: optional string tablename
+  6: optional DataOperationType operationType
+}
+struct LockRequest {
+  1: required list<LockComponent> component
+  2: optional i64 txnid
+  3: required string user
+  4: required string hostname
+  5: optional string agentInfo
+}
+struct LockResponse {
+  1: required i64 lockid
+  2: required LockState state
+}
+struct CheckLockRequest { 1: required i64 lockid }
+struct UnlockRequest { 1: required i64 lockid }
+struct HeartbeatRequest { 1: optional i64 lockid }
+
 service ThriftHiveMetastore {
   list<string> set_ugi(1: string user_name, 2: list<string> group_names) throws (1: MetaException o1)
   string get_config_value(1: string name, 2: string defaultValue) throws (1: ConfigValSecurityException o1)
@@ -239,4 +271,11 @@ service ThriftHiveMetastore {
     throws (1: InvalidOperationException o1, 2: MetaException o2)
   DropPartitionsResult drop_partitions_req(1: DropPartitionsRequest req)
     throws (1: NoSuchObjectException o1, 2: MetaException o2)
+
+  LockResponse lock(1: LockRequest rqst) throws (1: NoSuchTxnException o1, 2: TxnAbortedException o2)
+  LockResponse check_lock(1: CheckLockRequest rqst)
+    throws (1: NoSuchTxnException o1, 2: TxnAbortedException o2, 3: NoSuchLockException o3)
+  void unlock(1: UnlockRequest rqst) throws (1: NoSuchLockException o1, 2: TxnOpenException o2)
+  void heartbeat(1: HeartbeatRequest ids)
+    throws (1: NoSuchLockException o1, 2: NoSuchTxnException o2, 3: TxnAbortedException o3)
 }

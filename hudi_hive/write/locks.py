@@ -285,6 +285,7 @@ class TableLock:
         wait = float(min(_FIRST_WAIT_MS, self._wait_ms))
         while not self._provider.try_acquire():
             if budget <= 0:
+                self._provider.release()  # a provider with a queue would get the lock later, for nobody
                 raise LockTimeoutError(
                     f"the table is locked: {self._provider.holder()}",
                     path=self._name,

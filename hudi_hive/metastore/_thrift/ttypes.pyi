@@ -9,6 +9,30 @@ class PrincipalType(IntEnum):
     ROLE = 2
     GROUP = 3
 
+class LockState(IntEnum):
+    ACQUIRED = 1
+    WAITING = 2
+    ABORT = 3
+    NOT_ACQUIRED = 4
+
+class LockLevel(IntEnum):
+    DB = 1
+    TABLE = 2
+    PARTITION = 3
+
+class DataOperationType(IntEnum):
+    SELECT = 1
+    INSERT = 2
+    UPDATE = 3
+    DELETE = 4
+    UNSET = 5
+    NO_TXN = 6
+
+class LockType(IntEnum):
+    SHARED_READ = 1
+    SHARED_WRITE = 2
+    EXCLUSIVE = 3
+
 class FieldSchema:
     name: str
     type: str
@@ -364,4 +388,92 @@ class ConfigValSecurityException(TException):
     def __init__(
         self,
         message: str | None = ...,
+    ) -> None: ...
+
+class NoSuchTxnException(TException):
+    message: str
+    def __init__(
+        self,
+        message: str | None = ...,
+    ) -> None: ...
+
+class TxnAbortedException(TException):
+    message: str
+    def __init__(
+        self,
+        message: str | None = ...,
+    ) -> None: ...
+
+class NoSuchLockException(TException):
+    message: str
+    def __init__(
+        self,
+        message: str | None = ...,
+    ) -> None: ...
+
+class TxnOpenException(TException):
+    message: str
+    def __init__(
+        self,
+        message: str | None = ...,
+    ) -> None: ...
+
+class LockComponent:
+    type: LockType
+    level: LockLevel
+    dbname: str
+    tablename: str
+    operationType: DataOperationType
+    def __init__(
+        self,
+        type: LockType | None = ...,
+        level: LockLevel | None = ...,
+        dbname: str | None = ...,
+        tablename: str | None = ...,
+        operationType: DataOperationType | None = ...,
+    ) -> None: ...
+
+class LockRequest:
+    component: list[LockComponent]
+    txnid: int
+    user: str
+    hostname: str
+    agentInfo: str
+    def __init__(
+        self,
+        component: list[LockComponent] | None = ...,
+        txnid: int | None = ...,
+        user: str | None = ...,
+        hostname: str | None = ...,
+        agentInfo: str | None = ...,
+    ) -> None: ...
+
+class LockResponse:
+    lockid: int
+    state: LockState
+    def __init__(
+        self,
+        lockid: int | None = ...,
+        state: LockState | None = ...,
+    ) -> None: ...
+
+class CheckLockRequest:
+    lockid: int
+    def __init__(
+        self,
+        lockid: int | None = ...,
+    ) -> None: ...
+
+class UnlockRequest:
+    lockid: int
+    def __init__(
+        self,
+        lockid: int | None = ...,
+    ) -> None: ...
+
+class HeartbeatRequest:
+    lockid: int | None
+    def __init__(
+        self,
+        lockid: int | None = ...,
     ) -> None: ...

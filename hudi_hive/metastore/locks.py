@@ -1,0 +1,158 @@
+"""A lock of a table that the metastore holds, as Hudi's ``HiveMetastoreBasedLockProvider`` takes it.
+
+The table need not exist in the metastore: its name is all that is locked. The metastore lets go of a lock whose holder
+sends no heartbeat for ``hive.txn.timeout`` (300 s), so that a dead writer does not lock a table for ever.
+"""
+
+from __future__ import annotations
+
+import getpass
+import socket
+import threading
+from collections.abc import Mapping
+from typing import Final
+
+from hudi_hive.errors import HudiHiveError, InvalidOptionError, LockError, LockLostError, NoSuchObjectError
+from hudi_hive.metastore._thrift import ttypes
+from hudi_hive.metastore.client import HiveMetastore
+
+DATABASE: Final = "hoodie.write.lock.hivemetastore.database"
+TABLE: Final = "hoodie.write.lock.hivemetastore.table"
+URIS: Final = "hoodie.write.lock.hivemetastore.uris"
+HEARTBEAT: Final = "hoodie.write.lock.heartbeat_interval_ms"
+_DEFAULT_HEARTBEAT_MS: Final = 60_000
+
+
+class MetastoreLock:
+    """An exclusive lock of one table; beats in a thread of its own while it is held.
+
+    Args:
+        metastore: a client, which others may use too.
+        database: name of the database.
+        table: name of the table.
+        heartbeat_ms: milliseconds from beat to beat.
+    """
+
+    def __init__(
+        self,
+        metastore: HiveMetastore,
+        database: str,
+        table: str,
+        *,
+        heartbeat_ms: int = _DEFAULT_HEARTBEAT_MS,
+    ) -> None:
+        self._metastore = metastore
+        self._name = f"{database}.{table}"
+        self._component = ttypes.LockComponent(
+            ttypes.LockType.EXCLUSIVE,
+            ttypes.LockLevel.TABLE,
+            dbname=database,
+            tablename=table,
+            operationType=ttypes.DataOperationType.NO_TXN,
+        )
+        self._heartbeat_s = heartbeat_ms / 1000
+        self._id: int | None = None
+        self._held = False
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> MetastoreLock:
+        """The lock that Hudi's options name.
+
+        Args:
+            options: ``hoodie.write.lock.hivemetastore.database``, ``.table`` and ``.uris``.
+
+        Raises:
+            InvalidOptionError: one of them is missing, or the interval is no number.
+        """
+        missing = [key for key in (DATABASE, TABLE, URIS) if not options.get(key)]
+        if missing:
+            raise InvalidOptionError(f"the metastore's lock needs {', '.join(missing)}")
+        text = options.get(HEARTBEAT, str(_DEFAULT_HEARTBEAT_MS))
+        if not (text.isascii() and text.isdigit() and int(text)):
+            raise InvalidOptionError(f"{HEARTBEAT}: not a number of milliseconds: {text!r}")
+        client = HiveMetastore(options[URIS])
+        return cls(client, options[DATABASE], options[TABLE], heartbeat_ms=int(text))
+
+    def try_acquire(self) -> bool:
+        """Take the lock if nobody has it; otherwise stay in the metastore's queue until the next try or release.
+
+        Raises:
+            LockError: it is held already by the one who asks.
+            MetastoreError: the metastore cannot lock, or cannot be reached.
+        """
+        if self._held:
+            raise LockError("the lock is held already by the one who asks", path=self._name)
+        answer = self._ask()
+        if answer is None or answer.state != ttypes.LockState.ACQUIRED:
+            if answer is not None and answer.state != ttypes.LockState.WAITING:
+                self._id = None
+            return False
+        self._held = True
+        self._ended.clear()
+        self._thread = threading.Thread(target=self._beat, name=f"lock-{self._name}", daemon=True)
+        self._thread.start()
+        return True
+
+    def _ask(self) -> ttypes.LockResponse | None:
+        if self._id is not None:
+            check = ttypes.CheckLockRequest(self._id)
+            try:
+                answer: ttypes.LockResponse = self._metastore._call("check_lock", check, about=self._name)
+            except NoSuchObjectError:
+                self._id = None  # timed out in the queue
+                return None
+            return answer
+        request = ttypes.LockRequest(
+            [self._component], user=getpass.getuser(), hostname=socket.gethostname(), agentInfo="hudi_hive"
+        )
+        # Not repeatable: a second request would queue behind the first, which nobody answers for.
+        answer = self._metastore._call("lock", request, about=self._name, repeatable=False)
+        self._id = answer.lockid
+        return answer
+
+    def _beat(self) -> None:
+        while not self._ended.wait(self._heartbeat_s):
+            try:
+                self._send()
+            except HudiHiveError:
+                continue  # the next one may arrive; verify() notices if none did in time
+
+    def _send(self) -> None:
+        self._metastore._call("heartbeat", ttypes.HeartbeatRequest(self._id), about=self._name)
+
+    def verify(self) -> None:
+        """Ask the metastore whether it still keeps the lock.
+
+        Raises:
+            LockLostError: it does not.
+        """
+        try:
+            if self._held:
+                self._send()
+                return
+        except NoSuchObjectError:
+            pass
+        raise LockLostError(
+            "the metastore's lock was lost",
+            path=self._name,
+            remedy=f"it had no heartbeat for too long: lower {HEARTBEAT}; write again",
+        )
+
+    def release(self) -> None:
+        """Let go of the lock, or leave the queue."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        lock, self._id, self._held = self._id, None, False
+        try:
+            if lock is not None:
+                self._metastore._call("unlock", ttypes.UnlockRequest(lock), about=self._name)
+        except NoSuchObjectError:
+            pass  # it was lost before
+
+    def holder(self) -> str:
+        """Who has it."""
+        return f"another writer holds the metastore's lock of {self._name}"
