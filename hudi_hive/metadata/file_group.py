@@ -70,6 +70,9 @@ class FileGroup:
         self._base_size: int = slice_row["base_size"] or 0
         self._log_files: list[str] = slice_row["log_files"]
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_base", "_logs")}
+
     @cached_property
     def _base(self) -> HFileReader | None:
         if self._base_file is None:

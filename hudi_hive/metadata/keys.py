@@ -12,8 +12,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow as pa
 
 from hudi_hive.formats.java_hash import string_hashes
 
@@ -92,31 +90,8 @@ def group_indexes(keys: Sequence[str] | pa.Array, groups: int) -> npt.NDArray[np
     return np.abs(np.fmod(absolute, groups)).astype(np.int64)
 
 
-def group_numbers(keys: pa.Array, groups: int) -> npt.NDArray[np.int64]:
-    """As :func:`group_indexes`, of many keys: those in ASCII, which nearly all are, without an object for each.
-
-    Args:
-        keys: record keys, a string array without nulls.
-        groups: number of file groups of the partition of the metadata table.
-    """
-    if groups == 1 or not len(keys):
-        return np.zeros(len(keys), np.int64)
-    keys = keys.cast(pa.string())
-    if not pc.all(pc.string_is_ascii(keys)).as_py():
-        return group_indexes(keys.to_pylist(), groups)
-    offsets = np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1].astype(np.int64)
-    data = np.frombuffer(keys.buffers()[2] or b"", np.uint8)
-    lengths = np.diff(offsets)
-    order = np.argsort(-lengths, kind="stable")
-    starts, lengths = offsets[:-1][order], lengths[order]
-    hashes = np.zeros(len(keys), np.uint32)
-    alive = len(keys)
-    for at in range(int(lengths[0])):
-        alive = int(np.searchsorted(-lengths[:alive], -at, side="left"))
-        hashes[:alive] = hashes[:alive] * np.uint32(31) + data[starts[:alive] + at]
-    result = np.empty(len(keys), np.int64)
-    result[order] = _places(hashes, groups)
-    return result
+group_numbers = group_indexes
+"""The same, of an Arrow array of keys."""
 
 
 def _text(data: bytes) -> str:

@@ -9,7 +9,6 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from hudi_hive.errors import InvalidOptionError
 from hudi_hive.table import MetaClient
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.executor import Executor, LocalExecutor
@@ -52,9 +51,7 @@ class Index(ABC):
         from hudi_hive.write.index.kinds import KINDS  # these are made of this class
 
         options = IndexOptions.of(config.index, client.config)
-        if (kind := KINDS.get(options.kind)) is None:
-            raise InvalidOptionError(f"hoodie.index.type={options.kind} is not supported")
-        return kind(client, options)
+        return KINDS[options.kind](client, options)
 
     @property
     def is_global(self) -> bool:

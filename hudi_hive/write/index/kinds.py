@@ -1,17 +1,25 @@
-"""Which class each kind of index is."""
+"""How each kind of index is made."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
+from hudi_hive.table import MetaClient
 from hudi_hive.write.index.base import Index
+from hudi_hive.write.index.bloom import BloomIndex
 from hudi_hive.write.index.bucket import BucketIndex
+from hudi_hive.write.index.options import IndexOptions
+from hudi_hive.write.index.record_index import record_index
 from hudi_hive.write.index.simple import SimpleIndex
 from hudi_hive.write.settings import IndexType
 
-KINDS: Final[Mapping[IndexType, type[Index]]] = {
+KINDS: Final[Mapping[IndexType, Callable[[MetaClient, IndexOptions], Index]]] = {
     IndexType.SIMPLE: SimpleIndex,
     IndexType.GLOBAL_SIMPLE: SimpleIndex,
+    IndexType.BLOOM: BloomIndex,
+    IndexType.GLOBAL_BLOOM: BloomIndex,
     IndexType.BUCKET: BucketIndex,
+    IndexType.RECORD_INDEX: record_index,
+    IndexType.GLOBAL_RECORD_LEVEL_INDEX: record_index,
 }

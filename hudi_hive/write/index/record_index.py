@@ -1,0 +1,108 @@
+"""The record index of the metadata table: it holds the file group of each record of the table.
+
+Keys go to the index's file groups by their hash, so that each task reads one of these (table format, section 7.3).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import MetadataTableError
+from hudi_hive.metadata import MetadataTable, records
+from hudi_hive.metadata.file_group import FileGroup
+from hudi_hive.metadata.keys import group_indexes
+from hudi_hive.metadata.merge import newest
+from hudi_hive.metadata.table import RECORD_INDEX
+from hudi_hive.table import MetaClient
+from hudi_hive.write.executor import Executor
+from hudi_hive.write.index.base import Index
+from hudi_hive.write.index.options import IndexOptions
+from hudi_hive.write.index.plan import LookupPlan
+from hudi_hive.write.index.simple import SimpleIndex
+from hudi_hive.write.index.tables import HITS_SCHEMA, IntArray, one_array
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RecordIndexTask:
+    """Looks for keys in one file group of the record index.
+
+    Attributes:
+        group: the file group.
+    """
+
+    group: FileGroup = field(repr=False)
+
+    def lookup(self, keys: pa.Table) -> pa.Table:
+        """Hits of the keys."""
+        sought = one_array(keys.column("key"))
+        if not len(sought):
+            return HITS_SCHEMA.empty_table()
+        found = newest([self.group.lookup("recordIndexMetadata", sought.to_pylist())], records.locations)
+        return pa.table([found.column(name) for name in HITS_SCHEMA.names], schema=HITS_SCHEMA)
+
+
+class ByHash:
+    """Keys go to tasks by their hash, as they go to the file groups of the metadata table.
+
+    Args:
+        groups: number of file groups, one a task.
+    """
+
+    def __init__(self, groups: int) -> None:
+        self._groups = groups
+
+    def rows(self, keys: pa.Table) -> list[tuple[int, IntArray]]:
+        """The keys of each file group."""
+        at = group_indexes(one_array(keys.column("key")), self._groups)
+        order = np.argsort(at, kind="stable")
+        edges = np.searchsorted(at[order], np.arange(self._groups + 1))
+        return [(task, order[edges[task] : edges[task + 1]]) for task in range(self._groups)]
+
+
+class RecordIndex(Index):
+    """Asks the record index of the metadata table."""
+
+    def plan_lookup(self, partitions: Sequence[str], executor: Executor) -> LookupPlan:
+        del partitions, executor
+        (groups,) = MetadataTable.open(self.client).prefixed_groups(RECORD_INDEX).values()
+        return LookupPlan([RecordIndexTask(group) for group in groups], ByHash(len(groups)))
+
+    def locate(self, keys: pa.Table, hits: pa.Table) -> pa.Table:
+        """Where rows go; what the index says of file groups that are no more is passed over."""
+        return super().locate(keys, self._alive(hits))
+
+    def _alive(self, hits: pa.Table) -> pa.Table:
+        """Hits in file groups that are there: those that were replaced need not have been taken out of the index."""
+        if not hits.num_rows:
+            return hits
+        paths = pc.unique(one_array(hits.column("partition"))).to_pylist()
+        known = set(self.client.partition_paths())
+        view = self.client.file_system_view([path for path in paths if path in known])
+        slices = view.latest_file_slices().select(["partition", "file_id"])
+        place = pc.binary_join_element_wise(slices.column("partition"), slices.column("file_id"), "/")
+        asked = pc.binary_join_element_wise(hits.column("partition"), hits.column("file_id"), "/")
+        return hits.filter(pc.is_in(asked, value_set=one_array(place)))
+
+
+def record_index(client: MetaClient, options: IndexOptions) -> Index:
+    """The record index, or the global simple one for a table that has no record index of all its records.
+
+    As Hudi does: the first write of a table with a record index makes it, and needs no look-up in it.
+    """
+    try:
+        indexes = MetadataTable.open(client).prefixed_groups(RECORD_INDEX)
+    except MetadataTableError as error:
+        _log.info("no record index (%s): keys are read from the files instead", error.message)
+        return SimpleIndex(client, options)
+    if len(indexes) != 1 or "record-index" not in indexes:
+        _log.info("the record index is one for each partition: keys are read from the files instead")
+        return SimpleIndex(client, options)
+    return RecordIndex(client, replace(options, is_global=True))
