@@ -12,27 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.formats.column_ranges import WRAPPED as WRAPPED
+from hudi_hive.formats.column_ranges import WRAPPERS as WRAPPERS
 from hudi_hive.metadata.file_group import Payloads
-
-WRAPPERS: Final[Mapping[str, pa.DataType]] = {
-    "BooleanWrapper": pa.bool_(),
-    "IntWrapper": pa.int32(),
-    "LongWrapper": pa.int64(),
-    "FloatWrapper": pa.float32(),
-    "DoubleWrapper": pa.float64(),
-    "BytesWrapper": pa.binary(),
-    "StringWrapper": pa.string(),
-    "DateWrapper": pa.int32(),
-    "DecimalWrapper": pa.decimal128(30, 15),
-    "TimeMicrosWrapper": pa.int64(),
-    "TimestampMicrosWrapper": pa.int64(),
-    "LocalDateWrapper": pa.int32(),
-}
-"""Records that hold a bound (appendix B) and what is in them; dates are days, times microseconds of the day or since
-the epoch. Bounds in an ``ArrayWrapper`` are left out: nothing is pruned by arrays."""
-
-WRAPPED: Final = pa.struct(list(WRAPPERS.items()))
-"""A bound: one of its fields is set, or none where the bound is not known."""
 
 STATS_SCHEMA: Final = pa.schema(
     [

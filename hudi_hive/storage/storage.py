@@ -230,6 +230,17 @@ class Storage:
             with self._filesystem.open_output_stream(full) as stream:
                 stream.write(data)
 
+    def open_output(self, path: str) -> pa.NativeFile:
+        """A stream that writes a file, replacing one that is there; missing parent folders are made.
+
+        The file is whole when the stream is closed.
+        """
+        self.counters.add("writes")
+        full = self.full_path(path)
+        with _mapped(self.uri(path)):
+            self._filesystem.create_dir(posixpath.dirname(full), recursive=True)
+            return self._filesystem.open_output_stream(full)
+
     def create_if_absent(self, path: str, data: bytes) -> None:
         """Write a whole file that must not exist yet; a reader never sees part of it (local: link of a finished file).
 

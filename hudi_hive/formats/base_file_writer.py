@@ -1,0 +1,238 @@
+"""Writing base files: Arrow rows in, a Parquet file with Hudi's footer out (table format, section 1.5).
+
+Types are those that Hudi's readers want: lists in three levels, decimals as fixed bytes, timestamps as 64-bit numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from hudi_hive.errors import InvalidOptionError, SchemaError, StorageError
+from hudi_hive.formats.bloom import BloomBuilder, BloomSettings
+from hudi_hive.formats.column_ranges import ColumnRanges
+from hudi_hive.storage import Storage
+
+RECORD_KEY: Final = "_hoodie_record_key"
+_SCHEMA: Final = "parquet.avro.schema"
+_BLOOM: Final = "org.apache.hudi.bloomfilter"
+_BLOOM_TYPE: Final = "hoodie_bloom_filter_type_code"
+_LEAST_KEY: Final = "hoodie_min_record_key"
+_GREATEST_KEY: Final = "hoodie_max_record_key"
+
+# Arrow's own default of gzip is the slowest level; this is zlib's and Java's.
+CODECS: Final[Mapping[str, int | None]] = {"gzip": 6, "zstd": 3, "snappy": None, "lz4": None, "uncompressed": None}
+"""Compression codecs and the level that each is used with."""
+
+_GROUP_BYTES: Final = 120 << 20
+"""Bytes of a row group (``hoodie.parquet.block.size``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenBase:
+    """What became of a base file.
+
+    Attributes:
+        size: bytes.
+        rows: rows.
+        min_key: least record key by its bytes; None where there are no rows or no keys.
+        max_key: the greatest.
+        ranges: what the file holds of each column, see :data:`hudi_hive.formats.column_ranges.COLUMN_RANGES_SCHEMA`;
+            no rows if statistics were not wanted.
+    """
+
+    size: int
+    rows: int
+    min_key: str | None
+    max_key: str | None
+    ranges: pa.Table
+
+
+class ParquetBaseWriter:
+    """Writes one Parquet base file under its final name; a context manager that closes it.
+
+    Args:
+        storage: the table's storage.
+        path: the file, relative to it.
+        schema: Arrow schema of the rows, meta columns included.
+        avro_schema: Avro schema of the rows, for the footer.
+        bloom: whether, and in which size, the footer holds a filter of the record keys; files without the column
+            ``_hoodie_record_key`` have none.
+        codec: compression: gzip, zstd, snappy, lz4 or uncompressed.
+        row_group_bytes: bytes in memory after which a row group is written.
+        statistics: whether :meth:`close` tells the ranges of columns.
+
+    Raises:
+        InvalidOptionError: an unknown codec.
+        SchemaError: a type that Parquet files of Hudi tables do not have.
+        StorageError: the file cannot be made.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        path: str,
+        schema: pa.Schema,
+        avro_schema: Mapping[str, Any],
+        *,
+        bloom: bool | BloomSettings = True,
+        codec: str = "gzip",
+        row_group_bytes: int = _GROUP_BYTES,
+        statistics: bool = True,
+    ) -> None:
+        name = codec.strip().lower()
+        if name not in CODECS:
+            remedy = f"one of {', '.join(CODECS)}"
+            raise InvalidOptionError(f"Parquet compression codec {codec!r}", path=storage.uri(path), remedy=remedy)
+        self._path = storage.uri(path)
+        self._schema = schema.remove_metadata()
+        self._avro_schema = avro_schema
+        self._keys = schema.get_field_index(RECORD_KEY)
+        settings = BloomSettings() if bloom is True else bloom
+        self._bloom = BloomBuilder(settings) if settings and self._keys >= 0 else None
+        self._ranges = ColumnRanges(self._schema) if statistics else ColumnRanges(pa.schema([]))
+        self._group_bytes = max(1, row_group_bytes)
+        self._rows = 0
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_bytes = 0
+        self._bounds: list[pa.Scalar] = []
+        self._check_types()
+        self._stream = storage.open_output(path)
+        try:
+            self._writer = pq.ParquetWriter(
+                self._stream,
+                self._schema,
+                compression=None if name == "uncompressed" else name,
+                compression_level=CODECS[name],
+                version="2.6",
+                data_page_version="1.0",
+                use_compliant_nested_type=True,
+                store_schema=False,
+            )
+        except BaseException:
+            self._stream.close()
+            raise
+
+    def _check_types(self) -> None:
+        for entry in self._schema:
+            if pa.types.is_null(entry.type) or pa.types.is_unsigned_integer(entry.type):
+                raise SchemaError(
+                    f"column {entry.name!r} of type {entry.type} cannot be in a base file", path=self._path
+                )
+
+    def write(self, rows: pa.RecordBatch | pa.Table) -> None:
+        """Add rows; columns are found by name.
+
+        Raises:
+            SchemaError: a column is missing, or is of a type whose values do not fit that of the file.
+            StorageError: the file cannot be written.
+        """
+        for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
+            if batch.num_rows:
+                self._add(self._fitted(batch))
+
+    def _fitted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if batch.schema.equals(self._schema, check_metadata=False):
+            return batch
+        try:
+            arrays = [batch.column(entry.name).cast(entry.type) for entry in self._schema]
+        except KeyError as error:
+            raise SchemaError(f"rows without the column {error.args[0]}", path=self._path) from error
+        except pa.ArrowException as error:
+            raise SchemaError(f"rows do not fit the file's types: {error}", path=self._path) from error
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _add(self, batch: pa.RecordBatch) -> None:
+        self._rows += batch.num_rows
+        self._ranges.add(batch)
+        if self._keys >= 0:
+            keys = batch.column(self._keys)
+            if keys.null_count < len(keys):
+                found = pc.min_max(keys)
+                self._bounds += [found["min"], found["max"]]
+            if self._bloom is not None:
+                self._bloom.add(keys)
+        # Row groups end where they are full, inside of a batch too.
+        start, width = 0, max(1, batch.nbytes // batch.num_rows)
+        while start < batch.num_rows:
+            room = max(1, (self._group_bytes - self._pending_bytes) // width)
+            piece = batch.slice(start, room)
+            self._pending.append(piece)
+            self._pending_bytes += piece.num_rows * width
+            start += piece.num_rows
+            if self._pending_bytes + width > self._group_bytes:
+                self._flush()
+
+    def _flush(self) -> None:
+        if not self._pending:
+            return
+        table = pa.Table.from_batches(self._pending, self._schema)
+        try:
+            self._writer.write_table(table, row_group_size=max(1, table.num_rows))
+        except (OSError, pa.ArrowException) as error:
+            raise StorageError(f"base file cannot be written: {error}", path=self._path) from error
+        self._pending, self._pending_bytes = [], 0
+
+    def close(self) -> WrittenBase:
+        """Write what is left and the footer.
+
+        Raises:
+            StorageError: the file cannot be written.
+        """
+        self._flush()
+        bounds = pc.min_max(pa.array(self._bounds, self._schema.field(self._keys).type)) if self._bounds else None
+        least, greatest = (None, None) if bounds is None else (bounds["min"].as_py(), bounds["max"].as_py())
+        footer = {_SCHEMA: json.dumps(self._avro_schema, separators=(",", ":"))}
+        if self._bloom is not None:
+            bloom = self._bloom.finish()
+            footer |= {_BLOOM: bloom.encode(), _BLOOM_TYPE: bloom.kind}
+            if least is not None and greatest is not None:
+                footer |= {_LEAST_KEY: least, _GREATEST_KEY: greatest}
+        try:
+            self._writer.add_key_value_metadata(footer)
+            self._writer.close()
+            size = int(self._stream.tell())
+            self._stream.close()
+        except (OSError, pa.ArrowException) as error:
+            raise StorageError(f"base file cannot be written: {error}", path=self._path) from error
+        return WrittenBase(size, self._rows, least, greatest, self._ranges.table(self._sizes()))
+
+    def abandon(self) -> None:
+        """Let go of the file as it is; somebody else deletes it."""
+        self._pending = []
+        if not self._stream.closed:
+            self._stream.close()
+
+    def _sizes(self) -> dict[str, tuple[int, int]]:
+        """Bytes of each leaf column, with and without compression."""
+        metadata = self._writer.writer.metadata
+        sizes: dict[str, tuple[int, int]] = {}
+        for group in range(metadata.num_row_groups):
+            row_group = metadata.row_group(group)
+            for index in range(row_group.num_columns):
+                chunk = row_group.column(index)
+                packed, plain = sizes.get(chunk.path_in_schema, (0, 0))
+                sizes[chunk.path_in_schema] = (
+                    packed + chunk.total_compressed_size,
+                    plain + chunk.total_uncompressed_size,
+                )
+        return sizes
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            if not self._stream.closed:
+                self.close()
+        else:
+            self.abandon()
