@@ -1,0 +1,375 @@
+"""Rows of one file group to one file: a new base file, an old one merged with them, or a log file beside it.
+
+Pure functions of a :class:`~hudi_hive.write.job.WriteJob` and Arrow tables, run in threads here and on executors of
+Spark there; each gives one row of ``WRITE_STATUS_SCHEMA``. Every file is new and has a marker before it exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.formats.base_file_writer import ParquetBaseWriter, WrittenBase
+from hudi_hive.formats.log_writer import data_block, delete_block
+from hudi_hive.read.merge import merge_slice
+from hudi_hive.read.merge_fold import soft_deletes
+from hudi_hive.read.merge_keys import record_keys
+from hudi_hive.read.merge_order import ordering_columns
+from hudi_hive.read.scan_files import read_base_files
+from hudi_hive.table.log_data import LogData, LogDeletes, one_batch
+from hudi_hive.table.log_scanner import LogRecords
+from hudi_hive.write.cdc_files import write_changes
+from hudi_hive.write.job import COMMIT_TIME, FILE_NAME, PARTITION_PATH, RECORD_KEY, Attempt, WriteJob
+from hudi_hive.write.statuses import status
+
+_NO_TEXT = pa.array([], pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The file group that rows go to, as its newest slice is.
+
+    Attributes:
+        partition: partition path.
+        file_id: the file group.
+        base_instant: instant of the slice; None for a new group.
+        base_file: name of its base file, or None.
+        base_size: bytes of that file.
+        log_version: greatest version of its log files, 0 without any.
+    """
+
+    partition: str
+    file_id: str
+    base_instant: str | None = None
+    base_file: str | None = None
+    base_size: int = 0
+    log_version: int = 0
+
+
+def base_file_name(job: WriteJob, file_id: str, attempt: Attempt) -> str:
+    """Name of the base file that this write makes for a group."""
+    return f"{file_id}_{attempt.token}_{job.instant}.{job.config.base_file_format}"
+
+
+def write_new_group(job: WriteJob, attempt: Attempt, target: Target, rows: Iterable[pa.Table]) -> pa.Table:
+    """Write the base file of a new file group.
+
+    Args:
+        job: the write.
+        attempt: who writes.
+        target: the new group.
+        rows: tables as :meth:`WriteJob.stamped` takes them.
+    """
+    name = base_file_name(job, target.file_id, attempt)
+    keys: list[pa.Array] = []
+    first = 0
+    with _BaseFile(job, target, name) as file:
+        for table in rows:
+            file.write(job.stamped(table, name, attempt, first))
+            first += table.num_rows
+            if job.tracks_keys:
+                keys += table.column(RECORD_KEY).chunks
+        written = file.close()
+    return status(
+        target.partition,
+        target.file_id,
+        name,
+        num_writes=written.rows,
+        num_inserts=written.rows,
+        size=written.size,
+        ranges=written.ranges if job.ranges else None,
+        keys_added=pa.concat_arrays(keys) if keys else None,
+    )
+
+
+def write_merged_base(
+    job: WriteJob, attempt: Attempt, target: Target, rows: pa.Table | None, deletes: pa.Table | None = None
+) -> pa.Table:
+    """Write the next base file of a group: its rows, those of this write merged in.
+
+    Args:
+        job: the write.
+        attempt: who writes.
+        target: the group; its slice has a base file and no log files.
+        rows: as :meth:`WriteJob.stamped` takes them; marked ones delete.
+        deletes: ``record_key`` and ``partition_path`` of records to delete whatever their ordering values are.
+
+    Raises:
+        FileVanishedError, CorruptFileError, SchemaError: of the old base file.
+        UnsupportedTableError: ordering values that cannot be compared.
+    """
+    assert target.base_file is not None
+    name = base_file_name(job, target.file_id, attempt)
+    incoming = None if rows is None or not rows.num_rows else one_batch(job.stamped(rows, name, attempt))
+    merge = _Merge(job, incoming, deletes)
+    with _BaseFile(job, target, name, merges=True) as file:
+        for batch in merge.batches(_base_batches(job, target)):
+            file.write(_renamed(batch, name))
+        written = file.close()
+    cdc = {}
+    if job.logs_changes:
+        cdc = write_changes(
+            job, attempt, target.partition, target.file_id, merge.before(), merge.after(), merge.removed
+        )
+    return status(
+        target.partition,
+        target.file_id,
+        name,
+        prev_commit=target.base_instant,
+        prev_base_file=target.base_file,
+        num_writes=written.rows,
+        num_inserts=len(merge.added),
+        num_updates=merge.updates,
+        num_deletes=len(merge.removed),
+        size=written.size,
+        cdc=cdc or None,
+        ranges=written.ranges if job.ranges else None,
+        keys_added=merge.added if job.tracks_keys else None,
+        keys_removed=merge.removed if job.tracks_keys else None,
+    )
+
+
+def append_log(
+    job: WriteJob,
+    attempt: Attempt,
+    target: Target,
+    rows: pa.Table | None,
+    deletes: pa.Table | None = None,
+    *,
+    new: int = 0,
+) -> pa.Table:
+    """Write a log file for a group: a block of rows, then a block of deletes (table format, sections 1.4 and 4).
+
+    Args:
+        job: the write.
+        attempt: who writes.
+        target: the group.
+        rows: as :meth:`WriteJob.stamped` takes them; marked ones go into the block of deletes.
+        deletes: ``record_key`` and ``partition_path`` of records to delete whatever their ordering values are.
+        new: how many of the rows the group does not have.
+    """
+    batch = None if rows is None or not rows.num_rows else one_batch(job.stamped(rows, target.file_id, attempt))
+    marked = None
+    if batch is not None:
+        soft = pa.array(soft_deletes(batch, job.spec))
+        marked = batch.filter(soft)
+        batch = batch.filter(pc.invert(soft))
+    blocks, removed = [], []
+    if batch is not None and batch.num_rows:
+        blocks.append(data_block(job.instant, job.avro_schema, batch))
+    if marked is not None and marked.num_rows:
+        table = _soft_delete_keys(job, target, marked)
+        removed.append(table.column("record_key").combine_chunks())
+        blocks.append(delete_block(job.instant, table))
+    if deletes is not None and deletes.num_rows:
+        table = deletes.select(["record_key", "partition_path"])
+        removed.append(table.column("record_key").combine_chunks())
+        blocks.append(delete_block(job.instant, table))
+    name, version = log_file_name(job, target, attempt)
+    path = job.begin_file(target.partition, name)
+    data = b"".join(blocks)
+    job.storage.write_bytes(path, data)
+    gone = pa.concat_arrays(removed) if removed else _NO_TEXT
+    count = 0 if batch is None else batch.num_rows
+    return status(
+        target.partition,
+        target.file_id,
+        name,
+        prev_commit=target.base_instant if target.base_instant is not None else job.instant,
+        num_writes=count,
+        num_inserts=new,
+        num_updates=count - new,
+        num_deletes=len(gone),
+        size=len(data),
+        log_version=version,
+        log_files=[name],
+        base_file=target.base_file,
+        log_records=count,
+        log_blocks=len(blocks),
+        keys_removed=gone if job.tracks_keys else None,
+    )
+
+
+def log_file_name(job: WriteJob, target: Target, attempt: Attempt) -> tuple[str, int]:
+    """Name and version of the log file that this write makes for a group (table format, section 1.4)."""
+    if job.config.version >= 8:
+        return f".{target.file_id}_{job.instant}.log.1_{attempt.token}", 1
+    version = target.log_version + 1
+    instant = target.base_instant if target.base_instant is not None else job.instant
+    return f".{target.file_id}_{instant}.log.{version}_{attempt.token}", version
+
+
+def _soft_delete_keys(job: WriteJob, target: Target, marked: pa.RecordBatch) -> pa.Table:
+    """Keys of marked rows, with the ordering values that decide whether they delete."""
+    keys = record_keys(marked, job.spec)
+    columns = {
+        "record_key": keys,
+        "partition_path": pa.repeat(pa.scalar(target.partition, pa.string()), marked.num_rows),
+    }
+    fields = job.spec.ordering_fields
+    columns |= dict(zip(fields, ordering_columns(marked, fields), strict=True))
+    return pa.table(columns)
+
+
+def _base_batches(job: WriteJob, target: Target) -> Iterator[pa.RecordBatch]:
+    files = pa.table({"partition": [target.partition], "name": [target.base_file], "size": [target.base_size]})
+    return read_base_files(job.storage, files, job.schema, threads=1)
+
+
+def _renamed(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
+    """Rows with the name of the file that they are in now."""
+    at = batch.schema.get_field_index(FILE_NAME)
+    if at < 0:
+        return batch
+    names = pa.repeat(pa.scalar(name, pa.string()), batch.num_rows)
+    return batch.set_column(at, batch.schema.field(at), names)
+
+
+class _BaseFile:
+    """A base file in the making."""
+
+    def __init__(self, job: WriteJob, target: Target, name: str, *, merges: bool = False) -> None:
+        if job.config.base_file_format != "parquet":
+            raise UnsupportedTableError(
+                f"writing base files of the format {job.config.base_file_format.upper()} is not supported",
+                path=job.storage.uri(),
+                instant=job.instant,
+                remedy="Parquet is",
+            )
+        path = job.begin_file(target.partition, name, merges=merges)
+        self._writer = ParquetBaseWriter(
+            job.storage,
+            path,
+            job.schema,
+            job.avro_schema,
+            bloom=job.files.bloom,
+            codec=job.files.codec,
+            row_group_bytes=job.files.row_group_bytes,
+            statistics=job.ranges,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if kind is not None:
+            self._writer.abandon()
+
+    def write(self, rows: pa.Table | pa.RecordBatch) -> None:
+        self._writer.write(rows)
+
+    def close(self) -> WrittenBase:
+        return self._writer.close()
+
+
+@dataclass
+class _Merge:
+    """Base rows and those of this write to the rows of the next base file; remembers what changed.
+
+    Attributes:
+        job: the write.
+        incoming: its rows, with all columns of the file; None for none.
+        deletes: keys that it deletes; None for none.
+        added: keys that the group did not have.
+        removed: keys that it has no more.
+        updates: rows that were replaced.
+    """
+
+    job: WriteJob
+    incoming: pa.RecordBatch | None
+    deletes: pa.Table | None
+    added: pa.Array = field(default_factory=lambda: _NO_TEXT)
+    removed: pa.Array = field(default_factory=lambda: _NO_TEXT)
+    updates: int = 0
+    _old: list[pa.RecordBatch] = field(default_factory=list)
+    _new: list[pa.RecordBatch] = field(default_factory=list)
+    _met: list[pa.Array] = field(default_factory=list)
+
+    def batches(self, base: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows of the next base file; afterwards the attributes are told."""
+        spec, incoming = self.job.spec, self.incoming
+        keys = _NO_TEXT if incoming is None else record_keys(incoming, spec)
+        if self.job.allows_duplicates and self.deletes is None and incoming is not None:
+            yield from base
+            self._new.append(incoming)
+            self.added = keys
+            yield incoming
+            return
+        leaving = [] if self.deletes is None else self.deletes.column("record_key").chunks
+        if incoming is not None:
+            leaving = [*leaving, keys.filter(pa.array(soft_deletes(incoming, spec)))]
+        deletable = pa.concat_arrays([_NO_TEXT, *leaving])
+        named = pa.concat_arrays([keys, deletable])
+        spared: list[pa.Array] = []
+        base_rows = new_rows = 0
+        merged = merge_slice(self._tapped(base, named), self._records(), spec, self.job.schema)
+        for batch in merged:
+            own = record_keys(batch, spec)
+            if len(deletable):
+                spared.append(own.filter(pc.is_in(own, value_set=deletable)))
+            changed = self._changed(batch, own, keys)
+            self._new.append(batch.filter(changed) if self.job.logs_changes else batch.slice(0, 0))
+            new_rows += pc.sum(changed).as_py() or 0
+            base_rows += batch.num_rows
+            yield batch
+        met = pa.concat_arrays([_NO_TEXT, *self._met])
+        left = pa.concat_arrays([_NO_TEXT, *spared])
+        self.removed = _without(deletable.filter(pc.is_in(deletable, value_set=met)).unique(), left)
+        self.added = _without(_without(keys, met), _without(deletable, left)).unique()
+        self.updates = max(0, new_rows - len(self.added))
+
+    def before(self) -> pa.Table:
+        """Rows that the group had of the keys that this write names."""
+        return pa.Table.from_batches(self._old, schema=self.job.schema)
+
+    def after(self) -> pa.Table:
+        """Rows that this write has put into the group."""
+        return pa.Table.from_batches(self._new, schema=self.job.schema)
+
+    def _tapped(self, base: Iterable[pa.RecordBatch], named: pa.Array) -> Iterator[pa.RecordBatch]:
+        for batch in base:
+            keys = record_keys(batch, self.job.spec)
+            meets = pc.is_in(keys, value_set=named)
+            self._met.append(keys.filter(meets))
+            if self.job.logs_changes:
+                self._old.append(batch.filter(meets))
+            yield batch
+
+    def _changed(self, batch: pa.RecordBatch, own: pa.Array, keys: pa.Array) -> pa.BooleanArray:
+        if self.job.has_meta:
+            return pc.equal(batch.column(COMMIT_TIME), self.job.instant).fill_null(False)
+        return pc.is_in(own, value_set=keys)
+
+    def _records(self) -> LogRecords:
+        """The write as a log would hold it."""
+        blocks: list[LogData | LogDeletes] = []
+        if self.incoming is not None:
+            blocks.append(LogData(self.job.instant, self.incoming, self.job.avro_schema))
+        if self.deletes is not None and self.deletes.num_rows:
+            count = self.deletes.num_rows
+            table = self.deletes.select(["record_key", "partition_path"])
+            table = table.append_column("ordering", pa.nulls(count))
+            table = table.append_column("has_ordering", pa.array(np.zeros(count, np.bool_)))
+            blocks.append(LogDeletes(self.job.instant, table))
+        return LogRecords(tuple(blocks))
+
+
+def _without(keys: pa.Array, others: pa.Array) -> pa.Array:
+    return keys if not len(others) else keys.filter(pc.invert(pc.is_in(keys, value_set=others)))
+
+
+__all__ = [
+    "PARTITION_PATH",
+    "Target",
+    "append_log",
+    "base_file_name",
+    "log_file_name",
+    "write_merged_base",
+    "write_new_group",
+]

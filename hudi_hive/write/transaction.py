@@ -1,0 +1,268 @@
+"""One write as a transaction: announced, made, committed in one step, or undone (table format, sections 2.3 and 10).
+
+Dead writers of before are rolled back first. Under the table's lock the instants that completed meanwhile are checked
+for conflicts, the metadata table is brought in step, and the completed file is created: that file is the commit.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import posixpath
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Final, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import HudiHiveError, WriteError
+from hudi_hive.metadata.changes import RANGES_SCHEMA, MetadataChanges
+from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.table import FILES_SCHEMA, MetaClient
+from hudi_hive.timeline import Instant
+from hudi_hive.timeline.instant import REPLACE_COMMIT
+from hudi_hive.timeline.instant_times import InstantClock
+from hudi_hive.timeline.payloads_out import CommitOut, encode_commit, encode_requested_replace
+from hudi_hive.timeline.writer import TimelineWriter
+from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.conflicts import Operation, check_conflicts, touched_groups
+from hudi_hive.write.executor import Executor, LocalExecutor
+from hudi_hive.write.heartbeat import Heartbeat
+from hudi_hive.write.locks import TableLock, table_lock
+from hudi_hive.write.markers import remove_markers, remove_unclaimed
+from hudi_hive.write.services.context import ServiceContext
+from hudi_hive.write.services.rollback import FAILED_WRITES, rollback, rollback_failed_writes
+from hudi_hive.write.settings import IndexType
+from hudi_hive.write.statuses import from_ipc, index_changes, write_stats
+
+_log = logging.getLogger(__name__)
+
+SCHEMA_KEY: Final = "schema"
+"""Key of the extra metadata that every commit must have: the table's schema for all readers."""
+
+
+class Transaction:
+    """A write in the making; a context manager that undoes it if the block ends with an error or without a commit.
+
+    Args:
+        client: the table; it is read anew.
+        config: the write's configuration.
+        action: ``commit``, ``deltacommit`` or ``replacecommit``.
+        operation: name of the operation in commit metadata.
+        executor: where tasks run.
+        lock: the table's lock; that of the options without it.
+        clock: draws instants.
+
+    Attributes:
+        client: the table as it was when the write began: what its rows are looked up in.
+        instant: requested time of the write.
+    """
+
+    client: MetaClient
+    instant: str
+
+    def __init__(
+        self,
+        client: MetaClient,
+        config: WriteConfig,
+        *,
+        action: str,
+        operation: str,
+        executor: Executor | None = None,
+        lock: TableLock | None = None,
+        clock: InstantClock | None = None,
+    ) -> None:
+        self.client = client
+        self.instant = ""
+        self._config = config
+        self._action = action
+        self._operation = operation
+        self._executor = executor if executor is not None else LocalExecutor()
+        self._lock = lock if lock is not None else table_lock(config.options, client.storage)
+        self._clock = clock if clock is not None else InstantClock()
+        self._heartbeat: Heartbeat | None = None
+        self._begun: Instant | None = None
+        self._completed = False
+
+    # -- beginning -------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        self.begin()
+        return self
+
+    def begin(self) -> None:
+        """Undo the writes of dead writers, draw an instant and announce the write.
+
+        Raises:
+            LockTimeoutError: the table is locked.
+            TimelineError: the timeline cannot be read or written.
+        """
+        rollback_failed_writes(self.context())
+        with self._lock:
+            self.client = self.client.reload()
+            config = self.client.config
+            self.instant = self._clock.new_instant(self.client.timeline, config.timezone)
+            if self._config.concurrency.is_multi_writer:
+                self._heartbeat = Heartbeat.of(self._config.options, self.client.storage, self.instant)
+                self._heartbeat.start()
+            payload = b""
+            if self._action == REPLACE_COMMIT:
+                payload = encode_requested_replace()
+            try:
+                self._begun = self._writer.create_requested(self._action, self.instant, payload)
+                self._begun = self._writer.transition_inflight(self._action, self.instant)
+            except BaseException:
+                self.abort()
+                raise
+
+    @property
+    def _writer(self) -> TimelineWriter:
+        return TimelineWriter(self.client.storage, self.client.config)
+
+    def context(self) -> ServiceContext:
+        """What table services of this write work with."""
+        options = dict(self._config.options)
+        if self._config.concurrency.is_multi_writer:
+            options.setdefault(FAILED_WRITES, "LAZY")  # others that are pending may be at work
+        return ServiceContext(self.client, options, self._executor, lock=lambda: self._lock, clock=self._clock)
+
+    # -- ending ----------------------------------------------------------------------------------------------------
+
+    def commit(
+        self,
+        statuses: pa.Table,
+        *,
+        schema: str,
+        replaced: Mapping[str, Sequence[str]] | None = None,
+        extra: Mapping[str, str] | None = None,
+    ) -> Instant:
+        """Make the write visible.
+
+        Args:
+            statuses: what was written, ``WRITE_STATUS_SCHEMA``; one row a file.
+            schema: the writer's Avro schema without meta columns.
+            replaced: partition path to the file groups that are replaced.
+            extra: the user's own metadata.
+
+        Returns:
+            The completed instant.
+
+        Raises:
+            WriteConflictError: another writer changed the same file groups and completed first.
+            LockError, HeartbeatLostError: others may think that this writer is dead.
+            MetadataTableError: the metadata table cannot be written.
+        """
+        assert self._begun is not None
+        config = self.client.config
+        storage = self.client.storage
+        paths = _paths(statuses)
+        remove_unclaimed(storage, self.instant, paths)
+        metadata = CommitOut(
+            operation=self._operation,
+            extra={**(extra or {}), SCHEMA_KEY: schema},
+            stats=write_stats(statuses, layout=config.layout),
+            replaced={partition: list(ids) for partition, ids in (replaced or {}).items()},
+            compacted=False,
+        )
+        payload = encode_commit(metadata, config.layout)
+        with self._lock as lock:
+            now = self.client.reload()
+            check_conflicts(now, self.client.timeline, self._operation_of(statuses, schema, replaced or {}))
+            if self._heartbeat is not None:
+                self._heartbeat.verify()
+            table = MetadataWriter.open(now, self._config.options)
+            if table is not None:
+                table.apply(self.instant, self._action, metadata_changes(statuses, replaced or {}))
+            completion = self._clock.completion_time(now.timeline, self.instant, config.timezone)
+            lock.verify()
+            completed = self._writer.complete(self._action, self.instant, payload, completion)
+        self._completed = True
+        self._tidy()
+        return completed
+
+    def _operation_of(self, statuses: pa.Table, schema: str, replaced: Mapping[str, Sequence[str]]) -> Operation:
+        return Operation(
+            self.instant,
+            self._operation,
+            touched_groups(statuses, replaced),
+            json.loads(schema),
+            buckets=self._config.index.kind is IndexType.BUCKET,
+            blocking=self._config.concurrency.mode != "NON_BLOCKING_CONCURRENCY_CONTROL",
+        )
+
+    def abort(self) -> None:
+        """Undo the write; nothing happens after its commit. What cannot be undone now the next write undoes."""
+        if self._completed:
+            return
+        begun, self._begun = self._begun, None
+        try:
+            if begun is not None:
+                rollback(self.context(), begun.requested)
+        except HudiHiveError as error:
+            _log.warning("write %s was not undone, the next write will: %s", self.instant, error)
+        finally:
+            if self._heartbeat is not None:
+                self._heartbeat.stop()
+                self._heartbeat = None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._completed:
+            return
+        self.abort()
+        if error is None:
+            raise WriteError("the write was not committed", path=self.client.base_path, instant=self.instant)
+
+    def _tidy(self) -> None:
+        """What the commit leaves behind; the write stands whether this succeeds or not."""
+        try:
+            remove_markers(self.client.storage, self.instant)
+        except HudiHiveError as error:
+            _log.warning("markers of %s are left: %s", self.instant, error)
+        finally:
+            if self._heartbeat is not None:
+                self._heartbeat.stop()
+                self._heartbeat = None
+
+
+def metadata_changes(statuses: pa.Table, replaced: Mapping[str, Sequence[str]]) -> MetadataChanges:
+    """What a commit changes in the metadata table."""
+    added = statuses.select(["partition", "name", "size"]).cast(FILES_SCHEMA)
+    changes = [(path, size) for cdc in statuses.column("cdc").to_pylist() for path, size in cdc or ()]
+    if changes:
+        columns = [
+            [posixpath.dirname(path) for path, _ in changes],
+            [posixpath.basename(path) for path, _ in changes],
+            [size for _, size in changes],
+        ]
+        added = pa.concat_tables([added, pa.table(columns, schema=FILES_SCHEMA)])
+    places, gone = index_changes(statuses)
+    only_deletes = pc.and_(pc.is_valid(statuses.column("log_version")), pc.equal(statuses.column("num_writes"), 0))
+    return MetadataChanges(
+        files_added=added,
+        partitions_touched=tuple(sorted({*pc.unique(statuses.column("partition")).to_pylist(), *replaced})),
+        ranges=_ranges(statuses),
+        without_values=frozenset(statuses.filter(only_deletes).column("name").to_pylist()),
+        index_added=places,
+        index_removed=gone,
+    )
+
+
+def _ranges(statuses: pa.Table) -> pa.Table:
+    tables = []
+    for row in statuses.select(["partition", "name", "ranges"]).to_pylist():
+        if row["ranges"] is None:
+            continue
+        table = from_ipc(row["ranges"])
+        for number, column in enumerate(("partition", "name")):
+            values = pa.repeat(pa.scalar(row[column], pa.string()), table.num_rows)
+            table = table.add_column(number, column, values)
+        tables.append(table.select(RANGES_SCHEMA.names).cast(RANGES_SCHEMA))
+    return pa.concat_tables(tables) if tables else RANGES_SCHEMA.empty_table()
+
+
+def _paths(statuses: pa.Table) -> list[str]:
+    paths: list[str] = statuses.column("path").to_pylist()
+    return paths + [path for cdc in statuses.column("cdc").to_pylist() for path, _ in cdc or ()]
