@@ -27,7 +27,8 @@ def test_schemas_of_real_base_files_come_back(name):
         assert (real["name"], real["namespace"]) == (record, namespace)
         assert arrow_to_avro(avro_to_arrow(real), record, namespace) == real
         found += 1
-    assert found or "_cow_" not in name or "orc" in name
+    rows_of_spark = ("orc", "ts_millis")  # these footers hold no Avro schema
+    assert found or "_mor_" in name or name.endswith(rows_of_spark)
 
 
 def test_names_that_avro_does_not_take():

@@ -140,4 +140,5 @@ def _member(entry: pa.Field, name: str, namespace: str) -> Any:  # noqa: ANN401 
 
 def _bytes_of(precision: int) -> int:
     """The fewest bytes that hold every decimal of so many digits."""
-    return (10**precision - 1).bit_length() // 8 + 1
+    greatest: int = 10**precision - 1
+    return greatest.bit_length() // 8 + 1
