@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from hudi_hive.connector.dataset import ScanDataset
+    from hudi_hive.write.local import LocalWriter, WriteReport
 
 
 class HudiTable:
@@ -61,6 +62,88 @@ class HudiTable:
             UnsupportedTableError: a table version or file format that is not read.
         """
         return cls(MetaClient.load(path, storage_options, counters=counters, listing=MetadataListing()))
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        name: str,
+        storage_options: Mapping[str, Any] | None = None,
+        **settings: Any,  # noqa: ANN401 - checked by what it is handed to
+    ) -> HudiTable:
+        """Make an empty table; see :func:`hudi_hive.table.creation.create_table` for all settings.
+
+        Args:
+            path: the base path: a local path or a URI.
+            name: ``hoodie.table.name``.
+            storage_options: arguments of the file system.
+            settings: ``table_type``, ``version``, ``record_keys``, ``partition_fields``, ``ordering_fields`` …
+
+        Raises:
+            TableExistsError: there is a table already.
+            InvalidOptionError: a setting that no table can have.
+        """
+        from hudi_hive.table.creation import create_table
+
+        create_table(path, name=name, storage_options=storage_options, **settings)
+        return cls.open(path, storage_options)
+
+    def write(
+        self, operation: str, rows: pa.Table, options: Mapping[str, Any] | None = None, **extra: str
+    ) -> WriteReport:
+        """Write rows in this process and see them: the table is refreshed.
+
+        Args:
+            operation: ``upsert``, ``insert``, ``bulk_insert``, ``delete``, ``insert_overwrite``,
+                ``insert_overwrite_table``.
+            rows: the table's columns; for a delete those of key and partition are enough.
+            options: Hudi's write options.
+            extra: extra metadata of the commit.
+
+        Raises:
+            WriteError: it could not be done; the table is as it was.
+            HudiHiveError: as of :meth:`hudi_hive.write.local.LocalWriter.write`.
+        """
+        report = self._writer(operation, options, extra).write(rows)
+        self._client = self._client.reload()
+        return report
+
+    def upsert(self, rows: pa.Table, options: Mapping[str, Any] | None = None) -> WriteReport:
+        """Insert rows, and let them merge with those of the same key; errors as of :meth:`write`."""
+        return self.write("upsert", rows, options)
+
+    def insert(self, rows: pa.Table, options: Mapping[str, Any] | None = None) -> WriteReport:
+        """Insert rows without a look for rows of the same key; errors as of :meth:`write`."""
+        return self.write("insert", rows, options)
+
+    def bulk_insert(self, rows: pa.Table, options: Mapping[str, Any] | None = None) -> WriteReport:
+        """Insert rows into new file groups; errors as of :meth:`write`."""
+        return self.write("bulk_insert", rows, options)
+
+    def delete(self, keys: pa.Table, options: Mapping[str, Any] | None = None) -> WriteReport:
+        """Delete the records that the columns of key and partition name; errors as of :meth:`write`."""
+        return self.write("delete", keys, options)
+
+    def insert_overwrite(self, rows: pa.Table, options: Mapping[str, Any] | None = None) -> WriteReport:
+        """Replace the partitions that the rows belong to; errors as of :meth:`write`."""
+        return self.write("insert_overwrite", rows, options)
+
+    def insert_overwrite_table(self, rows: pa.Table, options: Mapping[str, Any] | None = None) -> WriteReport:
+        """Replace all rows of the table; errors as of :meth:`write`."""
+        return self.write("insert_overwrite_table", rows, options)
+
+    def delete_partitions(self, partitions: Sequence[str], options: Mapping[str, Any] | None = None) -> WriteReport:
+        """Delete all rows of partitions, given by their paths; errors as of :meth:`write`."""
+        report = self._writer("delete_partition", options, {}).delete_partitions(partitions)
+        self._client = self._client.reload()
+        return report
+
+    def _writer(self, operation: str, options: Mapping[str, Any] | None, extra: Mapping[str, str]) -> LocalWriter:
+        from hudi_hive.write.local import LocalWriter
+
+        given = {**(options or {}), "hoodie.datasource.write.operation": operation}
+        return LocalWriter(self._client, given, extra=extra)
 
     def refresh(self) -> HudiTable:
         """The same table as of now."""

@@ -1,0 +1,366 @@
+"""Writing without an engine: Arrow tables in, one commit out; for data that fits into memory.
+
+Rows are prepared, their records are looked up by the index, each is given a file group, and each group's file is
+written by a task. The same parts make up the writers of engines, which shuffle rows where this one takes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import InvalidOptionError, UnsupportedTableError, WriteError
+from hudi_hive.table import MetaClient
+from hudi_hive.timeline import Instant
+from hudi_hive.timeline.instant import COMMIT, DELTA_COMMIT, REPLACE_COMMIT
+from hudi_hive.write.assign import assign_inserts, record_size, spread
+from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.conflicts import BASE, TOUCHED_SCHEMA, refuse_clustered
+from hudi_hive.write.executor import Executor, LocalExecutor
+from hudi_hive.write.index import Index
+from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY, WriteJob
+from hudi_hive.write.locks import TableLock
+from hudi_hive.write.prepared import Prepared, job_of, prepared_keys, prepared_rows
+from hudi_hive.write.settings import DuplicatePolicy, Operation
+from hudi_hive.write.statuses import joined
+from hudi_hive.write.transaction import Transaction
+from hudi_hive.write.work import DELETES_SCHEMA, PLACES_SCHEMA, Groups, Work, attempts, pieces, run_work
+
+
+@dataclass(frozen=True)
+class WriteReport:
+    """What a write came to.
+
+    Attributes:
+        instant: the completed instant.
+        operation: what was asked for.
+        files: number of files written.
+        inserted, updated, deleted: numbers of records.
+        bytes_written: bytes of the files.
+        statuses: a row a file, ``WRITE_STATUS_SCHEMA``.
+    """
+
+    instant: Instant
+    operation: Operation
+    files: int
+    inserted: int
+    updated: int
+    deleted: int
+    bytes_written: int
+    statuses: pa.Table = field(repr=False)
+
+    @classmethod
+    def of(cls, instant: Instant, operation: Operation, statuses: pa.Table) -> WriteReport:
+        """Of the statuses of a commit."""
+
+        def total(column: str) -> int:
+            return int(pc.sum(statuses.column(column)).as_py() or 0)
+
+        return cls(
+            instant,
+            operation,
+            files=statuses.num_rows,
+            inserted=total("num_inserts"),
+            updated=total("num_updates"),
+            deleted=total("num_deletes"),
+            bytes_written=total("size"),
+            statuses=statuses,
+        )
+
+
+class LocalWriter:
+    """Writes Arrow tables to one Hudi table.
+
+    Args:
+        client: the table.
+        options: Hudi's write options; the table's own properties are known.
+        executor: where tasks run; threads of this process without it.
+        lock: the table's lock; that of the options without it.
+        extra: extra metadata of the commits.
+
+    Raises:
+        InvalidOptionError: an option is unknown, not supported, or contradicts the table.
+        UnsupportedTableError: the table is of a kind that is not written.
+    """
+
+    def __init__(
+        self,
+        client: MetaClient,
+        options: Mapping[str, Any] | None = None,
+        *,
+        executor: Executor | None = None,
+        lock: TableLock | None = None,
+        extra: Mapping[str, str] | None = None,
+    ) -> None:
+        self.config = WriteConfig.of(options or {}, client.config)
+        self._client = client
+        self._executor = executor if executor is not None else LocalExecutor()
+        self._lock = lock
+        self._extra = dict(extra or {})
+        _refuse(client)
+
+    def write(self, rows: pa.Table) -> WriteReport:
+        """Write rows the way that ``hoodie.datasource.write.operation`` says.
+
+        Args:
+            rows: the table's columns; those that it lacks become null, new ones are added to the table. For a delete
+                the columns of key and partition are enough.
+
+        Raises:
+            SchemaError: columns that do not fit the table's.
+            KeyGenerationError: a row without a record key.
+            WriteConflictError: another writer changed the same file groups and completed first.
+            WriteError: the write could not be done; the table is as it was.
+        """
+        operation = self.config.operation
+        if operation is Operation.DELETE_PARTITION:
+            raise InvalidOptionError("delete_partition takes no rows", remedy="call delete_partitions")
+        if operation is Operation.DELETE:
+            return self._delete(prepared_keys(self._client, self.config, rows))
+        ready = prepared_rows(self._client, self.config, rows)
+        return self._overwrite(ready) if operation.replaces else self._add(ready)
+
+    def delete_partitions(self, partitions: Sequence[str]) -> WriteReport:
+        """Replace all file groups of partitions by nothing.
+
+        Args:
+            partitions: partition paths; ones that the table does not have are passed over.
+        """
+        config = self.config.with_operation(Operation.DELETE_PARTITION)
+        with self._transaction(REPLACE_COMMIT, config) as transaction:
+            client = transaction.client
+            known = set(client.partition_paths())
+            replaced = _groups_in(client, [path for path in dict.fromkeys(partitions) if path in known])
+            schema = Prepared.of_table(client).schema_text
+            statuses = joined([])
+            instant = transaction.commit(statuses, schema=schema, replaced=replaced, extra=self._extra)
+        return WriteReport.of(instant, Operation.DELETE_PARTITION, statuses)
+
+    # -- operations ------------------------------------------------------------------------------------------------
+
+    def _add(self, ready: Prepared) -> WriteReport:
+        """Upsert, insert and bulk insert."""
+        operation = self.config.operation
+        with self._transaction(self._action()) as transaction:
+            ready = ready.at(transaction.instant)
+            job = self._job(transaction, ready)
+            index = Index.of(self.config, transaction.client)
+            looks = operation is Operation.UPSERT or index.places_inserts
+            drops = operation is not Operation.UPSERT and self.config.duplicate_policy is not DuplicatePolicy.NONE
+            tags = index.tag(ready.index_keys(), self._executor) if looks or drops else None
+            if drops:
+                assert tags is not None
+                tags = self._without_duplicates(tags)
+            fills_groups = operation is not Operation.BULK_INSERT or index.places_inserts
+            known = _slices(transaction.client, ready.partitions()) if fills_groups else None
+            places, deletes, taking = self._places(transaction.client, ready, tags, known, inserts_only=not looks)
+            groups = Groups.of(known if known is not None else _no_slices(transaction.client))
+            _refuse_clustered(transaction.client, places, deletes)
+            works = self._works(ready.rows, places, deletes, taking, groups, index.places_inserts)
+            return self._finish(transaction, job, works, ready)
+
+    def _overwrite(self, ready: Prepared) -> WriteReport:
+        """Insert overwrite, of the partitions that the rows name or of the table."""
+        whole = self.config.operation is Operation.INSERT_OVERWRITE_TABLE or self.config.rows.overwrite_mode == "STATIC"
+        with self._transaction(REPLACE_COMMIT) as transaction:
+            client = transaction.client
+            ready = ready.at(transaction.instant)
+            job = self._job(transaction, ready)
+            touched = client.partition_paths() if whole else ready.partitions()
+            known = set(client.partition_paths())
+            replaced = _groups_in(client, [path for path in touched if path in known])
+            index = Index.of(self.config, client)
+            if index.places_inserts:
+                raise UnsupportedTableError(
+                    f"{self.config.operation} with a bucket index is not supported",
+                    path=client.base_path,
+                    remedy="delete the partitions, then upsert the rows",
+                )
+            places, deletes, taking = self._places(client, ready, None, None, inserts_only=True)
+            groups = Groups.of(_no_slices(client))
+            works = self._works(ready.rows, places, deletes, taking, groups, False)
+            return self._finish(transaction, job, works, ready, replaced)
+
+    def _delete(self, ready: Prepared) -> WriteReport:
+        """Delete records by key."""
+        with self._transaction(self._action()) as transaction:
+            client = transaction.client
+            ready = ready.at(transaction.instant)
+            job = self._job(transaction, ready)
+            index = Index.of(self.config, client)
+            tags = index.tag(ready.index_keys(deleted=True), self._executor)
+            tags = tags.filter(pc.is_valid(tags.column("current_file_id")))
+            keys = ready.rows.column(RECORD_KEY).take(tags.column("row"))
+            place = [tags.column("current_partition"), tags.column("current_file_id")]
+            deletes = pa.table([keys, *place], schema=DELETES_SCHEMA)
+            places = PLACES_SCHEMA.empty_table()
+            slices = _slices(client, pc.unique(deletes.column("partition")).to_pylist())
+            _refuse_clustered(client, places, deletes)
+            works = self._works(ready.rows, places, deletes, frozenset(), Groups.of(slices), index.places_inserts)
+            return self._finish(transaction, job, works, ready)
+
+    # -- steps -----------------------------------------------------------------------------------------------------
+
+    def _action(self) -> str:
+        return DELTA_COMMIT if self._client.config.is_merge_on_read else COMMIT
+
+    def _transaction(self, action: str, config: WriteConfig | None = None) -> Transaction:
+        config = config if config is not None else self.config
+        return Transaction(
+            self._client,
+            config,
+            action=action,
+            operation=config.operation.commit_name,
+            executor=self._executor,
+            lock=self._lock,
+        )
+
+    def _job(self, transaction: Transaction, ready: Prepared) -> WriteJob:
+        return job_of(transaction.client, self.config, transaction.instant, ready)
+
+    def _without_duplicates(self, tags: pa.Table) -> pa.Table:
+        """Rows whose records the table does not have; refuses them if the policy says so."""
+        there = pc.is_valid(tags.column("current_file_id"))
+        if self.config.duplicate_policy is DuplicatePolicy.FAIL and pc.any(there).as_py():
+            count = pc.sum(there).as_py()
+            raise WriteError(
+                f"{count} of the rows to insert have keys that the table has",
+                path=self._client.base_path,
+                remedy="upsert them, or set hoodie.datasource.insert.dup.policy=drop",
+            )
+        return tags.filter(pc.invert(there))
+
+    def _places(
+        self, client: MetaClient, ready: Prepared, tags: pa.Table | None, slices: pa.Table | None, *, inserts_only: bool
+    ) -> tuple[pa.Table, pa.Table, frozenset[tuple[str, str]]]:
+        """Where rows go, what is deleted elsewhere, and the groups that take new rows because they are small."""
+        marked = ready.marked()
+        known, deletes = PLACES_SCHEMA.empty_table(), DELETES_SCHEMA.empty_table()
+        told: pa.Table = PLACES_SCHEMA.empty_table()
+        if tags is None:
+            fresh = np.arange(ready.rows.num_rows)
+        else:
+            tags = tags.combine_chunks()
+            has = pc.is_valid(tags.column("file_id"))
+            if not inserts_only:
+                known = _as_places(tags.filter(has), "file_id", new=False)
+                deletes = self._moved(ready, tags)
+            new = tags.filter(pc.invert(has)) if not inserts_only else tags
+            new = new.filter(pc.invert(marked.take(new.column("row"))))
+            bound = pc.is_valid(new.column("new_file_id"))
+            told = _as_places(new.filter(bound), "new_file_id", new=True)
+            fresh = new.filter(pc.invert(bound)).column("row").to_numpy()
+        fresh = fresh[~marked.to_numpy(zero_copy_only=False)[fresh]]
+        partitions = ready.rows.column(PARTITION_PATH).take(pa.array(fresh)).combine_chunks()
+        counted = pc.value_counts(partitions)
+        counts = dict(zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True))
+        size = record_size(client, self.config.files) if counts else 1
+        assignment = assign_inserts(counts, slices, self.config.files, size, busy=_busy(client))
+        line = pa.array(spread(partitions, assignment))
+        given = pa.table(
+            [pa.array(fresh), partitions, assignment.column("file_id").take(line), pa.repeat(True, len(fresh))],
+            schema=PLACES_SCHEMA,
+        )
+        small = assignment.filter(pc.invert(assignment.column("is_new")))
+        taking = frozenset(zip(small["partition"].to_pylist(), small["file_id"].to_pylist(), strict=True))
+        return pa.concat_tables([known, told, given]), deletes, taking
+
+    def _moved(self, ready: Prepared, tags: pa.Table) -> pa.Table:
+        """Records that go to another partition are deleted from where they are."""
+        moved = pc.not_equal(tags.column("current_partition"), tags.column("partition")).fill_null(False)
+        gone = tags.filter(moved)
+        keys = ready.rows.column(RECORD_KEY).take(gone.column("row"))
+        return pa.table([keys, gone.column("current_partition"), gone.column("current_file_id")], schema=DELETES_SCHEMA)
+
+    def _works(
+        self,
+        rows: pa.Table,
+        places: pa.Table,
+        deletes: pa.Table,
+        taking: frozenset[tuple[str, str]],
+        groups: Groups,
+        index_sees_logs: bool,
+    ) -> list[Work]:
+        works = []
+        numbers = attempts()
+        for group, own, new, gone in pieces(rows, places, deletes):
+            handle = groups.handle(
+                group,
+                merge_on_read=self._client.config.is_merge_on_read,
+                takes_inserts=group in taking,
+                index_sees_logs=index_sees_logs,
+            )
+            target = groups.target(group)
+            works.append(Work(handle, target, next(numbers), own, gone, new))
+        return works
+
+    def _finish(
+        self,
+        transaction: Transaction,
+        job: WriteJob,
+        works: list[Work],
+        ready: Prepared,
+        replaced: Mapping[str, Sequence[str]] | None = None,
+    ) -> WriteReport:
+        statuses = joined(self._executor.map(run_work, [(job, work) for work in works]))
+        instant = transaction.commit(statuses, schema=ready.schema_text, replaced=replaced, extra=self._extra)
+        return WriteReport.of(instant, self.config.operation, statuses)
+
+
+def _as_places(tags: pa.Table, column: str, *, new: bool) -> pa.Table:
+    columns = [tags.column("row"), tags.column("partition"), tags.column(column)]
+    return pa.table([*columns, pa.repeat(new, tags.num_rows)], schema=PLACES_SCHEMA)
+
+
+def _slices(client: MetaClient, partitions: Sequence[str]) -> pa.Table:
+    """Newest slices of partitions, those of pending compactions included: where a writer appends."""
+    known = set(client.partition_paths())
+    view = client.file_system_view([path for path in partitions if path in known])
+    return view.latest_file_slices()
+
+
+def _no_slices(client: MetaClient) -> pa.Table:
+    return client.file_system_view([]).latest_file_slices()
+
+
+def _groups_in(client: MetaClient, partitions: Sequence[str]) -> dict[str, list[str]]:
+    """File groups of partitions, none left out of a partition that has none."""
+    slices = client.file_system_view(partitions).latest_file_slices()
+    found: dict[str, list[str]] = {path: [] for path in partitions}
+    for partition, file_id in zip(slices["partition"].to_pylist(), slices["file_id"].to_pylist(), strict=True):
+        found[partition].append(file_id)
+    return found
+
+
+def _busy(client: MetaClient) -> list[str]:
+    """File groups that a pending compaction or clustering works on."""
+    timeline = client.timeline
+    pending = [timeline.pending_compactions(), timeline.pending_clustering()]
+    return [file_id for table in pending for file_id in table.column("file_id").to_pylist()]
+
+
+def _refuse_clustered(client: MetaClient, places: pa.Table, deletes: pa.Table) -> None:
+    groups = pa.concat_tables([table.select(["partition", "file_id"]) for table in (places, deletes)])
+    touched = groups.append_column("kind", pa.repeat(pa.scalar(BASE), groups.num_rows))
+    refuse_clustered(client, touched.cast(TOUCHED_SCHEMA))
+
+
+def _refuse(client: MetaClient) -> None:
+    """Tables that are read but not written."""
+    config = client.config
+    reasons = {
+        f"base files of the format {config.base_file_format.upper()}": config.base_file_format != "parquet",
+        "a bootstrapped table": config.bootstrap_base_path is not None,
+        "a table that evolves its schema by ids": client.evolved_schema() is not None,
+        "change data capture without meta columns": config.cdc_enabled and not config.populate_meta_fields,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise UnsupportedTableError(
+                f"writing to {reason} is not supported", path=client.base_path, remedy="write it with Hudi"
+            )
