@@ -86,16 +86,27 @@ def writer_schema(incoming: pa.Schema, client: MetaClient, config: WriteConfig) 
 
 def _check_key_types(before: pa.Schema, after: pa.Schema, config: TableConfig) -> None:
     """Columns of keys and partitions keep types of the same text: 1 and 1.0 would be two records."""
-    for name in {field.partition(".")[0] for field in (*config.record_keys, *config.partition_fields)}:
-        at = before.get_field_index(name)
-        if at < 0:
+    for name in (*config.record_keys, *config.partition_fields):
+        old, new = _leaf(before, name), _leaf(after, name)
+        if old is None or new is None:
             continue
-        old, new = before.field(at).type, after.field(at).type
         if not old.equals(new) and not (pa.types.is_integer(old) and pa.types.is_integer(new)):
             raise SchemaError(
                 f"column {name!r}, which keys or partition paths are made of, is {old} and cannot become {new}",
                 remedy="cast it to the table's type before it is written",
             )
+
+
+def _leaf(schema: pa.Schema, name: str) -> pa.DataType | None:
+    """Type of a column, or of a struct's field by its dotted name; None if there is none."""
+    at = schema.get_field_index(name)
+    if at >= 0:
+        return schema.field(at).type
+    head, _, rest = name.partition(".")
+    at = schema.get_field_index(head)
+    if at < 0 or not rest or not pa.types.is_struct(schema.field(at).type):
+        return None
+    return _leaf(pa.schema(list(schema.field(at).type)), rest)
 
 
 def merged_schema(
