@@ -135,14 +135,18 @@ def test_ranges_over_batches_and_of_every_type():
     assert set(values) < set(WRAPPERS)
 
 
-def test_bounds_that_are_not_known():
+def test_bounds_that_are_not_known_and_long_decimals():
     ranges = ColumnRanges(pa.schema([("f", pa.float64()), ("d", pa.decimal128(30, 20)), ("n", pa.int32())]))
     for numbers in ([1.0, math.nan], [2.0, 3.0]):
-        arrays = [pa.array(numbers), pa.nulls(2, pa.decimal128(30, 20)), pa.nulls(2, pa.int32())]
-        ranges.add(pa.RecordBatch.from_arrays(arrays, ["f", "d", "n"]))
+        decimals = pa.array([Decimal("-1e-20"), Decimal("1.28e-18")], pa.decimal128(30, 20))
+        ranges.add(pa.RecordBatch.from_arrays([pa.array(numbers), decimals, pa.nulls(2, pa.int32())], ["f", "d", "n"]))
     found = ranges_of(ranges.table())
-    assert list(found) == ["f", "n"]
+    assert list(found) == ["f", "d", "n"]
     assert bound(found["f"], "min") is None
+    assert (bound(found["d"], "min"), bound(found["d"], "max")) == (
+        ("BytesWrapper", b"\xff"),
+        ("BytesWrapper", b"\0\x80"),
+    )
     assert bound(found["n"], "max") is None
     assert found["n"]["null_count"] == 4
 

@@ -27,8 +27,8 @@ _BLOOM_TYPE: Final = "hoodie_bloom_filter_type_code"
 _LEAST_KEY: Final = "hoodie_min_record_key"
 _GREATEST_KEY: Final = "hoodie_max_record_key"
 
-# Arrow's own default of gzip is the slowest level; this is zlib's and Java's.
-CODECS: Final[Mapping[str, int | None]] = {"gzip": 6, "zstd": 3, "snappy": None, "lz4": None, "uncompressed": None}
+# Arrow's own default of gzip is the slowest level. Level 3 takes half the time of zlib's default for 2 % more bytes.
+CODECS: Final[Mapping[str, int | None]] = {"gzip": 3, "zstd": 3, "snappy": None, "lz4": None, "uncompressed": None}
 """Compression codecs and the level that each is used with."""
 
 _GROUP_BYTES: Final = 120 << 20

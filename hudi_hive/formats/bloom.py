@@ -185,7 +185,7 @@ class BloomBuilder:
         self._settings = settings
         self._bits = math.ceil(settings.entries * -math.log(settings.fpp) / math.log(2) ** 2)
         self._hashes = math.ceil(math.log(2) * self._bits / settings.entries)
-        self._flags: list[npt.NDArray[np.bool_]] = [np.zeros(self._bits, np.bool_)]
+        self._flags = np.zeros(self._bits, np.bool_)  # of all rows, one behind the other
         self._count = 0
 
     def add(self, keys: pa.Array | pa.ChunkedArray) -> None:
@@ -193,32 +193,32 @@ class BloomBuilder:
         for chunk in keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]:
             some = chunk.drop_null() if chunk.null_count else chunk
             rows = self._rows(len(some))
+            bits = np.uint32(self._bits)
             for at, column in _hash_columns(some, self._hashes):
                 places = column.view(np.uint32)
-                # Faster than a remainder: division by one number is.
-                places = places - places // np.uint32(self._bits) * np.uint32(self._bits)
-                if len(self._flags) == 1:
-                    self._flags[0][places] = True
-                else:
-                    here = rows[at]
-                    for number, flags in enumerate(self._flags):
-                        flags[places[here == number]] = True
+                places = places - places // bits * bits  # faster than a remainder: division by one number is
+                self._flags[places if rows is None else places + rows[at]] = True
             self._count += len(some)
 
-    def _rows(self, more: int) -> npt.NDArray[np.int64]:
-        """Row of each further key: a full one is followed by a new one; when there are enough, they take turns."""
-        number = np.arange(self._count, self._count + more)
+    def _rows(self, more: int) -> npt.NDArray[np.int64] | None:
+        """First bit of each further key's row, if there are several: a full one is followed by a new one; when there
+        are enough, they take turns."""
         entries = self._settings.entries
         most = max(1, -(-self._settings.max_entries // entries)) if self._settings.kind == DYNAMIC else 1
-        needed = min(most, -(-(self._count + more) // entries))
-        self._flags += [np.zeros(self._bits, np.bool_) for _ in range(needed - len(self._flags))]
+        needed = max(1, min(most, -(-(self._count + more) // entries)))
+        if needed == 1:
+            return None
+        missing = needed * self._bits - len(self._flags)
+        if missing > 0:
+            self._flags = np.concatenate([self._flags, np.zeros(missing, np.bool_)])
+        number = np.arange(self._count, self._count + more)
         beyond = number - most * entries
-        return np.where(beyond < 0, number // entries, np.maximum(beyond - 1, 0) % most)
+        return np.where(beyond < 0, number // entries, np.maximum(beyond - 1, 0) % most) * self._bits
 
     def finish(self) -> BloomFilter:
         """The filter of all keys so far."""
         settings = self._settings
-        rows = tuple(np.packbits(flags, bitorder="little") for flags in self._flags)
+        rows = tuple(np.packbits(row, bitorder="little") for row in self._flags.reshape(-1, self._bits))
         if settings.kind == SIMPLE:
             return BloomFilter(self._hashes, self._bits, rows, SIMPLE)
         in_last = self._count - settings.entries * (len(rows) - 1)

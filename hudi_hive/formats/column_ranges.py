@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Final
 
 import pyarrow as pa
@@ -64,7 +65,8 @@ class _Seen:
 class ColumnRanges:
     """Ranges of rows that come batch by batch: of columns of plain types and of such fields of structs.
 
-    Lists, maps and decimals of more than 15 digits before or behind the point have none.
+    Lists and maps have none. A decimal of more than 15 digits before or behind the point is told by the big-endian
+    bytes of its unscaled number. Bounds of columns with NaN are not known.
 
     Args:
         schema: the rows' schema.
@@ -122,7 +124,7 @@ def wrapper_of(kind: pa.DataType) -> str | None:
         return "BooleanWrapper"
     if pa.types.is_decimal(kind):
         fits = 0 <= kind.scale <= _DECIMAL_LIMIT and kind.precision - kind.scale <= _DECIMAL_LIMIT
-        return "DecimalWrapper" if fits else None
+        return "DecimalWrapper" if fits else "BytesWrapper"
     if pa.types.is_date32(kind):
         return "DateWrapper"
     if pa.types.is_timestamp(kind) or pa.types.is_time64(kind) or pa.types.is_int64(kind):
@@ -173,9 +175,17 @@ def _bounds(seen: _Seen) -> tuple[object, object]:
     found = pc.min_max(arrays)
     pair = pa.array([found["min"], found["max"]], seen.kind)
     kind = WRAPPERS[seen.wrapper]
+    if pa.types.is_decimal(seen.kind) and seen.wrapper == "BytesWrapper":
+        return _unscaled(pair[0].as_py()), _unscaled(pair[1].as_py())
     if pa.types.is_temporal(seen.kind):
         pair = pair.cast(pa.int32() if seen.kind.bit_width == 32 else pa.int64())
     low, high = pair.cast(kind).to_pylist()
     if pa.types.is_floating(kind):  # zeros have two signs that Arrow does not tell apart
         return (-0.0 if low == 0 else low), (0.0 if high == 0 else high)
     return low, high
+
+
+def _unscaled(value: Decimal) -> bytes:
+    sign, digits, _ = value.as_tuple()
+    number = int("".join(map(str, digits))) * (-1 if sign else 1)
+    return number.to_bytes((8 + (number + (number < 0)).bit_length()) // 8, "big", signed=True)
