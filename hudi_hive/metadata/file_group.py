@@ -125,6 +125,24 @@ class FileGroup:
 
         return self._find(field, lambda base: base.scan_prefixes(sorted(set(prefixes))), fits)
 
+    def raw(self) -> tuple[list[tuple[int, pa.Array, pa.Array, Mapping[str, Any]]], list[tuple[int, pa.Array]]]:
+        """All records as they are: place of their file or block, keys, Avro binaries, schema; and deleted keys."""
+        found: list[tuple[int, pa.Array, pa.Array, Mapping[str, Any]]] = []
+        deletes: list[tuple[int, pa.Array]] = []
+        if self._base is not None and self._base.num_entries:
+            table = self._base.scan()
+            schema = _schema(self._base.schema, self._storage.uri(f"{self._partition}/{self._base_file}"))
+            found.append(
+                (0, _one_array(table.column("key")).cast(pa.string()), _one_array(table.column("value")), schema)
+            )
+        for order, block in enumerate(self._logs.blocks, start=1):
+            if isinstance(block, LogData):
+                keys, values = block.batch.column("key"), block.batch.column("value")
+                found.append((order, _one_array(keys).cast(pa.string()), _one_array(values), block.schema))
+            else:
+                deletes.append((order, _one_array(block.table.column("record_key")).cast(pa.string())))
+        return found, deletes
+
     def _find(
         self, field: str, of_base: Callable[[HFileReader], pa.Table], fits: Callable[[pa.Array], pa.Array] | None
     ) -> Found:

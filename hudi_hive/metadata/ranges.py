@@ -212,7 +212,7 @@ def _convert(
     if pa.types.is_decimal(kind):
         if simple == "Decimal":
             return values.cast(kind)
-        return _decimals(values, info).cast(kind) if simple == "Bytes" and ordinal == _DECIMAL else None
+        return decimals_of_bytes(values, info).cast(kind) if simple == "Bytes" and ordinal == _DECIMAL else None
     if pa.types.is_date(kind):
         return values.cast(pa.date32()).cast(kind) if simple in ("Date", "LocalDate", "Int") else None
     return _times(simple, values, ordinal, kind, mixed)
@@ -241,7 +241,7 @@ def _times(simple: str, values: pa.Array, ordinal: int, kind: pa.DataType, mixed
     return values.cast(pa.timestamp(unit, kind.tz)).cast(kind)
 
 
-def _decimals(values: pa.Array, info: str) -> pa.Array:
+def decimals_of_bytes(values: pa.Array, info: str) -> pa.Array:
     """Decimals from big-endian two's complement; ``info`` is ``precision,scale``."""
     scale = int(info.partition(",")[2])
     data = np.frombuffer(values.buffers()[2] or b"", np.uint8)

@@ -95,6 +95,11 @@ def _listed_files(client: MetaClient, partitions: Iterable[str]) -> pa.Table:
     return list_folders(client.storage, sorted(partitions)).select(FILES_SCHEMA.names)
 
 
+def committed_files(client: MetaClient, files: pa.Table) -> pa.Table:
+    """The files among a listing (``FILES_SCHEMA``) whose instant is complete, change files included."""
+    return _committed(client, files).select(FILES_SCHEMA.names)
+
+
 def _committed(client: MetaClient, files: pa.Table) -> pa.Table:
     parts = parse_file_names(files.column("name"))
     known = pc.not_equal(parts.column("kind"), FileKind.OTHER.value)

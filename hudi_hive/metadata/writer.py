@@ -2,64 +2,362 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol, TypeVar
 
-from hudi_hive.errors import MetadataTableError
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import MetadataTableError, TableNotFoundError
+from hudi_hive.metadata import keys as names
+from hudi_hive.metadata import writer_init as init
+from hudi_hive.metadata import writer_records as records
 from hudi_hive.metadata.changes import MetadataChanges
+from hudi_hive.metadata.initial import initial_records, record_index_groups
+from hudi_hive.metadata.instants import missing_write
+from hudi_hive.metadata.table import COLUMN_STATS, FILES, PARTITION_STATS, RECORD_INDEX
+from hudi_hive.metadata.writer_columns import IndexedColumn, indexed_columns, statistics
+from hudi_hive.metadata.writer_records import Records
+from hudi_hive.metadata.writer_services import run_services
+from hudi_hive.metadata.writer_store import Change, MetadataStore
+from hudi_hive.schema import avro_to_arrow, with_meta_fields
 from hudi_hive.table import MetaClient
+from hudi_hive.timeline.instant import DELTA_COMMIT, instant_to_millis
+
+WRITTEN_PARTITIONS: Final = (FILES, COLUMN_STATS, PARTITION_STATS, RECORD_INDEX)
+"""Partitions of the metadata table that are made and kept in step, in the order of making."""
+
+ENABLE: Final = "hoodie.metadata.enable"
+COLUMN_STATS_ENABLE: Final = "hoodie.metadata.index.column.stats.enable"
+PARTITION_STATS_ENABLE: Final = "hoodie.metadata.index.partition.stats.enable"
+RECORD_INDEX_ENABLE: Final = ("hoodie.metadata.record.index.enable", "hoodie.metadata.global.record.level.index.enable")
+
+_INSTANT_LENGTH: Final = 17
+_ROLLBACK_SUFFIX: Final = 6
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 
 class Executor(Protocol):
     """What runs a function over tasks, here or elsewhere."""
 
-    def map(self, function: Callable[[Any], Any], tasks: Iterable[Any]) -> list[Any]:
+    def map(self, function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
         """The results, in the order of the tasks."""
 
 
 class MetadataWriter:
-    """Keeps one table's metadata table; make it with :meth:`open`, under the table's lock when there is one.
+    """Keeps one table's metadata table; make it with :meth:`open`.
 
     Every change is one delta commit of the metadata table, with the requested time of the data table's instant and
-    completed before that is.
+    completed before that is: readers take no notice of it until then. All methods that write are to be called under
+    the table's lock, if it has one: pending delta commits that they find are those of dead writers.
     """
 
     def __init__(self, client: MetaClient, options: Mapping[str, str]) -> None:
         self._client = client
         self._options = dict(options)
+        self._schema: Mapping[str, object] | None = None
 
     @classmethod
     def open(cls, client: MetaClient, options: Mapping[str, str] | None = None) -> MetadataWriter | None:
         """The writer of a table's metadata table; None when ``hoodie.metadata.enable`` is false.
 
         A metadata table that exists while the option is false is deleted, since it would hide what is written next.
-        Otherwise one that does not exist is made on the first :meth:`apply`, or by :meth:`initialise`.
+        Otherwise one that does not exist is made by the first :meth:`apply`, or by :meth:`initialise`.
 
         Args:
             client: the table.
             options: Hudi's write options.
+
+        Raises:
+            MetadataTableError: it has partitions that are not kept in step; nothing was written.
         """
-        enabled = (options or {}).get("hoodie.metadata.enable", "true").strip().lower() != "false"
-        if not enabled and not client.config.metadata_partitions:
+        options = dict(options or {})
+        if not _flag(options, (ENABLE,), True):
+            if _partitions(client):
+                init.drop_table(client)
             return None
-        raise MetadataTableError("the metadata table cannot be written yet", path=client.base_path)
+        writer = cls(client, options)
+        writer._refuse_unknown()
+        return writer
 
-    def initialise(self, partitions: Sequence[str] | None = None, executor: Executor | None = None) -> None:
-        """Make the metadata table, or the partitions of it that are missing, from what is committed now."""
-        raise NotImplementedError
+    def _refuse_unknown(self) -> None:
+        unknown = sorted(_partitions(self._client) - set(WRITTEN_PARTITIONS))
+        if unknown:
+            raise MetadataTableError(
+                f"the metadata table has the partition {unknown[0]!r}, which is not written",
+                path=self._client.base_path,
+                remedy=f"`hudi-hive metadata delete --partition {unknown[0]}`, or set hoodie.metadata.enable=false",
+            )
 
-    def apply(self, instant: str, action: str, changes: MetadataChanges) -> None:
-        """Commit what an action changes, with its requested time, before the action completes."""
-        raise NotImplementedError
+    # -- making --------------------------------------------------------------------------------------------------
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """Partitions that the metadata table has or, by the options, shall have, in the order of making."""
+        config, options = self._client.config, self._options
+        modern = config.version >= 8
+        stats = _flag(options, (COLUMN_STATS_ENABLE,), modern)
+        chosen = {FILES} | _partitions(self._client)
+        if stats:
+            chosen.add(COLUMN_STATS)
+        if stats and modern and config.is_partitioned and _flag(options, (PARTITION_STATS_ENABLE,), True):
+            chosen.add(PARTITION_STATS)
+        if _flag(options, RECORD_INDEX_ENABLE, False):
+            chosen.add(RECORD_INDEX)
+        return tuple(name for name in WRITTEN_PARTITIONS if name in chosen)
+
+    def initialise(self, partitions: Sequence[str] | None = None, executor: Executor | None = None) -> tuple[str, ...]:
+        """Make the metadata table, or the partitions of it that are missing, from what is committed now.
+
+        One partition after the other: each is there for readers and writers once it is whole. A death on the way
+        leaves those that are, and the next call goes on.
+
+        Args:
+            partitions: the partitions that shall be there; what the options say without it.
+            executor: runs the reading of files' footers and keys.
+
+        Returns:
+            The partitions that were made. ``partition_stats`` is left out where a file's ranges are not known.
+
+        Raises:
+            MetadataTableError: a partition that is not written.
+        """
+        wanted = self.wanted if partitions is None else tuple(dict.fromkeys((FILES, *partitions)))
+        unknown = sorted(set(wanted) - set(WRITTEN_PARTITIONS))
+        if unknown:
+            raise MetadataTableError(
+                f"the metadata table's partition {unknown[0]!r} is not written",
+                path=self._client.base_path,
+                remedy=f"one of {', '.join(WRITTEN_PARTITIONS)}",
+            )
+        self._client = self._client.reload()
+        missing = [name for name in WRITTEN_PARTITIONS if name in wanted and not self._client_has(name)]
+        made: list[str] = []
+        for name in missing:
+            self._client = self._client.reload()
+            store = init.make_own_table(self._client) if name == FILES else MetadataStore(self._client)
+            columns = self._columns() if name in (COLUMN_STATS, PARTITION_STATS) else ()
+            if name in (COLUMN_STATS, PARTITION_STATS) and not columns:
+                continue  # a table without schema; made once it has one
+            found = initial_records(self._client, name, columns, executor)
+            if found is None:
+                _log.info("partition statistics of %s are left out: not all ranges are known", self._client.base_path)
+                continue
+            groups = {COLUMN_STATS: 2, RECORD_INDEX: record_index_groups(len(found), self._options)}.get(name, 1)
+            if name in (COLUMN_STATS, RECORD_INDEX):
+                init.define_index(self._client, name, [column.name for column in columns])
+                store.data = self._client.reload()
+            init.make_partition(store, name, groups, found)
+            made.append(name)
+        self._client = self._client.reload()
+        return tuple(made)
+
+    def _client_has(self, partition: str) -> bool:
+        return partition in self._client.config.metadata_partitions
+
+    def _columns(self) -> tuple[IndexedColumn, ...]:
+        avro = self._schema if self._schema is not None else self._client.avro_schema()
+        if avro is None:
+            return ()
+        schema = avro_to_arrow(dict(avro))
+        return indexed_columns(self._client, with_meta_fields(schema), self._options)
+
+    # -- keeping in step -----------------------------------------------------------------------------------------
+
+    def apply(
+        self, instant: str, action: str, changes: MetadataChanges, *, schema: Mapping[str, object] | None = None
+    ) -> None:
+        """Commit what an action changes, with its requested time, before the action completes.
+
+        What dead writers left here is taken back first; the metadata table is made or made anew where that is needed.
+        An error leaves the metadata table without the change.
+
+        Args:
+            instant: requested time of the data table's instant.
+            action: its action.
+            changes: what it changes.
+            schema: the table's Avro schema as of the action, for a table that has none yet.
+        """
+        self._client = self._client.reload()
+        self._schema = schema if schema is not None else self._schema
+        store = self._repaired()
+        if store is None or any(not self._client_has(name) for name in self.wanted):
+            self.initialise()
+            store = MetadataStore(self._client)
+        run_services(store, self._options)
+        for done in store.client.timeline.instants:
+            if done.requested == instant and done.action == DELTA_COMMIT:
+                store.remove(done)  # an earlier attempt of the same instant
+        self._append(store, instant, changes)
+        _log.debug("%s %s is in the metadata table", action, instant)
+
+    def _repaired(self) -> MetadataStore | None:
+        """The metadata table without what dead writers left; None when it has to be made (anew)."""
+        self._refuse_unknown()
+        if not self._client_has(FILES):
+            return None
+        try:
+            store = MetadataStore(self._client)
+        except TableNotFoundError:
+            init.drop_table(self._client)
+            return None
+        for dead in store.pending():
+            _log.warning("taking back the dead delta commit %s of %s", dead.requested, store.storage.uri())
+            store.remove(dead)
+        missing = missing_write(self._client.timeline, store.client.timeline)
+        if missing is not None:
+            _log.warning("%s lacks the commit %s: it is made anew", store.storage.uri(), missing.requested)
+            init.drop_table(self._client)
+            return None
+        return store
+
+    def _append(self, store: MetadataStore, instant: str, changes: MetadataChanges) -> None:
+        store.delta_commit(instant, self._changes(instant[:_INSTANT_LENGTH], changes))
+
+    def _changes(self, instant: str, changes: MetadataChanges) -> dict[str, Change]:
+        version, have = self._client.config.version, set(self._client.config.metadata_partitions)
+        result = {FILES: Change(_file_records(changes, version))}
+        if have & {COLUMN_STATS, PARTITION_STATS}:
+            stats = statistics(changes, self._columns())
+            if COLUMN_STATS in have:
+                result[COLUMN_STATS] = Change(records.column_stats(stats.files, records.COLUMN_STATS_TYPE, version))
+            if PARTITION_STATS in have and not stats.complete:
+                _log.warning("a file of %s has no ranges: partition statistics are given up", instant)
+                init.drop_partitions(self._client, [PARTITION_STATS])
+                self._client = self._client.reload()
+            elif PARTITION_STATS in have:
+                kind = records.PARTITION_STATS_TYPE
+                result[PARTITION_STATS] = Change(records.column_stats(stats.partitions, kind, version))
+        if RECORD_INDEX in have:
+            result[RECORD_INDEX] = self._record_index(instant, changes)
+        return {
+            name: change
+            for name, change in result.items()
+            if len(change.records) or (change.deleted is not None and len(change.deleted))
+        }
+
+    def _record_index(self, instant: str, changes: MetadataChanges) -> Change:
+        added = changes.index_added.combine_chunks()
+        keys = _array(added.column("key"))
+        removed = _array(changes.index_removed).unique()
+        removed = removed.filter(pc.invert(pc.is_in(removed, value_set=keys)))
+        millis = instant_to_millis(instant, self._client.config.timezone)
+        located = records.record_locations(
+            keys,
+            _array(added.column("partition")),
+            _array(added.column("file_id")),
+            millis,
+            self._client.config.version,
+        )
+        return Change(located, removed)
+
+    # -- taking back ---------------------------------------------------------------------------------------------
 
     def rollback(self, instant: str, target: str, changes: MetadataChanges | None = None) -> None:
         """Take back what the instant ``target`` committed here, for the rollback ``instant`` of the data table.
 
-        To be called before the files of ``target`` leave the data table's timeline.
+        To be called before the files of ``target`` leave the data table's timeline. Where the metadata table has
+        merged the commit already it is given up, and the next :meth:`apply` makes it anew.
 
         Args:
             instant: requested time of the rollback (or restore).
             target: requested time of what is rolled back.
             changes: files that the rollback added (version 6: log files with command blocks) and deleted.
         """
-        raise NotImplementedError
+        self._client = self._client.reload()
+        store = self._repaired()
+        if store is None:
+            return
+        found = [i for i in store.client.timeline.instants if i.requested == target and i.action == DELTA_COMMIT]
+        if found and _is_merged(store, found[0].completed or target):
+            _log.warning("%s has merged %s already: it is made anew", store.storage.uri(), target)
+            init.drop_table(self._client)
+            return
+        for done in found:
+            store.remove(done, instant)
+        if changes is not None and changes.files_added.num_rows:
+            taken = {done.requested for done in store.client.timeline.instants}
+            numbered = (f"{instant}{number:03d}" for number in range(_ROLLBACK_SUFFIX, 1000))
+            added = MetadataChanges(files_added=changes.files_added)
+            self._append(store, instant if instant not in taken else next(i for i in numbered if i not in taken), added)
+
+    def restore(self, instant: str) -> None:
+        """Make the metadata table anew, at the end of a restore of the data table, before that completes.
+
+        What was merged here since the savepoint cannot be taken back by instants; one listing is sure.
+        """
+        self._client = self._client.reload()
+        kept = self._client.config.metadata_partitions
+        init.drop_table(self._client)
+        self.initialise([name for name in WRITTEN_PARTITIONS if name in kept])
+        _log.info("the metadata table was made anew for the restore %s", instant)
+
+    # -- giving up -----------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def drop(client: MetaClient, partitions: Sequence[str] | None = None) -> None:
+        """Delete the metadata table, or some of its partitions; readers list folders, or know less, from then on."""
+        if partitions is None or FILES in partitions:
+            init.drop_table(client)
+        else:
+            init.drop_partitions(client, partitions)
+
+
+def _file_records(changes: MetadataChanges, version: int) -> Records:
+    """Records of the ``files`` partition: touched partitions, files by partition, tombstones."""
+    added, gone = changes.files_added, changes.files_deleted
+    partitions = pa.concat_arrays([_array(added.column("partition")), _array(gone.column("partition"))])
+    entries = records.file_lists(
+        _identifiers(partitions),
+        pa.concat_arrays([_array(added.column("name")), _array(gone.column("name"))]),
+        pa.concat_arrays([_array(added.column("size")), pa.array(np.zeros(gone.num_rows, np.int64))]),
+        pa.array(np.arange(len(partitions)) >= added.num_rows),
+        records.FILES_TYPE,
+        version,
+    )
+    touched = dict.fromkeys([*_array(added.column("partition")).unique().to_pylist(), *changes.partitions_touched])
+    dropped = [path for path in dict.fromkeys(changes.partitions_deleted) if path not in touched]
+    listed = [names.partition_identifier(path) for path in (*touched, *dropped)]
+    if not listed:
+        return entries
+    everything = records.file_lists(
+        pa.array([names.ALL_PARTITIONS] * len(listed), pa.string()),
+        pa.array(listed, pa.string()),
+        pa.array(np.zeros(len(listed), np.int64)),
+        pa.array(np.arange(len(listed)) >= len(touched)),
+        records.ALL_PARTITIONS_TYPE,
+        version,
+    )
+    return records.join_records([everything, entries])
+
+
+def _identifiers(paths: pa.Array) -> pa.Array:
+    return pc.if_else(pc.equal(paths, ""), names.ROOT_PARTITION, paths)
+
+
+def _is_merged(store: MetadataStore, completed: str) -> bool:
+    """Whether a compaction of the metadata table came after a delta commit."""
+    commits = [i for i in store.client.timeline.instants if i.action in ("commit", "compaction", "logcompaction")]
+    return any(commit.requested > completed for commit in commits)
+
+
+def _array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if isinstance(column, pa.ChunkedArray):
+        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return column
+
+
+def _partitions(client: MetaClient) -> set[str]:
+    keys = (init.COMPLETE_PARTITIONS, init.INFLIGHT_PARTITIONS)
+    text = ",".join(client.config.properties.get(key, "") for key in keys)
+    return {name.strip() for name in text.split(",") if name.strip()}
+
+
+def _flag(options: Mapping[str, str], keys: Sequence[str], default: bool) -> bool:
+    told = next((options[key] for key in keys if key in options), str(default))
+    return str(told).strip().lower() == "true"

@@ -1,0 +1,265 @@
+"""What partitions of the metadata table begin with: records of all that is committed when they are made.
+
+Files come from one walk over the folders; ranges and keys from reading the newest base files, file by file, by whatever
+executor there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import MetadataTableError, UnknownColumnError
+from hudi_hive.formats.base_file import open_base_file
+from hudi_hive.formats.column_ranges import COLUMN_RANGES_SCHEMA, WRAPPED, ColumnRanges
+from hudi_hive.metadata import keys as names
+from hudi_hive.metadata import writer_records as records
+from hudi_hive.metadata.changes import RANGES_SCHEMA, MetadataChanges
+from hudi_hive.metadata.ranges import column_type
+from hudi_hive.metadata.table import COLUMN_STATS, FILES, PARTITION_STATS
+from hudi_hive.metadata.validation import committed_files
+from hudi_hive.metadata.writer_columns import IndexedColumn, data_files, statistics
+from hudi_hive.metadata.writer_records import Records
+from hudi_hive.storage import Storage
+from hudi_hive.table import FILES_SCHEMA, MetaClient
+from hudi_hive.table.listing import DirectoryLister
+from hudi_hive.table.log_scanner import scan_logs
+from hudi_hive.timeline.instant import instant_to_millis
+
+_KEY: Final = "_hoodie_record_key"
+_KEYS_SCHEMA: Final = pa.schema([("key", pa.string())])
+_RECORD_BYTES: Final = 48
+_MOST_BYTES: Final = 1 << 30
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+class Executor(Protocol):
+    """What runs a function over tasks, here or elsewhere."""
+
+    def map(self, function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
+        """The results, in the order of the tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class _FileTask:
+    """One base file to read, and with it the log files of its slice."""
+
+    storage: Storage
+    partition: str
+    file_id: str
+    base_file: str | None
+    log_files: tuple[str, ...]
+    columns: tuple[str, ...]
+    timeline: Any
+
+
+def initial_records(
+    client: MetaClient, partition: str, columns: Sequence[IndexedColumn], executor: Executor | None
+) -> Records | None:
+    """Records that a partition of the metadata table begins with.
+
+    Args:
+        client: the data table, read under its lock.
+        partition: the partition to be made.
+        columns: columns that statistics are kept of.
+        executor: runs the reading of files.
+
+    Returns:
+        The records; None for partition statistics that are not known in full.
+
+    Raises:
+        MetadataTableError: a record index of a table without record keys in its files.
+    """
+    if partition == FILES:
+        return _file_records(client)
+    if partition in (COLUMN_STATS, PARTITION_STATS):
+        return _stats_records(client, partition, columns, executor)
+    return _index_records(client, executor)
+
+
+def record_index_groups(count: int, options: Mapping[str, str]) -> int:
+    """File groups of a record index: its number stays, so it grows with what is there already.
+
+    Args:
+        count: records now.
+        options: Hudi's write options.
+    """
+    least = int(options.get("hoodie.metadata.record.index.min.filegroup.count", "10"))
+    most = int(options.get("hoodie.metadata.record.index.max.filegroup.count", "10000"))
+    growth = float(options.get("hoodie.metadata.record.index.growth.factor", "2.0"))
+    size = int(options.get("hoodie.metadata.record.index.max.filegroup.size", str(_MOST_BYTES)))
+    return max(1, least, min(most, -(-int(count * growth * _RECORD_BYTES) // size)))
+
+
+def listed_files(client: MetaClient) -> tuple[list[str], pa.Table]:
+    """Partitions on disk and their committed files (``FILES_SCHEMA``), by listing."""
+    lister = DirectoryLister(client.storage)
+    partitions = lister.partitions() if client.config.is_partitioned else [""]
+    return partitions, committed_files(client, lister.files(partitions))
+
+
+def _file_records(client: MetaClient) -> Records:
+    version = client.config.version
+    partitions, files = listed_files(client)
+    if not client.timeline.write_instants():
+        partitions = []  # a table that was never written has no partition, not even the one of its base path
+    if not partitions:
+        return records.empty_list(names.ALL_PARTITIONS, records.ALL_PARTITIONS_TYPE, version)
+    path = files.column("partition").combine_chunks()
+    entries = records.file_lists(
+        pc.if_else(pc.equal(path, ""), names.ROOT_PARTITION, path),
+        files.column("name").combine_chunks(),
+        files.column("size").combine_chunks(),
+        pa.array(np.zeros(files.num_rows, np.bool_)),
+        records.FILES_TYPE,
+        version,
+    )
+    everything = records.file_lists(
+        pa.array([names.ALL_PARTITIONS] * len(partitions), pa.string()),
+        pa.array([names.partition_identifier(partition) for partition in partitions], pa.string()),
+        pa.array(np.zeros(len(partitions), np.int64)),
+        pa.array(np.zeros(len(partitions), np.bool_)),
+        records.ALL_PARTITIONS_TYPE,
+        version,
+    )
+    return records.join_records([everything, entries])
+
+
+def _stats_records(
+    client: MetaClient, partition: str, columns: Sequence[IndexedColumn], executor: Executor | None
+) -> Records | None:
+    """Ranges of the newest base files; log files have none, so that reading them is never left out."""
+    _, files = listed_files(client)
+    slices = client.file_system_view(files=files).latest_file_slices()
+    wanted = tuple(column.name for column in columns)
+    tasks = [task for task in _tasks(client, slices, wanted) if task.base_file is not None]
+    tables = [RANGES_SCHEMA.empty_table(), *_run(executor, _ranges_of, tasks)]
+    bases = pa.table(
+        [
+            [task.partition for task in tasks],
+            [task.base_file for task in tasks],
+            [0] * len(tasks),
+        ],
+        schema=FILES_SCHEMA,
+    )
+    stats = statistics(MetadataChanges(files_added=bases, ranges=pa.concat_tables(tables)), columns)
+    version = client.config.version
+    if partition == COLUMN_STATS:
+        return records.column_stats(stats.files, records.COLUMN_STATS_TYPE, version)
+    # Of a partition the ranges must cover all that a reader may find in it.
+    covered = data_files(files).num_rows == len(tasks)
+    if not (stats.complete or not tasks) or not covered:
+        return None
+    return records.column_stats(stats.partitions, records.PARTITION_STATS_TYPE, version)
+
+
+def _ranges_of(task: _FileTask) -> pa.Table:
+    assert task.base_file is not None
+    path = f"{task.partition}/{task.base_file}" if task.partition else task.base_file
+    with open_base_file(task.storage, path) as file:
+        roots = list(dict.fromkeys(_root(file.schema, name) for name in task.columns))
+        present = [root for root in roots if root in file.schema.names]
+        ranges = ColumnRanges(pa.schema([file.schema.field(root) for root in present]))
+        rows = file.num_rows
+        for batch in file.batches(present) if present else ():
+            ranges.add(batch)
+        found = ranges.table()
+        absent = [name for name in task.columns if not _has(file.schema, name)]
+    nulls = pa.table(
+        [
+            pa.array(absent, pa.string()),
+            pa.nulls(len(absent), WRAPPED),
+            pa.nulls(len(absent), WRAPPED),
+            *(pa.array([rows] * len(absent), pa.int64()) for _ in "vn"),
+            *(pa.array([0] * len(absent), pa.int64()) for _ in "tu"),
+        ],
+        schema=COLUMN_RANGES_SCHEMA,
+    )
+    found = pa.concat_tables([found, nulls])
+    for at, (name, text) in enumerate((("partition", task.partition), ("name", task.base_file))):
+        found = found.add_column(at, name, pa.array([text] * found.num_rows, pa.string()))
+    return found.cast(RANGES_SCHEMA)
+
+
+def _root(schema: pa.Schema, name: str) -> str:
+    return name if name in schema.names else name.split(".")[0]
+
+
+def _has(schema: pa.Schema, name: str) -> bool:
+    try:
+        column_type(schema, name)
+    except UnknownColumnError:
+        return False
+    return True
+
+
+def _index_records(client: MetaClient, executor: Executor | None) -> Records:
+    """Places of the records of all newest slices: keys of base files and log files, less those deleted since."""
+    config = client.config
+    if not config.populate_meta_fields:
+        raise MetadataTableError(
+            "a record index needs record keys in the table's files",
+            path=client.base_path,
+            remedy="the table has hoodie.populate.meta.fields=false",
+        )
+    _, files = listed_files(client)
+    slices = client.file_system_view(files=files).latest_merged_file_slices()
+    tasks = _tasks(client, slices, ())
+    parts = [Records(pa.array([], pa.string()), pa.array([], pa.binary()))]
+    for task, instant, keys in zip(
+        tasks, slices.column("base_instant").to_pylist(), _run(executor, _keys_of, tasks), strict=True
+    ):
+        count = keys.num_rows
+        key = keys.column("key").combine_chunks()
+        partitions = pa.array([task.partition] * count, pa.string())
+        ids = pa.array([task.file_id] * count, pa.string())
+        millis = instant_to_millis(instant, config.timezone)
+        key = pa.concat_arrays(key.chunks) if isinstance(key, pa.ChunkedArray) else key
+        parts.append(records.record_locations(key, partitions, ids, millis, config.version))
+    return records.join_records(parts)
+
+
+def _keys_of(task: _FileTask) -> pa.Table:
+    keys: list[pa.Array] = []
+    if task.base_file is not None:
+        path = f"{task.partition}/{task.base_file}" if task.partition else task.base_file
+        with open_base_file(task.storage, path) as file:
+            keys += [batch.column(0).cast(pa.string()) for batch in file.batches([_KEY])]
+    if task.log_files:
+        found = scan_logs(
+            task.storage, task.partition, list(task.log_files), timeline=task.timeline, max_instant=None, columns=[_KEY]
+        )
+        for block in found.blocks:
+            if hasattr(block, "batch"):
+                keys.append(pa.concat_arrays([block.batch.column(_KEY).cast(pa.string())]))
+            else:
+                gone = block.table.column("record_key").combine_chunks().cast(pa.string())
+                together = pa.concat_arrays([pa.array([], pa.string()), *keys])
+                keys = [together.filter(pc.invert(pc.is_in(together, value_set=gone)))]
+    return pa.table([pa.concat_arrays([pa.array([], pa.string()), *keys]).unique()], schema=_KEYS_SCHEMA)
+
+
+def _tasks(client: MetaClient, slices: pa.Table, columns: tuple[str, ...]) -> list[_FileTask]:
+    timeline = client.timeline if client.config.layout == 1 else None
+    return [
+        _FileTask(
+            client.storage,
+            row["partition"],
+            row["file_id"],
+            row["base_file"],
+            tuple(row["log_files"]),
+            columns,
+            timeline,
+        )
+        for row in slices.to_pylist()
+    ]
+
+
+def _run(executor: Executor | None, function: Callable[[_FileTask], _R], tasks: list[_FileTask]) -> list[_R]:
+    return executor.map(function, tasks) if executor is not None else [function(task) for task in tasks]

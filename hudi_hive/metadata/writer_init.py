@@ -1,0 +1,233 @@
+"""Making a metadata table and its partitions (table format, sections 7.1, 7.3 and 7.5)."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pyarrow as pa
+
+from hudi_hive.errors import PathNotFoundError
+from hudi_hive.formats.log_writer import delete_block
+from hudi_hive.formats.properties import format_properties
+from hudi_hive.metadata.table import METADATA_FOLDER, RECORD_INDEX
+from hudi_hive.metadata.writer_records import Records
+from hudi_hive.metadata.writer_store import (
+    PREFIXES,
+    MetadataStore,
+    deleted_keys,
+    in_threads,
+    split_by_group,
+    write_stat,
+)
+from hudi_hive.storage import Storage
+from hudi_hive.table import MetaClient, TableConfig
+from hudi_hive.table.config import PROPERTIES_PATH
+from hudi_hive.table.listing import PARTITION_METAFILE
+from hudi_hive.table.properties_writer import properties_bytes, update_properties
+from hudi_hive.timeline.instant import DELTA_COMMIT
+
+COMPLETE_PARTITIONS: Final = "hoodie.table.metadata.partitions"
+INFLIGHT_PARTITIONS: Final = "hoodie.table.metadata.partitions.inflight"
+
+_DEFINITIONS: Final = "hoodie.table.index.defs.path"
+_DEFINITIONS_PATH: Final = ".hoodie/.index_defs/index.json"
+_CLASSES: Final = "org.apache.hudi.metadata"
+_FIRST_INSTANT: Final = "00000000000000"
+_FIRST_SUFFIX: Final = 10
+
+_log = logging.getLogger(__name__)
+
+
+def own_properties(config: TableConfig) -> dict[str, str]:
+    """Properties of a table's metadata table, as the release of its version writes them.
+
+    Args:
+        config: the data table's properties.
+    """
+    properties = {
+        "hoodie.table.name": f"{config.name}_metadata",
+        "hoodie.table.type": "MERGE_ON_READ",
+        "hoodie.table.version": str(config.version),
+        "hoodie.timeline.layout.version": str(config.layout),
+        "hoodie.table.base.file.format": "HFILE",
+        "hoodie.table.recordkey.fields": "key",
+        "hoodie.populate.meta.fields": "false",
+        "hoodie.datasource.write.drop.partition.columns": "false",
+        "hoodie.compaction.payload.class": f"{_CLASSES}.HoodieMetadataPayload",
+    }
+    if "hoodie.table.timeline.timezone" in config.properties:
+        properties["hoodie.table.timeline.timezone"] = config.properties["hoodie.table.timeline.timezone"]
+    if config.version < 8:
+        properties["hoodie.archivelog.folder"] = "archived"
+        properties["hoodie.table.keygenerator.class"] = f"{_CLASSES}.HoodieTableMetadataKeyGenerator"
+        properties["hoodie.compaction.record.merger.strategy"] = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
+        return properties
+    properties.update(
+        {
+            "hoodie.archivelog.folder": "history",
+            "hoodie.table.initial.version": str(config.version),
+            "hoodie.timeline.path": "timeline",
+            "hoodie.timeline.history.path": "history",
+            "hoodie.table.keygenerator.type": "HOODIE_TABLE_METADATA",
+            "hoodie.record.merge.mode": "CUSTOM",
+            "hoodie.record.merge.strategy.id": "00000000-0000-0000-0000-000000000000",
+        }
+    )
+    return properties
+
+
+def make_own_table(client: MetaClient) -> MetadataStore:
+    """An empty metadata table in place of whatever is in its folder; no reader looks there yet."""
+    client.storage.delete_tree(METADATA_FOLDER)
+    storage = client.storage.child(METADATA_FOLDER)
+    folders = [".hoodie/.aux", ".hoodie/.temp"]
+    folders += [".hoodie/archived"] if client.config.layout == 1 else [".hoodie/timeline/history"]
+    for folder in folders:
+        storage.create_dir(folder)
+    storage.create_if_absent(PROPERTIES_PATH, properties_bytes(own_properties(client.config), "Properties saved on"))
+    return MetadataStore(client)
+
+
+def make_partition(store: MetadataStore, partition: str, groups: int, records: Records) -> None:
+    """Make one partition with its first records, and tell readers and writers of it.
+
+    Args:
+        store: the metadata table.
+        partition: name of the partition; what a dead writer left of it goes first.
+        groups: number of its file groups, which stays.
+        records: what it holds now.
+    """
+    _clear(store, partition)
+    instant = initial_instant(store)
+    requested = store.instants.create_requested(DELTA_COMMIT, instant)
+    try:
+        store.instants.transition_inflight(DELTA_COMMIT, instant)
+        _write_metafile(store.storage, partition, instant)
+        shares = dict(split_by_group(records, groups))
+        nothing = deleted_keys(partition, pa.array([], pa.string()))
+        first = delete_block(instant, nothing)
+        for number in range(groups):
+            file_id = f"{PREFIXES[partition]}{number:04d}-0"
+            store.storage.create_if_absent(f"{partition}/.{file_id}_{instant}.log.1_0-0-0", first)
+        stats = in_threads(
+            lambda item: write_base(store, partition, f"{PREFIXES[partition]}{item[0]:04d}-0", instant, item[1]),
+            list(shares.items()),
+        )
+        store.complete(DELTA_COMMIT, instant, "BULK_INSERT", stats)
+    except BaseException:
+        store.reload()
+        store.remove(requested)
+        raise
+    store.reload()
+    complete = sorted({*_listed(store.data, COMPLETE_PARTITIONS), partition})
+    inflight = [name for name in _listed(store.data, INFLIGHT_PARTITIONS) if name != partition]
+    update_properties(
+        store.data.storage, {COMPLETE_PARTITIONS: ",".join(complete), INFLIGHT_PARTITIONS: ",".join(inflight)}
+    )
+    store.data = store.data.reload()
+
+
+def write_base(
+    store: MetadataStore, partition: str, file_id: str, instant: str, records: Records, previous: str = "null"
+) -> dict[str, Any]:
+    """Write a base file of a file group; its write stat."""
+    keys = records.keys.cast(pa.binary())
+    extra = {}
+    if len(keys):
+        bounds = pa.compute.min_max(keys).as_py()
+        extra = {"minRecordKey": bounds["min"], "maxRecordKey": bounds["max"]}
+    data = store.hfile(records, extra)
+    name = f"{file_id}_0-0-1_{instant}.hfile"
+    store.storage.create_if_absent(f"{partition}/{name}", data)
+    stat = write_stat(partition, file_id, name, previous, len(data))
+    return {**stat, "numWrites": len(records), "numInserts": len(records)}
+
+
+def initial_instant(store: MetadataStore) -> str:
+    """A free instant for making a partition: before all that will be written to it."""
+    taken = {instant.requested for instant in store.client.timeline.instants}
+    if store.config.layout == 2:
+        candidates = (f"{number:017d}" for number in range(len(taken) + 1))
+    else:
+        last = max((i.requested for i in store.data.timeline.completed()), default=_FIRST_INSTANT)
+        candidates = (f"{last}{number:03d}" for number in range(_FIRST_SUFFIX, _FIRST_SUFFIX + len(taken) + 1))
+    return next(instant for instant in candidates if instant not in taken)
+
+
+def drop_partitions(client: MetaClient, partitions: Sequence[str]) -> None:
+    """Give partitions up: first no reader or writer looks there any more, then their folders go."""
+    gone = set(partitions)
+    changes = {
+        key: ",".join(name for name in _listed(client, key) if name not in gone)
+        for key in (COMPLETE_PARTITIONS, INFLIGHT_PARTITIONS)
+    }
+    update_properties(client.storage, changes)
+    for name in sorted(gone):
+        client.storage.delete_tree(f"{METADATA_FOLDER}/{name}")
+        forget_index(client, name)
+
+
+def drop_table(client: MetaClient) -> None:
+    """Give the whole metadata table up: first no reader or writer looks there any more, then its folder goes."""
+    if any(_listed(client, key) for key in (COMPLETE_PARTITIONS, INFLIGHT_PARTITIONS)):
+        update_properties(client.storage, {COMPLETE_PARTITIONS: "", INFLIGHT_PARTITIONS: ""})
+    client.storage.delete_tree(METADATA_FOLDER)
+    if client.config.version >= 8:
+        for name in ("column_stats", RECORD_INDEX):
+            forget_index(client, name)
+
+
+def define_index(client: MetaClient, name: str, columns: Sequence[str]) -> None:
+    """Add an index to the definitions beside the properties, which versions from 8 on have (section 7.3)."""
+    version = client.config.version
+    if version < 8 or (version == 8 and name == RECORD_INDEX):
+        return
+    entry: dict[str, Any] = {
+        "indexName": name,
+        "indexType": name,
+        "indexFunction": "" if name == RECORD_INDEX else name,
+        "sourceFields": list(columns),
+        "indexOptions": {"isPartitioned": "false"} if name == RECORD_INDEX else {},
+    }
+    if version >= 9:
+        entry["version"] = "V1" if name == RECORD_INDEX else "V2"
+    _change_definitions(client, {name: entry})
+    if not client.config.properties.get(_DEFINITIONS):
+        update_properties(client.storage, {_DEFINITIONS: _DEFINITIONS_PATH})
+
+
+def forget_index(client: MetaClient, name: str) -> None:
+    """Take an index out of the definitions."""
+    if client.config.version >= 8:
+        _change_definitions(client, {name: None})
+
+
+def _change_definitions(client: MetaClient, changes: Mapping[str, dict[str, Any] | None]) -> None:
+    try:
+        definitions = json.loads(client.storage.read_bytes(_DEFINITIONS_PATH))
+    except PathNotFoundError:
+        definitions = {"indexDefinitions": {}}
+    entries = {**definitions["indexDefinitions"], **changes}
+    entries = {name: entry for name, entry in entries.items() if entry is not None}
+    if entries == definitions["indexDefinitions"]:
+        return
+    text = json.dumps({**definitions, "indexDefinitions": entries}, indent=2)
+    client.storage.write_bytes(_DEFINITIONS_PATH, text.encode())
+
+
+def _clear(store: MetadataStore, partition: str) -> None:
+    store.storage.delete_tree(partition)
+
+
+def _write_metafile(storage: Storage, partition: str, instant: str) -> None:
+    remarks = ("partition metadata", datetime.now(UTC).strftime("%a %b %d %H:%M:%S UTC %Y"))
+    data = format_properties({"commitTime": instant, "partitionDepth": "1"}, remarks)
+    storage.create_if_absent(f"{partition}/{PARTITION_METAFILE}", data)
+
+
+def _listed(client: MetaClient, key: str) -> list[str]:
+    return [name.strip() for name in client.config.properties.get(key, "").split(",") if name.strip()]

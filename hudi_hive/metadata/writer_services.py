@@ -1,0 +1,240 @@
+"""Table services of the metadata table itself: compaction, cleaning, archival (table format, section 7.5).
+
+They run under the data table's lock, before the next delta commit. Readers cope without any of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.metadata import keys as names
+from hudi_hive.metadata import writer_records as records
+from hudi_hive.metadata.file_group import FileGroup
+from hudi_hive.metadata.instants import ValidInstants
+from hudi_hive.metadata.merge import merge_entries
+from hudi_hive.metadata.ranges import merge_stats
+from hudi_hive.metadata.table import COLUMN_STATS, FILES, PARTITION_STATS, RECORD_INDEX
+from hudi_hive.metadata.writer_init import write_base
+from hudi_hive.metadata.writer_records import Records
+from hudi_hive.metadata.writer_store import MetadataStore, in_threads
+from hudi_hive.table.listing import list_folders
+from hudi_hive.timeline import Instant, State
+from hudi_hive.timeline.instant import CLEAN, COMMIT, COMPACTION, DELTA_COMMIT
+from hudi_hive.timeline.plans import OPERATIONS_SCHEMA, CleanerPlan, CleanMetadata, CleanPartition, CompactionPlan
+from hudi_hive.timeline.plans_out import encode_clean_metadata, encode_cleaner_plan, encode_compaction_plan
+
+COMPACT_AFTER: Final = "hoodie.metadata.compact.max.delta.commits"
+_DEFAULT_COMPACT_AFTER: Final = "10"
+_KEPT_SLICES: Final = 2
+"""Slices that a clean leaves of each file group: the newest, and the one that open readers may be at."""
+_COMPACTION_SUFFIX: Final = "001"
+_CLEAN_SUFFIX: Final = "002"
+
+_log = logging.getLogger(__name__)
+
+
+def run_services(store: MetadataStore, options: Mapping[str, str]) -> None:
+    """Finish a compaction that died, compact when it is time, and clean behind it.
+
+    Args:
+        store: the metadata table, without pending delta commits.
+        options: Hudi's write options.
+    """
+    for pending in _pending_compactions(store):
+        _log.warning("taking up the compaction %s of %s again", pending.requested, store.storage.uri())
+        execute_compaction(store, pending.requested)
+    if _due(store, options):
+        compact(store)
+        clean(store)
+
+
+def _pending_compactions(store: MetadataStore) -> list[Instant]:
+    return [i for i in store.client.timeline.instants if i.action == COMPACTION and i.state is not State.COMPLETED]
+
+
+def _due(store: MetadataStore, options: Mapping[str, str]) -> bool:
+    """Whether enough delta commits came since the last compaction, and none of them is of a pending data instant.
+
+    A compaction would merge such a one for good, or leave it behind in the slice before.
+    """
+    instants = store.client.timeline.instants
+    last = max((i.requested for i in instants if i.action == COMMIT and i.is_completed), default="")
+    done = [i for i in instants if i.action == DELTA_COMMIT and i.is_completed]
+    fresh = [i for i in done if (i.completed or i.requested) > last and i.requested > last[:17]]
+    pending = {i.requested for i in store.data.timeline.pending()}
+    pending -= {i.requested for i in store.data.timeline.completed()}
+    if any(i.requested in pending for i in done):
+        return False
+    return len(fresh) >= int(options.get(COMPACT_AFTER, _DEFAULT_COMPACT_AFTER))
+
+
+# -- compaction ----------------------------------------------------------------------------------------------------
+
+
+def compact(store: MetadataStore) -> str:
+    """Merge the base and log files of every file group; the compaction's instant."""
+    instant = _service_instant(store, _COMPACTION_SUFFIX)
+    rows = [
+        {
+            "partition": partition,
+            "file_id": group.file_id,
+            "base_instant": group.base_instant,
+            "base_file": group.base_file,
+            "log_files": list(group.log_files),
+        }
+        for partition in store.data.config.metadata_partitions
+        for group in store.groups(partition)
+    ]
+    operations = pa.Table.from_pylist(rows, OPERATIONS_SCHEMA)
+    requested = Instant(instant, COMPACTION, State.REQUESTED, None, "", "")
+    plan = CompactionPlan(requested, operations, {}, 2)
+    store.instants.create_requested(COMPACTION, instant, encode_compaction_plan(plan, store.config.layout))
+    store.reload()
+    execute_compaction(store, instant)
+    return instant
+
+
+def execute_compaction(store: MetadataStore, instant: str) -> None:
+    """Carry out a planned compaction, from the start if an attempt died."""
+    timeline = store.client.timeline
+    found = next(i for i in timeline.instants if i.requested == instant and i.action == COMPACTION)
+    plan = timeline.compaction_plan(found)
+    if found.state is State.REQUESTED:
+        store.instants.transition_inflight(COMPACTION, instant)
+    operations = plan.operations.to_pylist()
+    _delete_outputs(store, instant, {row["partition"] for row in operations})
+    valid = ValidInstants(store.data.timeline, timeline)
+    stats = in_threads(lambda row: _merge_group(store, instant, row, valid), operations)
+    store.complete(COMPACTION, instant, "COMPACT", [stat for stat in stats if stat is not None], compacted=True)
+    store.reload()
+
+
+def _delete_outputs(store: MetadataStore, instant: str, partitions: set[str]) -> None:
+    """Delete what an earlier attempt wrote."""
+    files = list_folders(store.storage, sorted(partitions))
+    for partition, name in zip(files.column("partition").to_pylist(), files.column("name").to_pylist(), strict=True):
+        if name.endswith(f"_{instant}.hfile"):
+            store.storage.delete(f"{partition}/{name}")
+
+
+def _merge_group(
+    store: MetadataStore, instant: str, row: Mapping[str, Any], valid: ValidInstants
+) -> dict[str, Any] | None:
+    size = store.storage.size(f"{row['partition']}/{row['base_file']}") if row["base_file"] else 0
+    group = FileGroup(store.storage, row["partition"], {**row, "base_size": size}, valid)
+    merged = _merged(group, row["partition"], store.version)
+    if not len(merged):
+        return None  # a slice of no records needs no file
+    stat = write_base(store, row["partition"], row["file_id"], instant, merged, previous=row["base_instant"])
+    return {**stat, "numInserts": 0, "numUpdateWrites": len(merged), "totalLogFilesCompacted": len(row["log_files"])}
+
+
+def _merged(group: FileGroup, partition: str, version: int) -> Records:
+    """All records of a slice, one for each key (table format, section 7.4)."""
+    if partition == FILES:
+        return _merged_lists(group, version)
+    if partition in (COLUMN_STATS, PARTITION_STATS):
+        table = merge_stats([group.scan("ColumnStatsMetadata")])
+        table = table.filter(pc.invert(pc.fill_null(table.column("is_deleted"), False)))
+        kind = records.COLUMN_STATS_TYPE if partition == COLUMN_STATS else records.PARTITION_STATS_TYPE
+        return records.column_stats(table, kind, version)
+    assert partition == RECORD_INDEX, partition
+    return _newest(group)
+
+
+def _merged_lists(group: FileGroup, version: int) -> Records:
+    found = group.scan("filesystemMetadata")
+    entries = merge_entries([found])
+    nothing_gone = pa.array(np.zeros(entries.num_rows, np.bool_))
+    kinds = pc.equal(entries.column("key"), names.ALL_PARTITIONS)
+    parts = []
+    for mask, kind in ((kinds, records.ALL_PARTITIONS_TYPE), (pc.invert(kinds), records.FILES_TYPE)):
+        chosen = entries.filter(mask).combine_chunks()
+        key, name, size = (chosen.column(column).combine_chunks() for column in ("key", "name", "size"))
+        parts.append(records.file_lists(key, name, size, nothing_gone.slice(0, chosen.num_rows), kind, version))
+    if not pc.any(kinds, min_count=0).as_py():
+        parts.append(records.empty_list(names.ALL_PARTITIONS, records.ALL_PARTITIONS_TYPE, version))
+    return records.join_records(parts)
+
+
+def _newest(group: FileGroup) -> Records:
+    """The newest record of each key as it is, of those not deleted since."""
+    found, deletes = group.raw()
+    if not found:
+        return Records(pa.array([], pa.string()), pa.array([], pa.binary()))
+    keys = pa.concat_arrays([part[1] for part in found] + [part[1] for part in deletes])
+    values = pa.concat_arrays([part[2].cast(pa.binary()) for part in found])
+    lengths = [len(part[1]) for part in found] + [len(part[1]) for part in deletes]
+    orders = np.repeat([part[0] for part in found] + [part[0] for part in deletes], lengths)
+    codes = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    order = np.lexsort((orders, codes))
+    last = np.append(codes[order][1:] != codes[order][:-1], True)
+    rows = np.sort(order[last])
+    rows = rows[rows < len(values)]  # the others were deleted last
+    return Records(keys.take(pa.array(rows)), values.take(pa.array(rows)))
+
+
+# -- cleaning ------------------------------------------------------------------------------------------------------
+
+
+def clean(store: MetadataStore) -> int:
+    """Delete the files of all but the newest slices; how many went."""
+    doomed: dict[str, list[str]] = {}
+    for partition in store.data.config.metadata_partitions:
+        old = _old_files(store, partition)
+        if old:
+            doomed[partition] = old
+    if not doomed:
+        return 0
+    instant = _service_instant(store, _CLEAN_SUFFIX)
+    pairs = [(partition, name) for partition, some in doomed.items() for name in some]
+    files = pa.table({"partition": [pair[0] for pair in pairs], "name": [pair[1] for pair in pairs]})
+    last = max((i.requested for i in store.client.timeline.write_instants()), default=None)
+    requested = Instant(instant, CLEAN, State.REQUESTED, None, "", "")
+    plan = CleanerPlan(requested, "KEEP_LATEST_FILE_VERSIONS", None, last, files, (), {})
+    payload = encode_cleaner_plan(plan, store.storage.uri())
+    store.instants.create_requested(CLEAN, instant, payload)
+    store.instants.transition_inflight(CLEAN, instant, payload if store.config.layout == 1 else b"")
+    for partition, name in pairs:
+        store.storage.delete(f"{partition}/{name}")
+    done = {
+        partition: CleanPartition("KEEP_LATEST_FILE_VERSIONS", tuple(some), tuple(some), (), False)
+        for partition, some in doomed.items()
+    }
+    metadata = CleanMetadata(requested, None, last, len(pairs), 0, done, {})
+    layout = store.config.layout
+    completion = store.clock.completion_time(store.client.timeline, instant) if layout == 2 else None
+    store.instants.complete(CLEAN, instant, encode_clean_metadata(metadata), completion)
+    store.reload()
+    return len(pairs)
+
+
+def _old_files(store: MetadataStore, partition: str) -> list[str]:
+    files = list_folders(store.storage, [partition])
+    slices = store.client.file_system_view(files=files).file_slices()
+    by_group: dict[str, list[Mapping[str, Any]]] = {}
+    for row in slices.to_pylist():
+        by_group.setdefault(row["file_id"], []).append(row)
+    old: list[str] = []
+    for rows in by_group.values():
+        for row in sorted(rows, key=lambda row: row["base_instant"])[:-_KEPT_SLICES]:
+            old += [row["base_file"]] if row["base_file"] else []
+            old += row["log_files"]
+    return old
+
+
+def _service_instant(store: MetadataStore, suffix: str) -> str:
+    """A free instant after all others: version 6 appends digits to the last delta commit's."""
+    timeline = store.client.timeline
+    if store.config.layout == 2:
+        return store.clock.new_instant(timeline)
+    last = max(i.requested for i in timeline.instants if i.action == DELTA_COMMIT)[:17]
+    taken = {i.requested for i in timeline.instants}
+    numbered = (f"{last}{number:03d}" for number in range(int(suffix), 1000))
+    return next(instant for instant in numbered if instant not in taken)

@@ -1,0 +1,317 @@
+"""The metadata table as a table to write: its file groups, its delta commits, what dead writers left of them.
+
+A delta commit is a log file for each file group with something to say: one HFile block, and for the record index a
+delete block behind it (table format, sections 7.3 to 7.5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import MetadataTableError
+from hudi_hive.formats.hfile_writer import write_hfile
+from hudi_hive.formats.log_block import iter_blocks
+from hudi_hive.formats.log_writer import command_block, delete_block, hfile_block
+from hudi_hive.metadata.instants import newest
+from hudi_hive.metadata.keys import group_numbers
+from hudi_hive.metadata.table import METADATA_FOLDER
+from hudi_hive.metadata.writer_records import Records
+from hudi_hive.metadata.writer_schema import record_schema
+from hudi_hive.storage import Storage
+from hudi_hive.table import MetaClient, TableConfig
+from hudi_hive.table.file_names import FileKind, parse_file_names
+from hudi_hive.table.listing import list_folders
+from hudi_hive.timeline import Instant, State
+from hudi_hive.timeline.instant import DELTA_COMMIT
+from hudi_hive.timeline.instant_times import InstantClock
+from hudi_hive.timeline.payloads_out import CommitOut, encode_commit
+from hudi_hive.timeline.writer import TimelineWriter
+
+PREFIXES: Final[Mapping[str, str]] = {
+    "files": "files-",
+    "column_stats": "col-stats-",
+    "bloom_filters": "bloom-filters-",
+    "record_index": "record-index-",
+    "partition_stats": "partition-stats-",
+}
+"""Partition of the metadata table -> what the ids of its file groups begin with."""
+
+_NUMBER: Final = re.compile(r"(\d{4,})-0")
+_WRITERS: Final = 4
+"""Log files that are made at a time; compressing them lets go of the interpreter."""
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a delta commit says in one partition: records, and keys of records that are gone (record index alone)."""
+
+    records: Records
+    deleted: pa.Array | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFiles:
+    """The newest slice of one file group, and the version that its next log file gets in version 6."""
+
+    file_id: str
+    base_instant: str
+    base_file: str | None
+    log_files: tuple[str, ...]
+    next_version: int
+
+
+class MetadataStore:
+    """One table's metadata table at the moment of :meth:`reload`.
+
+    Args:
+        client: the data table.
+
+    Raises:
+        TableNotFoundError: there is no metadata table.
+    """
+
+    def __init__(self, client: MetaClient, clock: InstantClock | None = None) -> None:
+        self.data = client
+        self.storage: Storage = client.storage.child(METADATA_FOLDER)
+        self.clock = clock if clock is not None else InstantClock()
+        self.reload()
+
+    def reload(self) -> None:
+        """Read properties and timeline anew."""
+        self.config = TableConfig.load(self.storage, metadata_table=True)
+        self.client = MetaClient(self.storage, self.config)
+        self.instants = TimelineWriter(self.storage, self.config)
+
+    @property
+    def version(self) -> int:
+        """Table version of the metadata table."""
+        return self.config.version
+
+    @property
+    def schema(self) -> str:
+        """Schema of records."""
+        return record_schema(self.version)
+
+    # -- file groups ---------------------------------------------------------------------------------------------
+
+    def groups(self, partition: str) -> list[GroupFiles]:
+        """File groups of a partition in the order of their numbers.
+
+        Raises:
+            MetadataTableError: they are not numbered from 0 on under one name.
+        """
+        files = list_folders(self.storage, [partition])
+        slices = self.client.file_system_view(files=files).latest_file_slices(newest(self.client.timeline))
+        versions = _log_versions(files)
+        numbered: dict[int, GroupFiles] = {}
+        for row in slices.to_pylist():
+            prefix = PREFIXES.get(partition, "")
+            match = _NUMBER.fullmatch(row["file_id"].removeprefix(prefix))
+            if match is None or not row["file_id"].startswith(prefix):
+                raise MetadataTableError(
+                    f"file group {row['file_id']!r} of {partition!r} cannot be written",
+                    path=self.storage.uri(partition),
+                    remedy="delete this partition of the metadata table with `hudi-hive metadata delete --partition`",
+                )
+            version = versions.get((row["file_id"], row["base_instant"]), 0) + 1
+            numbered[int(match[1])] = GroupFiles(
+                row["file_id"], row["base_instant"], row["base_file"], tuple(row["log_files"]), version
+            )
+        if not numbered or sorted(numbered) != list(range(len(numbered))):
+            raise MetadataTableError(
+                f"the file groups of {partition!r} are not numbered from 0 on", path=self.storage.uri(partition)
+            )
+        return [numbered[number] for number in range(len(numbered))]
+
+    # -- delta commits -------------------------------------------------------------------------------------------
+
+    def delta_commit(self, instant: str, changes: Mapping[str, Change]) -> None:
+        """Commit changes under an instant; what is written of it before an error is taken back.
+
+        Args:
+            instant: requested time.
+            changes: partition of the metadata table -> what is new in it.
+        """
+        requested = self.instants.create_requested(DELTA_COMMIT, instant)
+        try:
+            self.instants.transition_inflight(DELTA_COMMIT, instant)
+            jobs = [job for name in sorted(changes) for job in self._jobs(name, changes[name])]
+            stats = in_threads(lambda job: self._append(instant, *job), jobs)
+            self.complete(DELTA_COMMIT, instant, "UPSERT_PREPPED", stats)
+        except BaseException:
+            self.reload()
+            self.remove(requested)
+            raise
+        self.reload()
+
+    def complete(
+        self, action: str, instant: str, operation: str, stats: Sequence[Mapping[str, Any]], *, compacted: bool = False
+    ) -> None:
+        """Complete an inflight write of the metadata table."""
+        metadata = CommitOut(operation, {"schema": self.schema}, stats, compacted=compacted)
+        layout = self.config.layout
+        completion = self.clock.completion_time(self.client.timeline, instant) if layout == 2 else None
+        self.instants.complete(action, instant, encode_commit(metadata, layout), completion)
+
+    def _jobs(self, partition: str, change: Change) -> list[tuple[str, int, GroupFiles, Records, pa.Array | None]]:
+        """The file groups that a change touches, each with its share of it."""
+        groups = self.groups(partition)
+        shares = dict(split_by_group(change.records, len(groups)))
+        gone: dict[int, pa.Array] = {}
+        if change.deleted is not None and len(change.deleted):
+            at = group_numbers(change.deleted, len(groups))
+            gone = {int(number): change.deleted.filter(pa.array(at == number)) for number in np.unique(at)}
+        empty = Records(pa.array([], pa.string()), pa.array([], pa.binary()))
+        numbers = sorted({*shares, *gone})
+        return [(partition, n, groups[n], shares.get(n, empty), gone.get(n)) for n in numbers]
+
+    def _append(
+        self, instant: str, partition: str, number: int, group: GroupFiles, records: Records, deleted: pa.Array | None
+    ) -> dict[str, Any]:
+        """Write one log file; its write stat."""
+        parts = []
+        if len(records):
+            parts.append(hfile_block(instant, self.schema, self.hfile(records)))
+        if deleted is not None:
+            parts.append(delete_block(instant, deleted_keys(partition, deleted)))
+        by_base = self.config.layout == 1
+        base, version = (group.base_instant, group.next_version) if by_base else (instant, 1)
+        name = f".{group.file_id}_{base}.log.{version}_{number}-1-1"
+        data = b"".join(parts)
+        self.storage.create_if_absent(f"{partition}/{name}", data)
+        gone = 0 if deleted is None else len(deleted)
+        return {
+            **write_stat(partition, group.file_id, name, base, len(data)),
+            "numWrites": len(records),
+            "numUpdateWrites": len(records),
+            "numDeletes": gone,
+            "logVersion": version,
+            "logOffset": 0,
+            "baseFile": group.base_file or "",
+            "logFiles": [*(group.log_files if by_base else ()), name],
+        }
+
+    def hfile(self, records: Records, extra: Mapping[str, bytes] | None = None) -> bytes:
+        """Records as an HFile, sorted by the bytes of their keys."""
+        keys = records.keys.cast(pa.binary())
+        order = pc.sort_indices(keys)
+        return write_hfile(keys.take(order), records.values.take(order), schema=self.schema, extra=dict(extra or {}))
+
+    # -- taking back ---------------------------------------------------------------------------------------------
+
+    def remove(self, instant: Instant, command: str | None = None) -> None:
+        """Take back a write of the metadata table, pending or completed: its files first, then its instant's.
+
+        A death on the way leaves an instant that the next call finds again.
+
+        Args:
+            instant: the write.
+            command: instant of command blocks, where a log file holds blocks of other instants too; its own without.
+        """
+        folders = [*self.partition_folders()]
+        files = list_folders(self.storage, folders)
+        names = parse_file_names(files.column("name"))
+        kind, of = names.column("kind").to_numpy(), names.column("instant").cast(pa.string()).to_pylist()
+        for row, (partition, name) in enumerate(zip(*(files.column(c).to_pylist() for c in FILE_COLUMNS), strict=True)):
+            if kind[row] == FileKind.OTHER:
+                continue
+            path = f"{partition}/{name}"
+            if kind[row] == FileKind.BASE or self.config.layout == 2:
+                if of[row] == instant.requested:
+                    self.storage.delete(path)
+            elif (own := self._blocks_of(path, instant.requested)) is not None:
+                self._take_back(partition, name, path, instant.requested, command, own)
+        self.instants.delete(instant)
+        self.reload()
+
+    def _blocks_of(self, path: str, instant: str) -> bool | None:
+        """Whether all blocks of a log file are of an instant; None if none is."""
+        data = self.storage.read_bytes(path)
+        own = [block.instant == instant for block in iter_blocks(data, self.storage.uri(path)) if block.instant]
+        if not any(own):
+            return None
+        return all(own)
+
+    def _take_back(self, partition: str, name: str, path: str, instant: str, command: str | None, whole: bool) -> None:
+        if whole:
+            self.storage.delete(path)
+            return
+        file_id, base = name[1:].split("_")[:2]
+        base = base.partition(".")[0]
+        versions = _log_versions(list_folders(self.storage, [partition]))
+        log = f".{file_id}_{base}.log.{versions[(file_id, base)] + 1}_1-0-1"
+        self.storage.create_if_absent(f"{partition}/{log}", command_block(command or instant, instant))
+
+    def partition_folders(self) -> list[str]:
+        """Folders of the metadata table's partitions, complete or not."""
+        listing = self.storage.list()
+        folders = listing.filter(listing.column("is_dir")).column("path").to_pylist()
+        return sorted(folder for folder in folders if not folder.startswith("."))
+
+    def pending(self) -> list[Instant]:
+        """Pending delta commits, oldest first: whoever holds the table's lock finds those of dead writers alone."""
+        return [i for i in self.client.timeline.instants if i.state is not State.COMPLETED and i.action == DELTA_COMMIT]
+
+
+FILE_COLUMNS: Final = ("partition", "name")
+
+
+def write_stat(partition: str, file_id: str, name: str, previous: str, size: int) -> dict[str, Any]:
+    """A write stat of a file of the metadata table, without its counts."""
+    return {
+        "fileId": file_id,
+        "path": f"{partition}/{name}",
+        "partitionPath": partition,
+        "prevCommit": previous,
+        "totalWriteBytes": size,
+        "fileSizeInBytes": size,
+    }
+
+
+def split_by_group(records: Records, groups: int) -> Iterable[tuple[int, Records]]:
+    """Records by the number of the file group that their key belongs to."""
+    if not len(records):
+        return
+    at = group_numbers(records.keys, groups)
+    order = np.argsort(at, kind="stable")
+    numbers, starts = np.unique(at[order], return_index=True)
+    ends = np.append(starts[1:], len(order))
+    for number, start, end in zip(numbers.tolist(), starts.tolist(), ends.tolist(), strict=True):
+        rows = pa.array(order[start:end])
+        yield number, Records(records.keys.take(rows), records.values.take(rows))
+
+
+def deleted_keys(partition: str, keys: pa.Array) -> pa.Table:
+    """Keys as a delete block of the metadata table has them: no ordering value."""
+    names = pa.array([partition] * len(keys), pa.string()) if len(keys) else pa.array([], pa.string())
+    return pa.table({"record_key": keys, "partition_path": names})
+
+
+def in_threads(function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
+    """Results in the order of the tasks; waits for all of them before an error is raised."""
+    if len(tasks) < 2:
+        return [function(task) for task in tasks]
+    with ThreadPoolExecutor(min(_WRITERS, len(tasks))) as pool:
+        return [future.result() for future in [pool.submit(function, task) for task in tasks]]
+
+
+def _log_versions(files: pa.Table) -> dict[tuple[str, str], int]:
+    """Greatest version of the log files there are, committed or not, of each file id and instant in the name."""
+    names = parse_file_names(files.column("name"))
+    logs = names.filter(pc.equal(names.column("kind"), FileKind.LOG.value))
+    result: dict[tuple[str, str], int] = {}
+    columns = (logs.column("file_id"), logs.column("instant").cast(pa.string()), logs.column("log_version"))
+    for file_id, instant, version in zip(*(column.to_pylist() for column in columns), strict=True):
+        result[(file_id, instant)] = max(version, result.get((file_id, instant), 0))
+    return result
