@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.formats.base_file_writer import ParquetBaseWriter, WrittenBase
+from hudi_hive.formats.column_ranges import ColumnRanges
 from hudi_hive.formats.log_writer import data_block, delete_block
 from hudi_hive.read.merge import merge_slice
 from hudi_hive.read.merge_fold import soft_deletes
@@ -187,6 +188,7 @@ def append_log(
         num_updates=count - new,
         num_deletes=len(gone),
         size=len(data),
+        ranges=_log_ranges(batch) if job.ranges and count else None,
         log_version=version,
         log_files=[name],
         base_file=target.base_file,
@@ -203,6 +205,12 @@ def log_file_name(job: WriteJob, target: Target, attempt: Attempt) -> tuple[str,
     version = target.log_version + 1
     instant = target.base_instant if target.base_instant is not None else job.instant
     return f".{target.file_id}_{instant}.log.{version}_{attempt.token}", version
+
+
+def _log_ranges(batch: pa.RecordBatch) -> pa.Table:
+    ranges = ColumnRanges(batch.schema)
+    ranges.add(batch)
+    return ranges.table()
 
 
 def _soft_delete_keys(job: WriteJob, target: Target, marked: pa.RecordBatch) -> pa.Table:

@@ -12,17 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import SchemaError
+from hudi_hive.formats.bloom import BloomSettings
 from hudi_hive.read.merge_fold import soft_deletes
-from hudi_hive.read.merge_order import ordering_columns, ranks
-from hudi_hive.read.reconcile import Reconciler
 from hudi_hive.schema import META_FIELDS, avro_to_arrow, with_meta_fields
-from hudi_hive.schema.from_arrow import arrow_to_avro, record_name
 from hudi_hive.table import MetaClient
 from hudi_hive.table.key_generator import KeyGenerator
 from hudi_hive.table.log_data import one_batch
 from hudi_hive.table.merge_spec import MergeSpec
 from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.incoming import combine, prepare, prepare_keys
+from hudi_hive.write.index import IndexOptions
 from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY, FileStyle, WriteJob
+from hudi_hive.write.schemas import writer_schema
 from hudi_hive.write.settings import Operation
 
 
@@ -95,43 +96,12 @@ def prepared_rows(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Pr
     """
     spec = MergeSpec.from_config(client.config)
     generator = KeyGenerator.of(client.config, config.options)
-    avro = client.avro_schema()
-    if avro is None:
-        name, namespace = record_name(client.config.name)
-        data = [entry for entry in rows.schema if entry.name not in META_FIELDS]
-        avro = arrow_to_avro(pa.schema(data), name, namespace)
-    ready = _keyed(_fitted(rows, avro_to_arrow(avro), client.base_path), generator)
+    schema = writer_schema(rows.schema, client, config)
+    ready = prepare(rows, config, generator, schema)
     if config.combines:
-        ready = _one_a_key(ready, spec)
-    return Prepared(ready, avro, spec, generator)
-
-
-def _fitted(rows: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
-    """Rows with the table's columns: missing ones null, narrower types widened."""
-    unknown = [name for name in rows.column_names if name not in schema.names and name not in META_FIELDS]
-    if unknown:
-        raise SchemaError(f"the table has no column {', '.join(unknown)}", path=path, remedy="leave it out")
-    reconciler = Reconciler(rows.schema, schema, path=path)
-    return pa.Table.from_batches([reconciler.apply(batch) for batch in rows.to_batches()], schema=schema)
-
-
-def _keyed(rows: pa.Table, generator: KeyGenerator) -> pa.Table:
-    """Rows with record keys and partition paths before the other columns."""
-    count = rows.num_rows
-    keys = pa.nulls(count, pa.string()) if generator.makes_up_keys else generator.record_keys(rows)
-    return rows.add_column(0, RECORD_KEY, keys).add_column(1, PARTITION_PATH, generator.partition_paths(rows))
-
-
-def _one_a_key(rows: pa.Table, spec: MergeSpec) -> pa.Table:
-    """Of rows of one key and partition the one with the greatest ordering value, the last one among equals."""
-    parts = [rows.column(name).combine_chunks().dictionary_encode().indices for name in (RECORD_KEY, PARTITION_PATH)]
-    key, path = (part.to_numpy(zero_copy_only=False) for part in parts)
-    rank = ranks(ordering_columns(one_batch(rows), spec.ordering_fields), rows.num_rows)
-    order = np.lexsort((np.arange(rows.num_rows), rank, path, key))
-    last = np.ones(len(order), np.bool_)
-    last[:-1] = (np.diff(key[order]) != 0) | (np.diff(path[order]) != 0)
-    chosen = np.sort(order[last])
-    return rows if len(chosen) == rows.num_rows else rows.take(pa.array(chosen))
+        is_global = IndexOptions.of(config.index, client.config).is_global
+        ready = combine(ready, spec, across_partitions=is_global, schema=schema)
+    return Prepared(ready, schema.avro, spec, generator)
 
 
 def prepared_keys(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Prepared:
@@ -143,9 +113,8 @@ def prepared_keys(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Pr
     """
     table = Prepared.of_table(client)
     generator = KeyGenerator.of(client.config, config.options)
-    keys, paths = generator.record_keys(rows), generator.partition_paths(rows)
-    found = pa.table([keys, paths], names=[RECORD_KEY, PARTITION_PATH]).group_by([RECORD_KEY, PARTITION_PATH])
-    return replace(table, rows=found.aggregate([]))
+    is_global = IndexOptions.of(config.index, client.config).is_global
+    return replace(table, rows=prepare_keys(rows, generator, avro_to_arrow(table.avro), across_partitions=is_global))
 
 
 def job_of(client: MetaClient, config: WriteConfig, instant: str, ready: Prepared) -> WriteJob:
@@ -154,7 +123,9 @@ def job_of(client: MetaClient, config: WriteConfig, instant: str, ready: Prepare
     avro = physical_schema(ready.avro, table.partition_fields if table.drop_partition_columns else ())
     if table.populate_meta_fields:
         avro = with_meta_avro(avro)
-    files = config.files
+    files, there = config.files, table.metadata_partitions
+    # Statistics are on by default from version 8 on; the metadata table may be made by this very write.
+    stats = table.version >= 8 if config.metadata.column_stats is None else config.metadata.column_stats
     return WriteJob(
         storage=client.storage,
         config=table,
@@ -164,15 +135,22 @@ def job_of(client: MetaClient, config: WriteConfig, instant: str, ready: Prepare
         spec=ready.spec,
         files=FileStyle(
             codec=files.compression,
-            bloom=files.bloom_enabled,
+            bloom=_bloom(config),
             max_file_size=files.max_file_size,
             row_group_bytes=files.block_size,
             page_bytes=files.page_size,
         ),
-        tracks_keys="record_index" in table.metadata_partitions,
-        ranges="column_stats" in table.metadata_partitions,
+        tracks_keys=config.metadata.enable and (config.metadata.record_index or "record_index" in there),
+        ranges=config.metadata.enable and (stats or "column_stats" in there),
         allows_duplicates=config.operation is Operation.INSERT and config.rows.merge_allow_duplicates_on_inserts,
     )
+
+
+def _bloom(config: WriteConfig) -> BloomSettings | bool:
+    index = config.index
+    if not config.files.bloom_enabled:
+        return False
+    return BloomSettings(index.bloom_entries, index.bloom_fpp, index.bloom_max_entries, index.bloom_kind)
 
 
 def physical_schema(avro: Mapping[str, Any], dropped: tuple[str, ...]) -> dict[str, Any]:
