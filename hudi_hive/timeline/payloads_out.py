@@ -10,9 +10,36 @@ from typing import Any, Final
 from hudi_hive.errors import TimelineError
 from hudi_hive.formats.avro_container import write_container
 from hudi_hive.timeline.avro_models import field_names, model_schema
-from hudi_hive.timeline.plans_out import encode_requested_replace
+from hudi_hive.timeline.plans_out import (
+    encode_clean_metadata,
+    encode_cleaner_plan,
+    encode_compaction_plan,
+    encode_index_metadata,
+    encode_index_plan,
+    encode_requested_replace,
+    encode_restore_metadata,
+    encode_restore_plan,
+    encode_rollback_metadata,
+    encode_rollback_plan,
+    encode_savepoint_metadata,
+)
 
-__all__ = ["REPLACING_OPERATIONS", "CommitOut", "encode_commit", "encode_requested_replace"]
+__all__ = [
+    "REPLACING_OPERATIONS",
+    "CommitOut",
+    "encode_clean_metadata",
+    "encode_cleaner_plan",
+    "encode_commit",
+    "encode_compaction_plan",
+    "encode_index_metadata",
+    "encode_index_plan",
+    "encode_requested_replace",
+    "encode_restore_metadata",
+    "encode_restore_plan",
+    "encode_rollback_metadata",
+    "encode_rollback_plan",
+    "encode_savepoint_metadata",
+]
 
 REPLACING_OPERATIONS: Final = frozenset({"INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE", "DELETE_PARTITION", "CLUSTER"})
 """Operations whose commits are replacecommits, also where they replace nothing."""

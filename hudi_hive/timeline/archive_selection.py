@@ -1,0 +1,106 @@
+"""Which instants may leave the active timeline (table format, section 2.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from hudi_hive.timeline.instant import CLEAN, REPLACE_COMMIT, RESTORE, ROLLBACK, SAVEPOINT, WRITE_ACTIONS, Instant
+from hudi_hive.timeline.timeline import Timeline
+
+_NO_TABLE_SCHEMA: Final = frozenset({"CLUSTER", "COMPACT", "INDEX", "LOG_COMPACT"})
+_SERVICES: Final = frozenset({CLEAN, ROLLBACK})
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Instants to archive, oldest first, and what holds the next ones back.
+
+    Args:
+        instants: completed instants.
+        bound: requested time that archival must not reach, if anything but the number of commits set it.
+        reason: what set it.
+    """
+
+    instants: tuple[Instant, ...]
+    bound: str | None
+    reason: str | None
+
+
+def select_instants(
+    timeline: Timeline, *, min_commits: int, max_commits: int, bound: str | None = None, reason: str | None = None
+) -> Selection:
+    """The completed writes beyond the newest ``min_commits``, if there are more than ``max_commits``, up to a bound.
+
+    The bound is the earliest of: the caller's, the first pending write, what a pending rollback or restore undoes, the
+    oldest savepoint, the first replacecommit whose replaced files no clean has taken, and the newest commit that tells
+    the table's schema. Completed cleans and rollbacks before the last archived write go with it; the last clean stays,
+    as time travel and cleaning look at it.
+
+    Args:
+        timeline: the active timeline, as it is under the table's lock.
+        min_commits: completed writes that stay at least.
+        max_commits: completed writes at which nothing is done yet.
+        bound: requested time that must stay, with all later ones.
+        reason: why it must.
+    """
+    found = [(bound, reason)] if bound is not None else []
+    found += [(time, why) for time, why in _bounds(timeline)]
+    limit, why = min(found, key=lambda item: item[0] or "", default=(None, None))
+    writes = sorted(timeline.write_instants(), key=lambda instant: instant.requested)
+    if len(writes) <= max_commits:
+        return Selection((), limit, why)
+    chosen = [i for i in writes[: len(writes) - min_commits] if limit is None or i.requested < limit]
+    if not chosen:
+        return Selection((), limit, why)
+    last = chosen[-1].requested
+    cleans = timeline.completed({CLEAN})
+    newest_clean = max((clean.requested for clean in cleans), default=None)
+    services = [
+        instant
+        for instant in timeline.completed(_SERVICES)
+        if instant.requested < last and not (instant.action == CLEAN and instant.requested == newest_clean)
+    ]
+    return Selection(tuple(sorted([*chosen, *services], key=lambda i: i.sort_key)), limit, why)
+
+
+def _bounds(timeline: Timeline) -> Iterator[tuple[str, str]]:
+    for instant in timeline.pending(WRITE_ACTIONS):
+        yield instant.requested, f"pending {instant.action}"
+    for instant in timeline.pending({ROLLBACK}):
+        target = timeline.rollback_plan(instant).target
+        yield (target[0] if target is not None else instant.requested), "pending rollback"
+    for instant in timeline.pending({RESTORE}):
+        times = [time for time, _ in timeline.restore_plan(instant).targets]
+        yield min(times, default=instant.requested), "pending restore"
+    for instant in timeline.completed({SAVEPOINT}):
+        yield instant.requested, "savepoint"
+    uncleaned = _first_uncleaned_replacement(timeline)
+    if uncleaned is not None:
+        yield uncleaned, "replaced files that no clean has taken yet"
+    schema = _schema_commit(timeline)
+    if schema is not None:
+        yield schema, "the commit that tells the table's schema"
+
+
+def _first_uncleaned_replacement(timeline: Timeline) -> str | None:
+    """The first replacecommit that the last clean did not go beyond: archived, its replaced files would come back."""
+    cleaned = ""
+    cleans = timeline.completed({CLEAN})
+    if cleans:
+        last = max(cleans, key=lambda clean: clean.requested)
+        # A policy by file versions retains no instant: what was replaced before the clean is taken.
+        cleaned = timeline.clean_metadata(last).earliest_retained or last.requested
+    for instant in timeline.completed({REPLACE_COMMIT}):
+        if instant.requested >= cleaned and timeline.commit_metadata(instant).replaced.num_rows:
+            return instant.requested
+    return None
+
+
+def _schema_commit(timeline: Timeline) -> str | None:
+    for instant in sorted(timeline.write_instants(), key=lambda i: i.requested, reverse=True):
+        metadata = timeline.commit_metadata(instant)
+        if metadata.operation not in _NO_TABLE_SCHEMA and metadata.schema is not None:
+            return instant.requested
+    return None

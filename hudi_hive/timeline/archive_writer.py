@@ -1,0 +1,192 @@
+"""Archival: old instants go from the active timeline to the archive (table format, section 2.6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import pyarrow.compute as pc
+
+from hudi_hive.errors import InvalidOptionError, PathNotFoundError
+from hudi_hive.storage import Storage
+from hudi_hive.timeline.archive_files import HistoryArchiveWriter, LogArchiveWriter
+from hudi_hive.timeline.archive_selection import select_instants
+from hudi_hive.timeline.instant import COMMIT, Instant, State, comparable_action, parse_instant_name
+from hudi_hive.timeline.timeline import Timeline
+from hudi_hive.timeline.writer import TimelineSettings, TimelineWriter
+
+MIN_COMMITS: Final = 20
+"""Default of ``hoodie.keep.min.commits``."""
+
+MAX_COMMITS: Final = 30
+"""Default of ``hoodie.keep.max.commits``."""
+
+_METADATA_TABLE: Final = ".hoodie/metadata"
+_OLDEST_FIRST: Final = (State.REQUESTED, State.INFLIGHT, State.COMPLETED)
+
+
+class ArchiveSettings(TimelineSettings, Protocol):
+    """What of a table's properties archival depends on; ``TableConfig`` has it."""
+
+    @property
+    def history_path(self) -> str:
+        """Archive folder of layout 2, below the timeline folder."""
+
+    @property
+    def archive_folder(self) -> str:
+        """Archive folder of layout 1, below ``.hoodie``."""
+
+    @property
+    def timezone(self) -> str:
+        """Zone of instants."""
+
+    @property
+    def metadata_partitions(self) -> tuple[str, ...]:
+        """Partitions of the metadata table that are in step."""
+
+
+class TableClient(Protocol):
+    """A table; ``MetaClient`` is one."""
+
+    @property
+    def storage(self) -> Storage:
+        """Rooted at the table's base path."""
+
+    @property
+    def config(self) -> ArchiveSettings:
+        """The table's properties."""
+
+
+@dataclass(frozen=True)
+class ArchiveReport:
+    """What an archival did.
+
+    Args:
+        archived: the instants that left the active timeline, oldest first.
+        active: instants that stay.
+        files: archive files written, relative to the table's base path.
+        bound: requested time that archival must not reach, and ``reason`` why; both None where only numbers count.
+        reason: see ``bound``.
+    """
+
+    archived: tuple[Instant, ...]
+    active: int
+    files: tuple[str, ...]
+    bound: str | None
+    reason: str | None
+
+
+def archive(
+    client: TableClient,
+    *,
+    min_commits: int = MIN_COMMITS,
+    max_commits: int = MAX_COMMITS,
+    bound: str | None = None,
+    reason: str | None = None,
+) -> ArchiveReport:
+    """Archive the oldest completed instants of a table; the caller holds its lock.
+
+    The archive is written whole before the first active file goes, and of an instant the completed file goes last: a
+    death at any point leaves every instant complete to all readers, and the next archival goes on.
+
+    Args:
+        client: the table; its timeline is read anew.
+        min_commits: completed writes that stay active at least (``hoodie.keep.min.commits``).
+        max_commits: number of completed writes up to which nothing is archived (``hoodie.keep.max.commits``).
+        bound: requested time that archival must not reach: of a metadata table, the first active instant of its table.
+        reason: why it must not.
+
+    Raises:
+        InvalidOptionError: the numbers contradict one another.
+        TimelineError: the timeline cannot be read.
+        CorruptFileError: the archive is damaged; nothing was removed.
+    """
+    if not 1 <= min_commits < max_commits:
+        raise InvalidOptionError(
+            f"hoodie.keep.min.commits={min_commits} must be at least 1 and less than "
+            f"hoodie.keep.max.commits={max_commits}"
+        )
+    timeline = _load(client.storage, client.config)
+    compacted = _metadata_bound(client)
+    if compacted is not None and (bound is None or compacted < bound):
+        bound, reason = compacted, "the last compaction of the metadata table"
+    selection = select_instants(timeline, min_commits=min_commits, max_commits=max_commits, bound=bound, reason=reason)
+    written: list[str] = []
+    if selection.instants:
+        states = _ActiveFiles(client.storage, timeline.layout, TimelineWriter(client.storage, client.config))
+        # An archival that died before it removed the active files had archived them already.
+        known = {(i.requested, i.comparable_action) for i in timeline.archived().instants if i.is_completed}
+        fresh = [i for i in selection.instants if (i.requested, i.comparable_action) not in known]
+        if fresh:
+            written = _archive_writer(client.storage, client.config).add(fresh, states)
+        for instant in selection.instants:
+            states.remove(instant)
+    active = len(timeline.instants) - len(selection.instants)
+    return ArchiveReport(selection.instants, active, tuple(written), selection.bound, selection.reason)
+
+
+def _load(storage: Storage, config: ArchiveSettings) -> Timeline:
+    return Timeline.load(
+        storage,
+        layout=config.layout,
+        timeline_path=config.timeline_path,
+        history_path=config.history_path,
+        archive_folder=config.archive_folder,
+        timezone=config.timezone,
+    )
+
+
+def _archive_writer(storage: Storage, config: ArchiveSettings) -> HistoryArchiveWriter | LogArchiveWriter:
+    if config.layout == 1:
+        return LogArchiveWriter(storage, f".hoodie/{config.archive_folder}", config.timezone)
+    return HistoryArchiveWriter(storage, f".hoodie/{config.timeline_path}/{config.history_path}")
+
+
+def _metadata_bound(client: TableClient) -> str | None:
+    """Time of the metadata table's last compaction: it asks the active timeline which of its later blocks count.
+
+    Before its first compaction nothing may go.
+    """
+    if "files" not in client.config.metadata_partitions:
+        return None
+    timeline = Timeline.load(client.storage.child(_METADATA_TABLE), layout=client.config.layout)
+    return max((instant.requested for instant in timeline.completed({COMMIT})), default="0")
+
+
+class _ActiveFiles:
+    """The files of all states of active instants, from one listing."""
+
+    def __init__(self, storage: Storage, layout: int, writer: TimelineWriter) -> None:
+        self._storage = storage
+        self._writer = writer
+        listing = storage.list(writer.folder)
+        files = listing.filter(pc.invert(listing["is_dir"]))
+        self._states: dict[tuple[str, str], list[tuple[Instant, int]]] = {}
+        for path, mtime in zip(files["path"].to_pylist(), files["mtime_ms"].to_pylist(), strict=True):
+            state = parse_instant_name(path.rsplit("/", 1)[-1], layout, writer.folder)
+            if state is not None:
+                key = (state.requested, comparable_action(state.action))
+                self._states.setdefault(key, []).append((state, mtime))
+
+    def files(self, instant: Instant) -> list[tuple[Instant, bytes, int]]:
+        """State, bytes and modification time of an instant's files, oldest state first."""
+        result: list[tuple[Instant, bytes, int]] = []
+        for state, mtime in self._ordered(instant):
+            try:
+                data = self._storage.read_bytes(state.path)
+            except PathNotFoundError:
+                if state.is_completed:
+                    raise
+                continue
+            # A completed instant of layout 2 that an upgrade left has its completion time from the timeline.
+            result.append((instant if state.is_completed else state, data, mtime))
+        return result
+
+    def remove(self, instant: Instant) -> None:
+        """Delete an instant's files, the completed one last."""
+        for state, _ in self._ordered(instant):
+            self._storage.delete(state.path)
+
+    def _ordered(self, instant: Instant) -> list[tuple[Instant, int]]:
+        states = self._states.get((instant.requested, instant.comparable_action), [])
+        return sorted(states, key=lambda item: _OLDEST_FIRST.index(item[0].state))
