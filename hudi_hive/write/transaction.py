@@ -173,7 +173,8 @@ class Transaction:
                 self._heartbeat.verify()
             table = MetadataWriter.open(now, self._config.options)
             if table is not None:
-                table.apply(self.instant, self._action, metadata_changes(statuses, replaced or {}))
+                changes = metadata_changes(statuses, replaced or {})
+                table.apply(self.instant, self._action, changes, schema=json.loads(schema))
             completion = self._clock.completion_time(now.timeline, self.instant, config.timezone)
             lock.verify()
             completed = self._writer.complete(self._action, self.instant, payload, completion)
