@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Final
 
 from hudi_hive.errors import WriteError
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instant import REPLACE_COMMIT, RESTORE, SAVEPOINT
+from hudi_hive.timeline.instant import CLUSTERING, REPLACE_COMMIT, RESTORE, SAVEPOINT
 from hudi_hive.timeline.plans import RestoreMetadata, RestorePlan, RollbackMetadata
 from hudi_hive.timeline.plans_out import encode_restore_metadata, encode_restore_plan
 from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.services.rollback import changes_of, forget, undo
+from hudi_hive.write.services.rollback import forget, undo
 from hudi_hive.write.services.undo import files_to_undo
-
-_NOT_UNDONE: Final = frozenset({SAVEPOINT})
 
 
 def restore(context: ServiceContext, savepoint: str) -> RestoreMetadata:
@@ -84,11 +81,11 @@ def _execute(context: ServiceContext, instant: Instant, plan: RestorePlan) -> Re
     metadata = RestoreMetadata(instant, tuple(time for time, _ in plan.targets), plan.targets, undone)
 
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
-        for requested, _ in plan.targets:
-            if table is not None:
-                table.rollback(instant.requested, requested, changes_of(undone[requested][0]))
-            for target in [i for i in now.client.timeline.instants if i.requested == requested and i.is_write]:
-                forget(now, target, keep_plan=False)
+        undone_times = {requested for requested, _ in plan.targets}
+        for target in [i for i in now.client.timeline.instants if i.is_write and i.requested in undone_times]:
+            forget(now, target, keep_plan=False)
+        if table is not None:
+            table.restore(instant.requested)
         taken = (time.monotonic_ns() - started) // 1_000_000
         return encode_restore_metadata(metadata, now.client.base_path, taken)
 
@@ -97,5 +94,5 @@ def _execute(context: ServiceContext, instant: Instant, plan: RestorePlan) -> Re
 
 def _gone(requested: str, action: str) -> Instant:
     """An instant that an earlier attempt of the restore has taken off the timeline."""
-    name = REPLACE_COMMIT if action == "clustering" else action
+    name = REPLACE_COMMIT if action == CLUSTERING else action
     return Instant(requested, name, State.REQUESTED, None, "", "")

@@ -102,6 +102,16 @@ def resume(context: ServiceContext, instant: Instant) -> RollbackMetadata:
     return _execute(context, instant, target, plan.requests)
 
 
+def requested_again(context: ServiceContext, instant: Instant) -> tuple[ServiceContext, Instant]:
+    """A table service's instant as it can be run: what a run that died has made is undone."""
+    context = context.reload()
+    if instant.state is not State.INFLIGHT:
+        return context, instant
+    rollback(context, instant)
+    context = context.reload()
+    return context, context.client.timeline.get(instant.requested)
+
+
 def undo(
     context: ServiceContext, instant: str, target: Instant, requests: Sequence[RollbackRequest]
 ) -> RollbackMetadata:

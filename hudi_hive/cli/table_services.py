@@ -1,0 +1,317 @@
+"""``table compact|cluster|clean|rollback|savepoint|restore``: table services from the command line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from hudi_hive.cli.common import pairs, storage_options, with_output
+from hudi_hive.cli.output import Output
+
+if TYPE_CHECKING:
+    from hudi_hive.table import MetaClient
+    from hudi_hive.timeline import Instant
+    from hudi_hive.write.services.context import ServiceContext
+
+F = TypeVar("F", bound=Callable[..., Any])
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+def _service_options(function: F) -> F:
+    """What all services have in common."""
+    for option in reversed(
+        [
+            click.argument("path"),
+            click.option("--conf", multiple=True, metavar="K=V", help="A Hudi write option (repeatable)."),
+            click.option("--threads", type=click.IntRange(min=1), help="File groups at a time."),
+            storage_options,
+        ]
+    ):
+        function = option(function)
+    return function
+
+
+class _ProgressExecutor:
+    """Threads of this process, with a bar on stderr while there are several tasks and somebody watches."""
+
+    def __init__(self, title: str, threads: int | None) -> None:
+        from hudi_hive.write.executor import LocalExecutor
+
+        self._title = title
+        self._threads = LocalExecutor(threads)
+
+    def map(self, function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
+        """Results in the order of the tasks."""
+        if len(tasks) < 2 or not sys.stderr.isatty():
+            return self._threads.map(function, tasks)
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            bar = progress.add_task(self._title, total=len(tasks))
+
+            def counted(task: _T) -> _R:
+                result = function(task)
+                progress.advance(bar)
+                return result
+
+            return self._threads.map(counted, tasks)
+
+
+def _context(
+    title: str, path: str, conf: tuple[str, ...], threads: int | None, storage_option: tuple[str, ...]
+) -> ServiceContext:
+    from hudi_hive.table import MetaClient
+    from hudi_hive.write.locks import table_lock
+    from hudi_hive.write.services.context import ServiceContext
+
+    client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
+    options = pairs(conf, "--conf")
+    lock = table_lock(options, client.storage)
+    return ServiceContext(client, options, _ProgressExecutor(title, threads), lock=lambda: lock)
+
+
+def _written(client: MetaClient, instants: Sequence[Instant], output: Output) -> None:
+    """What commits of table services wrote."""
+    rows = []
+    for instant in instants:
+        metadata = client.timeline.commit_metadata(client.timeline.get(instant.requested))
+        stats = metadata.write_stats
+        rows.append(
+            {
+                "instant": instant.requested,
+                "operation": metadata.operation,
+                "files": stats.num_rows,
+                "rows": sum(stats["num_writes"].to_pylist()),
+                "bytes": sum(stats["file_size"].to_pylist()),
+                "replaced": metadata.replaced.num_rows,
+            }
+        )
+    output.section("commits", rows, ["instant", "operation", "files", "rows", "bytes", "replaced"])
+
+
+@click.command()
+@_service_options
+@click.option("--schedule", is_flag=True, help="Only write the plan.")
+@click.option("--execute", is_flag=True, help="Only run what is planned.")
+@with_output
+def compact(
+    path: str,
+    conf: tuple[str, ...],
+    threads: int | None,
+    storage_option: tuple[str, ...],
+    schedule: bool,
+    execute: bool,
+    output: Output,
+) -> None:
+    """Merge log files into new base files: run the planned compactions, then plan and run one."""
+    from hudi_hive.timeline.instant import COMPACTION
+    from hudi_hive.write.services import compaction
+
+    context = _context("compaction", path, conf, threads, storage_option)
+    if schedule:
+        _planned(compaction.schedule_compaction(context), output)
+        return
+    if execute:
+        pending = context.client.timeline.pending({COMPACTION})
+        done = [compaction.execute_compaction(context, instant) for instant in pending]
+    else:
+        done = compaction.compact(context)
+    _written(context.reload().client, done, output)
+
+
+@click.command()
+@_service_options
+@click.option("--schedule", is_flag=True, help="Only write the plan.")
+@click.option("--execute", is_flag=True, help="Only run what is planned.")
+@click.option("--sort-columns", metavar="A,B", help="Sort the rows of each group by these columns.")
+@with_output
+def cluster(
+    path: str,
+    conf: tuple[str, ...],
+    threads: int | None,
+    storage_option: tuple[str, ...],
+    schedule: bool,
+    execute: bool,
+    sort_columns: str | None,
+    output: Output,
+) -> None:
+    """Join small file groups into larger ones, sorted if asked."""
+    from hudi_hive.write.services import clustering
+
+    if sort_columns:
+        conf = (*conf, f"{clustering.SORT_COLUMNS}={sort_columns}")
+    context = _context("clustering", path, conf, threads, storage_option)
+    if schedule:
+        _planned(clustering.schedule_clustering(context), output)
+        return
+    if execute:
+        pending = clustering.pending_clusterings(context.client)
+        done = [clustering.execute_clustering(context, instant) for instant in pending]
+    else:
+        done = clustering.cluster(context)
+    _written(context.reload().client, done, output)
+
+
+def _planned(instant: Instant | None, output: Output) -> None:
+    output.pairs("planned", {"instant": None if instant is None else instant.requested})
+
+
+@click.command()
+@_service_options
+@with_output
+def clean(
+    path: str, conf: tuple[str, ...], threads: int | None, storage_option: tuple[str, ...], output: Output
+) -> None:
+    """Delete file slices that no retained commit needs; --conf hoodie.clean.* choose the policy."""
+    from hudi_hive.write.services.clean import clean as run
+
+    done = run(_context("clean", path, conf, threads, storage_option))
+    rows = [] if done is None else sorted(done.partitions.items())
+    output.pairs(
+        "clean",
+        {
+            "instant": None if done is None else done.instant.requested,
+            "files deleted": 0 if done is None else done.total_files_deleted,
+            "earliest retained": None if done is None else done.earliest_retained,
+        },
+    )
+    output.section(
+        "partitions",
+        [
+            {"partition": name, "files": len(part.deleted), "partition deleted": part.partition_deleted}
+            for name, part in rows
+        ],
+        ["partition", "files", "partition deleted"],
+    )
+
+
+@click.command()
+@_service_options
+@click.option("--instant", metavar="TIME", help="The write to undo.")
+@click.option("--failed", is_flag=True, help="Undo what dead writers left.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@with_output
+def rollback(
+    path: str,
+    conf: tuple[str, ...],
+    threads: int | None,
+    storage_option: tuple[str, ...],
+    instant: str | None,
+    failed: bool,
+    yes: bool,
+    output: Output,
+) -> None:
+    """Undo the last write, or what dead writers left. What was written is deleted."""
+    from hudi_hive.write.services import rollback as service
+
+    if (instant is None) == (not failed):
+        raise click.UsageError("give --instant TIME or --failed")
+    context = _context("rollback", path, conf, threads, storage_option)
+    if instant is not None:
+        if not yes:
+            click.confirm(f"Delete what {instant} wrote to {context.client.base_path}?", abort=True, err=True)
+        done = [service.rollback(context, instant)]
+    else:
+        done = service.rollback_failed_writes(context)
+    output.section(
+        "rollbacks",
+        [
+            {
+                "rollback": one.instant.requested,
+                "undone": ",".join(one.rolled_back),
+                "files deleted": one.total_files_deleted,
+                "command blocks": sum(len(part.command_logs) for part in one.partitions.values()),
+            }
+            for one in done
+        ],
+        ["rollback", "undone", "files deleted", "command blocks"],
+    )
+
+
+@click.command()
+@_service_options
+@click.option("--instant", metavar="TIME", help="The write to keep; the last one without.")
+@click.option("--user", default="", help="Who makes it.")
+@click.option("--comments", default="", help="Why.")
+@click.option("--delete", "delete", is_flag=True, help="Delete the savepoint of --instant.")
+@click.option("--list", "list_", is_flag=True, help="List the savepoints.")
+@with_output
+def savepoint(
+    path: str,
+    conf: tuple[str, ...],
+    threads: int | None,
+    storage_option: tuple[str, ...],
+    instant: str | None,
+    user: str,
+    comments: str,
+    delete: bool,
+    list_: bool,
+    output: Output,
+) -> None:
+    """Keep the files of a write from being cleaned, so that the table can be restored to it."""
+    from hudi_hive.write.services import savepoint as service
+
+    context = _context("savepoint", path, conf, threads, storage_option)
+    if delete:
+        if instant is None:
+            raise click.UsageError("--delete needs --instant TIME")
+        service.delete_savepoint(context, instant)
+    elif not list_:
+        service.create_savepoint(context, instant, user=user, comments=comments)
+    points = service.savepoints(context.reload().client)
+    output.section(
+        "savepoints",
+        [
+            {
+                "instant": point.instant.requested,
+                "user": point.by,
+                "comments": point.comments,
+                "files": sum(len(names) for names in point.partitions.values()),
+            }
+            for point in points
+        ],
+        ["instant", "user", "comments", "files"],
+    )
+
+
+@click.command()
+@_service_options
+@click.option("--savepoint", "point", metavar="TIME", required=True, help="The savepoint to go back to.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@with_output
+def restore(
+    path: str,
+    conf: tuple[str, ...],
+    threads: int | None,
+    storage_option: tuple[str, ...],
+    point: str,
+    yes: bool,
+    output: Output,
+) -> None:
+    """Bring the table back to a savepoint. What was written after it is deleted for good."""
+    from hudi_hive.write.services.restore import restore as run
+
+    context = _context("restore", path, conf, threads, storage_option)
+    if not yes:
+        click.confirm(f"Delete what was written to {context.client.base_path} after {point}?", abort=True, err=True)
+    done = run(context, point)
+    output.section(
+        "undone",
+        [
+            {
+                "instant": time,
+                "action": action,
+                "files deleted": sum(r.total_files_deleted for r in done.rollbacks[time]),
+            }
+            for time, action in done.targets
+        ],
+        ["instant", "action", "files deleted"],
+    )
+
+
+SERVICES = (compact, cluster, clean, rollback, savepoint, restore)

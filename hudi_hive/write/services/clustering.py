@@ -1,0 +1,277 @@
+"""Clustering: file groups written anew as other file groups, larger or sorted (table format, section 2.5; RFC-19).
+
+The plan names the slices; until it has run, nobody may write to their file groups. The commit replaces them by the new
+groups; rows keep their commit times.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import HudiHiveError, UnknownColumnError, UnsupportedTableError, WriteError
+from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.plan import ScanPlan
+from hudi_hive.table import MetaClient
+from hudi_hive.timeline import Instant, State
+from hudi_hive.timeline.instant import CLUSTERING, DELTA_COMMIT, REPLACE_COMMIT
+from hudi_hive.timeline.payloads_out import CommitOut, encode_commit
+from hudi_hive.timeline.plans import CLUSTERING_SCHEMA, ClusteringPlan
+from hudi_hive.timeline.plans_out import encode_requested_replace
+from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.job import RECORD_KEY, Attempt, WriteJob
+from hudi_hive.write.markers import remove_markers, remove_unclaimed
+from hudi_hive.write.services.compaction import busy_groups
+from hudi_hive.write.services.context import ServiceContext
+from hudi_hive.write.services.rewrite import NewBase, plan_of, service_job, slice_rows, slices_of, write_base
+from hudi_hive.write.services.rollback import keeps_plan, requested_again, rollback
+from hudi_hive.write.settings import ClusteringSettings
+from hudi_hive.write.statuses import joined, status, write_stats
+from hudi_hive.write.transaction import SCHEMA_KEY, metadata_changes
+
+_log = logging.getLogger(__name__)
+
+SORT_COLUMNS: Final = "hoodie.clustering.plan.strategy.sort.columns"
+_EXECUTION: Final = "org.apache.hudi.client.clustering.run.strategy.SparkSortAndSizeExecutionStrategy"
+_BATCH_ROWS: Final = 65_536
+
+
+def pending_clusterings(client: MetaClient) -> list[Instant]:
+    """Planned clusterings, oldest first; those of layout 1 are replacecommits with a clustering plan."""
+    pending = client.timeline.pending({CLUSTERING, REPLACE_COMMIT})
+    return [i for i in pending if client.timeline.requested_replace_metadata(i).is_clustering]
+
+
+def cluster(context: ServiceContext) -> list[Instant]:
+    """Run the clusterings that are planned, then plan and run one.
+
+    Args:
+        context: the table; its lock must not be held. ``hoodie.clustering.*`` of its options say what is clustered.
+
+    Returns:
+        The completed commits.
+    """
+    done = [execute_clustering(context, instant) for instant in pending_clusterings(context.reload().client)]
+    planned = schedule_clustering(context)
+    return done if planned is None else [*done, execute_clustering(context, planned)]
+
+
+def schedule_clustering(context: ServiceContext, partitions: Sequence[str] | None = None) -> Instant | None:
+    """Plan a clustering of small file groups; None without any.
+
+    Groups that a table service is at are left alone. A lone group is clustered only if the rows are to be sorted.
+
+    Raises:
+        UnknownColumnError: a sort column is not in the table.
+        UnsupportedTableError: a strategy that is not known.
+        WriteError: version 6: a write is pending, which may be about to append to a group that would be replaced.
+    """
+    settings = WriteConfig.of(context.options, context.client.config).clustering
+    with context.lock():
+        now = context.reload()
+        _check(now.client, settings)
+        slices, outputs = plan_groups(now.client, settings, partitions)
+        if not slices.num_rows:
+            return None
+        time = context.clock.new_instant(now.client.timeline, now.client.config.timezone)
+        action = CLUSTERING if now.client.config.layout >= 2 else REPLACE_COMMIT
+        bare = Instant(time, action, State.REQUESTED, None, "", "")
+        params = {SORT_COLUMNS: ",".join(settings.sort_columns)} if settings.sort_columns else {}
+        plan = ClusteringPlan(bare, "CLUSTER", slices, {}, _EXECUTION, params, outputs)
+        payload = encode_requested_replace(plan, now.client.base_path, now.client.config.layout)
+        return now.writer.create_requested(action, time, payload)
+
+
+def _check(client: MetaClient, settings: ClusteringSettings) -> None:
+    for name, strategy in (
+        ("hoodie.clustering.plan.strategy.class", settings.plan_strategy),
+        ("hoodie.clustering.execution.strategy.class", settings.execution_strategy),
+    ):
+        last = (strategy or "").rpartition(".")[2]
+        if last not in ("", "SparkSizeBasedClusteringPlanStrategy", "SparkSortAndSizeExecutionStrategy"):
+            raise UnsupportedTableError(
+                f"{name}={strategy} is not supported", path=client.base_path, remedy="leave the option out"
+            )
+    missing = sorted(set(settings.sort_columns) - set(client.schema().names))
+    if missing:
+        raise UnknownColumnError(f"the table has no sort column {missing[0]!r}", path=client.base_path)
+    pending = client.timeline.pending({DELTA_COMMIT})
+    if client.config.layout == 1 and pending:
+        raise WriteError(
+            "a clustering cannot be planned while a write is pending in a table of version 6",
+            path=client.base_path,
+            instant=pending[0].requested,
+            remedy="wait for it, or roll it back if its writer is dead",
+        )
+
+
+def plan_groups(
+    client: MetaClient, settings: ClusteringSettings, partitions: Sequence[str] | None
+) -> tuple[pa.Table, tuple[int, ...]]:
+    """Input groups of slices of one partition each (``CLUSTERING_SCHEMA``), and to how many file groups each goes."""
+    chosen = list(partitions or settings.partitions) or None
+    view = client.file_system_view(chosen)
+    slices = view.latest_merged_file_slices()
+    busy = busy_groups(client)
+    pattern = None if settings.partition_regex is None else re.compile(settings.partition_regex)
+    by_partition: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in slices.to_pylist():
+        size = (row["base_size"] or 0) + sum(row["log_sizes"])
+        if (row["partition"], row["file_id"]) in busy or size >= settings.small_file_limit:
+            continue
+        if pattern is None or pattern.fullmatch(row["partition"]):
+            by_partition[row["partition"]].append({**row, "size": size})
+    rows: list[dict[str, Any]] = []
+    outputs: list[int] = []
+    for own in by_partition.values():
+        for part in _packed(own, settings.max_group_size):
+            if len(outputs) == settings.max_groups or (len(part) < 2 and not settings.sort_columns):
+                continue
+            rows += [{**row, "group": len(outputs)} for row in part]
+            outputs.append(-(-sum(row["size"] for row in part) // settings.target_file_size))
+    table = pa.Table.from_pylist([{k: row[k] for k in CLUSTERING_SCHEMA.names} for row in rows], CLUSTERING_SCHEMA)
+    return table, tuple(outputs)
+
+
+def _packed(rows: list[dict[str, Any]], most: int) -> Iterator[list[dict[str, Any]]]:
+    """Slices, the largest first, in groups of at most so many bytes."""
+    group: list[dict[str, Any]] = []
+    size = 0
+    for row in sorted(rows, key=lambda row: -int(row["size"])):
+        if group and size + row["size"] > most:
+            yield group
+            group, size = [], 0
+        group.append(row)
+        size += row["size"]
+    if group:
+        yield group
+
+
+# -- running ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One input group: how it is read, in what order, and the file groups that it becomes."""
+
+    job: WriteJob
+    plan: ScanPlan
+    bases: tuple[NewBase, ...]
+    sort_columns: tuple[str, ...]
+
+
+def execute_clustering(context: ServiceContext, instant: Instant) -> Instant:
+    """Run a planned clustering.
+
+    Args:
+        context: the table; its lock must not be held.
+        instant: the clustering, requested, or inflight when a run of it died.
+
+    Returns:
+        The completed replacecommit.
+
+    Raises:
+        HudiHiveError: a slice cannot be read or written; the clustering is requested again.
+    """
+    context = context.reload()
+    if not keeps_plan(context, instant):
+        raise WriteError(f"{instant} is no clustering", path=context.client.base_path, instant=instant.requested)
+    context, instant = requested_again(context, instant)
+    plan = context.client.timeline.requested_replace_metadata(instant)
+    running = context.writer.transition_inflight(instant.action, instant.requested)
+    try:
+        return _run(context, running, plan)
+    except HudiHiveError:
+        try:
+            rollback(context, running)
+        except HudiHiveError as error:
+            _log.warning("clustering %s was not undone, its next run will: %s", instant.requested, error)
+        raise
+
+
+def _run(context: ServiceContext, instant: Instant, plan: ClusteringPlan) -> Instant:
+    client, time = context.client, instant.requested
+    job, schema = service_job(context, time)
+    statuses = joined(context.executor.map(_cluster_group, _tasks(client, job, plan)))
+    remove_unclaimed(client.storage, time, statuses["path"].to_pylist())
+    replaced: dict[str, list[str]] = defaultdict(list)
+    for row in plan.slices.select(["partition", "file_id"]).to_pylist():
+        replaced[row["partition"]].append(row["file_id"])
+    metadata = CommitOut(
+        operation="CLUSTER",
+        extra={SCHEMA_KEY: schema},
+        stats=write_stats(statuses, layout=client.config.layout),
+        replaced=replaced,
+    )
+
+    def finish(_: ServiceContext, table: MetadataWriter | None) -> bytes:
+        if table is not None:
+            table.apply(time, REPLACE_COMMIT, metadata_changes(statuses, replaced))
+        return encode_commit(metadata, client.config.layout)
+
+    done = context.complete(instant, finish)
+    remove_markers(client.storage, time)
+    return done
+
+
+def _tasks(client: MetaClient, job: WriteJob, plan: ClusteringPlan) -> list[_Task]:
+    base_instant = pa.nulls(plan.slices.num_rows, pa.string())
+    slices = slices_of(client, _with_base_instants(client, plan.slices.append_column("base_instant", base_instant)))
+    sort_columns = tuple(name.strip() for name in plan.strategy_params.get(SORT_COLUMNS, "").split(",") if name.strip())
+    tasks = []
+    groups = plan.slices["group"]
+    for number in pc.unique(groups).to_pylist():
+        own = slices.filter(pc.equal(groups, number))
+        partition = own["partition"][0].as_py()
+        outputs = tuple(
+            NewBase(partition, f"{uuid.uuid4()}-0", Attempt(task=number, attempt=part))
+            for part in range(max(1, plan.output_groups[number] if number < len(plan.output_groups) else 1))
+        )
+        tasks.append(_Task(job, plan_of(client, own), outputs, sort_columns))
+    return tasks
+
+
+def _with_base_instants(client: MetaClient, slices: pa.Table) -> pa.Table:
+    """The plan's slices with their base instants, which tell what older files call their columns."""
+    view = client.file_system_view(pc.unique(slices["partition"]).to_pylist())
+    known = view.latest_merged_file_slices()
+    places = zip(known["partition"].to_pylist(), known["file_id"].to_pylist(), strict=True)
+    instants = dict(zip(places, known["base_instant"].to_pylist(), strict=True))
+    asked = zip(slices["partition"].to_pylist(), slices["file_id"].to_pylist(), strict=True)
+    column = pa.array([instants.get(place) for place in asked], pa.string())
+    return slices.set_column(slices.schema.get_field_index("base_instant"), "base_instant", column)
+
+
+def _cluster_group(task: _Task) -> pa.Table:
+    """Rows of the input group, sorted if asked, in equal parts to the new file groups."""
+    rows = pa.Table.from_batches(list(slice_rows(task.job, task.plan)), schema=task.job.schema)
+    if task.sort_columns:
+        rows = rows.take(pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in task.sort_columns]))
+    share = max(1, -(-rows.num_rows // len(task.bases)))
+    statuses = []
+    for number, base in enumerate(task.bases):
+        part = rows.slice(number * share, share)
+        if not part.num_rows and number:
+            continue
+        written = write_base(task.job, base, part.to_batches(max_chunksize=_BATCH_ROWS))
+        statuses.append(
+            status(
+                base.partition,
+                base.file_id,
+                base.name(task.job),
+                num_writes=written.rows,
+                num_inserts=written.rows,
+                size=written.size,
+                ranges=written.ranges if task.job.ranges else None,
+                keys_added=part.column(RECORD_KEY).combine_chunks() if task.job.tracks_keys else None,
+            )
+        )
+    return joined(statuses)

@@ -1,0 +1,284 @@
+"""Compaction: base files with the log files on top merged into new base files (table format, section 2.5).
+
+The plan names the files and opens a new slice, on top of which writers go on; running it later gives the same rows. A
+run that died is undone and run again from the plan.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import HudiHiveError, UnsupportedTableError, WriteError
+from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.plan import ScanPlan
+from hudi_hive.table import MetaClient
+from hudi_hive.timeline import Instant, State
+from hudi_hive.timeline.instant import COMMIT, COMPACTION, DELTA_COMMIT, LOG_COMPACTION
+from hudi_hive.timeline.payloads_out import CommitOut, encode_commit
+from hudi_hive.timeline.plans import CompactionPlan
+from hudi_hive.timeline.plans_out import encode_compaction_plan
+from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.job import Attempt, WriteJob
+from hudi_hive.write.markers import remove_markers, remove_unclaimed
+from hudi_hive.write.services.context import ServiceContext
+from hudi_hive.write.services.rewrite import NewBase, plan_of, service_job, slice_rows, slices_of, write_base
+from hudi_hive.write.services.rollback import requested_again, rollback
+from hudi_hive.write.settings import CompactionSettings
+from hudi_hive.write.statuses import joined, status, write_stats
+from hudi_hive.write.transaction import SCHEMA_KEY, metadata_changes
+
+_log = logging.getLogger(__name__)
+
+_MIB: Final = 1 << 20
+_STRATEGIES: Final = frozenset(
+    {"LogFileSizeBasedCompactionStrategy", "UnBoundedCompactionStrategy", "BoundedIOCompactionStrategy"}
+)
+
+
+def compact(context: ServiceContext) -> list[Instant]:
+    """Run the compactions that are planned, then plan and run one of what is left.
+
+    Args:
+        context: the table; its lock must not be held.
+
+    Returns:
+        The completed commits.
+    """
+    done = [execute_compaction(context, instant) for instant in context.reload().client.timeline.pending({COMPACTION})]
+    planned = schedule_compaction(context)
+    return done if planned is None else [*done, execute_compaction(context, planned)]
+
+
+def compaction_is_due(client: MetaClient, settings: CompactionSettings, *, now_ms: int | None = None) -> bool:
+    """Whether enough delta commits completed since the last compaction for the next to be planned.
+
+    Raises:
+        UnsupportedTableError: a trigger by time: the table's own clock is not asked.
+    """
+    if not client.config.is_merge_on_read:
+        return False
+    if settings.trigger not in ("NUM_COMMITS", "NUM_COMMITS_AFTER_LAST_REQUEST"):
+        raise UnsupportedTableError(
+            f"hoodie.compact.inline.trigger.strategy={settings.trigger} is not supported",
+            path=client.base_path,
+            remedy="NUM_COMMITS and NUM_COMMITS_AFTER_LAST_REQUEST are",
+        )
+    return deltas_since_compaction(client, requested=settings.trigger != "NUM_COMMITS") >= settings.after_commits
+
+
+def deltas_since_compaction(client: MetaClient, *, requested: bool = False) -> int:
+    """Completed delta commits after the last compaction that completed, or that was requested."""
+    timeline = client.timeline
+    last = [i.requested for i in timeline.completed({COMMIT})]
+    if requested:
+        last += [i.requested for i in timeline.pending({COMPACTION})]
+    newest = max(last, default="")
+    return sum(i.requested > newest for i in timeline.completed({DELTA_COMMIT}))
+
+
+def schedule_compaction(context: ServiceContext, partitions: Sequence[str] | None = None) -> Instant | None:
+    """Plan a compaction of all slices with log files that no other table service is at; None without any.
+
+    Args:
+        context: the table; its lock must not be held.
+        partitions: only these.
+
+    Raises:
+        UnsupportedTableError: the table is copy on write, or the strategy is not known.
+        WriteError: version 6: a write is pending, whose log files would be lost on the older slices.
+    """
+    settings = WriteConfig.of(context.options, context.client.config).compaction
+    _check_table(context.client, settings)
+    with context.lock():
+        now = context.reload()
+        _refuse_pending_writes(now.client)
+        operations = plan_operations(now.client, settings, partitions)
+        if not operations.num_rows:
+            return None
+        time = context.clock.new_instant(now.client.timeline, now.client.config.timezone)
+        bare = Instant(time, COMPACTION, State.REQUESTED, None, "", "")
+        payload = encode_compaction_plan(CompactionPlan(bare, operations, {}, 2), now.client.config.layout)
+        return now.writer.create_requested(COMPACTION, time, payload)
+
+
+def _check_table(client: MetaClient, settings: CompactionSettings) -> None:
+    if not client.config.is_merge_on_read:
+        raise UnsupportedTableError("only merge-on-read tables are compacted", path=client.base_path)
+    if settings.strategy.rpartition(".")[2] not in _STRATEGIES:
+        raise UnsupportedTableError(
+            f"hoodie.compaction.strategy={settings.strategy} is not supported",
+            path=client.base_path,
+            remedy=" and ".join(sorted(_STRATEGIES)) + " are",
+        )
+
+
+def _refuse_pending_writes(client: MetaClient) -> None:
+    """In version 6 a log file belongs to the slice in its name: one that a running write makes would end up below."""
+    if client.config.layout != 1:
+        return
+    pending = client.timeline.pending({DELTA_COMMIT, LOG_COMPACTION})
+    if pending:
+        raise WriteError(
+            "a compaction cannot be planned while a write is pending in a table of version 6",
+            path=client.base_path,
+            instant=pending[0].requested,
+            remedy="wait for it, or roll it back if its writer is dead",
+        )
+
+
+def plan_operations(client: MetaClient, settings: CompactionSettings, partitions: Sequence[str] | None) -> pa.Table:
+    """Slices to compact, those with most log bytes first: ``OPERATIONS_SCHEMA`` and ``metrics``."""
+    slices = client.file_system_view(partitions).latest_file_slices()
+    counts = pc.list_value_length(slices["log_files"])
+    slices = slices.filter(pc.and_(pc.greater(counts, 0), pc.greater_equal(counts, settings.log_count_threshold)))
+    busy = busy_groups(client)
+    places = zip(slices["partition"].to_pylist(), slices["file_id"].to_pylist(), strict=True)
+    slices = slices.filter(pa.array([place not in busy for place in places], pa.bool_()))
+    rows = slices.to_pylist()
+    logs = np.array([sum(row["log_sizes"]) for row in rows], np.int64)
+    order = np.argsort(-logs, kind="stable")
+    order = order[logs[order] >= settings.log_size_threshold]
+    chosen: list[dict[str, Any]] = []
+    left = settings.target_io_mb * _MIB if "UnBounded" not in settings.strategy else None
+    for number in order.tolist():
+        row = rows[number]
+        cost = 2 * (row["base_size"] or 0) + int(logs[number])
+        if left is not None:
+            left -= cost
+            if left < 0 and chosen:
+                break
+        chosen.append({**row, "metrics": list(_metrics(row, int(logs[number])).items())})
+    schema = pa.schema(
+        [
+            ("partition", pa.string()),
+            ("file_id", pa.string()),
+            ("base_instant", pa.string()),
+            ("base_file", pa.string()),
+            ("log_files", pa.list_(pa.string())),
+            ("metrics", pa.map_(pa.string(), pa.float64())),
+        ]
+    )
+    return pa.Table.from_pylist([{name: row[name] for name in schema.names} for row in chosen], schema=schema)
+
+
+def _metrics(row: Mapping[str, Any], logs: int) -> dict[str, float]:
+    base = int(row["base_size"] or 0)
+    return {
+        "TOTAL_LOG_FILES": float(len(row["log_files"])),
+        "TOTAL_LOG_FILES_SIZE": float(logs),
+        "TOTAL_IO_READ_MB": float((base + logs) // _MIB),
+        "TOTAL_IO_WRITE_MB": float(base // _MIB),
+        "TOTAL_IO_MB": float((2 * base + logs) // _MIB),
+    }
+
+
+def busy_groups(client: MetaClient) -> set[tuple[str, str]]:
+    """File groups that a pending compaction, log compaction or clustering is at."""
+    timeline = client.timeline
+    tables = [timeline.pending_compactions(), timeline.pending_clustering()]
+    tables += [timeline.compaction_plan(instant).operations for instant in timeline.pending({LOG_COMPACTION})]
+    return {
+        place
+        for table in tables
+        for place in zip(table["partition"].to_pylist(), table["file_id"].to_pylist(), strict=True)
+    }
+
+
+# -- running ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One slice: how it is read, and the base file that it becomes."""
+
+    job: WriteJob
+    plan: ScanPlan
+    base: NewBase
+    slice: Mapping[str, Any]
+
+
+def execute_compaction(context: ServiceContext, instant: Instant) -> Instant:
+    """Run a planned compaction.
+
+    Args:
+        context: the table; its lock must not be held.
+        instant: the compaction, requested, or inflight when a run of it died.
+
+    Returns:
+        The completed commit.
+
+    Raises:
+        HudiHiveError: a slice cannot be read or written; the compaction is requested again.
+    """
+    context, instant = requested_again(context, instant)
+    plan = context.client.timeline.compaction_plan(instant)
+    running = context.writer.transition_inflight(COMPACTION, instant.requested)
+    try:
+        return _run(context, running, plan.operations)
+    except HudiHiveError:
+        try:
+            rollback(context, running)
+        except HudiHiveError as error:
+            _log.warning("compaction %s was not undone, its next run will: %s", instant.requested, error)
+        raise
+
+
+def _run(context: ServiceContext, instant: Instant, operations: pa.Table) -> Instant:
+    client, time = context.client, instant.requested
+    job, schema = service_job(context, time)
+    slices = slices_of(client, operations)
+    tasks = []
+    for number, row in enumerate(slices.to_pylist()):
+        base = NewBase(row["partition"], row["file_id"], Attempt(task=number), merges=row["base_file"] is not None)
+        tasks.append(_Task(job, plan_of(client, slices.slice(number, 1)), base, row))
+    statuses = joined(context.executor.map(_compact_slice, tasks))
+    remove_unclaimed(client.storage, time, statuses["path"].to_pylist())
+    metadata = CommitOut(
+        operation="COMPACT",
+        extra={SCHEMA_KEY: schema},
+        stats=write_stats(statuses, layout=client.config.layout),
+        compacted=True,
+    )
+
+    def finish(_: ServiceContext, table: MetadataWriter | None) -> bytes:
+        if table is not None:
+            table.apply(time, COMMIT, metadata_changes(statuses, {}))
+        return encode_commit(metadata, client.config.layout)
+
+    done = context.complete(instant, finish)
+    remove_markers(client.storage, time)
+    return done
+
+
+def _compact_slice(task: _Task) -> pa.Table:
+    written = write_base(task.job, task.base, slice_rows(task.job, task.plan))
+    row = task.slice
+    return status(
+        task.base.partition,
+        task.base.file_id,
+        task.base.name(task.job),
+        prev_commit=row["base_instant"],
+        prev_base_file=row["base_file"],
+        num_writes=written.rows,
+        size=written.size,
+        log_files_compacted=len(row["log_files"]),
+        log_bytes_compacted=sum(size or 0 for size in row["log_sizes"]),
+        ranges=written.ranges if task.job.ranges else None,
+    )
+
+
+__all__ = [
+    "compact",
+    "compaction_is_due",
+    "deltas_since_compaction",
+    "execute_compaction",
+    "plan_operations",
+    "schedule_compaction",
+]

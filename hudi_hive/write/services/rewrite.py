@@ -1,0 +1,119 @@
+"""Rows of file slices to new base files: what compaction and clustering do, one task a file group.
+
+Rows keep their meta columns but for the file name: a rewritten row was not written anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.formats.base_file_writer import ParquetBaseWriter, WrittenBase
+from hudi_hive.plan import ScanPlan
+from hudi_hive.plan.planner import plan_of_slices, refuse_bootstrap
+from hudi_hive.plan.query import Query
+from hudi_hive.plan.scan_plan import with_paths
+from hudi_hive.read.scan import read_plan
+from hudi_hive.table import MetaClient
+from hudi_hive.table.file_system_view import SLICE_SCHEMA
+from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.job import FILE_NAME, Attempt, WriteJob
+from hudi_hive.write.prepared import Prepared, job_of
+from hudi_hive.write.services.context import ServiceContext
+
+
+def service_job(context: ServiceContext, instant: str) -> tuple[WriteJob, str]:
+    """The job of a table service, and the table's schema as its commit is to hold it.
+
+    Raises:
+        SchemaError: the table has no schema.
+        UnsupportedTableError: its base files are not Parquet, or skeletons of others.
+    """
+    client = context.client
+    refuse_bootstrap(client)
+    if client.config.base_file_format != "parquet":
+        raise UnsupportedTableError(
+            f"base files of the format {client.config.base_file_format.upper()} are not written",
+            path=client.base_path,
+            instant=instant,
+            remedy="Parquet ones are",
+        )
+    ready = Prepared.of_table(client)
+    config = WriteConfig.of(context.options, client.config)
+    return job_of(client, config, instant, ready), ready.schema_text
+
+
+def plan_of(client: MetaClient, slices: pa.Table) -> ScanPlan:
+    """How the rows of slices (``SLICE_SCHEMA``) are read: all of them, merged."""
+    return plan_of_slices(client, Query(), with_paths(slices.select(SLICE_SCHEMA.names)))
+
+
+def slice_rows(job: WriteJob, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
+    """Rows of a plan's slices as the job's files hold them."""
+    for batch in read_plan(job.storage, plan, job.schema.names, threads=1):
+        yield batch if batch.schema.equals(job.schema) else batch.cast(job.schema)
+
+
+@dataclass(frozen=True)
+class NewBase:
+    """A base file to be written.
+
+    Attributes:
+        partition: its partition.
+        file_id: its file group.
+        attempt: who writes.
+        merges: the group has a base file already.
+    """
+
+    partition: str
+    file_id: str
+    attempt: Attempt
+    merges: bool = False
+
+    def name(self, job: WriteJob) -> str:
+        """The file's name."""
+        return f"{self.file_id}_{self.attempt.token}_{job.instant}.parquet"
+
+
+def write_base(job: WriteJob, base: NewBase, rows: Iterable[pa.RecordBatch]) -> WrittenBase:
+    """Write rows to a base file, which is marked before it exists."""
+    name = base.name(job)
+    path = job.begin_file(base.partition, name, merges=base.merges)
+    writer = ParquetBaseWriter(
+        job.storage,
+        path,
+        job.schema,
+        dict(job.avro_schema),
+        bloom=job.files.bloom if job.has_meta else False,
+        codec=job.files.codec,
+        row_group_bytes=job.files.row_group_bytes,
+    )
+    at = job.schema.get_field_index(FILE_NAME)
+    for batch in rows:
+        if at >= 0:
+            names = pa.repeat(pa.scalar(name, pa.string()), batch.num_rows)
+            batch = batch.set_column(at, job.schema.field(at), names)
+        writer.write(batch)
+    return writer.close()
+
+
+def slices_of(client: MetaClient, operations: pa.Table) -> pa.Table:
+    """Slices of a plan that names files (``partition``, ``file_id``, ``base_instant``, ``base_file``, ``log_files``),
+    with the sizes of now; ``SLICE_SCHEMA``, in the plan's order."""
+    partitions = pc.unique(operations["partition"]).to_pylist()
+    files = client.directory_lister.files(partitions)
+    places = zip(files["partition"].to_pylist(), files["name"].to_pylist(), strict=True)
+    sizes = dict(zip(places, files["size"].to_pylist(), strict=True))
+    base_sizes, log_sizes = [], []
+    for row in operations.select(["partition", "base_file", "log_files"]).to_pylist():
+        partition = row["partition"]
+        base_sizes.append(None if row["base_file"] is None else sizes.get((partition, row["base_file"])))
+        log_sizes.append([sizes.get((partition, name)) for name in row["log_files"]])
+    table = operations.select(["partition", "file_id", "base_instant", "base_file"])
+    table = table.append_column("base_size", pa.array(base_sizes, pa.int64()))
+    table = table.append_column("log_files", operations["log_files"])
+    return table.append_column("log_sizes", pa.array(log_sizes, pa.list_(pa.int64()))).cast(SLICE_SCHEMA)
