@@ -7,7 +7,7 @@ written by a task. The same parts make up the writers of engines, which shuffle 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -157,7 +157,9 @@ class LocalWriter:
                 assert tags is not None
                 tags = self._without_duplicates(tags)
             fills_groups = operation is not Operation.BULK_INSERT or index.places_inserts
-            known = _slices(transaction.client, ready.partitions()) if fills_groups else None
+            if tags is not None:
+                ready = replace(ready, rows=_where_tagged(ready.rows, tags))
+            known = _slices(transaction.client, _partitions(ready, tags)) if fills_groups else None
             places, deletes, taking = self._places(transaction.client, ready, tags, known, inserts_only=not looks)
             groups = Groups.of(known if known is not None else _no_slices(transaction.client))
             _refuse_clustered(transaction.client, places, deletes)
@@ -310,6 +312,23 @@ class LocalWriter:
         statuses = joined(self._executor.map(run_work, [(job, work) for work in works]))
         instant = transaction.commit(statuses, schema=ready.schema_text, replaced=replaced, extra=self._extra)
         return WriteReport.of(instant, self.config.operation, statuses)
+
+
+def _partitions(ready: Prepared, tags: pa.Table | None) -> list[str]:
+    """Partitions that rows go to or leave."""
+    paths = dict.fromkeys(ready.partitions())
+    if tags is not None:
+        paths |= dict.fromkeys(pc.unique(tags.column("current_partition").drop_null()).to_pylist())
+    return list(paths)
+
+
+def _where_tagged(rows: pa.Table, tags: pa.Table) -> pa.Table:
+    """Rows with the partition path of the partition that they are written to: that of their record, if they stay."""
+    at = rows.schema.get_field_index(PARTITION_PATH)
+    line = np.full(rows.num_rows, -1, np.int64)
+    line[tags.column("row").to_numpy()] = np.arange(tags.num_rows)
+    there = tags.column("partition").combine_chunks().take(pa.array(line, mask=line < 0))
+    return rows.set_column(at, rows.schema.field(at), pc.coalesce(there, rows.column(at)))
 
 
 def _as_places(tags: pa.Table, column: str, *, new: bool) -> pa.Table:
