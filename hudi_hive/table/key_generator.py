@@ -46,6 +46,7 @@ class KeyGenerator:
         path_fields: partition fields and how each value is made.
         hive_style, url_encoded: how partition paths are written.
         consistent_timestamps: timestamps stand in keys and paths as text, not as numbers.
+        version: of the table.
     """
 
     kind: str
@@ -55,6 +56,7 @@ class KeyGenerator:
     hive_style: bool
     url_encoded: bool
     consistent_timestamps: bool = False
+    version: int = 8
 
     @classmethod
     def of(
@@ -91,6 +93,7 @@ class KeyGenerator:
             hive_style=config.hive_style_partitioning,
             url_encoded=config.url_encode_partitioning,
             consistent_timestamps=settings.get(CONSISTENT_TIMESTAMPS, "false").lower() == "true",
+            version=config.version,
         )
 
     @property
@@ -120,6 +123,8 @@ class KeyGenerator:
             _check_single(texts[0], self.record_fields[0])
             return texts[0]
         _check_all(texts, self.record_fields)
+        if self.version >= 8:
+            _check_structs(table, self.record_fields)
         parts = [
             pc.binary_join_element_wise(f"{name}:", text_or(text, NULL_KEY, EMPTY_KEY), "")
             for name, text in zip(self.record_fields, texts, strict=True)
@@ -219,9 +224,9 @@ def _path_fields(config: TableConfig, kind: str, settings: Mapping[str, str]) ->
     if kind in ("NON_PARTITION", "GLOBAL_DELETE"):
         return ()
     if kind == "TIMESTAMP":
-        return tuple(_PathField(name, TimestampFormat.of(settings)) for name in config.partition_fields)
+        return tuple(_PathField(name, TimestampFormat.of(settings, config.version)) for name in config.partition_fields)
     if kind == "CUSTOM":
-        return tuple(_custom_field(entry, settings) for entry in _custom_entries(config, settings))
+        return tuple(_custom_field(entry, settings, config.version) for entry in _custom_entries(config, settings))
     return tuple(_PathField(name, None) for name in config.partition_fields)
 
 
@@ -238,10 +243,10 @@ def _custom_entries(config: TableConfig, settings: Mapping[str, str]) -> list[st
     )
 
 
-def _custom_field(entry: str, settings: Mapping[str, str]) -> _PathField:
+def _custom_field(entry: str, settings: Mapping[str, str], version: int) -> _PathField:
     name, _, kind = entry.partition(":")
     if kind.strip().upper() == "TIMESTAMP":
-        return _PathField(name, TimestampFormat.of(settings))
+        return _PathField(name, TimestampFormat.of(settings, version))
     if kind.strip().upper() == "SIMPLE":
         return _PathField(name, None)
     raise InvalidOptionError(f"partition field {entry!r} is neither of kind SIMPLE nor TIMESTAMP")
@@ -273,6 +278,20 @@ def _check_all(texts: list[pa.Array], names: tuple[str, ...]) -> None:
             f"record key fields {', '.join(names)} are all null or empty in row {pc.index(bad, True).as_py()}",
             remedy="each row needs a record key",
         )
+
+
+def _check_structs(table: pa.Table | pa.RecordBatch, names: tuple[str, ...]) -> None:
+    """Releases from 1.0 on take no key field of a struct that is null, though they take null fields."""
+    for name in names:
+        outer, _, below = name.rpartition(".")
+        if below == name or table.schema.get_field_index(name) >= 0:
+            continue
+        void = pc.is_null(field_values(table, outer))
+        if pc.any(void, min_count=0).as_py():
+            raise KeyGenerationError(
+                f"record key field {name!r} is in a struct that is null in row {pc.index(void, True).as_py()}",
+                remedy="each row needs a record key",
+            )
 
 
 def _made_up(rows: int, instant: str | None, task: int, first: int) -> pa.Array:

@@ -59,14 +59,19 @@ class TimestampFormat:
     output_zone: str | None
 
     @classmethod
-    def of(cls, settings: Mapping[str, str]) -> TimestampFormat:
-        """The format that options ``hoodie.keygen.timebased.*`` tell.
+    def of(cls, settings: Mapping[str, str], version: int = 8) -> TimestampFormat:
+        """The format that options ``hoodie.keygen.timebased.*`` tell to a table of some version.
 
         Raises:
             InvalidOptionError: an option is missing or has a value that it does not take.
         """
         kind = _required(settings, "timestamp.type").upper()
         unit = _UNIT_OF_TYPE.get(kind)
+        if kind == "EPOCHMICROSECONDS" and version < 8:
+            raise InvalidOptionError(
+                f"{_PREFIXES[0]}timestamp.type={kind} is not known to the releases of table version {version}",
+                remedy=f"use SCALAR and {_PREFIXES[0]}timestamp.scalar.time.unit=microseconds",
+            )
         inputs: tuple[str, ...] = ()
         if kind == "SCALAR":
             unit = (_get(settings, "timestamp.scalar.time.unit") or "SECONDS").upper()
