@@ -1,0 +1,148 @@
+"""Real Hudi beside ours: writes and reads tables in a process of its own, of the release that a table version asks for.
+
+The bundles and PySpark 3.5 are fetched once into ``$HUDI_HIVE_CACHE`` (see ``benchmarks/real_hudi.py``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from benchmarks.real_hudi import class_path
+
+RELEASES: Mapping[int, str] = {6: "0.15.0", 8: "1.0.2", 9: "1.1.1"}
+"""Table version -> the release that makes tables of it."""
+
+_MAIN = Path(__file__).with_name("hudi_peer_main.py")
+_SECONDS = 300.0
+
+
+class HudiPeerError(RuntimeError):
+    """Real Hudi refused, and says why."""
+
+
+class HudiPeer:
+    """One warm process of a release; a context manager.
+
+    Args:
+        version: table version: 6, 8 or 9.
+    """
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.release = RELEASES[version]
+        self._folder = tempfile.TemporaryDirectory(prefix="hudi_peer_")
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        bundle, jars = class_path(release=self.release).split(os.pathsep)
+        pyspark = Path(jars).parents[2]  # the folder that holds the package
+        paths = [str(pyspark), *map(str, pyspark.glob("pyspark/python/lib/py4j-*.zip"))]
+        environment = {
+            **{key: value for key, value in os.environ.items() if key != "SPARK_HOME"},
+            "PYTHONPATH": os.pathsep.join(paths),
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "TZ": "UTC",
+        }
+        self._errors = (Path(self._folder.name) / "errors.log").open("w")
+        self._process = subprocess.Popen(
+            [sys.executable, str(_MAIN), bundle, self._folder.name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env=environment,
+            cwd=self._folder.name,
+        )
+        self._answer("start")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        process, self._process = self._process, None
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._errors.close()
+        self._folder.cleanup()
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        rows: Sequence[Mapping[str, Any]],
+        schema: str,
+        options: Mapping[str, str],
+        mode: str = "append",
+    ) -> None:
+        """Write rows.
+
+        Args:
+            path: base path of the table.
+            rows: JSON values by column.
+            schema: columns and types as Spark's DDL names them.
+            options: Hudi's write options.
+            mode: Spark's save mode.
+
+        Raises:
+            HudiPeerError: it cannot.
+        """
+        self._ask(do="write", path=os.fspath(path), rows=list(rows), schema=schema, options=dict(options), mode=mode)
+
+    def read(
+        self, path: str | os.PathLike[str], columns: Sequence[str], options: Mapping[str, str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Rows of a query; null values are left out of them.
+
+        Args:
+            path: base path of the table.
+            columns: Spark SQL expressions.
+            options: Hudi's read options.
+
+        Raises:
+            HudiPeerError: it cannot.
+        """
+        rows: list[dict[str, Any]] = self._ask(
+            do="read", path=os.fspath(path), columns=list(columns), options=dict(options or {})
+        )
+        return rows
+
+    def sql(self, text: str) -> list[dict[str, Any]]:
+        """Rows of a statement."""
+        rows: list[dict[str, Any]] = self._ask(do="sql", text=text)
+        return rows
+
+    def _ask(self, **request: object) -> Any:
+        process = self._process
+        assert process is not None and process.stdin is not None
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        return self._answer(str(request["do"]))
+
+    def _answer(self, what: str) -> Any:
+        process = self._process
+        assert process is not None and process.stdout is not None
+        ready, _, _ = select.select([process.stdout], [], [], _SECONDS)
+        line = process.stdout.readline() if ready else ""
+        if not line:
+            raise RuntimeError(f"Hudi {self.release} gave no answer to {what}: {self._log()}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise HudiPeerError(f"Hudi {self.release}, {what}: {answer['error']}")
+        return answer["ok"]
+
+    def _log(self) -> str:
+        return (Path(self._folder.name) / "errors.log").read_text(errors="replace")[-2000:]
