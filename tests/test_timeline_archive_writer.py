@@ -203,6 +203,18 @@ def test_archival_stops_at_what_must_stay(tmp_path: Path, version: int) -> None:
     assert numbers(uncleaned.archive()) == [2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_archival_may_pass_savepoints_if_asked(tmp_path: Path, version: int) -> None:
+    table = Table(tmp_path, version)
+    for number in range(1, 8):
+        table.commit(number)
+    table.savepoint(2)
+    before = everything(table.timeline)
+    assert numbers(table.archive(beyond_savepoint=True)) == [1, 3, 4, 5]
+    assert everything(table.timeline) == before
+    assert table.timeline.first_active() == time(6)
+
+
 def test_the_callers_bound_and_the_metadata_tables_compaction_hold(tmp_path: Path) -> None:
     table = Table(tmp_path, 8)
     for number in range(1, 8):

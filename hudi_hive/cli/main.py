@@ -26,7 +26,7 @@ _COMMANDS = {
     "files": ("hudi_hive.cli.inspect", "The latest file slices of a table."),
     "stats": ("hudi_hive.cli.stats", "Files, bytes, slices and rows of a table and of its commits."),
     "metadata": ("hudi_hive.cli.metadata", "Look into the metadata table: stats, partitions, files, validate."),
-    "table": ("hudi_hive.cli.table", "Change a table: compact, cluster, clean, rollback, savepoint, restore."),
+    "table": ("hudi_hive.cli.table", "Create a table; compact, cluster, clean, rollback, savepoint, restore, archive."),
     "read": ("hudi_hive.cli.query", "Rows of a table, printed or written to Parquet."),
     "plan": ("hudi_hive.cli.query", "What a read would open, and what was pruned by what."),
     "sql": ("hudi_hive.cli.sql", "SELECT from synced tables, or from tables at paths; no JVM."),

@@ -1,16 +1,17 @@
-"""``table``: commands that change a table."""
+"""``table``: commands that make and change a table."""
 
 from __future__ import annotations
 
 import click
 
+from hudi_hive.cli.table_create import archive, create
 from hudi_hive.cli.table_services import SERVICES
 
 
 @click.group()
 def table() -> None:
-    """Change a table: compact, cluster, clean, roll back, savepoint, restore."""
+    """Make or change a table: create, compact, cluster, clean, roll back, savepoint, restore, archive."""
 
 
-for _command in SERVICES:
+for _command in (create, *SERVICES, archive):
     table.add_command(_command)

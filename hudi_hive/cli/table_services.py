@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-def _service_options(function: F) -> F:
+def service_options(function: F) -> F:
     """What all services have in common."""
     for option in reversed(
         [
@@ -62,7 +62,7 @@ class _ProgressExecutor:
             return self._threads.map(counted, tasks)
 
 
-def _context(
+def service_context(
     title: str, path: str, conf: tuple[str, ...], threads: int | None, storage_option: tuple[str, ...]
 ) -> ServiceContext:
     from hudi_hive.table import MetaClient
@@ -95,7 +95,7 @@ def _written(client: MetaClient, instants: Sequence[Instant], output: Output) ->
 
 
 @click.command()
-@_service_options
+@service_options
 @click.option("--schedule", is_flag=True, help="Only write the plan.")
 @click.option("--execute", is_flag=True, help="Only run what is planned.")
 @with_output
@@ -112,7 +112,7 @@ def compact(
     from hudi_hive.timeline.instant import COMPACTION
     from hudi_hive.write.services import compaction
 
-    context = _context("compaction", path, conf, threads, storage_option)
+    context = service_context("compaction", path, conf, threads, storage_option)
     if schedule:
         _planned(compaction.schedule_compaction(context), output)
         return
@@ -125,7 +125,7 @@ def compact(
 
 
 @click.command()
-@_service_options
+@service_options
 @click.option("--schedule", is_flag=True, help="Only write the plan.")
 @click.option("--execute", is_flag=True, help="Only run what is planned.")
 @click.option("--sort-columns", metavar="A,B", help="Sort the rows of each group by these columns.")
@@ -145,7 +145,7 @@ def cluster(
 
     if sort_columns:
         conf = (*conf, f"{clustering.SORT_COLUMNS}={sort_columns}")
-    context = _context("clustering", path, conf, threads, storage_option)
+    context = service_context("clustering", path, conf, threads, storage_option)
     if schedule:
         _planned(clustering.schedule_clustering(context), output)
         return
@@ -162,7 +162,7 @@ def _planned(instant: Instant | None, output: Output) -> None:
 
 
 @click.command()
-@_service_options
+@service_options
 @with_output
 def clean(
     path: str, conf: tuple[str, ...], threads: int | None, storage_option: tuple[str, ...], output: Output
@@ -170,7 +170,7 @@ def clean(
     """Delete file slices that no retained commit needs; --conf hoodie.clean.* choose the policy."""
     from hudi_hive.write.services.clean import clean as run
 
-    done = run(_context("clean", path, conf, threads, storage_option))
+    done = run(service_context("clean", path, conf, threads, storage_option))
     rows = [] if done is None else sorted(done.partitions.items())
     output.pairs(
         "clean",
@@ -191,7 +191,7 @@ def clean(
 
 
 @click.command()
-@_service_options
+@service_options
 @click.option("--instant", metavar="TIME", help="The write to undo.")
 @click.option("--failed", is_flag=True, help="Undo what dead writers left.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -211,7 +211,7 @@ def rollback(
 
     if (instant is None) == (not failed):
         raise click.UsageError("give --instant TIME or --failed")
-    context = _context("rollback", path, conf, threads, storage_option)
+    context = service_context("rollback", path, conf, threads, storage_option)
     if instant is not None:
         if not yes:
             click.confirm(f"Delete what {instant} wrote to {context.client.base_path}?", abort=True, err=True)
@@ -234,7 +234,7 @@ def rollback(
 
 
 @click.command()
-@_service_options
+@service_options
 @click.option("--instant", metavar="TIME", help="The write to keep; the last one without.")
 @click.option("--user", default="", help="Who makes it.")
 @click.option("--comments", default="", help="Why.")
@@ -256,7 +256,7 @@ def savepoint(
     """Keep the files of a write from being cleaned, so that the table can be restored to it."""
     from hudi_hive.write.services import savepoint as service
 
-    context = _context("savepoint", path, conf, threads, storage_option)
+    context = service_context("savepoint", path, conf, threads, storage_option)
     if delete:
         if instant is None:
             raise click.UsageError("--delete needs --instant TIME")
@@ -280,7 +280,7 @@ def savepoint(
 
 
 @click.command()
-@_service_options
+@service_options
 @click.option("--savepoint", "point", metavar="TIME", required=True, help="The savepoint to go back to.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @with_output
@@ -296,7 +296,7 @@ def restore(
     """Bring the table back to a savepoint. What was written after it is deleted for good."""
     from hudi_hive.write.services.restore import restore as run
 
-    context = _context("restore", path, conf, threads, storage_option)
+    context = service_context("restore", path, conf, threads, storage_option)
     if not yes:
         click.confirm(f"Delete what was written to {context.client.base_path} after {point}?", abort=True, err=True)
     done = run(context, point)

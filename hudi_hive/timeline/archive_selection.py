@@ -29,7 +29,13 @@ class Selection:
 
 
 def select_instants(
-    timeline: Timeline, *, min_commits: int, max_commits: int, bound: str | None = None, reason: str | None = None
+    timeline: Timeline,
+    *,
+    min_commits: int,
+    max_commits: int,
+    bound: str | None = None,
+    reason: str | None = None,
+    beyond_savepoint: bool = False,
 ) -> Selection:
     """The completed writes beyond the newest ``min_commits``, if there are more than ``max_commits``, up to a bound.
 
@@ -44,14 +50,19 @@ def select_instants(
         max_commits: completed writes at which nothing is done yet.
         bound: requested time that must stay, with all later ones.
         reason: why it must.
+        beyond_savepoint: savepointed instants stay behind and do not stop archival.
     """
-    found = [(bound, reason)] if bound is not None else []
-    found += [(time, why) for time, why in _bounds(timeline)]
-    limit, why = min(found, key=lambda item: item[0] or "", default=(None, None))
+    found: list[tuple[str, str | None]] = [(bound, reason)] if bound is not None else []
+    found += _bounds(timeline)
+    saved = {instant.requested for instant in timeline.completed({SAVEPOINT})}
+    if not beyond_savepoint:
+        found += [(time, "savepoint") for time in saved]
+    limit, why = min(found, key=lambda item: item[0], default=(None, None))
     writes = sorted(timeline.write_instants(), key=lambda instant: instant.requested)
     if len(writes) <= max_commits:
         return Selection((), limit, why)
-    chosen = [i for i in writes[: len(writes) - min_commits] if limit is None or i.requested < limit]
+    oldest = [i for i in writes[: len(writes) - min_commits] if limit is None or i.requested < limit]
+    chosen = [instant for instant in oldest if instant.requested not in saved]
     if not chosen:
         return Selection((), limit, why)
     last = chosen[-1].requested
@@ -74,8 +85,6 @@ def _bounds(timeline: Timeline) -> Iterator[tuple[str, str]]:
     for instant in timeline.pending({RESTORE}):
         times = [time for time, _ in timeline.restore_plan(instant).targets]
         yield min(times, default=instant.requested), "pending restore"
-    for instant in timeline.completed({SAVEPOINT}):
-        yield instant.requested, "savepoint"
     uncleaned = _first_uncleaned_replacement(timeline)
     if uncleaned is not None:
         yield uncleaned, "replaced files that no clean has taken yet"

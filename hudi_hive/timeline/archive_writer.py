@@ -83,6 +83,7 @@ def archive(
     max_commits: int = MAX_COMMITS,
     bound: str | None = None,
     reason: str | None = None,
+    beyond_savepoint: bool = False,
 ) -> ArchiveReport:
     """Archive the oldest completed instants of a table; the caller holds its lock.
 
@@ -95,6 +96,8 @@ def archive(
         max_commits: number of completed writes up to which nothing is archived (``hoodie.keep.max.commits``).
         bound: requested time that archival must not reach: of a metadata table, the first active instant of its table.
         reason: why it must not.
+        beyond_savepoint: savepointed instants stay behind and do not stop archival
+            (``hoodie.archive.beyond.savepoint``).
 
     Raises:
         InvalidOptionError: the numbers contradict one another.
@@ -110,7 +113,14 @@ def archive(
     compacted = _metadata_bound(client)
     if compacted is not None and (bound is None or compacted < bound):
         bound, reason = compacted, "the last compaction of the metadata table"
-    selection = select_instants(timeline, min_commits=min_commits, max_commits=max_commits, bound=bound, reason=reason)
+    selection = select_instants(
+        timeline,
+        min_commits=min_commits,
+        max_commits=max_commits,
+        bound=bound,
+        reason=reason,
+        beyond_savepoint=beyond_savepoint,
+    )
     written: list[str] = []
     if selection.instants:
         states = _ActiveFiles(client.storage, timeline.layout, TimelineWriter(client.storage, client.config))

@@ -1,0 +1,113 @@
+"""``table create|archive``: a new table; old instants to the archive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hudi_hive.cli.common import pairs, storage_options, with_output
+from hudi_hive.cli.output import Output
+from hudi_hive.cli.table_services import service_context, service_options
+from hudi_hive.errors import InvalidOptionError
+
+_TYPES = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+@click.command()
+@click.argument("path")
+@click.option("--name", required=True, help="Table name.")
+@click.option("--type", "kind", type=click.Choice(sorted(_TYPES)), default="cow", show_default=True, help="Table type.")
+@click.option("--table-version", type=click.Choice(["6", "8", "9"]), help="Version of the table format.")
+@click.option("--record-key", default="", metavar="A,B", help="Key columns; without them keys are made up.")
+@click.option("--partition", default="", metavar="A,B", help="Partition columns.")
+@click.option("--ordering", default="", metavar="A", help="Columns that tell which of two records is newer.")
+@click.option("--key-generator", metavar="TYPE", help="As in hoodie.table.keygenerator.type.")
+@click.option("--hive-style", is_flag=True, help="Partition folders are column=value.")
+@click.option("--url-encode", is_flag=True, help="Escape values in partition folders.")
+@click.option("--cdc", metavar="MODE", help="Log changes: op_key_only, data_before, data_before_after.")
+@click.option("--no-meta-fields", is_flag=True, help="Leave the meta columns out of data files.")
+@click.option("--merge-mode", metavar="MODE", help="COMMIT_TIME_ORDERING or EVENT_TIME_ORDERING.")
+@click.option("--payload-class", metavar="CLASS", help="Hudi's payload class, in place of a merge mode.")
+@click.option("--database", help="Database name, for sync.")
+@click.option("--timezone", type=click.Choice(["LOCAL", "UTC"]), default="LOCAL", show_default=True)
+@click.option("--schema", "schema_file", type=click.Path(exists=True, dir_okay=False), help="File of an Avro schema.")
+@click.option("--property", "properties", multiple=True, metavar="K=V", help="A further table property (repeatable).")
+@storage_options
+@with_output
+def create(
+    path: str,
+    name: str,
+    kind: str,
+    table_version: str | None,
+    record_key: str,
+    partition: str,
+    ordering: str,
+    key_generator: str | None,
+    hive_style: bool,
+    url_encode: bool,
+    cdc: str | None,
+    no_meta_fields: bool,
+    merge_mode: str | None,
+    payload_class: str | None,
+    database: str | None,
+    timezone: str,
+    schema_file: str | None,
+    properties: tuple[str, ...],
+    storage_option: tuple[str, ...],
+    output: Output,
+) -> None:
+    """Make an empty table at PATH."""
+    from hudi_hive.table import DEFAULT_TABLE_VERSION, create_table
+
+    client = create_table(
+        path,
+        name=name,
+        table_type=_TYPES[kind],
+        version=int(table_version or DEFAULT_TABLE_VERSION),
+        record_keys=_names(record_key),
+        partition_fields=_names(partition),
+        ordering_fields=_names(ordering),
+        key_generator=key_generator,
+        hive_style_partitioning=hive_style,
+        url_encode_partitioning=url_encode,
+        cdc=cdc or False,
+        populate_meta_fields=not no_meta_fields,
+        merge_mode=merge_mode,
+        payload_class=payload_class,
+        timezone=timezone,
+        create_schema=_schema(schema_file),
+        database=database,
+        storage_options=pairs(storage_option, "--storage-option"),
+        properties=pairs(properties, "--property"),
+    )
+    config = client.config
+    output.pairs("table", {"path": client.base_path, "type": config.table_type, "version": config.version})
+
+
+def _schema(path: str | None) -> str | None:
+    try:
+        return Path(path).read_text(encoding="utf-8") if path is not None else None
+    except (OSError, ValueError) as error:
+        raise InvalidOptionError(f"the schema cannot be read: {error}", path=path) from error
+
+
+@click.command()
+@service_options
+@with_output
+def archive(
+    path: str, conf: tuple[str, ...], threads: int | None, storage_option: tuple[str, ...], output: Output
+) -> None:
+    """Move old instants to the archive: those beyond hoodie.keep.max.commits, down to hoodie.keep.min.commits."""
+    from hudi_hive.write.services.archival import archive_instants
+
+    report = archive_instants(service_context("archival", path, conf, threads, storage_option))
+    rows = [{"instant": i.requested, "action": i.action, "completed": i.completed} for i in report.archived]
+    output.section("archived", rows, ["instant", "action", "completed"])
+    output.note(f"{len(rows)} archived, {report.active} stay active")
+    if report.reason is not None:
+        output.note(f"held back at {report.bound} by: {report.reason}")

@@ -1,0 +1,29 @@
+"""Archival under the table's lock, by Hudi's write options (table format, section 2.6)."""
+
+from __future__ import annotations
+
+from hudi_hive.timeline.archive_writer import ArchiveReport, archive
+from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.services.context import ServiceContext
+
+
+def archive_instants(context: ServiceContext) -> ArchiveReport:
+    """Archive what the options say may go: ``hoodie.keep.min.commits``, ``hoodie.keep.max.commits`` and so on.
+
+    Args:
+        context: the table; its lock must not be held.
+
+    Raises:
+        InvalidOptionError: the options contradict one another.
+        TimelineError: the timeline cannot be read.
+        CorruptFileError: the archive is damaged; nothing was removed.
+    """
+    with context.lock():
+        now = context.reload()
+        settings = WriteConfig.of(now.options, now.client.config).archive
+        return archive(
+            now.client,
+            min_commits=settings.min_commits,
+            max_commits=settings.max_commits,
+            beyond_savepoint=settings.beyond_savepoint,
+        )
