@@ -1,0 +1,142 @@
+"""Table services behind a commit, as Hudi's options ask for them: clean, archive, compaction, clustering.
+
+The commit stands whatever becomes of them: what fails is reported and logged, and the next commit tries again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hudi_hive.errors import HudiHiveError
+from hudi_hive.table import MetaClient
+from hudi_hive.timeline.archive_writer import ArchiveReport, archive
+from hudi_hive.timeline.instant import CLEAN, COMPACTION, REPLACE_COMMIT
+from hudi_hive.timeline.plans import CleanMetadata
+from hudi_hive.timeline.timeline import Timeline
+from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.services.clean import clean
+from hudi_hive.write.services.clustering import cluster, execute_clustering, pending_clusterings, schedule_clustering
+from hudi_hive.write.services.compaction import (
+    compact,
+    compaction_is_due,
+    execute_compaction,
+    schedule_compaction,
+)
+from hudi_hive.write.services.context import ServiceContext
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class InlineReport:
+    """What the services behind one commit did.
+
+    Attributes:
+        done: requested times of the services' instants that completed or were planned, by service.
+        cleaned: what the clean did, None if nothing.
+        archived: what the archival did, None if it did not run.
+        failed: service to why it failed.
+    """
+
+    done: dict[str, list[str]] = field(default_factory=dict)
+    cleaned: CleanMetadata | None = None
+    archived: ArchiveReport | None = None
+    failed: dict[str, HudiHiveError] = field(default_factory=dict)
+
+
+def run_inline_services(context: ServiceContext, config: WriteConfig | None = None) -> InlineReport:
+    """Run the table services that are due after a commit.
+
+    Args:
+        context: the table; its lock must not be held.
+        config: the write's configuration; that of the context's options without it.
+    """
+    config = config if config is not None else WriteConfig.of(context.options, context.client.config)
+    report = InlineReport()
+    for name, service in (
+        ("clean", _clean),
+        ("archive", _archive),
+        ("compaction", _compaction),
+        ("clustering", _clustering),
+    ):
+        _attempt(name, report, lambda service=service: service(context.reload(), config, report))  # type: ignore[misc]
+    return report
+
+
+def _attempt(name: str, report: InlineReport, run: Callable[[], list[str]]) -> None:
+    try:
+        done = run()
+    except HudiHiveError as error:
+        report.failed[name] = error
+        _log.warning("the %s after the commit failed, the next commit tries again: %s", name, error)
+    else:
+        if done:
+            report.done[name] = done
+
+
+def _clean(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:
+    if not config.clean.automatic or config.clean.asynchronous:
+        return []
+    timeline = context.client.timeline
+    if not timeline.pending({CLEAN}) and _writes_since(timeline, {CLEAN}) < config.clean.trigger_commits:
+        return []
+    report.cleaned = clean(context)
+    return [] if report.cleaned is None else [report.cleaned.instant.requested]
+
+
+def _archive(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:
+    settings = config.archive
+    if not settings.automatic or settings.asynchronous:
+        return []
+    with context.lock():
+        report.archived = archive(
+            context.client.reload(),
+            min_commits=settings.min_commits,
+            max_commits=settings.max_commits,
+            beyond_savepoint=settings.beyond_savepoint,
+        )
+    return []
+
+
+def _compaction(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:
+    settings = config.compaction
+    if not context.client.config.is_merge_on_read or not (settings.inline or settings.schedule_inline):
+        return []
+    due = compaction_is_due(context.client, settings)
+    if not settings.inline:
+        planned = schedule_compaction(context) if due else None
+        return [] if planned is None else [planned.requested]
+    if due:
+        return [instant.requested for instant in compact(context)]
+    pending = context.client.timeline.pending({COMPACTION})
+    return [execute_compaction(context, instant).requested for instant in pending]
+
+
+def _clustering(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:
+    settings = config.clustering
+    if not settings.inline and not settings.schedule_inline:
+        return []
+    due = _writes_since_clustering(context.client) >= settings.after_commits
+    if not settings.inline:
+        planned = schedule_clustering(context) if due else None
+        return [] if planned is None else [planned.requested]
+    if due:
+        return [instant.requested for instant in cluster(context)]
+    return [execute_clustering(context, instant).requested for instant in pending_clusterings(context.client)]
+
+
+def _writes_since(timeline: Timeline, actions: set[str]) -> int:
+    """Completed writes after the last completed instant of some actions."""
+    last = max((i.requested for i in timeline.completed(actions)), default="")
+    return sum(i.requested > last for i in timeline.write_instants())
+
+
+def _writes_since_clustering(client: MetaClient) -> int:
+    timeline = client.timeline
+    clusterings = [
+        i.requested for i in timeline.completed({REPLACE_COMMIT}) if timeline.commit_metadata(i).operation == "CLUSTER"
+    ]
+    last = max(clusterings, default="")
+    return sum(i.requested > last for i in timeline.write_instants())
