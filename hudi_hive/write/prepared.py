@@ -22,6 +22,7 @@ from hudi_hive.table.merge_spec import MergeSpec
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.incoming import combine, prepare, prepare_keys
 from hudi_hive.write.index import IndexOptions
+from hudi_hive.write.index.live import with_ordering
 from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY, FileStyle, WriteJob
 from hudi_hive.write.schemas import writer_schema
 from hudi_hive.write.settings import Operation
@@ -84,7 +85,8 @@ class Prepared:
         gone = pa.array(np.ones(count, np.bool_)) if deleted else self.marked()
         numbers = pa.array(np.arange(count, dtype=np.int64))
         columns = [self.rows.column(RECORD_KEY), self.rows.column(PARTITION_PATH), numbers, gone]
-        return pa.table(columns, names=["key", "partition", "row", "deleted"])
+        keys = pa.table(columns, names=["key", "partition", "row", "deleted"])
+        return keys if deleted else with_ordering(keys, self.rows, self.spec)
 
 
 def prepared_rows(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Prepared:

@@ -13,6 +13,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.executor import Executor, LocalExecutor
 from hudi_hive.write.index.key_source import Slice, slices_of
+from hudi_hive.write.index.live import settled
 from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.plan import LookupPlan, partitions_of
 from hudi_hive.write.index.tables import TAG_SCHEMA, joined_hits, locate
@@ -92,9 +93,17 @@ class Index(ABC):
         return self.locate(keys, hits)
 
     def locate(self, keys: pa.Table, hits: pa.Table) -> pa.Table:
-        """Where rows go by all hits of their keys: a table of ``TAG_SCHEMA``."""
-        options = self.options
-        return locate(keys, hits, is_global=options.is_global, updates_partition=options.updates_partition)
+        """Where rows go by all hits of their keys: a table of ``TAG_SCHEMA``.
+
+        Rows without any line are not to be written: by event time they are older than records that they would move.
+
+        Raises:
+            UnsupportedTableError: records would move that cannot be compared.
+        """
+        moves = self.options.updates_partition
+        if self.is_global:
+            keys, hits = settled(self.client, keys, hits, updates_partition=moves)
+        return locate(keys, hits, is_global=self.is_global, updates_partition=moves)
 
     def slices(self, partitions: Sequence[str]) -> list[Slice]:
         """The newest slices of the partitions that a look-up goes through: of all partitions with a global index."""

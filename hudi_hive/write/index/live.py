@@ -1,0 +1,129 @@
+"""Where records of a global index really are, by reading them: what keys in files alone do not tell.
+
+A key that was deleted in a log file still stands in the base file below, so that a record that moved to another
+partition is found in both. And by event time a row moves a record only if it is not older than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.plan import Query, plan_scan
+from hudi_hive.read.merge_order import not_less, ordering_columns
+from hudi_hive.read.scan import read_plan
+from hudi_hive.table import MetaClient
+from hudi_hive.table.log_data import RECORD_KEY
+from hudi_hive.table.merge_spec import MergeSpec, Order
+from hudi_hive.write.index.tables import HITS_SCHEMA, one_array
+
+_FILE_NAME: Final = "_hoodie_file_name"
+_PARTITION: Final = "_hoodie_partition_path"
+_ORDERING: Final = "ordering."
+"""What columns of ordering values are called in tables of keys, before the field's name."""
+
+
+def with_ordering(keys: pa.Table, rows: pa.Table, spec: MergeSpec) -> pa.Table:
+    """Keys with the ordering values that a global index asks for before it moves a record.
+
+    Args:
+        keys: ``KEYS_SCHEMA``, a line for each row.
+        rows: the rows in the same order.
+        spec: how records merge.
+    """
+    fields = spec.ordering_fields if spec.needs_ordering else ()
+    for name, column in zip(fields, ordering_columns(rows, fields), strict=True):
+        keys = keys.append_column(_ORDERING + name, column)
+    return keys
+
+
+def settled(
+    client: MetaClient, keys: pa.Table, hits: pa.Table, *, updates_partition: bool
+) -> tuple[pa.Table, pa.Table]:
+    """Hits of records that are there, and the keys that are not older than the records that they would move.
+
+    Args:
+        client: the table.
+        keys: ``KEYS_SCHEMA``, with what :func:`with_ordering` added.
+        hits: ``HITS_SCHEMA``.
+        updates_partition: rows move records to their own partition.
+
+    Returns:
+        Keys and hits; what is left out of the keys is not to be written.
+
+    Raises:
+        UnsupportedTableError: records would move in a table whose records merge column by column, or that has no meta
+            columns to read their places from.
+    """
+    at = pc.index_in(one_array(hits.column("key")), value_set=one_array(keys.column("key")))
+    asked = one_array(keys.column("partition")).take(at)
+    moved = pc.fill_null(pc.not_equal(asked, one_array(hits.column("partition"))), False)
+    moves = updates_partition and bool(pc.any(moved, min_count=0).as_py())
+    spec = MergeSpec.from_config(client.config) if moves else None
+    if spec is not None and spec.partial is not None:
+        raise _refused(client, "which merge column by column")
+    by_event = spec is not None and spec.on_base is Order.EVENT_TIME and bool(spec.ordering_fields)
+    doubtful = _several(hits) if client.config.is_merge_on_read else np.zeros(hits.num_rows, np.bool_)
+    if moves and (by_event or client.config.is_merge_on_read):
+        doubtful |= moved.to_numpy(zero_copy_only=False)
+    if not doubtful.any():
+        return keys, hits
+    if not client.config.populate_meta_fields:
+        raise _refused(client, "which has no meta columns")
+    texts = pc.unique(one_array(hits.column("key")).filter(pa.array(doubtful)))
+    unsure = pc.is_in(one_array(hits.column("key")), value_set=texts)
+    paths = pc.unique(one_array(hits.column("partition")).filter(unsure)).to_pylist()
+    existing = _existing(client, texts, paths, spec.ordering_fields if by_event and spec is not None else ())
+    found = existing.select(HITS_SCHEMA.names).cast(HITS_SCHEMA)
+    hits = pa.concat_tables([hits.filter(pc.invert(unsure)), found]).combine_chunks()
+    if by_event and spec is not None:
+        keys = keys.filter(pa.array(~_older(keys, existing, spec.ordering_fields))).combine_chunks()
+    return keys, hits
+
+
+def _several(hits: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which hits are of a key that has more than one."""
+    codes = one_array(hits.column("key")).dictionary_encode().indices.to_numpy()
+    several: np.ndarray[tuple[int], np.dtype[np.bool_]] = (np.bincount(codes) > 1)[codes]
+    return several
+
+
+def _existing(client: MetaClient, keys: pa.Array, partitions: Sequence[str], ordering: Sequence[str]) -> pa.Table:
+    """Records of keys: key, partition, file group, and the top-level columns of their ordering values."""
+    plan = plan_scan(client, Query(), pc.field(RECORD_KEY).isin(keys), partitions=partitions)
+    columns = dict.fromkeys([RECORD_KEY, _PARTITION, _FILE_NAME])
+    columns |= dict.fromkeys(name if name in plan.schema.names else name.partition(".")[0] for name in ordering)
+    schema = pa.schema([plan.schema.field(name) for name in columns])
+    rows = pa.Table.from_batches(read_plan(client.storage, plan, list(columns)), schema).combine_chunks()
+    file_ids = pc.replace_substring_regex(rows.column(_FILE_NAME), r"(?s)_.*$", "")
+    rows = rows.set_column(2, "file_id", file_ids)
+    return rows.rename_columns([*HITS_SCHEMA.names, *rows.column_names[3:]])
+
+
+def _older(keys: pa.Table, existing: pa.Table, fields: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which rows are older than the record that they would move."""
+    at = pc.index_in(one_array(keys.column("key")), value_set=one_array(existing.column("key")))
+    partition = one_array(existing.column("partition")).take(at)
+    moves = pc.fill_null(pc.not_equal(partition, one_array(keys.column("partition"))), False)
+    if "deleted" in keys.column_names:
+        moves = pc.and_not(moves, pc.fill_null(one_array(keys.column("deleted")), False))
+    chosen = keys.filter(moves)
+    mine = [one_array(chosen.column(_ORDERING + name)) for name in fields if _ORDERING + name in keys.column_names]
+    result = np.zeros(keys.num_rows, np.bool_)
+    if len(mine) == len(fields):
+        theirs = ordering_columns(existing.take(at.filter(moves)).combine_chunks(), fields)
+        result[moves.to_numpy(zero_copy_only=False)] = ~not_less(mine, theirs, chosen.num_rows)
+    return result
+
+
+def _refused(client: MetaClient, why: str) -> UnsupportedTableError:
+    return UnsupportedTableError(
+        f"moving records to another partition of a table {why} is not supported",
+        path=client.base_path,
+        remedy="set hoodie.simple.index.update.partition.path (bloom, record) to false, or delete and insert the rows",
+    )
