@@ -126,19 +126,19 @@ def combine(
     Raises:
         UnsupportedTableError: ordering values that cannot be compared.
     """
-    codes = _codes(rows, across_partitions)
-    if codes is None:
+    contested = _contested(rows, across_partitions)
+    if contested is None:
         return rows
-    counts = np.bincount(codes)
-    if not len(counts) or counts.max() == 1:
-        return rows
-    several = counts[codes] > 1
-    contested = np.flatnonzero(several)
-    winners, table = _folded(rows.take(pa.array(contested)), codes[contested], spec, schema)
-    single = np.flatnonzero(~several)
-    order = np.argsort(np.concatenate([single, contested[winners]]), kind="stable")
-    joined = pa.concat_tables([rows.take(pa.array(single)), table])
-    return joined.take(pa.array(order))
+    several, codes = contested
+    winners, table = _folded(rows.take(pa.array(several)), codes, spec, schema)
+    keep = np.ones(rows.num_rows, np.bool_)
+    keep[several] = False
+    if table is None:
+        keep[several[winners]] = True
+        return rows.filter(pa.array(keep))
+    single = np.flatnonzero(keep)
+    order = np.argsort(np.concatenate([single, several[winners]]), kind="stable")
+    return pa.concat_tables([rows.take(pa.array(single)), table]).take(pa.array(order))
 
 
 def conformed(rows: pa.Table, target: pa.Schema) -> pa.Table:
@@ -212,34 +212,41 @@ def _check_nested(values: pa.ChunkedArray, names: list[str], column: str) -> Non
         raise SchemaError(f"column {column!r} takes no null, and the rows have some")
 
 
-def _codes(rows: pa.Table, across_partitions: bool) -> Ints | None:
-    """A number for each row, the same for rows of the same key; None if keys are still to be made up."""
+def _contested(rows: pa.Table, across_partitions: bool) -> tuple[Ints, Ints] | None:
+    """Rows whose key other rows have too, and a number for each of them that is its key's; None if there are none."""
     keys = rows.column(RECORD_KEY).combine_chunks()
-    if keys.null_count == len(keys):
+    if keys.null_count == len(keys):  # still to be made up
         return None
     coded = keys.dictionary_encode()
+    if len(coded.dictionary) == len(keys):
+        return None
     codes: Ints = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    if across_partitions:
-        return codes
-    paths = rows.column(PARTITION_PATH).combine_chunks().dictionary_encode(null_encoding="encode")
-    if len(paths.dictionary) < 2:
-        return codes
-    both = codes * len(paths.dictionary) + paths.indices.to_numpy(zero_copy_only=False)
-    inverse: Ints = np.unique(both, return_inverse=True)[1].astype(np.int64)
-    return inverse
+    several = np.flatnonzero((np.bincount(codes) > 1)[codes])
+    codes = codes[several]
+    if not across_partitions:
+        paths = rows.column(PARTITION_PATH).combine_chunks().take(pa.array(several))
+        path = paths.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
+        both = np.unique(codes * (int(path.max()) + 1) + path, return_inverse=True)[1]
+        same = (np.bincount(both) > 1)[both]
+        several, codes = several[same], both[same].astype(np.int64)
+    return (several, codes) if len(several) else None
 
 
 def _first_rows(keys: pa.Table, across_partitions: bool) -> Ints | None:
     """First row of each key; None if no key is there twice."""
-    codes = _codes(keys, across_partitions)
-    if codes is None:
+    found = _contested(keys, across_partitions)
+    if found is None:
         return None
-    first: Ints = np.unique(codes, return_index=True)[1]
-    return None if len(first) == len(codes) else np.sort(first)
+    several, codes = found
+    keep = np.ones(keys.num_rows, np.bool_)
+    keep[several] = False
+    keep[several[np.unique(codes, return_index=True)[1]]] = True
+    first: Ints = np.flatnonzero(keep)
+    return first
 
 
-def _folded(rows: pa.Table, codes: Ints, spec: MergeSpec, schema: WriterSchema | None) -> tuple[Ints, pa.Table]:
-    """The row that is left of each key, its number and its values."""
+def _folded(rows: pa.Table, codes: Ints, spec: MergeSpec, schema: WriterSchema | None) -> tuple[Ints, pa.Table | None]:
+    """The row that is left of each key: its number and, if others lend it values, the row itself."""
     names = pa.array(codes).cast(pa.string())
     batch = one_batch(rows.set_column(0, RECORD_KEY, names))
     plain = replace(spec, key_fields=(), named_key=False)
@@ -248,12 +255,13 @@ def _folded(rows: pa.Table, codes: Ints, spec: MergeSpec, schema: WriterSchema |
     assert folded is not None
     order = np.argsort(folded.row)
     row = folded.row[order]
+    if not folded.sources:
+        return row, None
     table = rows.take(pa.array(row))
     for name, source in folded.sources.items():
         # Where no row has a value of its own the kept one's stands: the base record's goes before it later.
         if name not in (RECORD_KEY, PARTITION_PATH):
             taken = np.where(source[order] >= 0, source[order], row)
-            table = table.set_column(
-                table.schema.get_field_index(name), table.schema.field(name), rows.column(name).take(pa.array(taken))
-            )
+            at = table.schema.get_field_index(name)
+            table = table.set_column(at, table.schema.field(at), rows.column(name).take(pa.array(taken)))
     return row, table
