@@ -12,6 +12,7 @@ from hudi_hive.errors import (
     HudiHiveError,
     InvalidOptionError,
     InvalidPropertiesError,
+    PathNotFoundError,
     StorageError,
     TableExistsError,
     TableNotFoundError,
@@ -237,6 +238,23 @@ def test_a_death_leaves_the_old_or_the_new_properties(tmp_path: Path, survived: 
     assert TableConfig.load(storage) == seen
     update_properties(storage, {"hoodie.table.metadata.partitions": None})
     assert TableConfig.load(storage) == old
+
+
+def test_a_reader_may_meet_every_moment_of_a_change(tmp_path: Path) -> None:
+    create(tmp_path)
+
+    class Racing(Storage):
+        """Finds the properties deleted once, and the backup gone just after."""
+
+        missed = False
+
+        def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+            if path == PROPERTIES_PATH and not self.missed:
+                self.missed = True
+                raise PathNotFoundError("no such file", path=path)
+            return super().read_bytes(path, offset, length)
+
+    assert TableConfig.load(Racing(tmp_path)) == TableConfig.load(Storage(tmp_path))
 
 
 def test_a_torn_file_gives_way_to_the_backup(tmp_path: Path) -> None:

@@ -132,7 +132,13 @@ class TableConfig:
         try:
             data = storage.read_bytes(PROPERTIES_PATH)
         except PathNotFoundError:
-            return cls._load_backup(storage, metadata_table)
+            try:
+                return cls._load_backup(storage, metadata_table)
+            except TableNotFoundError:
+                # A writer deletes the backup once the file is there again, maybe between the two reads.
+                if not storage.exists(PROPERTIES_PATH):
+                    raise
+                data = storage.read_bytes(PROPERTIES_PATH)
         try:
             return cls.from_properties(parse_properties(data), path=path, metadata_table=metadata_table)
         except InvalidPropertiesError:
