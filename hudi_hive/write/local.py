@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError, WriteError
+from hudi_hive.metadata import MetadataListing
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instant import COMMIT, DELTA_COMMIT, REPLACE_COMMIT
@@ -24,8 +25,10 @@ from hudi_hive.write.conflicts import BASE, TOUCHED_SCHEMA, refuse_clustered
 from hudi_hive.write.executor import Executor, LocalExecutor
 from hudi_hive.write.index import Index
 from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY, WriteJob
-from hudi_hive.write.locks import TableLock
+from hudi_hive.write.locks import TableLock, table_lock
 from hudi_hive.write.prepared import Prepared, job_of, prepared_keys, prepared_rows
+from hudi_hive.write.services.context import ServiceContext
+from hudi_hive.write.services.inline import InlineReport, run_inline_services
 from hudi_hive.write.settings import DuplicatePolicy, Operation
 from hudi_hive.write.statuses import joined
 from hudi_hive.write.transaction import Transaction
@@ -43,6 +46,7 @@ class WriteReport:
         inserted, updated, deleted: numbers of records.
         bytes_written: bytes of the files.
         statuses: a row a file, ``WRITE_STATUS_SCHEMA``.
+        services: what the table services behind the commit did; None where none were asked.
     """
 
     instant: Instant
@@ -53,6 +57,7 @@ class WriteReport:
     deleted: int
     bytes_written: int
     statuses: pa.Table = field(repr=False)
+    services: InlineReport | None = None
 
     @classmethod
     def of(cls, instant: Instant, operation: Operation, statuses: pa.Table) -> WriteReport:
@@ -117,6 +122,9 @@ class LocalWriter:
             WriteConflictError: another writer changed the same file groups and completed first.
             WriteError: the write could not be done; the table is as it was.
         """
+        return self._serviced(self._write(rows))
+
+    def _write(self, rows: pa.Table) -> WriteReport:
         operation = self.config.operation
         if operation is Operation.DELETE_PARTITION:
             raise InvalidOptionError("delete_partition takes no rows", remedy="call delete_partitions")
@@ -139,7 +147,20 @@ class LocalWriter:
             schema = Prepared.of_table(client).schema_text
             statuses = joined([])
             instant = transaction.commit(statuses, schema=schema, replaced=replaced, extra=self._extra)
-        return WriteReport.of(instant, Operation.DELETE_PARTITION, statuses)
+        return self._serviced(WriteReport.of(instant, Operation.DELETE_PARTITION, statuses))
+
+    def run_services(self) -> InlineReport:
+        """Run the table services that are due (``hoodie.clean.automatic``, ``hoodie.compact.inline`` …).
+
+        Writing does so after every commit; what fails of them is in the report, for the commit stands.
+        """
+        client = self._client.with_listing(MetadataListing())
+        lock = self._lock if self._lock is not None else table_lock(self.config.options, client.storage)
+        context = ServiceContext(client, self.config.options, self._executor, lock=lambda: lock)
+        return run_inline_services(context, self.config)
+
+    def _serviced(self, report: WriteReport) -> WriteReport:
+        return replace(report, services=self.run_services())
 
     # -- operations ------------------------------------------------------------------------------------------------
 
