@@ -1,5 +1,5 @@
-"""File formats: in come bytes or streams of single files, out come blocks, records and Arrow batches.
+"""File formats: bytes or streams of single files to blocks, records and Arrow batches, and Arrow rows to such bytes.
 
-Nothing here knows of timelines or tables; import from the modules (``properties``, ``avro_container``, ``log_block``).
+Nothing here knows of timelines or tables; import from the modules (``properties``, ``log_block``, ``log_writer`` …).
 Bytes that do not follow their format raise ``CorruptFileError``, formats that we refuse ``UnsupportedFormatError``.
 """
