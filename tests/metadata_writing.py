@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import shutil
 import uuid
 
 import pyarrow as pa
@@ -11,7 +13,7 @@ import pyarrow.parquet as pq
 from hudi_hive.formats.column_ranges import ColumnRanges
 from hudi_hive.metadata.changes import DELETED_FILES_SCHEMA, INDEX_ADDED_SCHEMA, RANGES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
-from hudi_hive.table import FILES_SCHEMA
+from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.creation import create_table
 from hudi_hive.timeline.instant_times import InstantClock
 from hudi_hive.timeline.payloads_out import CommitOut, encode_commit
@@ -31,6 +33,7 @@ AVRO = {
         {"name": "id", "type": "string"},
         {"name": "n", "type": ["null", "long"], "default": None},
         {"name": "part", "type": ["null", "string"], "default": None},
+        {"name": "ts", "type": ["null", "long"], "default": None},
     ],
 }
 
@@ -47,11 +50,20 @@ class HandMade:
             version=version,
             record_keys=["id"],
             partition_fields=["part"] if partitioned else [],
+            ordering_fields=["ts"],
             create_schema=json.dumps(AVRO),
             timezone="UTC",
         )
         self.instants = TimelineWriter(self.client.storage, self.client.config)
         self.written = 0
+
+    def copied(self, path):
+        """The same table elsewhere, to be spoilt."""
+        shutil.copytree(self.client.storage.root, path)
+        other = copy.copy(self)
+        other.client = MetaClient.load(path)
+        other.instants = TimelineWriter(other.client.storage, other.client.config)
+        return other
 
     def fresh(self):
         self.client = self.client.reload()
@@ -107,6 +119,7 @@ class HandMade:
                 "id": [key for key, _ in values],
                 "n": pa.array([value for _, value in values], pa.int64()),
                 "part": [partition] * count,
+                "ts": pa.array([0] * count, pa.int64()),
             }
         )
 

@@ -1,4 +1,4 @@
-"""``metadata stats | list-partitions | list-files | validate``: what a table's metadata table holds (RFC-15)."""
+"""``metadata create | init | delete | set | stats | list-partitions | list-files | validate`` (RFC-15)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def metadata() -> None:
-    """Look into the metadata table: its size, the partitions and files it names, whether they are right."""
+    """Make, delete and look into the metadata table: its size, what it names, whether that is right."""
 
 
 def _open(path: str, storage_option: tuple[str, ...]) -> tuple[MetaClient, MetadataTable]:
@@ -26,6 +26,84 @@ def _open(path: str, storage_option: tuple[str, ...]) -> tuple[MetaClient, Metad
 
     client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
     return client, MetadataTable.open(client)
+
+
+@metadata.command()
+@click.argument("path")
+@click.option("--partition", "partitions", multiple=True, help="Make this partition too (repeatable).")
+@storage_options
+@with_output
+def create(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ...], output: Output) -> None:
+    """Make the metadata table of a table that has none, from one listing; no other writer may be at work.
+
+    Without --partition it gets what a write would give it.
+    """
+    client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
+    if client.config.metadata_partitions:
+        raise MetadataTableError(
+            "there is a metadata table already",
+            path=client.base_path,
+            remedy="`hudi-hive metadata init` adds partitions, `hudi-hive metadata delete` deletes it",
+        )
+    _make(client, partitions, output)
+
+
+@metadata.command()
+@click.argument("path")
+@click.option("--partition", "partitions", multiple=True, help="The partition to make (repeatable).")
+@storage_options
+@with_output
+def init(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ...], output: Output) -> None:
+    """Make the partitions that are missing in the metadata table; no other writer may be at work."""
+    _make(MetaClient.load(path, pairs(storage_option, "--storage-option")), partitions, output)
+
+
+def _make(client: MetaClient, partitions: tuple[str, ...], output: Output) -> None:
+    from hudi_hive.metadata.writer import MetadataWriter
+
+    writer = MetadataWriter.open(client, {})
+    assert writer is not None  # it is only None where options say so
+    made = writer.initialise(partitions or None)
+    output.pairs(
+        "metadata table",
+        {"made": ", ".join(made) or None, "partitions": ", ".join(client.reload().config.metadata_partitions)},
+    )
+
+
+@metadata.command()
+@click.argument("path")
+@click.option("--partition", "partitions", multiple=True, help="Delete only this partition (repeatable).")
+@storage_options
+@with_output
+def delete(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ...], output: Output) -> None:
+    """Delete the metadata table, or partitions of it; the table's rows stay. No other writer may be at work."""
+    from hudi_hive.metadata.writer import MetadataWriter
+
+    client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
+    there = client.config.metadata_partitions
+    if unknown := sorted(set(partitions) - set(there)):
+        raise MetadataTableError(f"the metadata table has no partition {unknown[0]!r}", path=client.base_path)
+    MetadataWriter.drop(client, partitions or None)
+    left = client.reload().config.metadata_partitions
+    gone = [name for name in there if name not in left]
+    output.pairs("metadata table", {"deleted": ", ".join(gone) or None, "partitions": ", ".join(left) or None})
+
+
+@metadata.command("set")
+@click.argument("path")
+@click.option("--on/--off", "on", required=True, help="Whether readers shall use the metadata table.")
+@storage_options
+@with_output
+def set_(path: str, on: bool, storage_option: tuple[str, ...], output: Output) -> None:
+    """Switch the metadata table on (made where it is missing) or off (deleted: nobody may read it stale)."""
+    from hudi_hive.metadata.writer import MetadataWriter
+
+    client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
+    if on:
+        _make(client, (), output)
+        return
+    MetadataWriter.drop(client)
+    output.pairs("metadata table", {"partitions": None})
 
 
 @metadata.command()

@@ -25,6 +25,7 @@ from hudi_hive.metadata.writer_records import Records
 from hudi_hive.metadata.writer_store import MetadataStore, in_threads
 from hudi_hive.table.listing import list_folders
 from hudi_hive.timeline import Instant, State
+from hudi_hive.timeline.archive_writer import MAX_COMMITS, MIN_COMMITS, archive
 from hudi_hive.timeline.instant import CLEAN, COMMIT, COMPACTION, DELTA_COMMIT
 from hudi_hive.timeline.plans import OPERATIONS_SCHEMA, CleanerPlan, CleanMetadata, CleanPartition, CompactionPlan
 from hudi_hive.timeline.plans_out import encode_clean_metadata, encode_cleaner_plan, encode_compaction_plan
@@ -52,6 +53,7 @@ def run_services(store: MetadataStore, options: Mapping[str, str]) -> None:
     if _due(store, options):
         compact(store)
         clean(store)
+        archive_old(store, options)
 
 
 def _pending_compactions(store: MetadataStore) -> list[Instant]:
@@ -227,6 +229,22 @@ def _old_files(store: MetadataStore, partition: str) -> list[str]:
             old += [row["base_file"]] if row["base_file"] else []
             old += row["log_files"]
     return old
+
+
+# -- archival ------------------------------------------------------------------------------------------------------
+
+
+def archive_old(store: MetadataStore, options: Mapping[str, str]) -> None:
+    """Archive delta commits of instants that the data table has archived: one more of them stays than there."""
+    least = int(options.get("hoodie.keep.min.commits", str(MIN_COMMITS))) + 1
+    most = int(options.get("hoodie.keep.max.commits", str(MAX_COMMITS))) + 1
+    bound = store.data.timeline.first_active()
+    reason = "the table's own timeline begins there"
+    archive(store.client, min_commits=least, max_commits=most, bound=bound, reason=reason)
+    store.reload()
+
+
+# -- instants ------------------------------------------------------------------------------------------------------
 
 
 def _service_instant(store: MetadataStore, suffix: str) -> str:
