@@ -212,6 +212,48 @@ def test_no_markers_or_temporary_files_are_left(tmp_path, version, kind):
 
 
 @everywhere
+def test_log_blocks_of_parquet_and_many_blocks(tmp_path, version, kind):
+    table = make(tmp_path, version, kind)
+    small = {"hoodie.logfile.data.block.max.size": "100", **OFF}
+    table.insert(rows(*((f"k{n:02}", "sf", n, 1) for n in range(10))), OFF)
+    table.upsert(rows(*((f"k{n:02}", "sf", -n, 2) for n in range(5))), small)
+    table.upsert(rows(("k07", "sf", 70, 3)), {"hoodie.logfile.data.block.format": "parquet", **OFF})
+    expected = [(f"k{n:02}", "sf", -n if n < 5 else n, 2 if n < 5 else 1) for n in range(10)]
+    expected[7] = ("k07", "sf", 70, 3)
+    assert seen(table) == expected
+
+
+def test_bulk_inserts_can_be_sorted(tmp_path):
+    table = make(tmp_path, 8, COPY_ON_WRITE, partition_fields=[])
+    mixed = rows(("c", "sf", 1, 1), ("a", "sf", 3, 1), ("b", "sf", 2, 1))
+    table.bulk_insert(mixed, {"hoodie.bulkinsert.sort.mode": "GLOBAL_SORT", **OFF})
+    assert table.scan(selected_fields=["id"]).to_arrow().column("id").to_pylist() == ["a", "b", "c"]
+    other = {"hoodie.bulkinsert.user.defined.partitioner.sort.columns": "fare", **OFF}
+    again = make(tmp_path / "again", 8, COPY_ON_WRITE, partition_fields=[])
+    again.bulk_insert(mixed, other)
+    assert again.scan(selected_fields=["fare"]).to_arrow().column("fare").to_pylist() == [1, 2, 3]
+
+
+@everywhere
+def test_keys_that_are_made_up(tmp_path, version, kind):
+    table = make(tmp_path, version, kind, record_keys=[], ordering_fields=[])
+    table.insert(rows(("a", "sf", 1, 1), ("a", "sf", 1, 1)), OFF)
+    table.insert(rows(("a", "la", 1, 1)), OFF)
+    keys = [key for (key,) in seen(table, "_hoodie_record_key")]
+    assert len(set(keys)) == 3
+
+
+@everywhere
+def test_deletes_that_do_not_tell_the_partition(tmp_path, version, kind):
+    table = make(tmp_path, version, kind)
+    options = {"hoodie.index.type": "GLOBAL_SIMPLE", **OFF}
+    table.insert(rows(("a", "sf", 1, 1), ("b", "la", 2, 1)), options)
+    report = table.delete(pa.table({"id": ["b", "z"]}), options)
+    assert report.deleted == 1
+    assert seen(table) == [("a", "sf", 1, 1)]
+
+
+@everywhere
 def test_empty_writes_are_commits(tmp_path, version, kind):
     table = make(tmp_path, version, kind)
     table.insert(rows(("a", "sf", 1, 1)), OFF)

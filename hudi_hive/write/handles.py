@@ -6,6 +6,7 @@ Spark there; each gives one row of ``WRITE_STATUS_SCHEMA``. Every file is new an
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Self
@@ -13,11 +14,12 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.formats.base_file_writer import ParquetBaseWriter, WrittenBase
 from hudi_hive.formats.column_ranges import ColumnRanges
-from hudi_hive.formats.log_writer import data_block, delete_block
+from hudi_hive.formats.log_writer import data_block, delete_block, parquet_block
 from hudi_hive.read.merge import merge_slice
 from hudi_hive.read.merge_fold import soft_deletes
 from hudi_hive.read.merge_keys import record_keys
@@ -161,9 +163,10 @@ def append_log(
         soft = pa.array(soft_deletes(batch, job.spec))
         marked = batch.filter(soft)
         batch = batch.filter(pc.invert(soft))
-    blocks, removed = [], []
+    blocks: list[bytes] = []
+    removed: list[pa.Array] = []
     if batch is not None and batch.num_rows:
-        blocks.append(data_block(job.instant, job.avro_schema, batch))
+        blocks += _data_blocks(job, batch)
     if marked is not None and marked.num_rows:
         table = _soft_delete_keys(job, target, marked)
         removed.append(table.column("record_key").combine_chunks())
@@ -205,6 +208,21 @@ def log_file_name(job: WriteJob, target: Target, attempt: Attempt) -> tuple[str,
     version = target.log_version + 1
     instant = target.base_instant if target.base_instant is not None else job.instant
     return f".{target.file_id}_{instant}.log.{version}_{attempt.token}", version
+
+
+def _data_blocks(job: WriteJob, batch: pa.RecordBatch) -> Iterator[bytes]:
+    """Rows as data blocks of about equal size, none of them too large."""
+    count = max(1, -(-batch.nbytes // job.files.log_block_bytes))
+    bounds = [batch.num_rows * number // count for number in range(count + 1)]
+    for start, end in itertools.pairwise(bounds):
+        part = batch.slice(start, end - start)
+        if job.files.log_format == "avro":
+            yield data_block(job.instant, job.avro_schema, part)
+            continue
+        image = pa.BufferOutputStream()
+        codec = None if job.files.codec == "uncompressed" else job.files.codec
+        pq.write_table(pa.Table.from_batches([part]), image, compression=codec, store_schema=False)
+        yield parquet_block(job.instant, job.avro_schema, image.getvalue().to_pybytes())
 
 
 def _log_ranges(batch: pa.RecordBatch) -> pa.Table:

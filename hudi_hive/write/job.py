@@ -61,6 +61,8 @@ class FileStyle:
         max_file_size: bytes that a base file should not pass.
         row_group_bytes: bytes of a row group.
         page_bytes: bytes of a page.
+        log_format: what data blocks of log files hold: ``avro`` or ``parquet``.
+        log_block_bytes: bytes in memory of the rows of a data block.
     """
 
     codec: str = "gzip"
@@ -68,6 +70,8 @@ class FileStyle:
     max_file_size: int = 120 << 20
     row_group_bytes: int = 120 << 20
     page_bytes: int = 1 << 20
+    log_format: str = "avro"
+    log_block_bytes: int = 256 << 20
 
 
 @dataclass(frozen=True)

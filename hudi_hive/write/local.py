@@ -169,6 +169,8 @@ class LocalWriter:
         operation = self.config.operation
         with self._transaction(self._action()) as transaction:
             ready = ready.at(transaction.instant)
+            if operation is Operation.BULK_INSERT:
+                ready = replace(ready, rows=_sorted(ready.rows, self.config))
             job = self._job(transaction, ready)
             index = Index.of(self.config, transaction.client)
             looks = operation is Operation.UPSERT or index.places_inserts
@@ -350,6 +352,19 @@ def _where_tagged(rows: pa.Table, tags: pa.Table) -> pa.Table:
     line[tags.column("row").to_numpy()] = np.arange(tags.num_rows)
     there = tags.column("partition").combine_chunks().take(pa.array(line, mask=line < 0))
     return rows.set_column(at, rows.schema.field(at), pc.coalesce(there, rows.column(at)))
+
+
+def _sorted(rows: pa.Table, config: WriteConfig) -> pa.Table:
+    """Rows of a bulk insert in the order that ``hoodie.bulkinsert.sort.mode`` or the sort columns ask for."""
+    names = list(config.files.bulk_insert_sort_columns)
+    unknown = [name for name in names if name not in rows.column_names]
+    if unknown:
+        raise InvalidOptionError(f"sort column {unknown[0]!r} is not in the table")
+    if not names and config.files.bulk_insert_sort in ("GLOBAL_SORT", "PARTITION_SORT"):
+        names = [PARTITION_PATH, RECORD_KEY]
+    if not names and config.files.bulk_insert_sort == "PARTITION_PATH_REPARTITION_AND_SORT":
+        names = [PARTITION_PATH]
+    return rows.sort_by([(name, "ascending") for name in names]) if names else rows
 
 
 def _as_places(tags: pa.Table, column: str, *, new: bool) -> pa.Table:
