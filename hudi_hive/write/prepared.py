@@ -24,6 +24,7 @@ from hudi_hive.write.incoming import combine, prepare, prepare_keys
 from hudi_hive.write.index import IndexOptions
 from hudi_hive.write.index.live import with_ordering
 from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY, FileStyle, WriteJob
+from hudi_hive.write.key_style import table_generator
 from hudi_hive.write.schemas import writer_schema
 from hudi_hive.write.settings import Operation
 
@@ -97,13 +98,14 @@ def prepared_rows(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Pr
         KeyGenerationError: a row without a record key.
     """
     spec = MergeSpec.from_config(client.config)
-    generator = KeyGenerator.of(client.config, config.options)
+    generator = table_generator(client, config.options)
     schema = writer_schema(rows.schema, client, config)
     ready = prepare(rows, config, generator, schema)
     if config.combines:
         is_global = IndexOptions.of(config.index, client.config).is_global
         ready = combine(ready, spec, across_partitions=is_global, schema=schema)
-    return Prepared(ready, schema.avro, spec, generator)
+    dropped = client.config.partition_fields if client.config.drop_partition_columns else ()
+    return Prepared(ready, physical_schema(schema.avro, dropped), spec, generator)
 
 
 def prepared_keys(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Prepared:
@@ -114,15 +116,16 @@ def prepared_keys(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Pr
         UnknownColumnError: a column of key or partition is missing.
     """
     table = Prepared.of_table(client)
-    generator = KeyGenerator.of(client.config, config.options)
+    generator = table_generator(client, config.options)
     is_global = IndexOptions.of(config.index, client.config).is_global
-    return replace(table, rows=prepare_keys(rows, generator, avro_to_arrow(table.avro), across_partitions=is_global))
+    # With the partition columns, also where they are in no file.
+    return replace(table, rows=prepare_keys(rows, generator, client.schema(), across_partitions=is_global))
 
 
 def job_of(client: MetaClient, config: WriteConfig, instant: str, ready: Prepared) -> WriteJob:
     """The job that writes prepared rows."""
     table = client.config
-    avro = physical_schema(ready.avro, table.partition_fields if table.drop_partition_columns else ())
+    avro = dict(ready.avro)
     if table.populate_meta_fields:
         avro = with_meta_avro(avro)
     files, there = config.files, table.metadata_partitions
@@ -141,6 +144,8 @@ def job_of(client: MetaClient, config: WriteConfig, instant: str, ready: Prepare
             max_file_size=files.max_file_size,
             row_group_bytes=files.block_size,
             page_bytes=files.page_size,
+            log_format=files.log_block_format or "avro",
+            log_block_bytes=files.log_block_size,
         ),
         tracks_keys=config.metadata.enable and (config.metadata.record_index or "record_index" in there),
         ranges=config.metadata.enable and (stats or "column_stats" in there),

@@ -1,0 +1,61 @@
+"""The key generator of a table as its files have it: releases wrote complex keys of one field in two ways.
+
+A client and write options in, a generator out. Version 9 tells the way; in versions 6 and 8 some releases write ``a``
+and some ``id:a`` (section 5.3), and rows of the other way would be other records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow.compute as pc
+
+from hudi_hive.errors import InvalidOptionError
+from hudi_hive.table import MetaClient
+from hudi_hive.table.key_generator import NEW_COMPLEX_ENCODING, KeyGenerator
+from hudi_hive.write.index.key_source import KeySource, slices_of
+
+
+def table_generator(client: MetaClient, options: Mapping[str, str]) -> KeyGenerator:
+    """The generator whose keys are like those that the table has.
+
+    Args:
+        client: the table.
+        options: write options.
+
+    Raises:
+        UnsupportedTableError: a key generator that we do not know.
+        InvalidOptionError: an option of it is missing, has a value that it does not take, or asks for keys of another
+            way than the table's.
+    """
+    asked = KeyGenerator.of(client.config, options)
+    config = client.config
+    if (
+        asked.kind != "COMPLEX"
+        or len(asked.record_fields) != 1
+        or config.version >= 9
+        or not config.populate_meta_fields
+    ):
+        return asked
+    named = has_named_keys(client, asked.record_fields[0])
+    if named is None or named == asked.named:
+        return asked
+    if NEW_COMPLEX_ENCODING in options:
+        raise InvalidOptionError(
+            f"option {NEW_COMPLEX_ENCODING}={options[NEW_COMPLEX_ENCODING]} contradicts the table, whose keys are "
+            + (f"{asked.record_fields[0]}:value" if named else "values alone"),
+            path=client.base_path,
+            remedy="leave the option out",
+        )
+    return KeyGenerator.of(config, options, named=named)
+
+
+def has_named_keys(client: MetaClient, field: str) -> bool | None:
+    """Whether the table's keys begin with the name of their field, by the first keys found; None for an empty table."""
+    source = KeySource.of(client)
+    for partition in client.partition_paths():
+        for part in slices_of(client.file_system_view([partition]).latest_merged_file_slices()):
+            for keys in source.keys(part):
+                if len(keys):
+                    return bool(pc.all(pc.starts_with(keys, f"{field}:")).as_py())
+    return None
