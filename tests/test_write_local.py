@@ -223,6 +223,18 @@ def test_log_blocks_of_parquet_and_many_blocks(tmp_path, version, kind):
     assert seen(table) == expected
 
 
+@everywhere
+def test_partition_columns_that_are_not_in_the_files(tmp_path, version, kind):
+    dropped = {"hoodie.datasource.write.drop.partition.columns": "true"}
+    table = make(tmp_path, version, kind, hive_style_partitioning=True, properties=dropped)
+    table.insert(rows(("a", "sf", 1, 1), ("b", "la", 2, 1)), OFF)
+    table.upsert(rows(("a", "sf", 3, 3)), OFF)
+    table.delete(rows(("b", "la", None, 0)), OFF)
+    table.upsert(rows(("c", "la", 4, 4)), OFF)
+    assert seen(table) == [("a", "sf", 3, 3), ("c", "la", 4, 4)]
+    assert [field["name"] for field in table.client.avro_schema()["fields"]] == ["id", "fare", "ts"]
+
+
 def test_bulk_inserts_can_be_sorted(tmp_path):
     table = make(tmp_path, 8, COPY_ON_WRITE, partition_fields=[])
     mixed = rows(("c", "sf", 1, 1), ("a", "sf", 3, 1), ("b", "sf", 2, 1))
