@@ -249,6 +249,19 @@ def test_the_numbers_must_make_sense(tmp_path: Path) -> None:
             table.archive(keep, most)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_archival_does_not_read_the_whole_archive(tmp_path: Path, version: int) -> None:
+    table = Table(tmp_path, version)
+    opens = []
+    for number in range(1, 10):
+        table.commit(number)
+        client = MetaClient.load(tmp_path)
+        before = client.counters["opens"]
+        archive(client, min_commits=1, max_commits=2)
+        opens.append(client.counters["opens"] - before)
+    assert opens[-1] == opens[-3] > 1, opens
+
+
 def test_files_of_layout_2_are_merged_level_by_level(tmp_path: Path) -> None:
     table = Table(tmp_path, 8)
     for number in range(1, 27):

@@ -58,6 +58,14 @@ class ArchivedTimeline:
             best[(instant.requested, instant.comparable_action)] = instant  # sorted, so the highest state comes last
         return tuple(best.values())
 
+    def completed_since(self, time: str) -> frozenset[tuple[str, str]]:
+        """Requested time and comparable action of the completed archived instants from a requested time on.
+
+        Reads only what may hold them; errors as of :attr:`entries`.
+        """
+        found = self._archive.entries_since(time)
+        return frozenset((i.requested, i.comparable_action) for i in found if i.is_completed)
+
     def range(self, begin: str, end: str) -> tuple[Instant, ...]:
         """Archived instants whose requested time lies from ``begin`` to ``end``, both inclusive."""
         return tuple(instant for instant in self.instants if begin <= instant.requested <= end)

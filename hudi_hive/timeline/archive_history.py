@@ -47,7 +47,22 @@ class HistoryArchive:
             CorruptFileError: manifest or data files are damaged.
             FileVanishedError: a data file that the current manifest names does not exist.
         """
-        for path, table in self._retried(lambda: [(name, self._read_times(name)) for name in self._data_files()]):
+        yield from self._instants("")
+
+    def entries_since(self, time: str) -> Iterator[Instant]:
+        """The archived instants from a requested time on; files whose names say that they end before are not read.
+
+        Raises:
+            As :meth:`entries`.
+        """
+        yield from (instant for instant in self._instants(time) if instant.requested >= time)
+
+    def _instants(self, since: str) -> Iterator[Instant]:
+        def read() -> list[tuple[str, pa.Table]]:
+            paths = (path for path in self._data_files() if path.rsplit("/", 1)[-1].split("_")[1] >= since)
+            return [(path, self._read_times(path)) for path in paths]
+
+        for path, table in self._retried(read):
             columns = [table[name].to_pylist() for name in _TIMES]
             for requested, completed, action in zip(*columns, strict=True):
                 if requested is None or action is None:

@@ -87,14 +87,30 @@ class LogArchive:
         Raises:
             CorruptFileError: a file is damaged.
         """
+        for path in self._files():
+            yield from self._entries_of(path)
+
+    def entries_since(self, time: str) -> Iterator[Instant]:
+        """States of the instants from a requested time on, from the newest file back to the first that holds none.
+
+        Raises:
+            CorruptFileError: a file is damaged.
+        """
+        for path in reversed(self._files()):
+            found = list(self._entries_of(path))
+            yield from (instant for instant in found if instant.requested >= time)
+            if found and all(instant.requested < time for instant in found):
+                return
+
+    def _files(self) -> list[str]:
+        """Paths of the archive's files, oldest first."""
         listing = self._storage.list(self._folder, missing_ok=True)
         numbered: list[tuple[int, str]] = []
         for path in listing.filter(pc.invert(listing["is_dir"]))["path"].to_pylist():
             match = _FILE_NAME.fullmatch(path.rsplit("/", 1)[-1])
             if match:
                 numbered.append((int(match[1]), path))
-        for _, path in sorted(numbered):
-            yield from self._entries_of(path)
+        return [path for _, path in sorted(numbered)]
 
     def _entries_of(self, path: str) -> Iterator[Instant]:
         uri = self._storage.uri(path)

@@ -125,7 +125,7 @@ def archive(
     if selection.instants:
         states = _ActiveFiles(client.storage, timeline.layout, TimelineWriter(client.storage, client.config))
         # An archival that died before it removed the active files had archived them already.
-        known = {(i.requested, i.comparable_action) for i in timeline.archived().instants if i.is_completed}
+        known = timeline.archived().completed_since(selection.instants[0].requested)
         fresh = [i for i in selection.instants if (i.requested, i.comparable_action) not in known]
         if fresh:
             written = _archive_writer(client.storage, client.config).add(fresh, states)
