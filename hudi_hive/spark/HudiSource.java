@@ -77,12 +77,12 @@ public class DefaultSource
 
     public BaseRelation createRelation(SQLContext context, SaveMode mode, Map parameters, Dataset rows) {
         return (BaseRelation) ask(
-            new Object[] {"write", context.sparkSession(), pairs(parameters), mode.name()}
+            new Object[] {"write", context.sparkSession(), pairs(parameters), mode.name(), rows}
         );
     }
 
     public Sink createSink(SQLContext context, Map parameters, Seq partitionColumns, OutputMode mode) {
-        return (Sink) ask(new Object[] {"write", context.sparkSession(), pairs(parameters), mode.toString()});
+        return (Sink) ask(new Object[] {"sink", context.sparkSession(), pairs(parameters), mode.toString()});
     }
 
     public Tuple2 sourceSchema(SQLContext context, Option schema, String provider, Map parameters) {

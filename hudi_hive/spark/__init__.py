@@ -9,6 +9,7 @@ from __future__ import annotations
 from hudi_hive.spark.file_index import PlannedScan
 from hudi_hive.spark.reader import enable, explain, last_scan, load, planned_scans, session_builder, table
 from hudi_hive.spark.thrift_server import ThriftServer
+from hudi_hive.spark.write import write
 
 __all__ = [
     "PlannedScan",
@@ -20,4 +21,5 @@ __all__ = [
     "planned_scans",
     "session_builder",
     "table",
+    "write",
 ]

@@ -15,10 +15,12 @@ from importlib.resources import files as resources
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from hudi_hive.errors import SchemaError, SparkError, UnknownColumnError
+from hudi_hive.errors import InvalidOptionError, SchemaError, SparkError, UnknownColumnError
 from hudi_hive.plan import QueryType
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.changes import changes_plan
@@ -112,14 +114,39 @@ def answer(environment: Environment, question: list[JavaValue]) -> JavaValue:
 
         schema = None if rest[0] is None else StructType.fromJson(json.loads(rest[0].json()))
         return create_source(environment, session, rest[1], schema, parameters)
-    if kind == "write":
+    if kind == "sink":
         raise SparkError(
-            f"writing a Hudi table with mode {rest[0]}",
+            f"a stream cannot write a Hudi table with mode {rest[0]}",
             path=parameters.get("path"),
-            remedy="writing is not supported from Spark; write the table with Hudi",
+            remedy="write each batch: writeStream.foreachBatch(lambda rows, _: rows.write.format('hudi')…)",
         )
+    if kind == "write":
+        return _write(environment, session, parameters, str(rest[0]), rest[1])
     schema = None if rest[0] is None else StructType.fromJson(json.loads(rest[0].json()))
     return read_relation(environment, session, parameters, schema)
+
+
+_MODES = {"Append": "append", "Overwrite": "overwrite", "ErrorIfExists": "error", "Ignore": "ignore"}
+
+
+def _write(
+    environment: Environment, session: JavaValue, parameters: dict[str, str], mode: str, rows: JavaValue
+) -> JavaValue:
+    """What ``df.write.format("hudi").save(path)`` does; the relation is of the table afterwards."""
+    from hudi_hive.spark.write import write
+
+    path = parameters.pop("path", None)
+    if path is None:
+        raise SparkError("writing a Hudi table needs a path", remedy="give save() the base path of the table")
+    context = SparkContext._active_spark_context
+    assert context is not None
+    frame = DataFrame(rows, SparkSession(context, session))
+    options = {name: value for name, value in parameters.items() if name.startswith(("hoodie.", "hive."))}
+    unknown = sorted(parameters.keys() - options.keys())
+    if unknown:
+        raise InvalidOptionError(f"options that are not Hudi's: {', '.join(unknown)}", path=path)
+    write(frame, path, options, _MODES.get(mode, mode))
+    return read_relation(environment, session, {"path": path})
 
 
 def read_relation(

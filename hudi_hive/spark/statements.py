@@ -24,7 +24,7 @@ from hudi_hive.table import is_hudi_table
 if TYPE_CHECKING:
     from hudi_hive.spark.session import SessionHook
 
-WRITE_REMEDY = "writing is not supported from Spark SQL; write the table with Hudi"
+WRITE_REMEDY = "Spark SQL does not write Hudi tables; use hudi_hive.spark.write(df, path, options)"
 
 SYNC_REMEDY = "sync the table with `hudi-hive sync` or hudi_hive.sync.HiveSyncTool"
 _ALTER = ("ALTER TABLE", f"change the table with Hudi; then {SYNC_REMEDY}")

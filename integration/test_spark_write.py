@@ -1,0 +1,130 @@
+"""DataFrames written to Hudi tables by plain PySpark, read back by Spark and without it."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from pyspark.sql import functions as sql
+
+import hudi_hive.spark as hudi_spark
+from hudi_hive import HudiTable
+from hudi_hive.errors import InvalidOptionError, PathExistsError, SchemaError
+from hudi_hive.metastore import HiveMetastore
+
+pytestmark = pytest.mark.jvm
+
+KINDS = list(itertools.product(("COPY_ON_WRITE", "MERGE_ON_READ"), (6, 8, 9)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_tasks(spark):
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    yield
+    spark.conf.set("spark.sql.shuffle.partitions", before)
+
+
+def options_of(kind, version, **more):
+    return {
+        "hoodie.table.name": "trips",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "city",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.table.type": kind,
+        "hoodie.write.table.version": version,
+        **{f"hoodie.datasource.write.{name}": value for name, value in more.items()},
+    }
+
+
+def trips(spark, first, last, *, fare=1.0, ts=1, cities=2):
+    rows = spark.range(first, last)
+    return rows.select(
+        sql.concat(sql.lit("k"), "id").alias("id"),
+        sql.concat(sql.lit("c"), sql.col("id") % cities).alias("city"),
+        sql.lit(fare).alias("fare"),
+        sql.lit(ts).alias("ts"),
+        sql.array(sql.struct(sql.col("id").alias("n"))).alias("stops"),
+    )
+
+
+def rows_of(path):
+    """Every row by the reader that needs no Spark: id to fare; fails when a record is there twice."""
+    found = HudiTable.open(str(path)).scan(selected_fields=("id", "fare")).to_arrow().to_pylist()
+    assert len({row["id"] for row in found}) == len(found)
+    return {row["id"]: row["fare"] for row in found}
+
+
+@pytest.mark.parametrize(("kind", "version"), KINDS)
+def test_operations(spark, tmp_path, kind, version):
+    path = tmp_path / "trips"
+    model = {}
+
+    def write(rows, operation):
+        report = hudi_spark.write(rows, path, options_of(kind, version, operation=operation))
+        assert rows_of(path) == model
+        return report
+
+    model |= {f"k{n}": 1.0 for n in range(40)}
+    write(trips(spark, 0, 40), "bulk_insert")
+    model |= {f"k{n}": 2.0 for n in range(30, 50)}
+    twice = trips(spark, 30, 50, fare=2.0, ts=2).union(trips(spark, 30, 35, fare=0.5, ts=1))
+    report = write(twice, "upsert")
+    assert (report.inserted, report.updated) == (10, 10)
+    model |= {f"k{n}": 3.0 for n in range(50, 55)}
+    write(trips(spark, 50, 55, fare=3.0), "insert")
+    for n in range(4):
+        del model[f"k{n}"]
+    write(trips(spark, 0, 4).select("id", "city"), "delete")
+    model = {key: value for key, value in model.items() if int(key[1:]) % 2} | {f"k{n}": 9.0 for n in (0, 2)}
+    write(trips(spark, 0, 3, fare=9.0).where("city = 'c0'"), "insert_overwrite")
+    assert {row.id: row.fare for row in hudi_spark.load(spark, path).collect()} == model
+
+
+def test_the_data_source_writes(spark, tmp_path, metastore, metastore_uri):
+    path, options = tmp_path / "trips", options_of("MERGE_ON_READ", 8)
+    sync = {
+        "hoodie.datasource.hive_sync.enable": "true",
+        "hoodie.datasource.hive_sync.metastore.uris": metastore_uri,
+        "hoodie.datasource.hive_sync.database": "written",
+        "hoodie.datasource.hive_sync.table": "trips",
+        "hoodie.datasource.hive_sync.mode": "hms",
+    }
+    writer = trips(spark, 0, 10).write.format("hudi").options(**options)
+    writer.options(**sync).mode("error").save(str(path))
+    assert isinstance(metastore, HiveMetastore)
+    assert spark.table("written.trips_rt").count() == 10
+    with pytest.raises(PathExistsError, match="there already"):
+        writer.mode("error").save(str(path))
+    writer.mode("ignore").save(str(path))
+    trips(spark, 5, 12, fare=4.0, ts=2).write.format("hudi").options(**options).mode("append").save(str(path))
+    assert spark.table("written.trips").where("fare = 4.0").count() == 7
+    trips(spark, 0, 3).write.format("hudi").options(**options).mode("overwrite").save(str(path))
+    assert rows_of(path) == {f"k{n}": 1.0 for n in range(3)}
+    metastore.drop_database("written", cascade=True)
+
+
+def test_refused_writes_leave_the_table_as_it_was(spark, tmp_path):
+    path, options = tmp_path / "trips", options_of("COPY_ON_WRITE", 8)
+    hudi_spark.write(trips(spark, 0, 5), path, options)
+    before = sorted(item for item in path.rglob("*") if item.is_file())
+    with pytest.raises(SchemaError, match="fare"):
+        hudi_spark.write(trips(spark, 0, 5).withColumn("fare", sql.lit("text")), path, options)
+    with pytest.raises(InvalidOptionError, match="no_such"):
+        hudi_spark.write(trips(spark, 0, 5), path, {**options, "hoodie.no_such": "1"})
+    with pytest.raises(InvalidOptionError, match="mode"):
+        hudi_spark.write(trips(spark, 0, 5), path, options, "update")
+    with pytest.raises(InvalidOptionError, match="name"):
+        hudi_spark.write(trips(spark, 0, 5), tmp_path / "other", {})
+    assert sorted(item for item in path.rglob("*") if item.is_file()) == before
+
+
+def test_a_failing_task_is_undone(spark, tmp_path):
+    path, options = tmp_path / "trips", options_of("COPY_ON_WRITE", 8)
+    hudi_spark.write(trips(spark, 0, 6), path, options)
+    bad = trips(spark, 0, 6).withColumn("id", sql.expr("CASE WHEN id = 'k5' THEN NULL ELSE id END"))
+    with pytest.raises(Exception, match=r"(?i)record key"):
+        hudi_spark.write(bad, path, options)
+    assert rows_of(path) == {f"k{n}": 1.0 for n in range(6)}
+    hudi_spark.write(trips(spark, 6, 8), path, options)
+    assert len(rows_of(path)) == 8
