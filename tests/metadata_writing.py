@@ -15,6 +15,7 @@ from hudi_hive.metadata.changes import DELETED_FILES_SCHEMA, INDEX_ADDED_SCHEMA,
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.creation import create_table
+from hudi_hive.timeline import State
 from hudi_hive.timeline.instant_times import InstantClock
 from hudi_hive.timeline.payloads_out import CommitOut, encode_commit
 from hudi_hive.timeline.writer import TimelineWriter
@@ -164,8 +165,7 @@ class HandMade:
             self.client.storage.delete(f"{row['partition']}/{row['name']}".lstrip("/"))
         self.apply(instant, MetadataChanges(files_deleted=gone, partitions_deleted=list(partitions)), "clean")
         path = self.instants.path
-        from hudi_hive.timeline import State
-
         done = self.clock.completion_time(self.fresh().timeline, instant, "UTC")
+        done = done if self.client.config.layout == 2 else None
         self.client.storage.write_bytes(path("clean", instant, State.COMPLETED, done), b"")
         return instant

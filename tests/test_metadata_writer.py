@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+import pyarrow.compute as pc
 import pytest
 
+from hudi_hive.errors import MetadataTableError
 from hudi_hive.metadata import MetadataTable, validate
+from hudi_hive.table.properties_writer import update_properties
 from tests.metadata_writing import HandMade
 from tests.support import VERSIONS
 
@@ -72,3 +77,53 @@ def test_compaction_and_cleaning(tmp_path, version):
     assert known.column_ranges(["n"])["n"].num_rows == 18
     stats = known.stats().to_pylist()
     assert all(row["base_files"] for row in stats)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_replaced_groups_leave_the_record_index(tmp_path, version):
+    table = HandMade(tmp_path / "t", version)
+    _, old = table.commit({"a": [("k1", 1), ("k2", 2)], "b": [("k3", 3)]})
+    gone = old.index_added.filter(pc.equal(old.index_added["partition"], "a")).select(["partition", "file_id"])
+    instant = table.begin()
+    changes = table.write(instant, {"a": [("k2", 5)]})
+    table.apply(instant, dataclasses.replace(changes, groups_replaced=gone))
+    table.complete(instant, changes)
+    places = MetadataTable.open(table.fresh()).record_locations()
+    assert places.column("key").to_pylist() == ["k2", "k3"]
+    assert places.column("file_id")[0].as_py() == changes.index_added["file_id"][0].as_py()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_clean_takes_files_and_partitions_away(tmp_path, version):
+    table = HandMade(tmp_path / "t", version)
+    _, first = table.commit({"a": [("k1", 1)]})
+    _, second = table.commit({"b": [("k2", 2)]})
+    instant = table.clean(first, ["a"])
+    known = MetadataTable.open(table.fresh())
+    assert known.partitions() == ["b"]
+    assert known.files_table().column("name").to_pylist() == second.files_added.column("name").to_pylist()
+    assert [row["file_name"] for row in known.column_ranges(["n"])["n"].to_pylist()] == known.files_table()[
+        "name"
+    ].to_pylist()
+    assert instant in {i.requested for i in known.client.timeline.instants}
+
+
+def test_file_without_ranges_gives_partition_statistics_up(tmp_path):
+    table = HandMade(tmp_path / "t", 9)
+    table.commit({"a": [("k1", 1)]})
+    instant = table.begin()
+    changes = table.write(instant, {"a": [("k2", 5)]})
+    changes = dataclasses.replace(changes, ranges=changes.ranges.filter(pc.not_equal(changes.ranges["column"], "n")))
+    table.apply(instant, changes, **{"hoodie.metadata.index.partition.stats.enable": "false"})
+    table.complete(instant, changes)
+    known = _check(table)
+    assert not known.has("partition_stats")
+    # What a file does not tell of a column it tells of none: Hudi's readers would take it for nulls.
+    assert known.column_ranges(["n", "id"])["id"].num_rows == 1
+
+
+def test_partition_that_is_not_written_is_refused(tmp_path):
+    table = HandMade(tmp_path / "t", 9)
+    update_properties(table.client.storage, {"hoodie.table.metadata.partitions": "files,secondary_index_x"})
+    with pytest.raises(MetadataTableError, match="secondary_index_x"):
+        table.writer()

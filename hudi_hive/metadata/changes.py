@@ -31,6 +31,9 @@ RANGES_SCHEMA: Final = pa.schema(
 INDEX_ADDED_SCHEMA: Final = pa.schema([("key", pa.string()), ("partition", pa.string()), ("file_id", pa.string())])
 """Columns of :attr:`MetadataChanges.index_added`."""
 
+REPLACED_SCHEMA: Final = pa.schema([("partition", pa.string()), ("file_id", pa.string())])
+"""Columns of :attr:`MetadataChanges.groups_replaced`."""
+
 
 def _no_keys() -> pa.Array:
     return pa.array([], pa.string())
@@ -52,6 +55,8 @@ class MetadataChanges:
         without_values: bare names of added log files that hold nothing but deletes, and so no ranges.
         index_added: new records and records that moved (:data:`INDEX_ADDED_SCHEMA`).
         index_removed: keys of records that were deleted. A key that is in both is added.
+        groups_replaced: file groups that the action replaces (:data:`REPLACED_SCHEMA`): records that the index finds in
+            them are removed, unless they were added.
     """
 
     files_added: pa.Table = field(default_factory=FILES_SCHEMA.empty_table)
@@ -62,3 +67,4 @@ class MetadataChanges:
     without_values: frozenset[str] = frozenset()
     index_added: pa.Table = field(default_factory=INDEX_ADDED_SCHEMA.empty_table)
     index_removed: pa.Array = field(default_factory=_no_keys)
+    groups_replaced: pa.Table = field(default_factory=REPLACED_SCHEMA.empty_table)

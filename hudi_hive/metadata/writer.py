@@ -17,7 +17,7 @@ from hudi_hive.metadata import writer_records as records
 from hudi_hive.metadata.changes import MetadataChanges
 from hudi_hive.metadata.initial import initial_records, record_index_groups
 from hudi_hive.metadata.instants import missing_write
-from hudi_hive.metadata.table import COLUMN_STATS, FILES, PARTITION_STATS, RECORD_INDEX
+from hudi_hive.metadata.table import COLUMN_STATS, FILES, PARTITION_STATS, RECORD_INDEX, MetadataTable
 from hudi_hive.metadata.writer_columns import IndexedColumn, indexed_columns, statistics
 from hudi_hive.metadata.writer_records import Records
 from hudi_hive.metadata.writer_services import run_services
@@ -244,7 +244,7 @@ class MetadataWriter:
     def _record_index(self, instant: str, changes: MetadataChanges) -> Change:
         added = changes.index_added.combine_chunks()
         keys = _array(added.column("key"))
-        removed = _array(changes.index_removed).unique()
+        removed = pa.concat_arrays([_array(changes.index_removed), self._keys_in(changes.groups_replaced)]).unique()
         removed = removed.filter(pc.invert(pc.is_in(removed, value_set=keys)))
         millis = instant_to_millis(instant, self._client.config.timezone)
         located = records.record_locations(
@@ -255,6 +255,19 @@ class MetadataWriter:
             self._client.config.version,
         )
         return Change(located, removed)
+
+    def _keys_in(self, groups: pa.Table) -> pa.Array:
+        """Keys of the records that the index finds in file groups."""
+        if not groups.num_rows:
+            return pa.array([], pa.string())
+        known = MetadataTable.open(self._client.reload()).record_locations(
+            partitions=_array(groups.column("partition")).unique().to_pylist()
+        )
+        pairs = [
+            pc.binary_join_element_wise(_array(table.column("partition")), _array(table.column("file_id")), "\n")
+            for table in (known, groups)
+        ]
+        return _array(known.column("key")).filter(pc.is_in(pairs[0], value_set=pairs[1]))
 
     # -- taking back ---------------------------------------------------------------------------------------------
 

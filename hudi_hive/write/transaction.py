@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import HudiHiveError, WriteError
-from hudi_hive.metadata.changes import RANGES_SCHEMA, MetadataChanges
+from hudi_hive.metadata.changes import RANGES_SCHEMA, REPLACED_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.timeline import Instant
@@ -248,6 +248,10 @@ def metadata_changes(statuses: pa.Table, replaced: Mapping[str, Sequence[str]]) 
         without_values=frozenset(statuses.filter(only_deletes).column("name").to_pylist()),
         index_added=places,
         index_removed=gone,
+        groups_replaced=pa.Table.from_pylist(
+            [{"partition": partition, "file_id": one} for partition, ids in replaced.items() for one in ids],
+            REPLACED_SCHEMA,
+        ),
     )
 
 
