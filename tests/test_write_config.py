@@ -176,6 +176,13 @@ def test_several_writers_leave_one_another_alone():
     config = given({"hoodie.write.concurrency.mode": "optimistic_concurrency_control"})
     assert config.concurrency.is_multi_writer
     assert config.clean.failed_writes == "LAZY"
+    assert config.options["hoodie.cleaner.policy.failed.writes"] == "LAZY"
+
+
+def test_options_are_found_under_each_of_their_names():
+    config = given({"hoodie.clean.commits.retained": "7"})
+    assert config.options["hoodie.cleaner.commits.retained"] == "7"
+    assert WriteConfig.of(config.options) == config
 
 
 def test_archival_keeps_more_than_the_cleaner():

@@ -59,7 +59,7 @@ class WriteConfig:
         metadata, compaction, clean, archive, clustering, concurrency: the services and the locks.
         sync_options: options of hive-sync as they were given; the sync checks them.
         passed_on: options that are handed to others as they are (key generator, lock provider, merge properties).
-        options: all options as given.
+        options: all options as given, each under all of its names, and what follows from them for dead writers.
     """
 
     rows: RowSettings
@@ -140,7 +140,7 @@ class WriteConfig:
             concurrency=concurrency,
             sync_options=sync,
             passed_on=passed,
-            options=given,
+            options=_under_all_names(given, clean, concurrency),
         )
         _check(config)
         return config
@@ -155,6 +155,21 @@ def _texts(options: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
+def _under_all_names(
+    given: Mapping[str, str], clean: CleanSettings, concurrency: ConcurrencySettings
+) -> dict[str, str]:
+    """The options for those who read them by one name, whichever they were given by."""
+    found = dict(given)
+    for key, value in given.items():
+        if key in _KNOWN:
+            item = _KNOWN[key].metadata
+            for name in (item["key"], *item["aliases"]):
+                found.setdefault(name, value)
+    if concurrency.is_multi_writer:
+        found |= dict.fromkeys(_FAILED_WRITES, clean.failed_writes)
+    return found
+
+
 def _sort_out(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Options of the sync, and those that are handed on as they are; all others are checked to be known."""
     sync: dict[str, str] = {}
@@ -164,14 +179,14 @@ def _sort_out(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]
             continue
         if key.startswith(_SYNC):
             sync[key] = value
-        elif key.startswith(PASSED_ON):
-            passed[key] = value
         elif key in ENGINE_ONLY:
             _checked(key, value, ENGINE_ONLY[key])
         elif key in REFUSED:
             harmless, remedy = REFUSED[key]
             if value.lower() not in harmless:
                 raise InvalidOptionError(f"option {key}={value} is not supported", remedy=remedy)
+        elif key.startswith(PASSED_ON):
+            passed[key] = value
         else:
             raise InvalidOptionError(f"unknown option {key!r}", remedy=_nearest(key))
     return sync, passed

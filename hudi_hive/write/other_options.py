@@ -10,6 +10,21 @@ from typing import Final
 from hudi_hive.write.option_fields import Read, decimal, flag, integer, optional_text, text
 
 ENGINE_ONLY: Final[dict[str, Read]] = {
+    "hoodie.datasource.write.reconcile.schema": flag,
+    "hoodie.parquet.compression.ratio": decimal,
+    "hoodie.parquet.dictionary.enabled": flag,
+    "hoodie.logfile.max.size": integer,
+    "hoodie.logfile.to.parquet.compression.ratio": decimal,
+    "hoodie.cleaner.incremental.mode": flag,
+    "hoodie.clean.incremental.enabled": flag,
+    "hoodie.clean.allow.multiple": flag,
+    "hoodie.clean.multiple.enabled": flag,
+    "hoodie.rollback.using.markers": flag,
+    "hoodie.write.markers.type": text,
+    "hoodie.write.lock.wait_time_ms": integer,
+    "hoodie.write.lock.num_retries": integer,
+    "hoodie.write.lock.wait_time_ms_between_retry": integer,
+    "hoodie.time.generator.max_expected_clock_skew_ms": integer,
     "hoodie.insert.shuffle.parallelism": integer,
     "hoodie.upsert.shuffle.parallelism": integer,
     "hoodie.delete.shuffle.parallelism": integer,
@@ -96,14 +111,30 @@ PASSED_ON: Final = (
     "hoodie.streamer.keygen.",
     "hoodie.record.merge.property.",
     "hoodie.payload.",
-    "hoodie.write.lock.",
+    "hoodie.write.lock.heartbeat_interval_ms",
     "hoodie.write.partial.update.unavailable.value",
-    "hoodie.clustering.plan.strategy.",
     "hoodie.table.metadata.",
 )
 """Beginnings of options that the key generator, the merge, the locks and the services read themselves."""
 
 REFUSED: Final[dict[str, tuple[tuple[str, ...], str]]] = {
+    "hoodie.datasource.write.commitmeta.key.prefix": (("_",), "give extra metadata to the write itself"),
+    "hoodie.schema.on.read.enable": (("false",), "schemas evolve by names; change columns by ids in Spark with Hudi"),
+    "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": (("false",), "columns that rows lack stay"),
+    "hoodie.parquet.outputtimestamptype": (("timestamp_micros",), "timestamps are written in microseconds"),
+    "hoodie.metadata.index.column.stats.file.group.count": (("2",), "column statistics have two file groups"),
+    "hoodie.metadata.index.partition.stats.file.group.count": (("1",), "partition statistics have one file group"),
+    "hoodie.clustering.async.max.commits": (("4",), "schedule clustering with `hudi-hive table cluster`"),
+    "hoodie.clustering.preserve.commit.metadata": (("true",), "records keep their commit times"),
+    "hoodie.clustering.updates.strategy": (
+        ("", "org.apache.hudi.client.clustering.update.strategy.sparkrejectupdatestrategy"),
+        "updates of file groups under pending clustering are refused",
+    ),
+    "hoodie.write.lock.conflict.resolution.strategy": (
+        ("", "org.apache.hudi.client.transaction.simpleconcurrentfilewritesconflictresolutionstrategy"),
+        "writers conflict when they change the same file groups",
+    ),
+    "hoodie.write.concurrency.early.conflict.detection.enable": (("false",), "conflicts show when a write completes"),
     "hoodie.allow.operation.metadata.field": (("false",), "the column _hoodie_operation is not written"),
     "hoodie.table.multiple.base.file.formats.enable": (("false",), "base files are Parquet"),
     "hoodie.bootstrap.base.path": (("",), "bootstrap tables with Hudi's own tools"),

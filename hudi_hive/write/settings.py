@@ -99,11 +99,7 @@ class RowSettings:
     merge_allow_duplicates_on_inserts: bool = option("hoodie.merge.allow.duplicate.on.inserts", True, flag)
     partitions_to_delete: tuple[str, ...] = option("hoodie.datasource.write.partitions.to.delete", (), items)
     overwrite_mode: str = option("hoodie.datasource.overwrite.mode", "DYNAMIC", word("STATIC", "DYNAMIC"))
-    commit_metadata_prefix: str = option("hoodie.datasource.write.commitmeta.key.prefix", "_", text)
-    schema_evolution: bool | None = option("hoodie.schema.on.read.enable", None, flag)
-    reconcile_schema: bool = option("hoodie.datasource.write.reconcile.schema", False, flag)
     null_for_missing_columns: bool = option("hoodie.write.set.null.for.missing.columns", True, flag)
-    allow_column_drop: bool = option("hoodie.datasource.write.schema.allow.auto.evolution.column.drop", False, flag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,18 +117,11 @@ class FileSettings:
     compression: str = option(
         "hoodie.parquet.compression.codec", "gzip", word("gzip", "snappy", "zstd", "uncompressed", "lz4")
     )
-    compression_ratio: float = option("hoodie.parquet.compression.ratio", 0.1, decimal)
-    dictionary: bool = option("hoodie.parquet.dictionary.enabled", True, flag)
-    timestamp_type: str = option(
-        "hoodie.parquet.outputtimestamptype", "TIMESTAMP_MICROS", word("TIMESTAMP_MICROS", "TIMESTAMP_MILLIS")
-    )
     bloom_enabled: bool = option(
         "hoodie.parquet.bloom.filter.enabled", True, flag, "hoodie.parquet.writer.bloom.enabled"
     )
-    log_max_size: int = option("hoodie.logfile.max.size", 1024 * _MB, positive)
     log_block_size: int = option("hoodie.logfile.data.block.max.size", 256 * _MB, positive)
     log_block_format: str | None = option("hoodie.logfile.data.block.format", None, word("avro", "parquet"))
-    log_to_parquet_ratio: float = option("hoodie.logfile.to.parquet.compression.ratio", 0.35, decimal)
     bulk_insert_sort: str = option(
         "hoodie.bulkinsert.sort.mode",
         "NONE",
@@ -181,9 +170,7 @@ class MetadataSettings:
     column_stats: bool | None = option("hoodie.metadata.index.column.stats.enable", None, flag)
     column_stats_columns: tuple[str, ...] = option("hoodie.metadata.index.column.stats.column.list", (), items)
     column_stats_max_columns: int = option("hoodie.metadata.index.column.stats.max.columns.to.index", 32, positive)
-    column_stats_groups: int = option("hoodie.metadata.index.column.stats.file.group.count", 2, positive)
     partition_stats: bool | None = option("hoodie.metadata.index.partition.stats.enable", None, flag)
-    partition_stats_groups: int = option("hoodie.metadata.index.partition.stats.file.group.count", 1, positive)
     bloom_filters: bool = option("hoodie.metadata.index.bloom.filter.enable", False, flag)
     record_index: bool = option(
         "hoodie.metadata.record.index.enable",
@@ -250,15 +237,12 @@ class CleanSettings:
         "hoodie.cleaner.fileversions.retained", 3, positive, "hoodie.clean.fileversions.retained"
     )
     trigger_commits: int = option("hoodie.clean.max.commits", 1, positive, "hoodie.clean.trigger.max.commits")
-    incremental: bool = option("hoodie.cleaner.incremental.mode", True, flag, "hoodie.clean.incremental.enabled")
-    allow_multiple: bool = option("hoodie.clean.allow.multiple", False, flag, "hoodie.clean.multiple.enabled")
     failed_writes: str = option(
         "hoodie.cleaner.policy.failed.writes",
         "EAGER",
         word("EAGER", "LAZY", "NEVER"),
         "hoodie.clean.failed.writes.policy",
     )
-    rollback_by_markers: bool = option("hoodie.rollback.using.markers", True, flag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +265,6 @@ class ClusteringSettings:
     schedule_inline: bool = option("hoodie.clustering.schedule.inline", False, flag)
     after_commits: int = option("hoodie.clustering.inline.max.commits", 4, positive)
     asynchronous: bool = option("hoodie.clustering.async.enabled", False, flag)
-    after_commits_async: int = option("hoodie.clustering.async.max.commits", 4, positive)
     sort_columns: tuple[str, ...] = option("hoodie.clustering.plan.strategy.sort.columns", (), items)
     small_file_limit: int = option("hoodie.clustering.plan.strategy.small.file.limit", 300 * _MB, positive)
     target_file_size: int = option("hoodie.clustering.plan.strategy.target.file.max.bytes", 1024 * _MB, positive)
@@ -289,10 +272,8 @@ class ClusteringSettings:
     max_groups: int = option("hoodie.clustering.plan.strategy.max.num.groups", 30, positive)
     plan_strategy: str | None = option("hoodie.clustering.plan.strategy.class", None, optional_text)
     execution_strategy: str | None = option("hoodie.clustering.execution.strategy.class", None, optional_text)
-    updates_strategy: str | None = option("hoodie.clustering.updates.strategy", None, optional_text)
     partition_regex: str | None = option("hoodie.clustering.plan.strategy.partition.regex.pattern", None, optional_text)
     partitions: tuple[str, ...] = option("hoodie.clustering.plan.strategy.partition.selected", (), items)
-    preserve_commit_metadata: bool = option("hoodie.clustering.preserve.commit.metadata", True, flag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,20 +288,13 @@ class ConcurrencySettings:
     lock_provider: str | None = option("hoodie.write.lock.provider", None, optional_text)
     lock_path: str | None = option("hoodie.write.lock.filesystem.path", None, optional_text)
     lock_expire_minutes: int = option("hoodie.write.lock.filesystem.expire", 0, whole)
-    lock_wait_ms: int = option("hoodie.write.lock.wait_time_ms", 60_000, positive)
-    lock_retries: int = option("hoodie.write.lock.num_retries", 15, whole)
-    lock_retry_ms: int = option("hoodie.write.lock.wait_time_ms_between_retry", 1000, positive)
     lock_client_retries: int = option("hoodie.write.lock.client.num_retries", 50, whole)
     lock_client_retry_ms: int = option("hoodie.write.lock.client.wait_time_ms_between_retry", 5000, positive)
     lock_database: str | None = option("hoodie.write.lock.hivemetastore.database", None, optional_text)
     lock_table: str | None = option("hoodie.write.lock.hivemetastore.table", None, optional_text)
     lock_uris: tuple[str, ...] = option("hoodie.write.lock.hivemetastore.uris", (), items)
-    conflict_strategy: str | None = option("hoodie.write.lock.conflict.resolution.strategy", None, optional_text)
-    early_detection: bool = option("hoodie.write.concurrency.early.conflict.detection.enable", False, flag)
     heartbeat_ms: int = option("hoodie.client.heartbeat.interval_in_ms", 60_000, positive)
     heartbeat_misses: int = option("hoodie.client.heartbeat.tolerable.misses", 2, whole)
-    clock_skew_ms: int = option("hoodie.time.generator.max_expected_clock_skew_ms", 200, whole)
-    markers: str = option("hoodie.write.markers.type", "DIRECT", word("DIRECT", "TIMELINE_SERVER_BASED"))
 
     @property
     def is_multi_writer(self) -> bool:

@@ -108,7 +108,7 @@ class TableSettings:
         """
         asked = fill(cls, options)
         if table is None:
-            return replace(asked, key_generator=asked.key_generator or inferred_key_generator(asked))
+            return replace(_with_mode(asked), key_generator=asked.key_generator or inferred_key_generator(asked))
         there = _of_table(table)
         for name, values in _given(options).items():
             _compare(name, values, getattr(asked, name), getattr(there, name), there)
@@ -147,6 +147,19 @@ def _of_table(table: TableConfig) -> TableSettings:
         cdc_logging_mode=table.cdc_logging_mode,
         timezone=table.timezone,
     )
+
+
+def _with_mode(asked: TableSettings) -> TableSettings:
+    """A new table's merge mode, where its maker names the strategy in place of it."""
+    if asked.merge_strategy_id is None:
+        return asked
+    mode = _MODE_OF_STRATEGY.get(asked.merge_strategy_id)
+    if mode is None or asked.merge_mode not in (None, mode):
+        raise InvalidOptionError(
+            f"merge strategy {asked.merge_strategy_id} is not supported",
+            remedy="set hoodie.write.record.merge.mode to EVENT_TIME_ORDERING or COMMIT_TIME_ORDERING",
+        )
+    return replace(asked, merge_mode=mode)
 
 
 def _merge_mode(table: TableConfig) -> str | None:
