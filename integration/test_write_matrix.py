@@ -19,9 +19,9 @@ def peer():
 @pytest.mark.parametrize(
     "cell",
     [
-        Cell("upsert", "COPY_ON_WRITE", 8, "ours", metadata=False),
-        Cell("upsert", "MERGE_ON_READ", 8, "hudi", metadata=False),
-        Cell("delete_partition", "MERGE_ON_READ", 8, "ours", metadata=False),
+        Cell("upsert", "COPY_ON_WRITE", 8, "ours"),
+        Cell("upsert", "MERGE_ON_READ", 8, "hudi"),
+        Cell("delete_partition", "MERGE_ON_READ", 8, "ours"),
     ],
     ids=str,
 )

@@ -8,10 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.table.creation import create_table
 from hudi_hive.write.executor import LocalExecutor
 from hudi_hive.write.local import LocalWriter
+from hudi_hive.write.locks import table_lock
+from hudi_hive.write.services.clean import clean
+from hudi_hive.write.services.compaction import compact
+from hudi_hive.write.services.context import ServiceContext
 from tests.write_faults import Scenario
 
 _SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("value", pa.string())])
@@ -65,19 +70,49 @@ def overwrite(path: Path, options: dict[str, str]) -> None:
     write(path, options, rows(5, "n"), "insert_overwrite")
 
 
+def compact_slices(path: Path, options: dict[str, str]) -> None:
+    """A compaction, planned and carried out, or taken up again."""
+    compact(_context(path, {**options, "hoodie.compact.inline.max.delta.commits": "1"}))
+
+
+def clean_slices(path: Path, options: dict[str, str]) -> None:
+    clean(_context(path, {**options, "hoodie.cleaner.commits.retained": "1"}))
+
+
+def make_metadata(path: Path, options: dict[str, str]) -> None:
+    """The metadata table of a table that was written without."""
+    writer = MetadataWriter.open(MetaClient.load(path))
+    assert writer is not None
+    writer.initialise(executor=LocalExecutor(1))
+
+
+def _context(path: Path, options: dict[str, str]) -> ServiceContext:
+    client = MetaClient.load(path)
+    return ServiceContext(client, options, LocalExecutor(1), lock=lambda: table_lock(options, client.storage))
+
+
 def probe(path: Path, options: dict[str, str]) -> None:
     write(path, options, pa.Table.from_pylist([PROBE], schema=_SCHEMA))
 
 
 def scenario(
-    name: str, act: Any, *, kind: str, version: int, options: dict[str, str] | None = None, upserts: int = 1
+    name: str,
+    act: Any,
+    *,
+    kind: str,
+    version: int,
+    options: dict[str, str] | None = None,
+    later: dict[str, str] | None = None,
+    upserts: int = 1,
 ) -> Scenario:
+    """A scenario of an act; ``later`` are the options from the act on, if they are not those of before."""
     options = options or {}
+    later = options if later is None else later
     return Scenario(
         name,
         partial(prepare, kind=kind, version=version, options=options, upserts=upserts),
-        partial(act, options=options),
-        partial(probe, options=options),
+        partial(act, options=later),
+        partial(probe, options=later),
     )
 
 
@@ -97,4 +132,10 @@ SCENARIOS = [
         for version in (6, 8)
     ],
     *[scenario(f"overwrite-{kind}-8", overwrite, kind=kind, version=8) for kind in (COW, MOR)],
+    *[scenario(f"compact-{version}", compact_slices, kind=MOR, version=version, upserts=2) for version in (6, 8)],
+    *[scenario(f"clean-{kind}-8", clean_slices, kind=kind, version=8, upserts=3) for kind in (COW, MOR)],
+    *[
+        scenario(f"metadata-{version}", make_metadata, kind=COW, version=version, options=PLAIN, later={})
+        for version in (6, 8)
+    ],
 ]
