@@ -197,6 +197,8 @@ def append_log(
         base_file=target.base_file,
         log_records=count,
         log_blocks=len(blocks),
+        # An index of base files knows keys that log files deleted: so every row is told, also where it is not new.
+        keys_added=batch.column(RECORD_KEY) if batch is not None and job.tracks_keys else None,
         keys_removed=gone if job.tracks_keys else None,
     )
 
