@@ -22,6 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from hudi_hive.errors import InvalidOptionError, PathExistsError, TableNotFoundError, UnsupportedTableError, WriteError
+from hudi_hive.metastore.locks import MetastoreLock
 from hudi_hive.spark.write_executor import SparkExecutor
 from hudi_hive.spark.write_sync import sync_after
 from hudi_hive.spark.write_tasks import (
@@ -48,11 +49,13 @@ from hudi_hive.write.assign import assign_inserts, record_size
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.index import HITS_SCHEMA, Index
 from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY
+from hudi_hive.write.key_style import table_generator
 from hudi_hive.write.local import LocalWriter, WriteReport
 from hudi_hive.write.local import _busy as busy_groups
 from hudi_hive.write.local import _groups_in as groups_in
 from hudi_hive.write.local import _refuse_clustered as refuse_clustered_groups
 from hudi_hive.write.local import _slices as slices_in
+from hudi_hive.write.locks import table_lock
 from hudi_hive.write.schemas import WriterSchema, writer_schema
 from hudi_hive.write.settings import DuplicatePolicy, Operation
 from hudi_hive.write.work import Groups
@@ -138,17 +141,21 @@ class SparkWriter(LocalWriter):
     """
 
     def __init__(self, client: MetaClient, config: WriteConfig) -> None:
-        super().__init__(client, config.options)
+        lock = table_lock(config.options, client.storage, metastore=MetastoreLock.of)
+        super().__init__(client, config.options, lock=lock)
         self.config = config
 
     def write(self, frame: DataFrame) -> WriteReport:
         """Write rows the way that ``hoodie.datasource.write.operation`` says; see :func:`write`."""
-        operation = self.config.operation
         self._executor = SparkExecutor(frame.sparkSession.sparkContext)
-        if operation is Operation.DELETE_PARTITION:
+        if self.config.operation is Operation.DELETE_PARTITION:
             return self.delete_partitions(self.config.rows.partitions_to_delete)
-        if operation is Operation.DELETE:
+        if self.config.operation is Operation.DELETE:
             return super().write(frame.toArrow())
+        return self._serviced(self._written(frame))
+
+    def _written(self, frame: DataFrame) -> WriteReport:
+        operation = self.config.operation
         rows = _Rows(frame, self._client, self.config)
         if operation.replaces:
             return self._replace(rows)
@@ -303,7 +310,8 @@ class _Rows:
 
     def prepared(self, instant: str) -> DataFrame:
         """Prepared rows, combined if the options say so."""
-        step = PrepareRows(self._config, self._client.config, self.schema, self._incoming, self.columns, instant)
+        generator = table_generator(self._client, self._config.options)
+        step = PrepareRows(self._config, generator, self.schema, self._incoming, self.columns, instant)
         kind = from_arrow_schema(self.columns)
         prepared = self._frame.mapInArrow(step, kind)
         if not self._config.combines:

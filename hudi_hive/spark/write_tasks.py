@@ -19,7 +19,6 @@ from pyspark import TaskContext
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata.keys import group_indexes
 from hudi_hive.read.exported import carrying
-from hudi_hive.table import TableConfig
 from hudi_hive.table.key_generator import KeyGenerator
 from hudi_hive.table.merge_spec import MergeSpec
 from hudi_hive.write.assign import assign_inserts, spread
@@ -77,7 +76,7 @@ class PrepareRows:
 
     Attributes:
         config: the write's configuration.
-        table: the table's properties.
+        generator: makes keys like those that the table has.
         schema: the writer's schema.
         incoming: Arrow types of the rows as the user gave them.
         output: columns to give.
@@ -85,7 +84,7 @@ class PrepareRows:
     """
 
     config: WriteConfig
-    table: TableConfig
+    generator: KeyGenerator
     schema: WriterSchema
     incoming: pa.Schema
     output: pa.Schema
@@ -94,13 +93,14 @@ class PrepareRows:
     @_step
     def __call__(self, batches: Batches) -> Batches:
         """Prepared rows."""
-        generator = KeyGenerator.of(self.table, self.config.options)
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
         first = 0
         for batch in batches:
             given = as_schema(batch, self.incoming)
-            rows = prepare(given, self.config, generator, self.schema, instant=self.instant, task=task, first=first)
+            rows = prepare(
+                given, self.config, self.generator, self.schema, instant=self.instant, task=task, first=first
+            )
             first += rows.num_rows
             yield from rows.select(self.output.names).cast(self.output).to_batches()
 
