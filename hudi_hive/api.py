@@ -140,10 +140,15 @@ class HudiTable:
         return report
 
     def _writer(self, operation: str, options: Mapping[str, Any] | None, extra: Mapping[str, str]) -> LocalWriter:
+        from hudi_hive.metastore.locks import MetastoreLock
+        from hudi_hive.write.config import WriteConfig
         from hudi_hive.write.local import LocalWriter
+        from hudi_hive.write.locks import table_lock
 
         given = {**(options or {}), "hoodie.datasource.write.operation": operation}
-        return LocalWriter(self._client, given, extra=extra)
+        config = WriteConfig.of(given, self._client.config)
+        lock = table_lock(config.options, self._client.storage, metastore=MetastoreLock.of)
+        return LocalWriter(self._client, given, lock=lock, extra=extra)
 
     def refresh(self) -> HudiTable:
         """The same table as of now."""

@@ -65,13 +65,14 @@ class _ProgressExecutor:
 def service_context(
     title: str, path: str, conf: tuple[str, ...], threads: int | None, storage_option: tuple[str, ...]
 ) -> ServiceContext:
+    from hudi_hive.metastore.locks import MetastoreLock
     from hudi_hive.table import MetaClient
     from hudi_hive.write.locks import table_lock
     from hudi_hive.write.services.context import ServiceContext
 
     client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
     options = pairs(conf, "--conf")
-    lock = table_lock(options, client.storage)
+    lock = table_lock(options, client.storage, metastore=MetastoreLock.of)
     return ServiceContext(client, options, _ProgressExecutor(title, threads), lock=lambda: lock)
 
 

@@ -71,7 +71,9 @@ def touched_groups(statuses: pa.Table, replaced: Mapping[str, Sequence[str]] | N
     return pa.concat_tables([written, ended])
 
 
-def check_conflicts(client: MetaClient, begun: Timeline | None, operation: Operation) -> None:
+def check_conflicts(
+    client: MetaClient, begun: Timeline | None, operation: Operation, *, started: Timeline | None = None
+) -> None:
     """Refuse to complete a write that others came before.
 
     Args:
@@ -79,12 +81,13 @@ def check_conflicts(client: MetaClient, begun: Timeline | None, operation: Opera
         begun: the timeline that the write was planned on, read after its instant was drawn; null for a service that
             carries out a plan made earlier: then what completed after the plan's instant counts.
         operation: the write.
+        started: of a service, the timeline that its run began with: a plan outlives a restore that came before the run.
 
     Raises:
         WriteConflictError: it must not complete; the error names the other instant and a file group.
     """
     now = client.timeline
-    _refuse_undone(client, begun, operation)
+    _refuse_undone(client, begun if begun is not None else started, operation)
     if operation.operation == _COMPACT:
         return  # reads and writes slices that nobody else writes: log files go on top of what it makes
     for metadata in _completed_since(now, begun, operation.instant):

@@ -165,6 +165,12 @@ def _ended(storage: Storage, instant: str) -> bool:
     return owner is not None and owner.is_dead()
 
 
+def beating_instants(storage: Storage) -> list[str]:
+    """Requested times of the instants that have a heartbeat file, silent or not."""
+    names = [path.rpartition("/")[2] for path in storage.list(FOLDER, missing_ok=True)["path"].to_pylist()]
+    return [name for name in names if name.isascii() and name.isdigit()]
+
+
 def remove_heartbeat(storage: Storage, instant: str) -> None:
     """Delete the heartbeat of a write that was rolled back; nothing happens if there is none."""
     storage.delete(f"{FOLDER}/{instant}")

@@ -6,6 +6,7 @@ before its file is; whatever a marker names and no status does was left by an at
 
 from __future__ import annotations
 
+import logging
 import posixpath
 from collections.abc import Iterable
 from enum import StrEnum
@@ -14,7 +15,10 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.errors import HudiHiveError
 from hudi_hive.storage import Storage
+
+_log = logging.getLogger(__name__)
 
 _TEMP: Final = ".hoodie/.temp"
 _MARKER: Final = ".marker."
@@ -90,3 +94,18 @@ def remove_unclaimed(storage: Storage, instant: str, written: Iterable[str]) -> 
 def remove_markers(storage: Storage, instant: str) -> None:
     """Delete an instant's markers; nothing happens if there are none."""
     storage.delete_tree(marker_folder(instant))
+
+
+def try_remove_markers(storage: Storage, instant: str) -> None:
+    """Delete the markers of an instant that completed: it stands, and is not to be undone, whether they go or not."""
+    try:
+        remove_markers(storage, instant)
+    except HudiHiveError as error:
+        _log.warning("markers of %s are left: %s", instant, error)
+
+
+def marked_instants(storage: Storage) -> list[str]:
+    """Requested times of the instants that have markers."""
+    listing = storage.list(_TEMP, missing_ok=True)
+    names = map(posixpath.basename, listing.column("path").filter(listing.column("is_dir")).to_pylist())
+    return [name for name in names if name.isascii() and name.isdigit()]

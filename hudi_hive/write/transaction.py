@@ -30,7 +30,7 @@ from hudi_hive.write.conflicts import Operation, check_conflicts, touched_groups
 from hudi_hive.write.executor import Executor, LocalExecutor
 from hudi_hive.write.heartbeat import Heartbeat
 from hudi_hive.write.locks import TableLock, table_lock
-from hudi_hive.write.markers import remove_markers, remove_unclaimed
+from hudi_hive.write.markers import remove_unclaimed, try_remove_markers
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.rollback import FAILED_WRITES, rollback, rollback_failed_writes
 from hudi_hive.write.settings import IndexType
@@ -99,22 +99,24 @@ class Transaction:
             TimelineError: the timeline cannot be read or written.
         """
         rollback_failed_writes(self.context())
-        with self._lock:
-            self.client = self.client.reload()
-            config = self.client.config
-            self.instant = self._clock.new_instant(self.client.timeline, config.timezone)
-            if self._config.concurrency.is_multi_writer:
-                self._heartbeat = Heartbeat.of(self._config.options, self.client.storage, self.instant)
-                self._heartbeat.start()
-            payload = b""
-            if self._action == REPLACE_COMMIT:
-                payload = encode_requested_replace()
-            try:
-                self._begun = self._writer.create_requested(self._action, self.instant, payload)
-                self._begun = self._writer.transition_inflight(self._action, self.instant)
-            except BaseException:
-                self.abort()
-                raise
+        try:
+            with self._lock:
+                self._announce()
+        except BaseException:
+            self.abort()  # takes the lock itself
+            raise
+
+    def _announce(self) -> None:
+        """Draw the instant, begin to beat and make the write inflight, under the lock."""
+        self.client = self.client.reload()
+        config = self.client.config
+        self.instant = self._clock.new_instant(self.client.timeline, config.timezone)
+        if self._config.concurrency.is_multi_writer:
+            self._heartbeat = Heartbeat.of(self._config.options, self.client.storage, self.instant)
+            self._heartbeat.start()
+        payload = encode_requested_replace() if self._action == REPLACE_COMMIT else b""
+        self._begun = self._writer.create_requested(self._action, self.instant, payload)
+        self._begun = self._writer.transition_inflight(self._action, self.instant)
 
     @property
     def _writer(self) -> TimelineWriter:
@@ -219,9 +221,7 @@ class Transaction:
     def _tidy(self) -> None:
         """What the commit leaves behind; the write stands whether this succeeds or not."""
         try:
-            remove_markers(self.client.storage, self.instant)
-        except HudiHiveError as error:
-            _log.warning("markers of %s are left: %s", self.instant, error)
+            try_remove_markers(self.client.storage, self.instant)
         finally:
             if self._heartbeat is not None:
                 self._heartbeat.stop()

@@ -9,14 +9,16 @@ from hudi_hive.metastore.partition_names import format_partition_name
 from hudi_hive.metastore.testing import locations
 from hudi_hive.metastore.testing.catalog import DDL_TIME, STATS, TableCatalog, now, shallow, stored_descriptor
 from hudi_hive.metastore.testing.filters import FilterError, Test, parse_filter
+from hudi_hive.metastore.testing.locks import LockQueue
 from hudi_hive.metastore.types import Partition, Table
 
 
-class FakeCatalog(TableCatalog):
-    """Databases, tables and partitions."""
+class FakeCatalog(TableCatalog, LockQueue):
+    """Databases, tables, partitions and locks."""
 
     def __init__(self, warehouse: Path) -> None:
-        super().__init__(warehouse)
+        TableCatalog.__init__(self, warehouse)
+        LockQueue.__init__(self)
         self._partitions: dict[tuple[str, str], dict[str, Partition]] = {}
 
     def _of(self, table: Table) -> dict[str, Partition]:

@@ -27,8 +27,9 @@ from hudi_hive.timeline.payloads_out import CommitOut, encode_commit
 from hudi_hive.timeline.plans import CLUSTERING_SCHEMA, ClusteringPlan
 from hudi_hive.timeline.plans_out import encode_requested_replace
 from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.conflicts import Operation, check_conflicts, touched_groups
 from hudi_hive.write.job import RECORD_KEY, Attempt, WriteJob
-from hudi_hive.write.markers import remove_markers, remove_unclaimed
+from hudi_hive.write.markers import remove_unclaimed, try_remove_markers
 from hudi_hive.write.services.compaction import busy_groups
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.rewrite import NewBase, plan_of, service_job, slice_rows, slices_of, write_base
@@ -188,13 +189,15 @@ def execute_clustering(context: ServiceContext, instant: Instant) -> Instant:
     plan = context.client.timeline.requested_replace_metadata(instant)
     running = context.writer.transition_inflight(instant.action, instant.requested)
     try:
-        return _run(context, running, plan)
+        done = _run(context, running, plan)
     except HudiHiveError:
         try:
             rollback(context, running)
         except HudiHiveError as error:
             _log.warning("clustering %s was not undone, its next run will: %s", instant.requested, error)
         raise
+    try_remove_markers(context.client.storage, done.requested)
+    return done
 
 
 def _run(context: ServiceContext, instant: Instant, plan: ClusteringPlan) -> Instant:
@@ -212,14 +215,15 @@ def _run(context: ServiceContext, instant: Instant, plan: ClusteringPlan) -> Ins
         replaced=replaced,
     )
 
-    def finish(_: ServiceContext, table: MetadataWriter | None) -> bytes:
+    operation = Operation(time, metadata.operation, touched_groups(statuses, replaced))
+
+    def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
+        check_conflicts(now.client, None, operation, started=client.timeline)
         if table is not None:
             table.apply(time, REPLACE_COMMIT, metadata_changes(statuses, replaced))
         return encode_commit(metadata, client.config.layout)
 
-    done = context.complete(instant, finish)
-    remove_markers(client.storage, time)
-    return done
+    return context.complete(instant, finish)
 
 
 def _tasks(client: MetaClient, job: WriteJob, plan: ClusteringPlan) -> list[_Task]:

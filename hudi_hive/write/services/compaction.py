@@ -25,8 +25,9 @@ from hudi_hive.timeline.payloads_out import CommitOut, encode_commit
 from hudi_hive.timeline.plans import CompactionPlan
 from hudi_hive.timeline.plans_out import encode_compaction_plan
 from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.conflicts import Operation, check_conflicts, touched_groups
 from hudi_hive.write.job import Attempt, WriteJob
-from hudi_hive.write.markers import remove_markers, remove_unclaimed
+from hudi_hive.write.markers import remove_unclaimed, try_remove_markers
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.rewrite import NewBase, plan_of, service_job, slice_rows, slices_of, write_base
 from hudi_hive.write.services.rollback import requested_again, rollback
@@ -221,13 +222,15 @@ def execute_compaction(context: ServiceContext, instant: Instant) -> Instant:
     plan = context.client.timeline.compaction_plan(instant)
     running = context.writer.transition_inflight(COMPACTION, instant.requested)
     try:
-        return _run(context, running, plan.operations)
+        done = _run(context, running, plan.operations)
     except HudiHiveError:
         try:
             rollback(context, running)
         except HudiHiveError as error:
             _log.warning("compaction %s was not undone, its next run will: %s", instant.requested, error)
         raise
+    try_remove_markers(context.client.storage, done.requested)
+    return done
 
 
 def _run(context: ServiceContext, instant: Instant, operations: pa.Table) -> Instant:
@@ -247,14 +250,15 @@ def _run(context: ServiceContext, instant: Instant, operations: pa.Table) -> Ins
         compacted=True,
     )
 
-    def finish(_: ServiceContext, table: MetadataWriter | None) -> bytes:
+    operation = Operation(time, metadata.operation, touched_groups(statuses))
+
+    def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
+        check_conflicts(now.client, None, operation, started=client.timeline)
         if table is not None:
             table.apply(time, COMMIT, metadata_changes(statuses, {}))
         return encode_commit(metadata, client.config.layout)
 
-    done = context.complete(instant, finish)
-    remove_markers(client.storage, time)
-    return done
+    return context.complete(instant, finish)
 
 
 def _compact_slice(task: _Task) -> pa.Table:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
@@ -13,9 +12,10 @@ from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instant_times import InstantClock
 from hudi_hive.timeline.writer import TimelineWriter
 from hudi_hive.write.executor import Executor, LocalExecutor
+from hudi_hive.write.locks import TableLock
 
-Lock = Callable[[], AbstractContextManager[Any]]
-"""Gives the table's lock as a context manager."""
+Lock = Callable[[], AbstractContextManager[TableLock | None]]
+"""Gives the table's lock as a context manager; one that gives None locks nothing."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,14 @@ class ServiceContext:
             instant: the action.
             finish: does what comes ahead of the completed file (the metadata table's commit, files of other instants)
                 and gives the outcome's bytes.
+
+        Raises:
+            LockLostError: the lock was lost meanwhile; the action stays inflight.
         """
-        with self.lock():
+        with self.lock() as held:
             now = self.reload()
             payload = finish(now, MetadataWriter.open(now.client, self.options))
             completion = self.clock.completion_time(now.client.timeline, instant.requested, now.client.config.timezone)
+            if held is not None:
+                held.verify()  # whoever took a lost lock may have completed something that this one has not seen
             return self.writer.complete(instant.action, instant.requested, payload, completion)

@@ -34,8 +34,8 @@ from hudi_hive.timeline.instant import (
 )
 from hudi_hive.timeline.plans import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 from hudi_hive.timeline.plans_out import encode_rollback_metadata, encode_rollback_plan
-from hudi_hive.write.heartbeat import heartbeat_times, remove_heartbeat, silent_instants
-from hudi_hive.write.markers import remove_markers
+from hudi_hive.write.heartbeat import beating_instants, heartbeat_times, remove_heartbeat, silent_instants
+from hudi_hive.write.markers import marked_instants, remove_markers, try_remove_markers
 from hudi_hive.write.services.checks import refuse_lost_versions
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.undo import files_to_undo, log_versions
@@ -77,16 +77,39 @@ def rollback_failed_writes(context: ServiceContext) -> list[RollbackMetadata]:
 
     ``hoodie.cleaner.policy.failed.writes`` says who is dead: ``EAGER`` (one writer: every write that is pending when
     another begins), ``LAZY`` (those without a heartbeat) or ``NEVER``. Table services are not writes: what is left of
-    them is taken up by the next run of the service.
+    them is taken up by the next run of the service. Markers and silent heartbeats that outlived their instant go too.
 
     Args:
         context: the table; its lock must not be held.
     """
-    context = context.reload()
+    marked, beating = marked_instants(context.client.storage), beating_instants(context.client.storage)
+    context = context.reload()  # behind the listings: whose markers were there is on the timeline, if it goes on
     done = [resume(context, instant) for instant in context.client.timeline.pending({ROLLBACK})]
     context = context.reload()
+    _drop_leftovers(context, marked, beating)
     dead = sorted((i.requested for i in _dead_writes(context)), reverse=True)
     return done + [rollback(context, requested) for requested in dead]
+
+
+def _drop_leftovers(context: ServiceContext, marked: Sequence[str], beating: Sequence[str]) -> None:
+    """Delete markers and heartbeats of instants that are not pending: completed, undone, or never requested.
+
+    A writer that lives has its instant pending before it makes markers; but it beats before it is on the timeline.
+
+    Args:
+        context: the table, read after the two were listed.
+        marked: instants with markers.
+        beating: instants with a heartbeat.
+    """
+    storage = context.client.storage
+    pending = {i.requested for i in context.client.timeline.pending()}
+    for instant in marked:
+        if instant not in pending:
+            try_remove_markers(storage, instant)
+    interval, misses = heartbeat_times(context.options)
+    left = [instant for instant in beating if instant not in pending]
+    for instant in silent_instants(storage, left, interval_ms=interval, misses=misses) if left else ():
+        remove_heartbeat(storage, instant)
 
 
 def resume(context: ServiceContext, instant: Instant) -> RollbackMetadata:

@@ -29,7 +29,7 @@ def create_savepoint(
     Raises:
         WriteError: there is no such completed write, it has a savepoint, or a clean has taken files of it.
     """
-    with context.lock():
+    with context.lock() as held:
         now = context.reload()
         target = _target(now.client, requested)
         metadata = SavepointMetadata(
@@ -43,6 +43,8 @@ def create_savepoint(
         if not pending:
             now.writer.transition_inflight(SAVEPOINT, target.requested)
         completion = now.clock.completion_time(now.client.timeline, target.requested, now.client.config.timezone)
+        if held is not None:
+            held.verify()
         now.writer.complete(SAVEPOINT, target.requested, encode_savepoint_metadata(metadata), completion)
     return metadata
 
