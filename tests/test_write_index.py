@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import pickle
+import tarfile
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.table import MetaClient
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.executor import LocalExecutor
 from hudi_hive.write.index import HITS_SCHEMA, KEYS_SCHEMA, TAG_SCHEMA, Index, locate, lookup
 from hudi_hive.write.index.record_index import RecordIndex
 from hudi_hive.write.index.simple import SimpleIndex
-from tests.support import expected, fixture_names, unzip_fixture
+from tests.support import DATA, expected, fixture_names, unzip_fixture
 
 NOT_READ = ("virtual_keys", "empty")
 TABLES = [name for name in fixture_names() if not name.endswith(NOT_READ)]
@@ -161,3 +163,14 @@ def test_base_files_are_read_only_where_keys_can_be() -> None:
     asked = {task: at.tolist() for task, at in plan.route.rows(keys) if len(at)}
     assert len(asked) < 10 and all(at == [0] for at in asked.values())
     assert index.tag(keys).column("file_id").to_pylist() == [file_id, None]
+
+
+def test_a_record_index_of_each_partition_is_refused(tmp_path):
+    name = "v9_partitioned_record_index"
+    with tarfile.open(DATA / "indexes" / f"{name}.tar.xz") as archive:
+        archive.extractall(tmp_path)
+    client = MetaClient.load(tmp_path / name)
+    config = WriteConfig.of({"hoodie.index.type": "RECORD_INDEX"}, client.config)
+    with pytest.raises(UnsupportedTableError, match="each partition") as caught:
+        Index.of(config, client)
+    assert "SIMPLE" in (caught.value.remedy or "")

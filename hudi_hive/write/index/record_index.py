@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import MetadataTableError
+from hudi_hive.errors import MetadataTableError, UnsupportedTableError
 from hudi_hive.metadata import MetadataTable, records
 from hudi_hive.metadata.file_group import FileGroup
 from hudi_hive.metadata.keys import group_indexes
@@ -96,6 +96,10 @@ def record_index(client: MetaClient, options: IndexOptions) -> Index:
     """The record index, or the global simple one for a table that has no record index of all its records.
 
     As Hudi does: the first write of a table with a record index makes it, and needs no look-up in it.
+
+    Raises:
+        UnsupportedTableError: the table has a record index for each partition, in which a key may stand for several
+            records; looked up globally, all of them would be written.
     """
     try:
         indexes = MetadataTable.open(client).prefixed_groups(RECORD_INDEX)
@@ -103,6 +107,9 @@ def record_index(client: MetaClient, options: IndexOptions) -> Index:
         _log.info("no record index (%s): keys are read from the files instead", error.message)
         return SimpleIndex(client, options)
     if len(indexes) != 1 or "record-index" not in indexes:
-        _log.info("the record index is one for each partition: keys are read from the files instead")
-        return SimpleIndex(client, options)
+        raise UnsupportedTableError(
+            "a record index of its own for each partition is not asked by writes",
+            path=client.base_path,
+            remedy="write with hoodie.index.type=SIMPLE or BLOOM, which look in a row's own partition as it does",
+        )
     return RecordIndex(client, replace(options, is_global=True))
