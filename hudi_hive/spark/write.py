@@ -21,7 +21,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from hudi_hive.errors import InvalidOptionError, PathExistsError, TableNotFoundError, UnsupportedTableError, WriteError
+from hudi_hive.errors import InvalidOptionError, PathExistsError, TableNotFoundError
 from hudi_hive.metastore.locks import MetastoreLock
 from hudi_hive.spark.write_executor import SparkExecutor
 from hudi_hive.spark.write_sync import sync_after
@@ -50,11 +50,14 @@ from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.index import HITS_SCHEMA, Index
 from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY
 from hudi_hive.write.key_style import table_generator
-from hudi_hive.write.local import LocalWriter, WriteReport
-from hudi_hive.write.local import _busy as busy_groups
-from hudi_hive.write.local import _groups_in as groups_in
-from hudi_hive.write.local import _refuse_clustered as refuse_clustered_groups
-from hudi_hive.write.local import _slices as slices_in
+from hudi_hive.write.local import (
+    LocalWriter,
+    WriteReport,
+    busy_groups,
+    newest_slices,
+    refuse_clustered_groups,
+    small_groups,
+)
 from hudi_hive.write.locks import table_lock
 from hudi_hive.write.schemas import WriterSchema, writer_schema
 from hudi_hive.write.settings import DuplicatePolicy, Operation
@@ -163,37 +166,20 @@ class SparkWriter(LocalWriter):
         straight = operation is Operation.BULK_INSERT and not index.places_inserts
         return self._append(rows) if straight and not self._drops else self._merge(rows)
 
-    @property
-    def _drops(self) -> bool:
-        operation = self.config.operation
-        return operation is not Operation.UPSERT and self.config.duplicate_policy is not DuplicatePolicy.NONE
-
     # -- straight to new groups --------------------------------------------------------------------------------------
 
     def _append(self, rows: _Rows) -> WriteReport:
         """Bulk insert."""
         with self._transaction(self._action()) as transaction:
-            statuses = self._new_groups(rows, transaction)
-            instant = transaction.commit(statuses, schema=rows.schema.text, extra=self._extra)
-            return WriteReport.of(instant, self.config.operation, statuses)
+            return self._committed(transaction, self._new_groups(rows, transaction), rows.schema.text)
 
     def _replace(self, rows: _Rows) -> WriteReport:
         """Insert overwrite, of the partitions that the rows turn out to have or of the table."""
-        if Index.of(self.config, self._client).places_inserts:
-            raise UnsupportedTableError(
-                f"{self.config.operation} with a bucket index is not supported",
-                path=self._client.base_path,
-                remedy="delete the partitions, then upsert the rows",
-            )
-        whole = self.config.operation is Operation.INSERT_OVERWRITE_TABLE or self.config.rows.overwrite_mode == "STATIC"
+        self._refuse_buckets(self._client)
         with self._transaction(REPLACE_COMMIT) as transaction:
-            client = transaction.client
             statuses = self._new_groups(rows, transaction)
-            known = client.partition_paths()
-            written = set(statuses.column("partition").to_pylist())
-            replaced = groups_in(client, [path for path in known if whole or path in written])
-            instant = transaction.commit(statuses, schema=rows.schema.text, replaced=replaced, extra=self._extra)
-            return WriteReport.of(instant, self.config.operation, statuses)
+            replaced = self._replaced(transaction.client, statuses.column("partition").to_pylist())
+            return self._committed(transaction, statuses, rows.schema.text, replaced)
 
     def _new_groups(self, rows: _Rows, transaction: Any) -> pa.Table:  # noqa: ANN401
         job = rows.job(transaction, self.config)
@@ -218,10 +204,9 @@ class SparkWriter(LocalWriter):
             assignment, groups, handles = self._destinations(client, tagged, partitions, index)
             placed = tagged.mapInArrow(PlaceRows(assignment, groups), _with(tagged.schema, GROUP))
             tasks = max(1, min(groups.num_rows, self._parallelism(rows.session)))
-            spread = placed.withColumn(GROUP, sql.col(GROUP)).repartitionById(tasks, sql.col(GROUP) % tasks)
+            spread = placed.repartitionById(tasks, sql.col(GROUP) % tasks)
             statuses = _statuses(spread, WriteGroups(job, rows.columns, handles))
-            instant = transaction.commit(statuses, schema=rows.schema.text, extra=self._extra)
-            return WriteReport.of(instant, self.config.operation, statuses)
+            return self._committed(transaction, statuses, rows.schema.text)
 
     def _parallelism(self, session: SparkSession) -> int:
         return int(session.sparkContext.defaultParallelism) * _TASKS_PER_CORE * 8
@@ -257,17 +242,13 @@ class SparkWriter(LocalWriter):
         if self._drops and self.config.duplicate_policy is DuplicatePolicy.FAIL:
             count = tagged.where(~sql.col(IS_NEW)).count()
             if count:
-                raise WriteError(
-                    f"{count} of the rows to insert have keys that the table has",
-                    path=self._client.base_path,
-                    remedy="upsert them, or set hoodie.datasource.insert.dup.policy=drop",
-                )
+                raise self._duplicates(count)
 
     def _destinations(
         self, client: MetaClient, tagged: DataFrame, partitions: list[str], index: Index
     ) -> tuple[pa.Table, pa.Table, tuple[Any, ...]]:
         """File groups for new rows; all groups that get lines, by number, and what happens to each."""
-        slices = slices_in(client, partitions)
+        slices = newest_slices(client, partitions)
         free = tagged.where(sql.col(FILE_ID).isNull()).groupBy(PARTITION_PATH).count().collect()
         counts = {row[0]: row[1] for row in sorted(free)}
         size = record_size(client, self.config.files) if counts else 1
@@ -277,10 +258,9 @@ class SparkWriter(LocalWriter):
         groups = pa.concat_tables([bound, assignment.select(["partition", "file_id"])])
         groups = groups.group_by(["partition", "file_id"]).aggregate([]).select(["partition", "file_id"])
         if index.is_global:
-            slices = slices_in(client, pc.unique(groups.column("partition")).to_pylist())
-        refuse_clustered_groups(client, groups, groups.slice(0, 0))
-        small = assignment.filter(pc.invert(assignment.column("is_new")))
-        taking = set(zip(small["partition"].to_pylist(), small["file_id"].to_pylist(), strict=True))
+            slices = newest_slices(client, pc.unique(groups.column("partition")).to_pylist())
+        refuse_clustered_groups(client, groups)
+        taking = small_groups(assignment)
         known = Groups.of(slices)
         handles = []
         for group in zip(groups["partition"].to_pylist(), groups["file_id"].to_pylist(), strict=True):

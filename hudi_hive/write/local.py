@@ -6,7 +6,7 @@ written by a task. The same parts make up the writers of engines, which shuffle 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -143,7 +143,7 @@ class LocalWriter:
         with self._transaction(REPLACE_COMMIT, config) as transaction:
             client = transaction.client
             known = set(client.partition_paths())
-            replaced = _groups_in(client, [path for path in dict.fromkeys(partitions) if path in known])
+            replaced = groups_in(client, [path for path in dict.fromkeys(partitions) if path in known])
             schema = Prepared.of_table(client).schema_text
             statuses = joined([])
             instant = transaction.commit(statuses, schema=schema, replaced=replaced, extra=self._extra)
@@ -174,38 +174,28 @@ class LocalWriter:
             job = self._job(transaction, ready)
             index = Index.of(self.config, transaction.client)
             looks = operation is Operation.UPSERT or index.places_inserts
-            drops = operation is not Operation.UPSERT and self.config.duplicate_policy is not DuplicatePolicy.NONE
-            tags = index.tag(ready.index_keys(), self._executor) if looks or drops else None
-            if drops:
+            tags = index.tag(ready.index_keys(), self._executor) if looks or self._drops else None
+            if self._drops:
                 assert tags is not None
                 tags = self._without_duplicates(tags)
             fills_groups = operation is not Operation.BULK_INSERT or index.places_inserts
             if tags is not None:
                 ready = replace(ready, rows=_where_tagged(ready.rows, tags))
-            known = _slices(transaction.client, _partitions(ready, tags)) if fills_groups else None
+            known = newest_slices(transaction.client, _partitions(ready, tags)) if fills_groups else None
             places, deletes, taking = self._places(transaction.client, ready, tags, known, inserts_only=not looks)
             groups = Groups.of(known if known is not None else _no_slices(transaction.client))
-            _refuse_clustered(transaction.client, places, deletes)
+            refuse_clustered_groups(transaction.client, places, deletes)
             works = self._works(ready.rows, places, deletes, taking, groups, index.places_inserts)
             return self._finish(transaction, job, works, ready)
 
     def _overwrite(self, ready: Prepared) -> WriteReport:
         """Insert overwrite, of the partitions that the rows name or of the table."""
-        whole = self.config.operation is Operation.INSERT_OVERWRITE_TABLE or self.config.rows.overwrite_mode == "STATIC"
         with self._transaction(REPLACE_COMMIT) as transaction:
             client = transaction.client
             ready = ready.at(transaction.instant)
             job = self._job(transaction, ready)
-            touched = client.partition_paths() if whole else ready.partitions()
-            known = set(client.partition_paths())
-            replaced = _groups_in(client, [path for path in touched if path in known])
-            index = Index.of(self.config, client)
-            if index.places_inserts:
-                raise UnsupportedTableError(
-                    f"{self.config.operation} with a bucket index is not supported",
-                    path=client.base_path,
-                    remedy="delete the partitions, then upsert the rows",
-                )
+            replaced = self._replaced(client, ready.partitions())
+            self._refuse_buckets(client)
             places, deletes, taking = self._places(client, ready, None, None, inserts_only=True)
             groups = Groups.of(_no_slices(client))
             works = self._works(ready.rows, places, deletes, taking, groups, False)
@@ -224,12 +214,33 @@ class LocalWriter:
             place = [tags.column("current_partition"), tags.column("current_file_id")]
             deletes = pa.table([keys, *place], schema=DELETES_SCHEMA)
             places = PLACES_SCHEMA.empty_table()
-            slices = _slices(client, pc.unique(deletes.column("partition")).to_pylist())
-            _refuse_clustered(client, places, deletes)
+            slices = newest_slices(client, pc.unique(deletes.column("partition")).to_pylist())
+            refuse_clustered_groups(client, places, deletes)
             works = self._works(ready.rows, places, deletes, frozenset(), Groups.of(slices), index.places_inserts)
             return self._finish(transaction, job, works, ready)
 
     # -- steps -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _drops(self) -> bool:
+        """Whether rows whose records the table has are left out or refused."""
+        upserts = self.config.operation is Operation.UPSERT
+        return not upserts and self.config.duplicate_policy is not DuplicatePolicy.NONE
+
+    def _replaced(self, client: MetaClient, partitions: Iterable[str]) -> dict[str, list[str]]:
+        """File groups that an overwrite replaces: those of the partitions that the rows have, or all."""
+        whole = self.config.operation is Operation.INSERT_OVERWRITE_TABLE or self.config.rows.overwrite_mode == "STATIC"
+        written = set(partitions)
+        return groups_in(client, [path for path in client.partition_paths() if whole or path in written])
+
+    def _refuse_buckets(self, client: MetaClient) -> None:
+        """An overwrite makes new groups, which a bucket index does not know."""
+        if Index.of(self.config, client).places_inserts:
+            raise UnsupportedTableError(
+                f"{self.config.operation} with a bucket index is not supported",
+                path=client.base_path,
+                remedy="delete the partitions, then upsert the rows",
+            )
 
     def _action(self) -> str:
         return DELTA_COMMIT if self._client.config.is_merge_on_read else COMMIT
@@ -252,13 +263,15 @@ class LocalWriter:
         """Rows whose records the table does not have; refuses them if the policy says so."""
         there = pc.is_valid(tags.column("current_file_id"))
         if self.config.duplicate_policy is DuplicatePolicy.FAIL and pc.any(there).as_py():
-            count = pc.sum(there).as_py()
-            raise WriteError(
-                f"{count} of the rows to insert have keys that the table has",
-                path=self._client.base_path,
-                remedy="upsert them, or set hoodie.datasource.insert.dup.policy=drop",
-            )
+            raise self._duplicates(pc.sum(there).as_py())
         return tags.filter(pc.invert(there))
+
+    def _duplicates(self, count: int) -> WriteError:
+        return WriteError(
+            f"{count} of the rows to insert have keys that the table has",
+            path=self._client.base_path,
+            remedy="upsert them, or set hoodie.datasource.insert.dup.policy=drop",
+        )
 
     def _places(
         self, client: MetaClient, ready: Prepared, tags: pa.Table | None, slices: pa.Table | None, *, inserts_only: bool
@@ -285,15 +298,13 @@ class LocalWriter:
         counted = pc.value_counts(partitions)
         counts = dict(zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True))
         size = record_size(client, self.config.files) if counts else 1
-        assignment = assign_inserts(counts, slices, self.config.files, size, busy=_busy(client))
+        assignment = assign_inserts(counts, slices, self.config.files, size, busy=busy_groups(client))
         line = pa.array(spread(partitions, assignment))
         given = pa.table(
             [pa.array(fresh), partitions, assignment.column("file_id").take(line), pa.repeat(True, len(fresh))],
             schema=PLACES_SCHEMA,
         )
-        small = assignment.filter(pc.invert(assignment.column("is_new")))
-        taking = frozenset(zip(small["partition"].to_pylist(), small["file_id"].to_pylist(), strict=True))
-        return pa.concat_tables([known, told, given]), deletes, taking
+        return pa.concat_tables([known, told, given]), deletes, small_groups(assignment)
 
     def _moved(self, ready: Prepared, tags: pa.Table) -> pa.Table:
         """Records that go to another partition are deleted from where they are."""
@@ -333,7 +344,16 @@ class LocalWriter:
         replaced: Mapping[str, Sequence[str]] | None = None,
     ) -> WriteReport:
         statuses = joined(self._executor.map(run_work, [(job, work) for work in works]))
-        instant = transaction.commit(statuses, schema=ready.schema_text, replaced=replaced, extra=self._extra)
+        return self._committed(transaction, statuses, ready.schema_text, replaced)
+
+    def _committed(
+        self,
+        transaction: Transaction,
+        statuses: pa.Table,
+        schema: str,
+        replaced: Mapping[str, Sequence[str]] | None = None,
+    ) -> WriteReport:
+        instant = transaction.commit(statuses, schema=schema, replaced=replaced, extra=self._extra)
         return WriteReport.of(instant, self.config.operation, statuses)
 
 
@@ -372,7 +392,13 @@ def _as_places(tags: pa.Table, column: str, *, new: bool) -> pa.Table:
     return pa.table([*columns, pa.repeat(new, tags.num_rows)], schema=PLACES_SCHEMA)
 
 
-def _slices(client: MetaClient, partitions: Sequence[str]) -> pa.Table:
+def small_groups(assignment: pa.Table) -> frozenset[tuple[str, str]]:
+    """Groups that are there and take new rows: partition path and file id."""
+    small = assignment.filter(pc.invert(assignment.column("is_new")))
+    return frozenset(zip(small["partition"].to_pylist(), small["file_id"].to_pylist(), strict=True))
+
+
+def newest_slices(client: MetaClient, partitions: Sequence[str]) -> pa.Table:
     """Newest slices of partitions, those of pending compactions included: where a writer appends."""
     known = set(client.partition_paths())
     view = client.file_system_view([path for path in partitions if path in known])
@@ -383,7 +409,7 @@ def _no_slices(client: MetaClient) -> pa.Table:
     return client.file_system_view([]).latest_file_slices()
 
 
-def _groups_in(client: MetaClient, partitions: Sequence[str]) -> dict[str, list[str]]:
+def groups_in(client: MetaClient, partitions: Sequence[str]) -> dict[str, list[str]]:
     """File groups of partitions, none left out of a partition that has none."""
     slices = client.file_system_view(partitions).latest_file_slices()
     found: dict[str, list[str]] = {path: [] for path in partitions}
@@ -392,15 +418,21 @@ def _groups_in(client: MetaClient, partitions: Sequence[str]) -> dict[str, list[
     return found
 
 
-def _busy(client: MetaClient) -> list[str]:
+def busy_groups(client: MetaClient) -> list[str]:
     """File groups that a pending compaction or clustering works on."""
     timeline = client.timeline
     pending = [timeline.pending_compactions(), timeline.pending_clustering()]
     return [file_id for table in pending for file_id in table.column("file_id").to_pylist()]
 
 
-def _refuse_clustered(client: MetaClient, places: pa.Table, deletes: pa.Table) -> None:
-    groups = pa.concat_tables([table.select(["partition", "file_id"]) for table in (places, deletes)])
+def refuse_clustered_groups(client: MetaClient, *touching: pa.Table) -> None:
+    """Refuse file groups that a pending clustering works on.
+
+    Args:
+        client: the table.
+        touching: tables with ``partition`` and ``file_id`` of the groups that are written.
+    """
+    groups = pa.concat_tables([table.select(["partition", "file_id"]) for table in touching])
     touched = groups.append_column("kind", pa.repeat(pa.scalar(BASE), groups.num_rows))
     refuse_clustered(client, touched.cast(TOUCHED_SCHEMA))
 
