@@ -39,11 +39,13 @@ class Orders:
         launch: settings that Spark needs on Java's command line: memory, class path, folders.
         settings: all other settings of Spark.
         storage_options: for this package's own file access.
+        enables: whether synced Hudi tables are answered for; without it this is Spark's server as others run it.
     """
 
     launch: dict[str, str]
     settings: dict[str, str]
     storage_options: dict[str, Any]
+    enables: bool = True
 
     def to_line(self) -> bytes:
         """One line of JSON."""
@@ -148,7 +150,9 @@ def _serve(process: _Process, orders: Orders) -> int:
     process.say("stage starting Spark")
     settings = SparkConf(loadDefaults=False).setAll(list({**orders.launch, **orders.settings}.items()))
     context = SparkContext(conf=settings, gateway=gateway)
-    spark = hudi_spark.enable(SparkSession(context), storage_options=orders.storage_options)
+    spark = SparkSession(context)
+    if orders.enables:
+        hudi_spark.enable(spark, storage_options=orders.storage_options)
     process.say("stage opening the port")
     server = getattr(context._jvm, _SERVER).startWithSparkSession(spark._jsparkSession, False)
     # Beside it there is the one that carries statements out.
