@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import sys
 
 import pytest
 
@@ -76,6 +78,27 @@ def test_create_if_absent_has_one_winner_and_leaves_nothing_behind(storage):
         storage.create_if_absent("t/commit", b"second")
     assert storage.read_bytes("t/commit") == b"first"
     assert storage.list("t").num_rows == 1
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_new_file_has_no_name_of_its_own_until_it_is_whole(tmp_path, monkeypatch, nameless):
+    """A temporary one, where there are no files without a name, is none that a table's reader takes up."""
+    module = sys.modules[Storage.__module__]
+    if not nameless:
+        monkeypatch.setattr(module, "_open_nameless", lambda folder: None)
+    seen = []
+    link = os.link
+
+    def spied(source, target, **options):
+        seen.append((os.listdir(tmp_path), os.stat(source).st_size))
+        link(source, target, **options)
+
+    monkeypatch.setattr(os, "link", spied)
+    Storage(tmp_path).create_if_absent(".group_001.log.1_0-0-0", b"abc")
+    ((names, size),) = seen
+    assert size == 3 and [name.startswith(".tmp-") for name in names] == ([] if nameless else [True])
+    assert os.listdir(tmp_path) == [".group_001.log.1_0-0-0"]
+    assert (tmp_path / ".group_001.log.1_0-0-0").read_bytes() == b"abc"
 
 
 def test_missing_things(storage):

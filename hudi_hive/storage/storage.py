@@ -251,16 +251,7 @@ class Storage:
         full = self.full_path(path)
         with _mapped(self.uri(path)):
             if self.is_local:
-                os.makedirs(os.path.dirname(full), exist_ok=True)
-                temporary = f"{full}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
-                with open(temporary, "xb") as stream:
-                    stream.write(data)
-                    stream.flush()
-                    os.fsync(stream.fileno())
-                try:
-                    os.link(temporary, full)
-                finally:
-                    os.unlink(temporary)
+                _link_new(full, data)
                 return
             if self._filesystem.get_file_info(full).type != pafs.FileType.NotFound:
                 raise PathExistsError("file exists already", path=self.uri(path))
@@ -302,6 +293,45 @@ class Storage:
         except PathNotFoundError:
             if not missing_ok:
                 raise
+
+
+def _link_new(full: str, data: bytes) -> None:
+    """Write a local file that has no name until it is whole, so that a death leaves nothing behind."""
+    folder = os.path.dirname(full)
+    os.makedirs(folder, exist_ok=True)
+    nameless = _open_nameless(folder)
+    if nameless is None:
+        _link_temporary(full, data)
+        return
+    with open(nameless, "wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+        # A folder's descriptor makes it the call that follows the link to the open file.
+        os.link(f"/proc/self/fd/{nameless}", full, src_dir_fd=nameless, follow_symlinks=True)
+
+
+def _open_nameless(folder: str) -> int | None:
+    """Descriptor of a new file without a name; None where the system or the file system has none."""
+    if not os.path.isdir("/proc/self/fd"):
+        return None
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666)
+    except OSError:
+        return None
+
+
+def _link_temporary(full: str, data: bytes) -> None:
+    """The same by a temporary name, which no table takes for a log file or an instant."""
+    temporary = f"{os.path.dirname(full)}/.tmp-{os.getpid()}-{os.urandom(4).hex()}"
+    with open(temporary, "xb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+    try:
+        os.link(temporary, full)
+    finally:
+        os.unlink(temporary)
 
 
 @contextmanager
