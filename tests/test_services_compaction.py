@@ -11,7 +11,7 @@ import pytest
 from hudi_hive.api import HudiTable
 from hudi_hive.errors import CorruptFileError, UnknownColumnError, UnsupportedTableError
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instant import COMMIT, COMPACTION
+from hudi_hive.timeline.instant import COMMIT, COMPACTION, DELTA_COMMIT, instant_to_millis
 from hudi_hive.write.services.clustering import cluster, pending_clusterings, schedule_clustering
 from hudi_hive.write.services.compaction import (
     compact,
@@ -108,6 +108,42 @@ def test_when_a_compaction_is_due(version: int, tmp_path: Path) -> None:
     assert not compaction_is_due(client, CompactionSettings(after_commits=count + 1))
     with pytest.raises(UnsupportedTableError, match="merge-on-read"):
         schedule_compaction(context_of(copy_of(f"v{version}_cow_nonpart", tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("trigger", "few_early", "many_early", "few_late", "many_late"),
+    [
+        ("NUM_COMMITS", False, True, False, True),
+        ("NUM_COMMITS_AFTER_LAST_REQUEST", False, True, False, True),
+        ("TIME_ELAPSED", False, False, True, True),
+        ("NUM_OR_TIME", False, True, True, True),
+        ("NUM_AND_TIME", False, False, False, True),
+    ],
+)
+def test_a_compaction_is_due_by_commits_and_by_time(
+    trigger: str, few_early: bool, many_early: bool, few_late: bool, many_late: bool, version: int, tmp_path: Path
+) -> None:
+    path = copy_of(f"v{version}_mor_rollback", tmp_path)
+    client = MetaClient.load(path)
+    deltas = [i.requested for i in client.timeline.completed({DELTA_COMMIT})]
+    assert not client.timeline.completed({COMMIT})
+    first = instant_to_millis(min(deltas), client.config.timezone) // 1000 * 1000
+    answers = []
+    for now_ms in (first + 59_999, first + 60_000):
+        for after in (len(deltas) + 1, len(deltas)):
+            asked = CompactionSettings(after_commits=after, after_seconds=60, trigger=trigger)
+            answers.append(compaction_is_due(client, asked, now_ms=now_ms))
+    assert answers == [few_early, many_early, few_late, many_late]
+    planned = schedule_compaction(context_of(path))
+    assert planned is not None
+    requested = trigger == "NUM_COMMITS_AFTER_LAST_REQUEST"
+    assert deltas_since_compaction(MetaClient.load(path), requested=requested) == (0 if requested else len(deltas))
+    done = execute_compaction(context_of(path), planned)
+    client = MetaClient.load(path)
+    assert deltas_since_compaction(client) == 0
+    now_ms = instant_to_millis(done.requested, client.config.timezone) + 60_000
+    asked = CompactionSettings(after_seconds=60, trigger=trigger)
+    assert compaction_is_due(client, asked, now_ms=now_ms) == (trigger in ("TIME_ELAPSED", "NUM_OR_TIME"))
 
 
 @pytest.mark.parametrize("case", ["cow_ymd_hive", "cow_wide_250", "mor_rollback", "cow_types"])

@@ -7,6 +7,7 @@ run that died is undone and run again from the plan.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,7 +21,7 @@ from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.plan import ScanPlan
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instant import COMMIT, COMPACTION, DELTA_COMMIT, LOG_COMPACTION
+from hudi_hive.timeline.instant import COMMIT, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, instant_to_millis
 from hudi_hive.timeline.payloads_out import CommitOut, encode_commit
 from hudi_hive.timeline.plans import CompactionPlan
 from hudi_hive.timeline.plans_out import encode_compaction_plan
@@ -58,30 +59,44 @@ def compact(context: ServiceContext) -> list[Instant]:
 
 
 def compaction_is_due(client: MetaClient, settings: CompactionSettings, *, now_ms: int | None = None) -> bool:
-    """Whether enough delta commits completed since the last compaction for the next to be planned.
+    """Whether the next compaction is to be planned: by delta commits, by time since the last one, or by both.
 
-    Raises:
-        UnsupportedTableError: a trigger by time: the table's own clock is not asked.
+    Args:
+        client: the table.
+        settings: how often, and by what that is measured.
+        now_ms: milliseconds since the epoch; this machine's clock without it.
     """
     if not client.config.is_merge_on_read:
         return False
-    if settings.trigger not in ("NUM_COMMITS", "NUM_COMMITS_AFTER_LAST_REQUEST"):
-        raise UnsupportedTableError(
-            f"hoodie.compact.inline.trigger.strategy={settings.trigger} is not supported",
-            path=client.base_path,
-            remedy="NUM_COMMITS and NUM_COMMITS_AFTER_LAST_REQUEST are",
-        )
-    return deltas_since_compaction(client, requested=settings.trigger != "NUM_COMMITS") >= settings.after_commits
+    commits, since = _since_compaction(client, requested=settings.trigger == "NUM_COMMITS_AFTER_LAST_REQUEST")
+    if since is None:
+        return False
+    enough = commits >= settings.after_commits
+    now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    # Whole seconds of both, as Hudi counts them.
+    seconds = now_ms // 1000 - instant_to_millis(since, client.config.timezone) // 1000
+    late = seconds >= settings.after_seconds
+    if settings.trigger == "TIME_ELAPSED":
+        return late
+    if settings.trigger == "NUM_AND_TIME":
+        return enough and late
+    return (enough or late) if settings.trigger == "NUM_OR_TIME" else enough
 
 
 def deltas_since_compaction(client: MetaClient, *, requested: bool = False) -> int:
     """Completed delta commits after the last compaction that completed, or that was requested."""
+    return _since_compaction(client, requested=requested)[0]
+
+
+def _since_compaction(client: MetaClient, *, requested: bool) -> tuple[int, str | None]:
+    """Completed delta commits after the last compaction, and its time: without any that of the first delta commit."""
     timeline = client.timeline
     last = [i.requested for i in timeline.completed({COMMIT})]
     if requested:
         last += [i.requested for i in timeline.pending({COMPACTION})]
     newest = max(last, default="")
-    return sum(i.requested > newest for i in timeline.completed({DELTA_COMMIT}))
+    deltas = [i.requested for i in timeline.completed({DELTA_COMMIT}) if i.requested > newest]
+    return len(deltas), newest or min(deltas, default=None)
 
 
 def schedule_compaction(context: ServiceContext, partitions: Sequence[str] | None = None) -> Instant | None:
