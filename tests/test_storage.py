@@ -146,3 +146,21 @@ def test_storage_travels_to_workers(tmp_path):
     storage.write_bytes("f", b"1")
     copy = pickle.loads(pickle.dumps(storage.child("")))
     assert copy.read_bytes("f") == b"1"
+
+
+def test_hadoop_checksums_of_a_file_go_with_it(tmp_path):
+    storage = Storage(tmp_path)
+    (tmp_path / "a").mkdir()
+    checksum = tmp_path / "a" / ".f.crc"
+    changes = {
+        "write_bytes": lambda: storage.write_bytes("a/f", b"2"),
+        "open_output": lambda: storage.open_output("a/f").close(),
+        "delete": lambda: storage.delete("a/f"),
+    }
+    for change in changes.values():
+        storage.write_bytes("a/f", b"1")
+        checksum.write_bytes(b"crc\0")
+        change()
+        assert not checksum.exists()
+    storage.delete("nowhere/f")
+    storage.delete("a/f/below")

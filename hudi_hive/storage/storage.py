@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
@@ -226,6 +226,7 @@ class Storage:
         self.counters.add("writes")
         full = self.full_path(path)
         with _mapped(self.uri(path)):
+            self._drop_checksum(full)
             self._filesystem.create_dir(posixpath.dirname(full), recursive=True)
             with self._filesystem.open_output_stream(full) as stream:
                 stream.write(data)
@@ -238,6 +239,7 @@ class Storage:
         self.counters.add("writes")
         full = self.full_path(path)
         with _mapped(self.uri(path)):
+            self._drop_checksum(full)
             self._filesystem.create_dir(posixpath.dirname(full), recursive=True)
             return self._filesystem.open_output_stream(full)
 
@@ -270,12 +272,21 @@ class Storage:
             PathNotFoundError: it does not exist and ``missing_ok`` is false.
         """
         self.counters.add("deletes")
+        full = self.full_path(path)
         try:
             with _mapped(self.uri(path)):
-                self._filesystem.delete_file(self.full_path(path))
+                self._drop_checksum(full)
+                self._filesystem.delete_file(full)
         except PathNotFoundError:
             if not missing_ok:
                 raise
+
+    def _drop_checksum(self, full: str) -> None:
+        """Delete what Hadoop's local file system wrote beside a local file, against which it holds what comes next."""
+        if self.is_local:
+            folder, name = os.path.split(full)
+            with suppress(FileNotFoundError, NotADirectoryError):
+                os.unlink(os.path.join(folder, f".{name}.crc"))
 
     def delete_tree(self, path: str, *, missing_ok: bool = True) -> None:
         """Delete a folder and all below it; counted as one call.
