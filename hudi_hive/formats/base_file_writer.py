@@ -67,6 +67,8 @@ class ParquetBaseWriter:
             ``_hoodie_record_key`` have none.
         codec: compression: gzip, zstd, snappy, lz4 or uncompressed.
         row_group_bytes: bytes in memory after which a row group is written.
+        page_bytes: bytes of values, before compression, after which a page ends.
+        dictionary: whether columns of few values are written as dictionaries.
         statistics: whether :meth:`close` tells the ranges of columns.
 
     Raises:
@@ -85,6 +87,8 @@ class ParquetBaseWriter:
         bloom: bool | BloomSettings = True,
         codec: str = "gzip",
         row_group_bytes: int = _GROUP_BYTES,
+        page_bytes: int = 1 << 20,
+        dictionary: bool = True,
         statistics: bool = True,
     ) -> None:
         name = codec.strip().lower()
@@ -111,6 +115,8 @@ class ParquetBaseWriter:
                 self._schema,
                 compression=None if name == "uncompressed" else name,
                 compression_level=CODECS[name],
+                data_page_size=page_bytes,
+                use_dictionary=dictionary,
                 version="2.6",
                 data_page_version="1.0",
                 use_compliant_nested_type=True,

@@ -131,7 +131,7 @@ def _created(base: str, options: Mapping[str, Any]) -> MetaClient:
         merge_mode=table.merge_mode,
         payload_class=table.payload_class,
         timezone=table.timezone,
-        properties={"hoodie.datasource.write.drop.partition.columns": "true"} if table.drop_partition_columns else {},
+        properties=config.table_properties,
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.table.config import TableConfig
 from hudi_hive.write.option_fields import Read, fill, known
-from hudi_hive.write.other_options import ENGINE_ONLY, PASSED_ON, REFUSED
+from hudi_hive.write.other_options import ENGINE_ONLY, MERGE_PROPERTIES, PASSED_ON, REFUSED, TIME_FORMATS
 from hudi_hive.write.settings import (
     ArchiveSettings,
     CleanSettings,
@@ -59,6 +59,7 @@ class WriteConfig:
         metadata, compaction, clean, archive, clustering, concurrency: the services and the locks.
         sync_options: options of hive-sync as they were given; the sync checks them.
         passed_on: options that are handed to others as they are (key generator, lock provider, merge properties).
+        commit_metadata: options that go into the commit: those that begin with the prefix for it.
         options: all options as given, each under all of its names, and what follows from them for dead writers.
     """
 
@@ -74,6 +75,7 @@ class WriteConfig:
     concurrency: ConcurrencySettings
     sync_options: Mapping[str, str] = field(default_factory=dict)
     passed_on: Mapping[str, str] = field(default_factory=dict)
+    commit_metadata: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
@@ -101,6 +103,19 @@ class WriteConfig:
         """What an insert does with rows whose keys the table has."""
         return DuplicatePolicy.DROP if self.rows.insert_drop_duplicates else self.rows.duplicate_policy
 
+    @property
+    def table_properties(self) -> dict[str, str]:
+        """What a new table's properties hold beyond its fields: how partition paths show times, what marks deletes."""
+        found = {MERGE_PROPERTIES[key]: value for key, value in self.passed_on.items() if key in MERGE_PROPERTIES}
+        if self.table.key_generator in ("TIMESTAMP", "CUSTOM"):
+            named, older = TIME_FORMATS
+            for key, value in self.passed_on.items():
+                if key.startswith((named, older)):
+                    found.setdefault(named + key.removeprefix(named).removeprefix(older), value)
+        if self.table.drop_partition_columns:
+            found["hoodie.datasource.write.drop.partition.columns"] = "true"
+        return found
+
     def with_operation(self, operation: Operation | str) -> WriteConfig:
         """The same configuration for another operation."""
         return replace(self, rows=replace(self.rows, operation=Operation(operation)))
@@ -118,8 +133,11 @@ class WriteConfig:
                 the table or another option.
         """
         given = _texts(options)
-        sync, passed = _sort_out(given)
         rows = fill(RowSettings, given)
+        noted = {key: value for key, value in given.items() if key.startswith(rows.commit_metadata_prefix)}
+        sync, passed = _sort_out(given, noted)
+        if table is not None:
+            _check_merge(passed, table)
         made = TableSettings.of(given, table)
         if not made.record_keys and "hoodie.datasource.write.operation" not in given:
             rows = replace(rows, operation=Operation.BULK_INSERT)  # as Hudi: rows without a key can only be appended
@@ -140,6 +158,7 @@ class WriteConfig:
             concurrency=concurrency,
             sync_options=sync,
             passed_on=passed,
+            commit_metadata=noted,
             options=_under_all_names(given, clean, concurrency),
         )
         _check(config)
@@ -170,7 +189,7 @@ def _under_all_names(
     return found
 
 
-def _sort_out(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+def _sort_out(given: Mapping[str, str], noted: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """Options of the sync, and those that are handed on as they are; all others are checked to be known."""
     sync: dict[str, str] = {}
     passed: dict[str, str] = {}
@@ -185,9 +204,9 @@ def _sort_out(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]
             harmless, remedy = REFUSED[key]
             if value.lower() not in harmless:
                 raise InvalidOptionError(f"option {key}={value} is not supported", remedy=remedy)
-        elif key.startswith(PASSED_ON):
+        elif key in PASSED_ON:
             passed[key] = value
-        else:
+        elif key not in noted:
             raise InvalidOptionError(f"unknown option {key!r}", remedy=_nearest(key))
     return sync, passed
 
@@ -195,12 +214,29 @@ def _sort_out(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]
 _SYNC: Final = ("hoodie.datasource.hive_sync.", "hoodie.datasource.meta.sync.", "hoodie.meta.sync.", "hive.metastore.")
 
 
+def _check_merge(passed: Mapping[str, str], table: TableConfig) -> None:
+    """Readers merge by the table's properties: options that say something else would be followed by nobody."""
+    for key, value in passed.items():
+        name = MERGE_PROPERTIES.get(key)
+        if name is None:
+            continue
+        there = (table.properties.get(name) or table.properties.get(name.removeprefix(_MERGE_START)) or "").strip()
+        if value != there:
+            raise InvalidOptionError(
+                f"option {key}={value} contradicts the table, which has {there or 'none'}",
+                remedy="leave the option out, or write another table",
+            )
+
+
+_MERGE_START: Final = "hoodie.record.merge.property."
+
+
 def _checked(key: str, value: str, read: Read) -> None:
     read(key, value)
 
 
 def _nearest(key: str) -> str:
-    close = difflib.get_close_matches(key, [*_KNOWN, *ENGINE_ONLY], n=1, cutoff=0.75)
+    close = difflib.get_close_matches(key, [*_KNOWN, *ENGINE_ONLY, *PASSED_ON], n=1, cutoff=0.75)
     return f"did you mean {close[0]}?" if close else "see the documentation for the write options"
 
 

@@ -279,6 +279,8 @@ class _BaseFile:
             bloom=job.files.bloom,
             codec=job.files.codec,
             row_group_bytes=job.files.row_group_bytes,
+            page_bytes=job.files.page_bytes,
+            dictionary=job.files.dictionary,
             statistics=job.ranges,
         )
 

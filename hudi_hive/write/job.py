@@ -58,18 +58,18 @@ class FileStyle:
     Attributes:
         codec: compression of Parquet pages: ``gzip``, ``zstd``, ``snappy``.
         bloom: settings of the bloom filter in footers; True for the defaults, False for none.
-        max_file_size: bytes that a base file should not pass.
         row_group_bytes: bytes of a row group.
         page_bytes: bytes of a page.
+        dictionary: whether columns may be written as dictionaries.
         log_format: what data blocks of log files hold: ``avro`` or ``parquet``.
         log_block_bytes: bytes in memory of the rows of a data block.
     """
 
     codec: str = "gzip"
     bloom: bool | BloomSettings = True
-    max_file_size: int = 120 << 20
     row_group_bytes: int = 120 << 20
     page_bytes: int = 1 << 20
+    dictionary: bool = True
     log_format: str = "avro"
     log_block_bytes: int = 256 << 20
 

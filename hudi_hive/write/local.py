@@ -106,7 +106,7 @@ class LocalWriter:
         self._client = client
         self._executor = executor if executor is not None else LocalExecutor()
         self._lock = lock
-        self._extra = dict(extra or {})
+        self._extra = {**self.config.commit_metadata, **(extra or {})}
         _refuse(client)
 
     def write(self, rows: pa.Table) -> WriteReport:

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from hudi_hive.write.option_fields import Read, decimal, flag, integer, optional_text, text
+from hudi_hive.write.option_fields import Read, decimal, flag, integer, text, word
 
 ENGINE_ONLY: Final[dict[str, Read]] = {
-    "hoodie.datasource.write.reconcile.schema": flag,
     "hoodie.parquet.compression.ratio": decimal,
-    "hoodie.parquet.dictionary.enabled": flag,
     "hoodie.logfile.max.size": integer,
     "hoodie.logfile.to.parquet.compression.ratio": decimal,
     "hoodie.cleaner.incremental.mode": flag,
     "hoodie.clean.incremental.enabled": flag,
+    "hoodie.clean.async": flag,
+    "hoodie.clean.async.enabled": flag,
     "hoodie.clean.allow.multiple": flag,
     "hoodie.clean.multiple.enabled": flag,
     "hoodie.rollback.using.markers": flag,
-    "hoodie.write.markers.type": text,
+    "hoodie.write.markers.type": word("DIRECT", "TIMELINE_SERVER_BASED"),
     "hoodie.write.lock.wait_time_ms": integer,
     "hoodie.write.lock.num_retries": integer,
     "hoodie.write.lock.wait_time_ms_between_retry": integer,
@@ -32,6 +32,8 @@ ENGINE_ONLY: Final[dict[str, Read]] = {
     "hoodie.rollback.parallelism": integer,
     "hoodie.cleaner.parallelism": integer,
     "hoodie.clean.parallelism": integer,
+    "hoodie.archive.async": flag,
+    "hoodie.commits.archival.batch": integer,
     "hoodie.archive.delete.parallelism": integer,
     "hoodie.archive.merge.enable": flag,
     "hoodie.archive.merge.files.batch.size": integer,
@@ -46,9 +48,7 @@ ENGINE_ONLY: Final[dict[str, Read]] = {
     "hoodie.simple.index.use.caching": flag,
     "hoodie.global.simple.index.parallelism": integer,
     "hoodie.record.index.use.caching": flag,
-    "hoodie.index.class": optional_text,
-    "hoodie.storage.layout.type": text,
-    "hoodie.storage.layout.partitioner.class": optional_text,
+    "hoodie.storage.layout.type": word("DEFAULT", "BUCKET"),
     "hoodie.finalize.write.parallelism": integer,
     "hoodie.file.listing.parallelism": integer,
     "hoodie.markers.delete.parallelism": integer,
@@ -79,7 +79,6 @@ ENGINE_ONLY: Final[dict[str, Read]] = {
     "hoodie.metadata.index.bloom.filter.parallelism": integer,
     "hoodie.metadata.index.bloom.filter.file.group.count": integer,
     "hoodie.metadata.index.check.timeout.seconds": integer,
-    "hoodie.metadata.dir.filter.regex": optional_text,
     "hoodie.metadata.max.init.parallelism": integer,
     "hoodie.metadata.max.logfile.size": integer,
     "hoodie.metadata.max.reader.memory": integer,
@@ -87,38 +86,79 @@ ENGINE_ONLY: Final[dict[str, Read]] = {
     "hoodie.metadata.spillable.map.path": text,
     "hoodie.metadata.optimized.log.blocks.scan.enable": flag,
     "hoodie.optimized.log.blocks.scan.enable": flag,
-    "hoodie.metadata.auto.initialize": flag,
-    "hoodie.metrics.on": flag,
-    "hoodie.fail.on.timeline.archiving": flag,
     "hoodie.consistency.check.enabled": flag,
-    "hoodie.auto.commit": flag,
     "hoodie.write.complex.keygen.validation.enable": flag,
     "hoodie.write.auto.upgrade": flag,
     "hoodie.avro.schema.validate": flag,
     "hoodie.avro.schema.external.transformation": flag,
     "hoodie.parquet.field_id.write.enabled": flag,
-    "hoodie.parquet.writelegacyformat.enabled": optional_text,
     "hoodie.spark.sql.insert.into.operation": text,
     "hoodie.spark.sql.optimized.writes.enable": flag,
 }
 """Options that say how Hudi's own engine goes about it, never which rows come out: checked, of no further effect."""
 
-PASSED_ON: Final = (
-    "hoodie.keygen.",
-    "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
-    "hoodie.write.complex.keygen.new.encoding",
-    "hoodie.deltastreamer.keygen.",
-    "hoodie.streamer.keygen.",
-    "hoodie.record.merge.property.",
-    "hoodie.payload.",
-    "hoodie.write.lock.heartbeat_interval_ms",
-    "hoodie.write.partial.update.unavailable.value",
-    "hoodie.table.metadata.",
+_TIME_FORMAT: Final = (
+    "timestamp.type",
+    "timestamp.scalar.time.unit",
+    "input.dateformat",
+    "input.dateformat.list.delimiter.regex",
+    "input.timezone",
+    "output.dateformat",
+    "output.timezone",
+    "timezone",
 )
-"""Beginnings of options that the key generator, the merge, the locks and the services read themselves."""
+TIME_FORMATS: Final = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
+"""Beginnings of the options of the timestamp key generator; what follows is the same."""
+
+_MERGE: Final = "hoodie.record.merge.property."
+MERGE_PROPERTIES: Final[dict[str, str]] = {
+    start + name: _MERGE + name
+    for name in (
+        "hoodie.payload.delete.field",
+        "hoodie.payload.delete.marker",
+        "hoodie.write.partial.update.unavailable.value",
+    )
+    for start in ("", _MERGE)
+}
+"""Options of the merge → the table properties that hold them: readers merge by what the table says."""
+
+PASSED_ON: Final = frozenset(
+    {
+        *(start + name for start in TIME_FORMATS for name in _TIME_FORMAT),
+        *MERGE_PROPERTIES,
+        "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
+        "hoodie.write.complex.keygen.new.encoding",
+        "hoodie.write.lock.heartbeat_interval_ms",
+    }
+)
+"""Options that the key generator, the merge and the locks read themselves."""
 
 REFUSED: Final[dict[str, tuple[tuple[str, ...], str]]] = {
-    "hoodie.datasource.write.commitmeta.key.prefix": (("_",), "give extra metadata to the write itself"),
+    "hoodie.datasource.compaction.async.enable": (
+        ("false",),
+        "nothing runs in the background: plan with hoodie.compact.schedule.inline, run `hudi-hive table compact`",
+    ),
+    "hoodie.clustering.async.enabled": (
+        ("false",),
+        "nothing runs in the background: plan with hoodie.clustering.schedule.inline, run `hudi-hive table cluster`",
+    ),
+    "hoodie.datasource.clustering.async.enable": (
+        ("false",),
+        "nothing runs in the background: plan with hoodie.clustering.schedule.inline, run `hudi-hive table cluster`",
+    ),
+    "hoodie.index.class": (("",), "index classes of your own are not known: set hoodie.index.type"),
+    "hoodie.storage.layout.partitioner.class": (
+        ("", "org.apache.hudi.table.action.commit.sparkbucketindexpartitioner"),
+        "rows are brought to the buckets by the index alone",
+    ),
+    "hoodie.metadata.dir.filter.regex": (("",), "every folder with a partition metafile is in the metadata table"),
+    "hoodie.metadata.auto.initialize": (("true",), "set hoodie.metadata.enable=false where none is wanted"),
+    "hoodie.metrics.on": (("false",), "what a write did is in its report"),
+    "hoodie.fail.on.timeline.archiving": (("false",), "the commit stands; see services.failed of its report"),
+    "hoodie.auto.commit": (("true",), "a write is one commit"),
+    "hoodie.parquet.writelegacyformat.enabled": (("", "false", "auto"), "lists have three levels"),
+    "hoodie.payload.event.time.field": (("",), "commits do not hold the range of event times"),
+    "hoodie.write.track.event.time.watermark": (("false",), "commits do not hold the range of event times"),
     "hoodie.schema.on.read.enable": (("false",), "schemas evolve by names; change columns by ids in Spark with Hudi"),
     "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": (("false",), "columns that rows lack stay"),
     "hoodie.parquet.outputtimestamptype": (("timestamp_micros",), "timestamps are written in microseconds"),

@@ -141,9 +141,9 @@ def job_of(client: MetaClient, config: WriteConfig, instant: str, ready: Prepare
         files=FileStyle(
             codec=files.compression,
             bloom=_bloom(config),
-            max_file_size=files.max_file_size,
             row_group_bytes=files.block_size,
             page_bytes=files.page_size,
+            dictionary=files.dictionary,
             log_format=files.log_block_format or "avro",
             log_block_bytes=files.log_block_size,
         ),

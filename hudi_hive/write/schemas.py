@@ -73,10 +73,9 @@ def writer_schema(incoming: pa.Schema, client: MetaClient, config: WriteConfig) 
                 path=client.base_path,
                 remedy="add them with ALTER TABLE in Spark first",
             )
+    fills = config.rows.null_for_missing_columns or config.rows.reconcile_schema
     try:
-        found = merged_schema(
-            incoming, table, client.config.name, null_for_missing=config.rows.null_for_missing_columns
-        )
+        found = merged_schema(incoming, table, client.config.name, null_for_missing=fills)
         if table is not None and found.changed:
             _check_key_types(avro_to_arrow(table), found.arrow, client.config)
         return found

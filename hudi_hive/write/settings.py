@@ -100,6 +100,8 @@ class RowSettings:
     partitions_to_delete: tuple[str, ...] = option("hoodie.datasource.write.partitions.to.delete", (), items)
     overwrite_mode: str = option("hoodie.datasource.overwrite.mode", "DYNAMIC", word("STATIC", "DYNAMIC"))
     null_for_missing_columns: bool = option("hoodie.write.set.null.for.missing.columns", True, flag)
+    reconcile_schema: bool = option("hoodie.datasource.write.reconcile.schema", False, flag)
+    commit_metadata_prefix: str = option("hoodie.datasource.write.commitmeta.key.prefix", "_", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ class FileSettings:
     record_size_threshold: float = option("hoodie.record.size.estimation.threshold", 1.0, decimal)
     block_size: int = option("hoodie.parquet.block.size", 120 * _MB, positive)
     page_size: int = option("hoodie.parquet.page.size", _MB, positive)
+    dictionary: bool = option("hoodie.parquet.dictionary.enabled", True, flag)
     compression: str = option(
         "hoodie.parquet.compression.codec", "gzip", word("gzip", "snappy", "zstd", "uncompressed", "lz4")
     )
@@ -216,7 +219,6 @@ class CompactionSettings:
     target_io_mb: int = option("hoodie.compaction.target.io", 500 * 1024, positive)
     log_size_threshold: int = option("hoodie.compaction.logfile.size.threshold", 0, whole)
     log_count_threshold: int = option("hoodie.compaction.logfile.num.threshold", 0, whole)
-    asynchronous: bool = option("hoodie.datasource.compaction.async.enable", False, flag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +226,6 @@ class CleanSettings:
     """Removal of old file versions, and of what dead writers left."""
 
     automatic: bool = option("hoodie.clean.automatic", True, flag, "hoodie.clean.auto")
-    asynchronous: bool = option("hoodie.clean.async", False, flag, "hoodie.clean.async.enabled")
     policy: str = option(
         "hoodie.cleaner.policy",
         "KEEP_LATEST_COMMITS",
@@ -250,10 +251,8 @@ class ArchiveSettings:
     """Archival of old instants."""
 
     automatic: bool = option("hoodie.archive.automatic", True, flag)
-    asynchronous: bool = option("hoodie.archive.async", False, flag)
     min_commits: int = option("hoodie.keep.min.commits", 20, positive)
     max_commits: int = option("hoodie.keep.max.commits", 30, positive)
-    batch: int = option("hoodie.commits.archival.batch", 10, positive)
     beyond_savepoint: bool = option("hoodie.archive.beyond.savepoint", False, flag)
 
 
@@ -261,10 +260,9 @@ class ArchiveSettings:
 class ClusteringSettings:
     """Rewriting of small or unsorted file groups."""
 
-    inline: bool = option("hoodie.clustering.inline", False, flag)
+    inline: bool = option("hoodie.clustering.inline", False, flag, "hoodie.datasource.clustering.inline.enable")
     schedule_inline: bool = option("hoodie.clustering.schedule.inline", False, flag)
     after_commits: int = option("hoodie.clustering.inline.max.commits", 4, positive)
-    asynchronous: bool = option("hoodie.clustering.async.enabled", False, flag)
     sort_columns: tuple[str, ...] = option("hoodie.clustering.plan.strategy.sort.columns", (), items)
     small_file_limit: int = option("hoodie.clustering.plan.strategy.small.file.limit", 300 * _MB, positive)
     target_file_size: int = option("hoodie.clustering.plan.strategy.target.file.max.bytes", 1024 * _MB, positive)

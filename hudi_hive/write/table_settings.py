@@ -64,6 +64,7 @@ class TableSettings:
         items,
         "hoodie.table.precombine.field",
         "hoodie.table.ordering.fields",
+        "hoodie.payload.ordering.field",
     )
     key_generator: str | None = option(
         "hoodie.datasource.write.keygenerator.class",

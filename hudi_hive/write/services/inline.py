@@ -77,7 +77,7 @@ def _attempt(name: str, report: InlineReport, run: Callable[[], list[str]]) -> N
 
 
 def _clean(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:
-    if not config.clean.automatic or config.clean.asynchronous:
+    if not config.clean.automatic:
         return []
     timeline = context.client.timeline
     if not timeline.pending({CLEAN}) and _writes_since(timeline, {CLEAN}) < config.clean.trigger_commits:
@@ -88,7 +88,7 @@ def _clean(context: ServiceContext, config: WriteConfig, report: InlineReport) -
 
 def _archive(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:
     settings = config.archive
-    if not settings.automatic or settings.asynchronous:
+    if not settings.automatic:
         return []
     with context.lock():
         report.archived = archive(

@@ -91,6 +91,8 @@ def write_base(job: WriteJob, base: NewBase, rows: Iterable[pa.RecordBatch]) -> 
         bloom=job.files.bloom if job.has_meta else False,
         codec=job.files.codec,
         row_group_bytes=job.files.row_group_bytes,
+        page_bytes=job.files.page_bytes,
+        dictionary=job.files.dictionary,
     )
     at = job.schema.get_field_index(FILE_NAME)
     for batch in rows:
