@@ -170,7 +170,9 @@ def _earliest_retained(timeline: Timeline) -> str | None:
         return None
     found = [timeline.cleaner_plan(clean).earliest_retained for clean in running]
     if cleans:
-        found.append(timeline.clean_metadata(cleans[-1]).earliest_retained)
+        # A clean by file versions tells none: those before it have taken files all the same.
+        told = (timeline.clean_metadata(clean).earliest_retained for clean in reversed(cleans))
+        found.append(next((time for time in told if time), None))
     first = min((instant.requested for instant in timeline.write_instants()), default=None)
     return max((time for time in (retained or first for retained in found) if time), default=None)
 

@@ -331,18 +331,23 @@ class MetaClient:
             return None
         return EvolvedSchema(parse_internal_schema(text), self._schema_history())
 
+    def schema_history_files(self) -> dict[str, str]:
+        """Files that hold the versions of the id-based schema: requested time of their completed commit -> path."""
+        listing = self.storage.list(_SCHEMA_FOLDER, missing_ok=True)
+        found = [_SCHEMA_COMMIT.fullmatch(path.rpartition("/")[2]) for path in listing.column("path").to_pylist()]
+        times = {match[1]: f"{_SCHEMA_FOLDER}/{match[0]}" for match in found if match is not None}
+        committed = self.timeline.committed_mask(pa.array(list(times), pa.string())).to_pylist()
+        return {time: path for (time, path), visible in zip(times.items(), committed, strict=True) if visible}
+
     def _schema_history(self) -> tuple[InternalSchema, ...]:
         """All versions in the newest ``.schemacommit`` of a completed commit; others are leftovers (section 8)."""
         if self._history is None:
-            listing = self.storage.list(_SCHEMA_FOLDER, missing_ok=True)
-            found = [_SCHEMA_COMMIT.fullmatch(path.rpartition("/")[2]) for path in listing.column("path").to_pylist()]
-            times = {match[1]: match[0] for match in found if match is not None}
-            committed = self.timeline.committed_mask(pa.array(list(times), pa.string())).to_pylist()
-            newest = max((time for time, visible in zip(times, committed, strict=True) if visible), default=None)
+            found = self.schema_history_files()
+            newest = max(found, default=None)
             if newest is None:
                 self._history = ()
             else:
-                path = f"{_SCHEMA_FOLDER}/{times[newest]}"
+                path = found[newest]
                 try:
                     self._history = parse_history(self.storage.read_bytes(path))
                 except SchemaError as error:

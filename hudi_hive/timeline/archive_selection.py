@@ -40,9 +40,9 @@ def select_instants(
     """The completed writes beyond the newest ``min_commits``, if there are more than ``max_commits``, up to a bound.
 
     The bound is the earliest of: the caller's, the first pending write, what a pending rollback or restore undoes, the
-    oldest savepoint, the first replacecommit whose replaced files no clean has taken, and the newest commit that tells
-    the table's schema. Completed cleans and rollbacks before the last archived write go with it; the last clean stays,
-    as time travel and cleaning look at it.
+    oldest savepoint, the first replacecommit whose replaced files no clean has taken, and the newest commits that tell
+    the table's schema, now and as of each savepoint. Completed cleans and rollbacks before the last archived write go
+    with it; the last clean stays, as time travel and cleaning look at it.
 
     Args:
         timeline: the active timeline, as it is under the table's lock.
@@ -57,6 +57,8 @@ def select_instants(
     saved = {instant.requested for instant in timeline.completed({SAVEPOINT})}
     if not beyond_savepoint:
         found += [(time, "savepoint") for time in saved]
+        schemas = {_schema_commit(timeline, time) for time in saved}
+        found += [(time, "the commit that tells the table's schema as of a savepoint") for time in schemas if time]
     limit, why = min(found, key=lambda item: item[0], default=(None, None))
     writes = sorted(timeline.write_instants(), key=lambda instant: instant.requested)
     if len(writes) <= max_commits:
@@ -107,8 +109,9 @@ def _first_uncleaned_replacement(timeline: Timeline) -> str | None:
     return None
 
 
-def _schema_commit(timeline: Timeline) -> str | None:
-    for instant in sorted(timeline.write_instants(), key=lambda i: i.requested, reverse=True):
+def _schema_commit(timeline: Timeline, as_of: str | None = None) -> str | None:
+    writes = [i for i in timeline.write_instants() if as_of is None or i.requested <= as_of]
+    for instant in sorted(writes, key=lambda i: i.requested, reverse=True):
         metadata = timeline.commit_metadata(instant)
         if metadata.operation not in _NO_TABLE_SCHEMA and metadata.schema is not None:
             return instant.requested

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -10,8 +11,8 @@ import pyarrow.compute as pc
 from hudi_hive.errors import InvalidOptionError, PathNotFoundError
 from hudi_hive.storage import Storage
 from hudi_hive.timeline.archive_files import HistoryArchiveWriter, LogArchiveWriter
-from hudi_hive.timeline.archive_selection import select_instants
-from hudi_hive.timeline.instant import COMMIT, Instant, State, comparable_action, parse_instant_name
+from hudi_hive.timeline.archive_selection import Selection, select_instants
+from hudi_hive.timeline.instant import COMMIT, REPLACE_COMMIT, Instant, State, comparable_action, parse_instant_name
 from hudi_hive.timeline.timeline import Timeline
 from hudi_hive.timeline.writer import TimelineSettings, TimelineWriter
 
@@ -113,14 +114,22 @@ def archive(
     compacted = _metadata_bound(client)
     if compacted is not None and (bound is None or compacted < bound):
         bound, reason = compacted, "the last compaction of the metadata table"
-    selection = select_instants(
-        timeline,
-        min_commits=min_commits,
-        max_commits=max_commits,
-        bound=bound,
-        reason=reason,
-        beyond_savepoint=beyond_savepoint,
-    )
+
+    def select() -> Selection:
+        return select_instants(
+            timeline,
+            min_commits=min_commits,
+            max_commits=max_commits,
+            bound=bound,
+            reason=reason,
+            beyond_savepoint=beyond_savepoint,
+        )
+
+    selection = select()
+    showing = _first_showing(client.storage, timeline, selection.instants)
+    if showing is not None:
+        bound, reason = showing, "replaced files that are there yet"
+        selection = select()
     written: list[str] = []
     if selection.instants:
         states = _ActiveFiles(client.storage, timeline.layout, TimelineWriter(client.storage, client.config))
@@ -161,6 +170,25 @@ def _metadata_bound(client: TableClient) -> str | None:
         return None
     timeline = Timeline.load(client.storage.child(_METADATA_TABLE), layout=client.config.layout)
     return max((instant.requested for instant in timeline.completed({COMMIT})), default="0")
+
+
+def _first_showing(storage: Storage, timeline: Timeline, instants: Iterable[Instant]) -> str | None:
+    """The first replacecommit of some whose replaced file groups have files yet: archived, they would come back.
+
+    A savepoint may keep them from the clean that went by.
+    """
+    for instant in instants:
+        if instant.action != REPLACE_COMMIT:
+            continue
+        replaced = timeline.commit_metadata(instant).replaced
+        ids: dict[str, set[str]] = {}
+        for partition, file_id in zip(replaced["partition"].to_pylist(), replaced["file_id"].to_pylist(), strict=True):
+            ids.setdefault(partition, set()).add(file_id)
+        for partition, gone in ids.items():
+            names = (path.rpartition("/")[2] for path in storage.list(partition, missing_ok=True)["path"].to_pylist())
+            if any(name.lstrip(".").partition("_")[0] in gone and not name.endswith(".crc") for name in names):
+                return instant.requested
+    return None
 
 
 class _ActiveFiles:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Collection
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,9 +13,83 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.file_names import FileKind, parse_file_names
 from hudi_hive.table.listing import DirectoryLister
 from hudi_hive.timeline import Instant
+from hudi_hive.timeline.instant import COMPACTION, LOG_COMPACTION, RESTORE
 
 NO_PREVIOUS = "null"
 """Previous commit of a write stat whose file group is new."""
+
+
+def refuse_planned(client: MetaClient, target: Instant) -> None:
+    """Refuse to undo a completed write while a plan reads what it wrote: the plan's run would miss files, or take
+    rows that were undone.
+
+    Raises:
+        WriteError: a compaction or clustering of its file groups is planned.
+        CorruptInstantError: its metadata, or a plan, cannot be decoded.
+    """
+    timeline = client.timeline
+    metadata = timeline.commit_metadata(target)
+    tables = [metadata.write_stats.select(["partition", "file_id"]), metadata.replaced.select(["partition", "file_id"])]
+    touched = pa.concat_tables(tables)
+    mine = set(zip(touched["partition"].to_pylist(), touched["file_id"].to_pylist(), strict=True))
+    clustering = timeline.pending_clustering()
+    plans = [("clustering", i, clustering.filter(pc.equal(clustering["instant"], i))) for i in _distinct(clustering)]
+    pending = timeline.pending({COMPACTION, LOG_COMPACTION})
+    plans += [(i.action, i.requested, timeline.compaction_plan(i).operations) for i in pending]
+    for action, instant, slices in plans:
+        places = zip(slices["partition"].to_pylist(), slices["file_id"].to_pylist(), strict=True)
+        both = sorted(mine.intersection(places))
+        if both and instant > target.requested:
+            raise WriteError(
+                f"the {action} planned at {instant} reads what this instant wrote",
+                path=client.storage.uri(posixpath.join(*both[0])),
+                instant=target.requested,
+                remedy=f"run or roll back {instant} first",
+            )
+
+
+def _distinct(clustering: pa.Table) -> list[str]:
+    return sorted(set(clustering["instant"].to_pylist()))
+
+
+def refuse_lost_schemas(client: MetaClient, targets: Collection[str]) -> None:
+    """Refuse to undo the commits that alone tell what older files call the columns of an id-based schema.
+
+    Args:
+        client: the table.
+        targets: requested times of what is to be undone.
+
+    Raises:
+        WriteError: no version of the schema would be left.
+    """
+    if client.evolved_schema() is None:
+        return
+    known = client.schema_history_files()
+    if known and not set(known) - set(targets):
+        newest = max(known)
+        raise WriteError(
+            "the table evolves its schema by ids, and the versions of its schema are kept by this instant alone",
+            path=client.storage.uri(known[newest]),
+            instant=newest,
+            remedy="undo it with Hudi",
+        )
+
+
+def refuse_pending_restore(client: MetaClient) -> None:
+    """Refuse to go on before a restore has ended: what is read now is undone next, and what is written is not.
+
+    Raises:
+        WriteError: a restore is pending.
+    """
+    pending = client.timeline.pending({RESTORE})
+    if pending:
+        savepoint = client.timeline.restore_plan(pending[0]).savepoint
+        raise WriteError(
+            "a restore has not ended",
+            path=client.base_path,
+            instant=pending[0].requested,
+            remedy=f"end it: restore to {savepoint}",
+        )
 
 
 def refuse_lost_versions(client: MetaClient, target: Instant) -> None:

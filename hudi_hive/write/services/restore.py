@@ -8,9 +8,10 @@ from dataclasses import replace
 from hudi_hive.errors import WriteError
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instant import CLUSTERING, REPLACE_COMMIT, RESTORE, SAVEPOINT
+from hudi_hive.timeline.instant import CLUSTERING, COMPLETED_WRITE_ACTIONS, REPLACE_COMMIT, RESTORE, SAVEPOINT
 from hudi_hive.timeline.plans import RestoreMetadata, RestorePlan, RollbackMetadata
 from hudi_hive.timeline.plans_out import encode_restore_metadata, encode_restore_plan
+from hudi_hive.write.services.checks import refuse_lost_schemas
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.rollback import forget, undo
 from hudi_hive.write.services.undo import files_to_undo
@@ -26,7 +27,8 @@ def restore(context: ServiceContext, savepoint: str) -> RestoreMetadata:
         savepoint: requested time of the savepoint.
 
     Raises:
-        WriteError: there is no such savepoint, or a later savepoint stands in the way; nothing was changed.
+        WriteError: there is no such savepoint, a later savepoint stands in the way, or writes after it are archived;
+            nothing was changed.
     """
     context = context.reload()
     pending = context.client.timeline.pending({RESTORE})
@@ -63,7 +65,17 @@ def _targets(context: ServiceContext, savepoint: str) -> tuple[tuple[str, str], 
         raise WriteError(
             f"later savepoints stand in the way: {', '.join(later)}", path=path, instant=savepoint, remedy="delete them"
         )
+    known = timeline.archived().completed_since(savepoint)
+    archived = sorted(time for time, action in known if action in COMPLETED_WRITE_ACTIONS and time > savepoint)
+    if archived:
+        raise WriteError(
+            f"{len(archived)} writes after the savepoint are archived and cannot be undone, the first is {archived[0]}",
+            path=path,
+            instant=savepoint,
+            remedy="write the rows again instead; hoodie.archive.beyond.savepoint=false keeps such writes",
+        )
     after = [i for i in timeline.instants if i.is_write and i.requested > savepoint]
+    refuse_lost_schemas(context.client, [i.requested for i in after])
     return tuple((i.requested, i.action) for i in sorted(after, key=lambda i: i.requested, reverse=True))
 
 

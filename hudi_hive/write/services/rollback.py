@@ -36,7 +36,7 @@ from hudi_hive.timeline.plans import RollbackMetadata, RollbackPartition, Rollba
 from hudi_hive.timeline.plans_out import encode_rollback_metadata, encode_rollback_plan
 from hudi_hive.write.heartbeat import beating_instants, heartbeat_times, remove_heartbeat, silent_instants
 from hudi_hive.write.markers import marked_instants, remove_markers, try_remove_markers
-from hudi_hive.write.services.checks import refuse_lost_versions
+from hudi_hive.write.services.checks import refuse_lost_schemas, refuse_lost_versions, refuse_planned
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.undo import files_to_undo, log_versions
 
@@ -226,7 +226,9 @@ def _check(context: ServiceContext, target: Instant) -> None:
             instant=target.requested,
             remedy="roll those back first, newest first, or restore a savepoint",
         )
+    refuse_planned(context.client, target)
     refuse_lost_versions(context.client, target)
+    refuse_lost_schemas(context.client, [target.requested])
 
 
 def keeps_plan(context: ServiceContext, target: Instant) -> bool:

@@ -1,0 +1,177 @@
+"""What services must leave for later: replaced rows stay so, savepoints can be gone back to, plans can be run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudi_hive.api import HudiTable
+from hudi_hive.errors import TimeTravelError, WriteError
+from hudi_hive.table import MetaClient
+from hudi_hive.timeline.instant import COMPACTION, REPLACE_COMMIT
+from hudi_hive.write.services.archival import archive_instants
+from hudi_hive.write.services.clean import clean
+from hudi_hive.write.services.clustering import cluster, execute_clustering, schedule_clustering
+from hudi_hive.write.services.compaction import execute_compaction, schedule_compaction
+from hudi_hive.write.services.context import ServiceContext
+from hudi_hive.write.services.restore import restore
+from hudi_hive.write.services.rollback import rollback
+from hudi_hive.write.services.savepoint import create_savepoint, delete_savepoint
+from tests.support import VERSIONS, unzip_fixture
+
+BARE = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+KEEP = {"hoodie.clean.commits.retained": "1", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
+BEYOND = {**KEEP, "hoodie.archive.beyond.savepoint": "true"}
+
+
+@pytest.fixture(params=VERSIONS)
+def version(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+def make(folder: Path, version: int, kind: str = "COPY_ON_WRITE") -> Path:
+    HudiTable.create(folder / "t", name="t", version=version, table_type=kind, record_keys=["id"])
+    return folder / "t"
+
+
+def rows(number: int, *ids: int) -> pa.Table:
+    return pa.table({"id": pa.array(ids, pa.int64()), "n": pa.array([number] * len(ids), pa.int64())})
+
+
+def seen(path: Path, as_of: str | None = None) -> dict[int, int]:
+    found = HudiTable.open(path).scan(selected_fields=["id", "n"], as_of=as_of).to_arrow().to_pylist()
+    assert len({row["id"] for row in found}) == len(found)
+    return {row["id"]: row["n"] for row in found}
+
+
+def context(path: Path, options: dict[str, str] | None = None) -> ServiceContext:
+    return ServiceContext(MetaClient.load(path), {**BARE, **(options or {})})
+
+
+def writes(path: Path) -> list[str]:
+    return sorted(i.requested for i in MetaClient.load(path).timeline.write_instants())
+
+
+def test_replaced_rows_do_not_come_back_when_their_savepoint_goes(version: int, tmp_path: Path) -> None:
+    path = make(tmp_path, version)
+    HudiTable.open(path).insert(rows(0, 1, 2), BARE)
+    saved = create_savepoint(context(path)).instant.requested
+    HudiTable.open(path).insert_overwrite_table(rows(1, 3), BARE)
+    for number in range(2, 7):
+        HudiTable.open(path).upsert(rows(number, 3), BARE)
+    clean(context(path, KEEP))  # leaves the savepoint's files
+    delete_savepoint(context(path), saved)
+    report = archive_instants(context(path, KEEP))
+    assert report.reason == "replaced files that are there yet"
+    assert seen(path) == {3: 6}
+    HudiTable.open(path).upsert(rows(7, 3), BARE)
+    clean(context(path, KEEP))
+    replacing = MetaClient.load(path).timeline.completed({REPLACE_COMMIT})
+    archived = archive_instants(context(path, KEEP)).archived
+    assert {i.requested for i in replacing} <= {i.requested for i in archived}
+    assert seen(path) == {3: 7}
+
+
+def test_replaced_rows_do_not_come_back_beyond_a_savepoint(version: int, tmp_path: Path) -> None:
+    path = make(tmp_path, version)
+    HudiTable.open(path).insert(rows(0, 1, 2), BARE)
+    saved = create_savepoint(context(path)).instant.requested
+    HudiTable.open(path).insert_overwrite_table(rows(1, 3), BARE)
+    for number in range(2, 7):
+        HudiTable.open(path).upsert(rows(number, 3), BARE)
+    clean(context(path, KEEP))
+    archive_instants(context(path, BEYOND))
+    assert seen(path) == {3: 6}
+    restore(context(path), saved)
+    assert seen(path) == {1: 0, 2: 0}
+
+
+def test_a_restore_over_archived_writes_is_refused(version: int, tmp_path: Path) -> None:
+    path = make(tmp_path, version)
+    for number in range(6):
+        HudiTable.open(path).upsert(rows(number, 1, number), BARE)
+        if number == 0:
+            saved = create_savepoint(context(path)).instant.requested
+    assert archive_instants(context(path, BEYOND)).archived
+    before, known = seen(path), writes(path)
+    with pytest.raises(WriteError, match="archived and cannot be undone") as caught:
+        restore(context(path), saved)
+    assert caught.value.remedy and caught.value.instant == saved
+    assert (seen(path), writes(path)) == (before, known)
+    assert not MetaClient.load(path).timeline.pending()
+
+
+def test_the_schema_is_known_after_a_restore(version: int, tmp_path: Path) -> None:
+    path = make(tmp_path, version)
+    for number in range(3):
+        HudiTable.open(path).upsert(rows(number, 1, 2), BARE)
+    cluster(context(path, {"hoodie.clustering.plan.strategy.sort.columns": "id"}))
+    saved = create_savepoint(context(path)).instant.requested  # of the clustering, which tells no schema
+    for number in range(3, 8):
+        HudiTable.open(path).upsert(rows(number, 1, 2), BARE)
+    archive_instants(context(path, KEEP))
+    restore(context(path), saved)
+    assert seen(path) == {1: 2, 2: 2}
+    HudiTable.open(path).upsert(rows(9, 2), BARE)
+    assert seen(path) == {1: 2, 2: 9}
+
+
+def test_a_write_under_a_planned_compaction_is_not_undone(version: int, tmp_path: Path) -> None:
+    path = make(tmp_path, version, "MERGE_ON_READ")
+    HudiTable.open(path).insert(rows(0, 1, 2), BARE)
+    HudiTable.open(path).upsert(rows(1, 2), BARE)
+    last = writes(path)[-1]
+    planned = schedule_compaction(context(path))
+    assert planned is not None
+    with pytest.raises(WriteError, match=f"the compaction planned at {planned.requested}"):
+        rollback(context(path), last)
+    assert seen(path) == {1: 0, 2: 1}
+    HudiTable.open(path).upsert(rows(2, 1), BARE)
+    rollback(context(path), writes(path)[-1])  # it came after the plan
+    execute_compaction(context(path), MetaClient.load(path).timeline.pending({COMPACTION})[0])
+    assert seen(path) == {1: 0, 2: 1}
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_write_under_a_planned_clustering_is_not_undone(version: int, kind: str, tmp_path: Path) -> None:
+    path = make(tmp_path, version, kind)
+    HudiTable.open(path).insert(rows(0, 1, 2), BARE)
+    HudiTable.open(path).upsert(rows(1, 2), BARE)
+    planned = schedule_clustering(context(path, {"hoodie.clustering.plan.strategy.sort.columns": "id"}))
+    assert planned is not None
+    with pytest.raises(WriteError, match=f"the clustering planned at {planned.requested}"):
+        rollback(context(path), writes(path)[-1])
+    execute_clustering(context(path), planned)
+    assert seen(path) == {1: 0, 2: 1}
+
+
+def test_schema_versions_are_not_lost(version: int, tmp_path: Path) -> None:
+    path = unzip_fixture(f"v{version}_cow_schema_evo", tmp_path)
+    client = MetaClient.load(path)
+    before, as_it_was = HudiTable.open(path).scan().to_arrow(), writes(path)
+    kept = client.schema_history_files()
+    if len(kept) > 1:
+        past = HudiTable.open(path).scan(as_of=as_it_was[-2]).to_arrow()
+        rollback(context(path), as_it_was[-1])
+        now = HudiTable.open(path).scan().to_arrow()
+        assert now.sort_by("id").equals(past.sort_by("id"))
+        return
+    with pytest.raises(WriteError, match="versions of its schema are kept by this instant alone"):
+        rollback(context(path), as_it_was[-1])
+    assert writes(path) == as_it_was
+    assert HudiTable.open(path).scan().to_arrow().equals(before)
+
+
+def test_a_clean_by_file_versions_does_not_hide_one_by_commits(version: int, tmp_path: Path) -> None:
+    path = make(tmp_path, version)
+    for number in range(4):
+        HudiTable.open(path).upsert(rows(number, 1), BARE)
+    first = writes(path)[0]
+    clean(context(path, KEEP))
+    HudiTable.open(path).upsert(rows(9, 1), BARE)
+    by_versions = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+    clean(context(path, by_versions))
+    with pytest.raises(TimeTravelError):
+        seen(path, first)
