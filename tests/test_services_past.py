@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.api import HudiTable
-from hudi_hive.errors import TimeTravelError, WriteError
+from hudi_hive.errors import TimeTravelError, UnsupportedTableError, WriteError
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instant import COMPACTION, REPLACE_COMMIT
 from hudi_hive.write.services.archival import archive_instants
@@ -175,3 +175,12 @@ def test_a_clean_by_file_versions_does_not_hide_one_by_commits(version: int, tmp
     clean(context(path, by_versions))
     with pytest.raises(TimeTravelError):
         seen(path, first)
+
+
+@pytest.mark.parametrize("options", [{}, {"hoodie.index.type": "BUCKET"}])
+def test_buckets_are_not_clustered(version: int, options: dict[str, str], tmp_path: Path) -> None:
+    path = unzip_fixture(f"v{version}_mor_bucket", tmp_path)
+    sort = {"hoodie.clustering.plan.strategy.sort.columns": "_hoodie_record_key"}
+    with pytest.raises(UnsupportedTableError, match="a table with a bucket index"):
+        schedule_clustering(context(path, sort | options))
+    assert not MetaClient.load(path).timeline.pending()

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Collection
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import WriteError
+from hudi_hive.errors import UnsupportedTableError, WriteError
 from hudi_hive.table import MetaClient
 from hudi_hive.table.file_names import FileKind, parse_file_names
 from hudi_hive.table.listing import DirectoryLister
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instant import COMPACTION, LOG_COMPACTION, RESTORE
+from hudi_hive.write.settings import IndexType
+
+_BUCKET: Final = r"^0000\d{4}-"
+"""Ids of the first 10,000 buckets; random ids do not begin so."""
 
 NO_PREVIOUS = "null"
 """Previous commit of a write stat whose file group is new."""
@@ -50,6 +55,26 @@ def refuse_planned(client: MetaClient, target: Instant) -> None:
 
 def _distinct(clustering: pa.Table) -> list[str]:
     return sorted(set(clustering["instant"].to_pylist()))
+
+
+def refuse_buckets(client: MetaClient, index: IndexType, slices: pa.Table) -> None:
+    """Refuse to cluster file groups that are buckets: rows would be in groups that no bucket index looks into.
+
+    Args:
+        client: the table.
+        index: the index that the options name; tables do not tell theirs.
+        slices: what is to be clustered (``file_id``).
+
+    Raises:
+        UnsupportedTableError: the index is the bucket index, or file ids begin with the number of a bucket.
+    """
+    numbered = pc.match_substring_regex(slices["file_id"], _BUCKET)
+    if slices.num_rows and (index is IndexType.BUCKET or pc.any(numbered).as_py()):
+        raise UnsupportedTableError(
+            "clustering a table with a bucket index is not supported: its rows must stay in their buckets",
+            path=client.base_path,
+            remedy="leave clustering out; compaction keeps the buckets",
+        )
 
 
 def refuse_lost_schemas(client: MetaClient, targets: Collection[str]) -> None:

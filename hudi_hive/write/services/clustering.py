@@ -30,6 +30,7 @@ from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.conflicts import Operation, check_conflicts, touched_groups
 from hudi_hive.write.job import RECORD_KEY, Attempt, WriteJob
 from hudi_hive.write.markers import remove_unclaimed, try_remove_markers
+from hudi_hive.write.services.checks import refuse_buckets
 from hudi_hive.write.services.compaction import busy_groups
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.rewrite import NewBase, plan_of, service_job, slice_rows, slices_of, write_base
@@ -72,16 +73,18 @@ def schedule_clustering(context: ServiceContext, partitions: Sequence[str] | Non
 
     Raises:
         UnknownColumnError: a sort column is not in the table.
-        UnsupportedTableError: a strategy that is not known.
+        UnsupportedTableError: a strategy that is not known, or file groups that are buckets.
         WriteError: version 6: a write is pending, which may be about to append to a group that would be replaced.
     """
-    settings = WriteConfig.of(context.options, context.client.config).clustering
+    config = WriteConfig.of(context.options, context.client.config)
+    settings = config.clustering
     with context.lock():
         now = context.reload()
         _check(now.client, settings)
         slices, outputs = plan_groups(now.client, settings, partitions)
         if not slices.num_rows:
             return None
+        refuse_buckets(now.client, config.index.kind, slices)
         time = context.clock.new_instant(now.client.timeline, now.client.config.timezone)
         action = CLUSTERING if now.client.config.layout >= 2 else REPLACE_COMMIT
         bare = Instant(time, action, State.REQUESTED, None, "", "")
