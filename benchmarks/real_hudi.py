@@ -37,6 +37,12 @@ def cache() -> Path:
     return Path(os.environ.get("HUDI_HIVE_CACHE") or Path.home() / ".cache" / "hudi_hive")
 
 
+def is_fetched(release: str = HUDI, home: Path | None = None) -> bool:
+    """Whether :func:`class_path` would fetch nothing."""
+    home = home or cache() / "real_hudi"
+    return all(next(home.glob(f"**/{name}"), None) for name in ("pyspark/jars", f"{_BUNDLE}-{release}.jar"))
+
+
 def class_path(home: Path | None = None, release: str = HUDI) -> str:
     """The class path of a release, fetched when missing: the bundle's jar, then PySpark's jars."""
     home = home or cache() / "real_hudi"

@@ -12,17 +12,32 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from benchmarks.real_hudi import class_path
+from benchmarks.real_hudi import class_path, is_fetched
 
 RELEASES: Mapping[int, str] = {6: "0.15.0", 8: "1.0.2", 9: "1.1.1"}
 """Table version -> the release that makes tables of it."""
 
+NOT_THERE = "real Hudi is not in the cache, and HUDI_HIVE_TEST_REAL_HUDI=1 does not ask to fetch it"
+"""Why tests are skipped: :func:`may_start` says no."""
+
 _MAIN = Path(__file__).with_name("hudi_peer_main.py")
 _SECONDS = 300.0
+
+
+@cache
+def may_start(*versions: int) -> bool:
+    """Whether tests are to run real Hudi: it was fetched before, or ``HUDI_HIVE_TEST_REAL_HUDI=1`` asks for that.
+
+    Args:
+        versions: table versions; see :data:`RELEASES`.
+    """
+    asked = os.environ.get("HUDI_HIVE_TEST_REAL_HUDI") == "1"
+    return asked or all(is_fetched(RELEASES[version]) for version in versions)
 
 
 class HudiPeerError(RuntimeError):

@@ -34,8 +34,8 @@ def start(jar: str, scratch: str):
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.default.parallelism": "2",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.default.parallelism": "1",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.ui.enabled": "false",
@@ -65,6 +65,14 @@ def answer(session, request: dict) -> object:
     raise ValueError(request["do"])
 
 
+def shortened(text: str) -> str:
+    """What went wrong and why, without most of where."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    causes = [at for at, line in enumerate(lines) if at and line.startswith("Caused by")]
+    kept = lines[:2] + [line for at in dict.fromkeys(causes) for line in lines[at : at + 4]]
+    return "\n".join(line[:400] for line in kept)[-3000:]
+
+
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # nothing but answers on standard output
@@ -74,8 +82,7 @@ def main() -> None:
         try:
             got = {"ok": answer(session, json.loads(line))}
         except Exception as error:  # told to the one who asked
-            text = str(error).strip() or traceback.format_exc()
-            got = {"error": text[:3000]}
+            got = {"error": shortened(str(error).strip() or traceback.format_exc())}
         print(json.dumps(got, default=str), file=answers, flush=True)
     session.stop()
 

@@ -9,10 +9,10 @@ import pytest
 from hudi_hive.api import HudiTable
 from hudi_hive.table import MetaClient, create_table
 from hudi_hive.timeline.archive_writer import archive
-from integration.hudi_peer import HudiPeer
+from integration.hudi_peer import NOT_THERE, HudiPeer, may_start
 from tests.support import VERSIONS
 
-pytestmark = pytest.mark.jvm
+pytestmark = [pytest.mark.jvm, pytest.mark.skipif(not may_start(*VERSIONS), reason=NOT_THERE)]
 
 KEEP = {
     "hoodie.keep.min.commits": "3",

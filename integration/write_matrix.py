@@ -1,18 +1,22 @@
 """Every operation on every kind of table, written by us and by real Hudi, read and written to by the other one next.
 
     python -m integration.write_matrix [--version 6] [--type MERGE_ON_READ] [--operation upsert] [--first ours]
+    python -m integration.write_matrix --kind buckets --kind days
 
 A cell: one side makes a table and does the operation; the other reads it, with the metadata table on and off, and
-upserts into it; the first reads that and upserts again; the other reads that. All along a model says what the rows are.
+upserts into it; the first reads that and upserts again; the other reads that. Cells of the further kinds of tables do
+several operations by turns, and the other side reads after each. All along a model says what the rows are.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -29,6 +33,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.creation import create_table
 from hudi_hive.write.local import LocalWriter
 from integration.hudi_peer import HudiPeer
+from integration.write_matrix_kinds import KINDS, LETTERS, TYPES, Kind
 
 OPERATIONS = (
     "bulk_insert",
@@ -39,15 +44,16 @@ OPERATIONS = (
     "insert_overwrite_table",
     "delete_partition",
 )
-TYPES = ("COPY_ON_WRITE", "MERGE_ON_READ")
 VERSIONS = (6, 8, 9)
 FIRSTS = ("ours", "hudi")
-PARTITIONS = ("x", "y", "z")
+TURNS = "turns"
+"""Operation of the cells of the further kinds of tables."""
 
 # More than 18 digits: smaller decimals, which Spark writes as INT64, real Hudi 1.0.2 multiplies by their scale when it
 # rewrites a file of its bulk_insert.
 _DDL = "id string, part string, ts long, name string, price decimal(20,2), at timestamp, tags array<string>, n int"
-_COLUMNS = ("id", "part", "ts", "name", "cast(price as string) price", "cast(at as string) at", "tags", "n")
+_AS_TEXT = {"price": "cast(price as string) price", "at": "cast(at as string) at"}
+_FOLDER = "_hoodie_partition_path"
 _SCHEMA = pa.schema(
     [
         ("id", pa.string()),
@@ -64,12 +70,17 @@ _START = datetime(2026, 1, 1, tzinfo=UTC)
 _OPTIONS = {
     "hoodie.table.name": "matrix",
     "hoodie.datasource.write.recordkey.field": "id",
-    "hoodie.datasource.write.partitionpath.field": "part",
     "hoodie.datasource.write.precombine.field": "ts",
-    "hoodie.upsert.shuffle.parallelism": "2",
-    "hoodie.insert.shuffle.parallelism": "2",
+    "hoodie.upsert.shuffle.parallelism": "1",
+    "hoodie.insert.shuffle.parallelism": "1",
     "hoodie.bulkinsert.shuffle.parallelism": "2",
-    "hoodie.delete.shuffle.parallelism": "2",
+    "hoodie.delete.shuffle.parallelism": "1",
+    # What only takes time: a cell has too few commits to be cleaned or archived.
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+    "hoodie.embed.timeline.server": "false",
+    "hoodie.write.markers.type": "DIRECT",
+    "hoodie.metadata.record.index.min.filegroup.count": "2",
     # Two-level lists, the default, cannot hold what Arrow and Avro can.
     "hoodie.parquet.writelegacyformat.enabled": "false",
     "spark.hadoop.parquet.avro.write-old-list-structure": "false",
@@ -88,79 +99,123 @@ class Cell:
     version: int
     first: str
     metadata: bool = True
+    kind: str = "plain"
 
     def __str__(self) -> str:
-        return f"{self.operation}-{self.table_type}-{self.version}-{self.first}"
+        what = self.operation if self.kind == "plain" else self.kind
+        return f"{what}-{self.table_type}-{self.version}-{self.first}{'' if self.metadata else '-without'}"
+
+    @property
+    def table(self) -> Kind:
+        """What its table is like."""
+        return KINDS[self.kind]
 
 
 def cells() -> list[Cell]:
     """All of them, those of one version together."""
-    return [Cell(o, t, v, f) for v in VERSIONS for t in TYPES for f in FIRSTS for o in OPERATIONS]
+    found = [Cell(o, t, v, f) for v in VERSIONS for t in TYPES for f in FIRSTS for o in OPERATIONS]
+    further = [kind.name for kind in KINDS.values() if kind.turns]
+    pairs = [(TYPES[at], FIRSTS[1 - at]) for at in range(2)] + [(TYPES[at], FIRSTS[at]) for at in range(2)]
+    return found + [Cell(TURNS, t, v, f, kind=kind) for v in VERSIONS for t, f in pairs for kind in further]
 
 
 @dataclass
 class Model:
-    """The rows that the table must have, and what comes next."""
+    """The rows that the table must have, what became of them at each step, and what comes next."""
 
+    kind: Kind = KINDS["plain"]
     rows: dict[str, Row] = field(default_factory=dict)
+    letters: dict[str, str] = field(default_factory=dict)
+    changes: list[tuple[str, str, int | None, int | None]] = field(default_factory=list)
     step: int = 0
 
-    def row(self, key: str, part: str) -> Row:
+    def row(self, key: str, letter: str) -> Row:
         number = self.step * 1000 + int(key[1:])
         return {
             "id": key,
-            "part": part,
+            "part": letter,
             "ts": self.step,
             "name": f"{key} of step {self.step}" if number % 5 else None,
             "price": f"{number}.{number % 100:02d}",
             "at": str((_START + timedelta(seconds=number)).replace(tzinfo=None)),
             "tags": [f"t{number % 3}", "é"] if number % 4 else [],
             "n": -number if number % 7 else None,
+            **self.kind.places[letter],
         }
 
-    def fresh(self, count: int, parts: Sequence[str] = PARTITIONS) -> list[Row]:
+    def fresh(self, count: int, letters: Sequence[str] = LETTERS) -> list[Row]:
         """New rows."""
         begin = self.step * 100
-        return [self.row(f"k{begin + number}", parts[number % len(parts)]) for number in range(count)]
+        placed = {f"k{begin + number}": letters[number % len(letters)] for number in range(count)}
+        self.letters |= placed
+        return [self.row(key, letter) for key, letter in placed.items()]
 
     def changed(self, count: int) -> list[Row]:
         """New versions of rows that are there, of all partitions."""
         keys = sorted(self.rows)[:: max(1, len(self.rows) // count)][:count]
-        return [self.row(key, self.rows[key]["part"]) for key in keys]
+        return [self.row(key, self.letters[key]) for key in keys]
 
     def do(self, operation: str) -> list[Row]:
         """The next operation's rows, taken into the model."""
         self.step += 1
+        before = dict(self.rows)
+        given = self._do(operation)
+        replaced = operation.startswith("insert_overwrite")
+        for key in before.keys() | self.rows.keys():
+            old, new = before.get(key), self.rows.get(key)
+            if old is not new:
+                op = "i" if old is None else "d" if new is None else "u"
+                assert not (replaced and op == "u")  # would be told as two changes
+                self.changes.append((op, key, old and old["ts"], new and new["ts"]))
+        return given
+
+    def _do(self, operation: str) -> list[Row]:
         if operation == "delete":
             given = self.changed(5)
-            for row in given:
-                del self.rows[row["id"]]
+            self._drop({row["id"] for row in given})
             return given
         if operation == "delete_partition":
-            self.rows = {key: row for key, row in self.rows.items() if row["part"] != "y"}
-            return self.fresh(1, ["y"])  # real Hudi wants some frame, and does not look at it
+            self._drop(self._at("y"))
+            return [self.row("k1", "y")]  # real Hudi wants some frame, and does not look at it
         if operation == "upsert":
             given = self.changed(6) + self.fresh(3)
         elif operation == "insert_overwrite":
+            self._drop(self._at("x"))
             given = self.fresh(3, ["x"])
-            self.rows = {key: row for key, row in self.rows.items() if row["part"] != "x"}
         elif operation == "insert_overwrite_table":
+            self._drop(set(self.rows))
             given = self.fresh(5, ["x", "z"])
-            self.rows = {}
         else:
             given = self.fresh(24 if not self.rows else 6)
         self.rows |= {row["id"]: row for row in given}
         return given
 
+    def _at(self, letter: str) -> set[str]:
+        """Keys in the folder of a letter."""
+        paths = self.kind.paths
+        return {key for key in self.rows if paths[self.letters[key]] == paths[letter]}
+
+    def _drop(self, keys: set[str]) -> None:
+        self.rows = {key: row for key, row in self.rows.items() if key not in keys}
+
     def expected(self) -> list[Row]:
-        return [self.rows[key] for key in sorted(self.rows)]
+        """The rows by key; the folder in place of columns that readers show differently."""
+        hidden = self.kind.hidden
+        return [
+            {name: value for name, value in self.rows[key].items() if name not in hidden}
+            | ({_FOLDER: self.kind.paths[self.letters[key]]} if hidden else {})
+            for key in sorted(self.rows)
+        ]
 
 
 class Ours:
     """Our side."""
 
+    name = "us"
+
     def __init__(self, path: Path, cell: Cell) -> None:
-        self.path, self.cell = path, cell
+        self.path, self.cell, self.kind = path, cell, cell.table
+        self.schema = _schema(self.kind)
 
     def create(self) -> None:
         create_table(
@@ -169,35 +224,48 @@ class Ours:
             table_type=self.cell.table_type,
             version=self.cell.version,
             record_keys=["id"],
-            partition_fields=["part"],
+            partition_fields=self.kind.partition_fields,
             ordering_fields=["ts"],
+            **self.kind.created,
         )
 
     def write(self, operation: str, rows: list[Row]) -> None:
         client = MetaClient.load(self.path)
-        options = {"hoodie.datasource.write.operation": operation}
+        options = {**self.kind.options, "hoodie.datasource.write.operation": operation}
         if not self.cell.metadata:
             options["hoodie.metadata.enable"] = "false"
         writer = LocalWriter(client, options)
         if operation == "delete_partition":
-            writer.delete_partitions(["y"])
+            writer.delete_partitions([self.kind.paths["y"]])
         else:
-            writer.write(arrow_rows(rows))
+            writer.write(arrow_rows(rows, self.schema))
 
     def read(self, metadata: bool) -> list[Row]:
         client = MetaClient.load(self.path, listing=MetadataListing() if metadata else None)
-        found = HudiTable(client).scan().to_arrow().select(_SCHEMA.names).to_pylist()
+        found = HudiTable(client).scan().to_arrow().select(_shown(self.kind)).to_pylist()
         return sorted((_plain(row) for row in found), key=_key)
+
+    def read_changes(self) -> list[tuple[str, str, int | None, int | None]]:
+        return _changes(HudiTable.open(self.path).scan(query_type="cdc", begin="earliest").to_arrow().to_pylist())
 
 
 class Theirs:
     """Real Hudi's side."""
 
+    name = "Hudi"
+
     def __init__(self, path: Path, cell: Cell, peer: HudiPeer) -> None:
-        self.path, self.peer = path, peer
-        self.options = {**_OPTIONS, "hoodie.datasource.write.table.type": cell.table_type}
+        self.path, self.peer, self.kind = path, peer, cell.table
+        self.options = {
+            **_OPTIONS,
+            "hoodie.datasource.write.table.type": cell.table_type,
+            "hoodie.datasource.write.partitionpath.field": ",".join(self.kind.partition_fields),
+            **self.kind.options,
+            **self.kind.hudi,
+        }
         if not cell.metadata:
             self.options["hoodie.metadata.enable"] = "false"
+        self.ddl = ", ".join([_DDL, *(f"{name} {kind}" for name, (_, kind) in self.kind.columns.items())])
 
     def create(self) -> None:
         """The first write makes the table."""
@@ -205,16 +273,45 @@ class Theirs:
     def write(self, operation: str, rows: list[Row]) -> None:
         options = {**self.options, "hoodie.datasource.write.operation": operation}
         if operation == "delete_partition":
-            options["hoodie.datasource.write.partitions.to.delete"] = "y"
+            options["hoodie.datasource.write.partitions.to.delete"] = self.kind.paths["y"]
         mode = "append" if (self.path / ".hoodie").exists() else "overwrite"
-        self.peer.write(self.path, rows, _DDL, options, mode)
+        self.peer.write(self.path, rows, self.ddl, options, mode)
 
     def read(self, metadata: bool) -> list[Row]:
-        found = self.peer.read(self.path, _COLUMNS, {"hoodie.metadata.enable": str(metadata).lower()})
-        return sorted(({name: row.get(name) for name in _SCHEMA.names} for row in found), key=_key)
+        names = _shown(self.kind)
+        columns = [_AS_TEXT.get(name, f"`{name}`") for name in names]
+        found = self.peer.read(self.path, columns, {"hoodie.metadata.enable": str(metadata).lower()})
+        return sorted(({name: row.get(name) for name in names} for row in found), key=_key)
+
+    def read_changes(self) -> list[tuple[str, str, int | None, int | None]]:
+        options = {
+            "hoodie.datasource.query.type": "incremental",
+            "hoodie.datasource.query.incremental.format": "cdc",
+            "hoodie.datasource.read.begin.instanttime": "000",
+        }
+        return _changes(self.peer.read(self.path, ["op", "before", "after"], options))
 
 
-def arrow_rows(rows: Iterable[Row]) -> pa.Table:
+def _schema(kind: Kind) -> pa.Schema:
+    return pa.schema([*_SCHEMA, *(pa.field(name, column) for name, (column, _) in kind.columns.items())])
+
+
+def _shown(kind: Kind) -> list[str]:
+    """Columns that are compared."""
+    return [name for name in _schema(kind).names if name not in kind.hidden] + ([_FOLDER] if kind.hidden else [])
+
+
+def _changes(rows: Iterable[Row]) -> list[tuple[str, str, int | None, int | None]]:
+    """What became of each key: by the ordering values, which are the steps of the model, before and after."""
+    found = []
+    for row in rows:
+        before, after = (json.loads(row[side]) if row.get(side) else None for side in ("before", "after"))
+        key = (after or before or {}).get("id", "?")
+        found.append((row["op"], key, before and before["ts"], after and after["ts"]))
+    return sorted(found, key=str)
+
+
+def arrow_rows(rows: Iterable[Row], schema: pa.Schema = _SCHEMA) -> pa.Table:
     """Rows of the model as Arrow."""
     typed = [
         {
@@ -224,7 +321,7 @@ def arrow_rows(rows: Iterable[Row]) -> pa.Table:
         }
         for row in rows
     ]
-    return pa.Table.from_pylist(typed, schema=_SCHEMA)
+    return pa.Table.from_pylist(typed, schema=schema)
 
 
 def _plain(row: Row) -> Row:
@@ -247,22 +344,39 @@ def run(cell: Cell, peer: HudiPeer, path: Path) -> None:
         peer: real Hudi of the cell's version.
         path: base path of the table, not there yet.
     """
-    model = Model()
+    model = Model(cell.table)
     ours, theirs = Ours(path, cell), Theirs(path, cell, peer)
     first, second = (ours, theirs) if cell.first == "ours" else (theirs, ours)
     first.create()
+    if cell.operation == TURNS:
+        return _take_turns(cell, model, first, second)
     _step(cell, "seed", lambda: first.write("bulk_insert", model.do("bulk_insert")))
     _step(cell, cell.operation, lambda: first.write(cell.operation, model.do(cell.operation)))
     for writer, reader in ((None, second), (second, first), (first, second)):
         if writer is not None:
-            _step(cell, f"upsert by {_who(writer)}", lambda w=writer: w.write("upsert", model.do("upsert")))
-        for metadata in (False, True):
-            what = f"read by {_who(reader)}, metadata {'on' if metadata else 'off'}, step {model.step}"
-            _step(cell, what, lambda r=reader, m=metadata: _compare(r.read(m), model.expected()))
+            _step(cell, f"upsert by {writer.name}", lambda w=writer: w.write("upsert", model.do("upsert")))
+        _read(cell, model, reader)
 
 
-def _who(side: Ours | Theirs) -> str:
-    return "us" if isinstance(side, Ours) else "Hudi"
+def _take_turns(cell: Cell, model: Model, first: Ours | Theirs, second: Ours | Theirs) -> None:
+    for turn, operation in cell.table.turns:
+        writer = first if turn == "first" else second
+        _step(cell, f"{operation} by {writer.name}", lambda w=writer, o=operation: w.write(o, model.do(o)))
+        # The other one reads: with and without the metadata table by turns, and both ways at the end.
+        reader = second if writer is first else first
+        _read(cell, model, reader, (model.step % 2 == 0,))
+    for reader in (first, second):
+        _read(cell, model, reader)
+    if cell.table.changes:
+        for reader in (first, second):
+            told = sorted(model.changes, key=str)
+            _step(cell, f"changes by {reader.name}", lambda r=reader, t=told: _compare_changes(r.read_changes(), t))
+
+
+def _read(cell: Cell, model: Model, reader: Ours | Theirs, ways: Sequence[bool] = (False, True)) -> None:
+    for metadata in ways:
+        what = f"read by {reader.name}, metadata {'on' if metadata else 'off'}, step {model.step}"
+        _step(cell, what, lambda m=metadata: _compare(reader.read(m), model.expected()))
 
 
 def _step(cell: Cell, what: str, do: Any) -> None:
@@ -285,42 +399,68 @@ def _compare(found: list[Row], expected: list[Row]) -> None:
     )
 
 
+def _compare_changes(found: list[Any], expected: list[Any]) -> None:
+    if found != expected:
+        missing, more = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
+        raise Difference(
+            f"{len(found)} changes for {len(expected)}; {missing.total()} missing, as {list(missing)[:6]}, "
+            f"{more.total()} too many, as {list(more)[:6]}"
+        )
+
+
 def main() -> int:
     """Run the cells that the arguments choose; print one line each and the numbers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", type=int, action="append", choices=VERSIONS)
     parser.add_argument("--type", action="append", choices=TYPES)
-    parser.add_argument("--operation", action="append", choices=OPERATIONS)
+    parser.add_argument("--operation", action="append", choices=(*OPERATIONS, TURNS))
     parser.add_argument("--first", action="append", choices=FIRSTS)
+    parser.add_argument("--kind", action="append", choices=tuple(KINDS))
     parser.add_argument("--keep", type=Path, help="leave the tables there")
     parser.add_argument("--without-metadata", action="store_true", help="nobody writes a metadata table")
     parser.add_argument("--trace", action="store_true", help="print tracebacks")
     chosen = parser.parse_args()
-    passed = total = 0
+    passed: Counter[int] = Counter()
+    total: Counter[int] = Counter()
     with ExitStack() as stack:
         folder = chosen.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="write_matrix_")))
         for version in chosen.version or VERSIONS:
+            wanted = [replace(cell, metadata=not chosen.without_metadata) for cell in _chosen(chosen, version)]
             with HudiPeer(version) as peer:
-                for cell in cells():
-                    wanted = (chosen.type, chosen.operation, chosen.first)
-                    values = (cell.table_type, cell.operation, cell.first)
-                    if cell.version != version or any(w and v not in w for w, v in zip(wanted, values, strict=True)):
-                        continue
-                    cell = replace(cell, metadata=not chosen.without_metadata)
-                    total += 1
-                    begin = time.perf_counter()
-                    try:
-                        run(cell, peer, folder / str(cell))
-                        passed += 1
-                        outcome = "ok"
-                    except Exception as error:
-                        notes = " ".join(getattr(error, "__notes__", []))
-                        outcome = f"FAILED {notes}: {type(error).__name__}: {str(error)[:600]}"
-                        if chosen.trace:
-                            traceback.print_exc()
-                    print(f"{cell} {time.perf_counter() - begin:.1f} s {outcome}", flush=True)
-    print(f"{passed} of {total} passed")
+                for cell in wanted:
+                    total[version] += 1
+                    passed[version] += _report(cell, peer, folder / str(cell), chosen.trace)
+    for version in total:
+        print(f"version {version}: {passed[version]} of {total[version]} passed")
+    print(f"{passed.total()} of {total.total()} passed")
     return 0 if passed == total else 1
+
+
+def _chosen(chosen: argparse.Namespace, version: int) -> list[Cell]:
+    wanted = ((chosen.type, "table_type"), (chosen.operation, "operation"), (chosen.first, "first"))
+    wanted += ((chosen.kind, "kind"),)
+    return [
+        cell
+        for cell in cells()
+        if cell.version == version
+        and all(not values or getattr(cell, name) in values for values, name in wanted)
+        and not (chosen.without_metadata and cell.kind == "record_index")
+    ]
+
+
+def _report(cell: Cell, peer: HudiPeer, path: Path, trace: bool) -> bool:
+    """One cell, and a line about it."""
+    begin = time.perf_counter()
+    outcome = "ok"
+    try:
+        run(cell, peer, path)
+    except Exception as error:
+        notes = " ".join(getattr(error, "__notes__", []))
+        outcome = f"FAILED {notes}: {type(error).__name__}: {str(error)[:1500]}"
+        if trace:
+            traceback.print_exc()
+    print(f"{cell} {time.perf_counter() - begin:.1f} s {outcome}", flush=True)
+    return outcome == "ok"
 
 
 if __name__ == "__main__":
