@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -92,22 +92,21 @@ class HudiTable:
     def write(
         self, operation: str, rows: pa.Table, options: Mapping[str, Any] | None = None, **extra: str
     ) -> WriteReport:
-        """Write rows in this process and see them: the table is refreshed.
+        """Write rows in this process and see them: the table is refreshed; then sync it, if the options say so.
 
         Args:
             operation: ``upsert``, ``insert``, ``bulk_insert``, ``delete``, ``insert_overwrite``,
                 ``insert_overwrite_table``.
             rows: the table's columns; for a delete those of key and partition are enough.
-            options: Hudi's write options.
+            options: Hudi's write options, and those of hive-sync (``hoodie.datasource.hive_sync.enable`` …).
             extra: extra metadata of the commit.
 
         Raises:
             WriteError: it could not be done; the table is as it was.
+            SyncError: the rows are written, the metastore was not brought up to date.
             HudiHiveError: as of :meth:`hudi_hive.write.local.LocalWriter.write`.
         """
-        report = self._writer(operation, options, extra).write(rows)
-        self._client = self._client.reload()
-        return report
+        return self._written(self._writer(operation, options, extra), lambda writer: writer.write(rows))
 
     def upsert(self, rows: pa.Table, options: Mapping[str, Any] | None = None) -> WriteReport:
         """Insert rows, and let them merge with those of the same key; errors as of :meth:`write`."""
@@ -135,8 +134,21 @@ class HudiTable:
 
     def delete_partitions(self, partitions: Sequence[str], options: Mapping[str, Any] | None = None) -> WriteReport:
         """Delete all rows of partitions, given by their paths; errors as of :meth:`write`."""
-        report = self._writer("delete_partition", options, {}).delete_partitions(partitions)
+        writer = self._writer("delete_partition", options, {})
+        return self._written(writer, lambda writer: writer.delete_partitions(partitions))
+
+    def _written(self, writer: LocalWriter, write: Callable[[LocalWriter], WriteReport]) -> WriteReport:
+        """What a write came to, with the sync that its options ask for behind it."""
+        from hudi_hive.sync.after_write import SyncAfterWrite
+        from hudi_hive.sync.locations import path_of
+
+        storage = self._client.storage
+        base = path_of(self.path) if storage.is_local else self.path
+        sync = SyncAfterWrite.asked_by(writer.config, base, storage.storage_options)
+        report = write(writer)
         self._client = self._client.reload()
+        if sync is not None:
+            sync.run(self._client, report.instant)
         return report
 
     def _writer(self, operation: str, options: Mapping[str, Any] | None, extra: Mapping[str, str]) -> LocalWriter:

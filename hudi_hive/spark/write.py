@@ -24,7 +24,6 @@ from pyspark.sql.types import StructType
 from hudi_hive.errors import InvalidOptionError, PathExistsError, TableNotFoundError
 from hudi_hive.metastore.locks import MetastoreLock
 from hudi_hive.spark.write_executor import SparkExecutor
-from hudi_hive.spark.write_sync import sync_after
 from hudi_hive.spark.write_tasks import (
     FILE_ID,
     GROUP,
@@ -41,6 +40,7 @@ from hudi_hive.spark.write_tasks import (
     WriteGroups,
     WriteNewGroups,
 )
+from hudi_hive.sync.after_write import SyncAfterWrite
 from hudi_hive.table import MetaClient, is_hudi_table
 from hudi_hive.table.creation import DEFAULT_TABLE_VERSION, create_table
 from hudi_hive.table.merge_spec import MergeSpec
@@ -88,6 +88,7 @@ def write(
         SchemaError: columns that do not fit the table's.
         WriteConflictError: another writer changed the same file groups and completed first.
         WriteError: the write could not be done; the table is as it was.
+        SyncError: the rows are written, the metastore was not brought up to date.
     """
     if mode.lower() not in MODES:
         raise InvalidOptionError(f"write mode {mode!r} is not known", remedy=", ".join(MODES))
@@ -97,12 +98,15 @@ def write(
         return None
     if found and mode.startswith("error"):
         raise PathExistsError("the table is there already", path=base, remedy="write with mode append or overwrite")
-    client = MetaClient.load(base) if found else _created(base, given)
+    client = MetaClient.load(base) if found else None
+    sync = SyncAfterWrite.asked_by(WriteConfig.of(given, client.config if client is not None else None), base)
+    client = client if client is not None else _created(base, given)
     config = WriteConfig.of(given, client.config)
     if found and mode == "overwrite" and not config.operation.replaces:
         config = config.with_operation(Operation.INSERT_OVERWRITE_TABLE)
     report = SparkWriter(client, config).write(frame)
-    sync_after(base, config)
+    if sync is not None:
+        sync.run(client, report.instant)
     return report
 
 

@@ -211,7 +211,15 @@ def _sort_out(given: Mapping[str, str], noted: Mapping[str, str]) -> tuple[dict[
     return sync, passed
 
 
-_SYNC: Final = ("hoodie.datasource.hive_sync.", "hoodie.datasource.meta.sync.", "hoodie.meta.sync.", "hive.metastore.")
+_SYNC: Final = (
+    "hoodie.datasource.hive_sync.",
+    "hoodie.datasource.meta.sync.",
+    "hoodie.datasource.meta_sync.",
+    "hoodie.meta.sync.",
+    "hoodie.meta_sync.",
+    "hivesyncglobal.",
+    "hive.metastore.",
+)
 
 
 def _check_merge(passed: Mapping[str, str], table: TableConfig) -> None:
@@ -278,6 +286,12 @@ def _check(config: WriteConfig) -> None:
             f"{_FAILED_WRITES[0]}=EAGER would roll back writers that are at work under "
             f"hoodie.write.concurrency.mode={config.concurrency.mode}",
             remedy="set it to LAZY",
+        )
+    if config.concurrency.is_multi_writer and not config.concurrency.lock_provider:
+        raise InvalidOptionError(
+            f"hoodie.write.concurrency.mode={config.concurrency.mode} needs hoodie.write.lock.provider",
+            remedy="name FileSystemBasedLockProvider, HiveMetastoreBasedLockProvider or, when all writers are threads "
+            "of one process, InProcessLockProvider",
         )
     if not config.table.record_keys:
         _check_without_key(config)

@@ -1,0 +1,73 @@
+"""The sync that follows a write, when the write's options ask for it (``hoodie.datasource.hive_sync.enable``).
+
+In comes a write's configuration, before anything is written; out goes what syncs the table afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from hudi_hive.errors import HudiHiveError, InvalidOptionError, SyncError
+from hudi_hive.sync.config import HiveSyncConfig
+from hudi_hive.sync.report import SyncReport
+from hudi_hive.sync.tool import HiveSyncTool
+from hudi_hive.table.meta_client import MetaClient
+from hudi_hive.timeline import Instant
+from hudi_hive.write.config import WriteConfig
+
+_BASE_PATH = "hoodie.datasource.meta.sync.base.path"
+
+
+@dataclass(frozen=True)
+class SyncAfterWrite:
+    """A sync that is to follow a write."""
+
+    config: HiveSyncConfig
+
+    @classmethod
+    def asked_by(
+        cls, write: WriteConfig, base_path: str, storage_options: Mapping[str, Any] | None = None
+    ) -> Self | None:
+        """The sync that a write's options ask for, None if they do not; options of a sync are checked in any case.
+
+        Args:
+            write: the write's configuration.
+            base_path: of the table, as the metastore is to get it.
+            storage_options: arguments of the table's file system.
+
+        Raises:
+            InvalidOptionError: an option of the sync is unknown, has a value that it does not take, or is missing.
+        """
+        if not write.sync_options:
+            return None
+        options = {_BASE_PATH: base_path, **write.sync_options}
+        config = HiveSyncConfig.from_options(options, storage_options=storage_options)
+        if not write.sync_enabled:
+            return None
+        if not config.metastore_uris:
+            raise InvalidOptionError(
+                "hoodie.datasource.hive_sync.metastore.uris is missing", remedy="give thrift://host:port"
+            )
+        return cls(config)
+
+    def run(self, client: MetaClient, instant: Instant) -> SyncReport:
+        """Bring the metastore up to date.
+
+        Args:
+            client: the table.
+            instant: what was written.
+
+        Raises:
+            SyncError: the metastore was not brought up to date; the write is complete all the same.
+        """
+        try:
+            return HiveSyncTool(self.config, client=client.reload()).sync()
+        except HudiHiveError as error:
+            raise SyncError(
+                f"the write is complete, the sync after it failed: {error.message}",
+                path=error.path or client.base_path,
+                instant=instant.requested,
+                remedy=error.remedy or "run `hudi-hive sync`, or write on: the next sync makes up for it",
+            ) from error
