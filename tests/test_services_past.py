@@ -184,3 +184,16 @@ def test_buckets_are_not_clustered(version: int, options: dict[str, str], tmp_pa
     with pytest.raises(UnsupportedTableError, match="a table with a bucket index"):
         schedule_clustering(context(path, sort | options))
     assert not MetaClient.load(path).timeline.pending()
+
+
+def test_an_old_version_that_a_savepoint_keeps_does_not_come_back(version: int, tmp_path: Path) -> None:
+    path = make(tmp_path, version)
+    HudiTable.open(path).insert(rows(0, 1, 2), BARE)
+    create_savepoint(context(path))
+    HudiTable.open(path).upsert(rows(1, 1), BARE)
+    HudiTable.open(path).insert_overwrite_table(rows(2, 3), BARE)
+    by_versions = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "1"}
+    assert clean(context(path, by_versions))
+    with pytest.raises(WriteError, match="was cleaned"):
+        rollback(context(path), writes(path)[-1])
+    assert seen(path) == {3: 2}

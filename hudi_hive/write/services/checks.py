@@ -14,7 +14,8 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.file_names import FileKind, parse_file_names
 from hudi_hive.table.listing import DirectoryLister
 from hudi_hive.timeline import Instant
-from hudi_hive.timeline.instant import COMPACTION, LOG_COMPACTION, RESTORE
+from hudi_hive.timeline.instant import CLEAN, COMPACTION, LOG_COMPACTION, RESTORE
+from hudi_hive.timeline.plans import CLEAN_FILES_SCHEMA
 from hudi_hive.write.settings import IndexType
 
 _BUCKET: Final = r"^0000\d{4}-"
@@ -118,10 +119,11 @@ def refuse_pending_restore(client: MetaClient) -> None:
 
 
 def refuse_lost_versions(client: MetaClient, target: Instant) -> None:
-    """Refuse to undo a completed write over what a clean has deleted: its file groups would come back empty.
+    """Refuse to undo a completed write over what a clean has deleted: its file groups would come back empty, or as an
+    older version that a savepoint keeps.
 
     Raises:
-        WriteError: a group that it wrote to or replaced has no older file left.
+        WriteError: of a group that it wrote to or replaced the newest file before it is gone.
         CorruptInstantError: its metadata cannot be decoded.
     """
     metadata = client.timeline.commit_metadata(target)
@@ -134,20 +136,43 @@ def refuse_lost_versions(client: MetaClient, target: Instant) -> None:
     if not needed.num_rows:
         return
     partitions = sorted(set(needed["partition"].to_pylist()))
-    files = DirectoryLister(client.storage).files(partitions)
-    parts = parse_file_names(files["name"])
-    older = pc.and_(
-        pc.is_in(parts["kind"], value_set=pa.array([FileKind.BASE.value, FileKind.LOG.value], pa.int8())),
-        pc.fill_null(pc.less(parts["instant"].cast(pa.string()), target.requested), False),
-    )
-    left = set(
-        zip(files["partition"].filter(older).to_pylist(), parts["file_id"].filter(older).to_pylist(), strict=True)
-    )
+    left = _newest_before(DirectoryLister(client.storage).files(partitions), target.requested)
+    gone = _newest_before(_cleaned_since(client, target.requested), target.requested)
     for place in zip(needed["partition"].to_pylist(), needed["file_id"].to_pylist(), strict=True):
-        if place not in left:
+        if place not in left or left[place] < gone.get(place, ""):
             raise WriteError(
                 "what this instant wrote over was cleaned, so that undoing it would lose rows",
                 path=client.storage.uri(posixpath.join(*place)),
                 instant=target.requested,
                 remedy="write the rows again instead",
             )
+
+
+def _cleaned_since(client: MetaClient, requested: str) -> pa.Table:
+    """Files that cleans have deleted, or are about to, since an instant: ``partition``, ``name``."""
+    timeline = client.timeline
+    plans = [timeline.cleaner_plan(i).files for i in timeline.pending({CLEAN}) if i.requested > requested]
+    places = [
+        (partition, name)
+        for clean in timeline.completed({CLEAN})
+        if clean.requested > requested
+        for partition, cleaned in timeline.clean_metadata(clean).partitions.items()
+        for name in cleaned.deleted
+    ]
+    columns = [pa.array([place[at] for place in places], pa.string()) for at in range(2)]
+    return pa.concat_tables([pa.table(columns, schema=CLEAN_FILES_SCHEMA), *plans])
+
+
+def _newest_before(files: pa.Table, requested: str) -> dict[tuple[str, str], str]:
+    """The newest instant before another one that is in the names of each file group's files."""
+    parts = parse_file_names(files["name"])
+    instants = parts["instant"].cast(pa.string())
+    older = pc.and_(
+        pc.is_in(parts["kind"], value_set=pa.array([FileKind.BASE.value, FileKind.LOG.value], pa.int8())),
+        pc.fill_null(pc.less(instants, requested), False),
+    )
+    columns = (files["partition"], parts["file_id"], instants)
+    newest: dict[tuple[str, str], str] = {}
+    for partition, file_id, instant in zip(*(column.filter(older).to_pylist() for column in columns), strict=True):
+        newest[partition, file_id] = max(newest.get((partition, file_id), ""), instant)
+    return newest
