@@ -22,11 +22,11 @@ def _names(text: str) -> tuple[str, ...]:
 @click.argument("path")
 @click.option("--name", required=True, help="Table name.")
 @click.option("--type", "kind", type=click.Choice(sorted(_TYPES)), default="cow", show_default=True, help="Table type.")
-@click.option("--table-version", type=click.Choice(["6", "8", "9"]), help="Version of the table format.")
+@click.option("--table-version", type=click.Choice(["6", "8", "9"]), help="Version of the table format.  [default: 8]")
 @click.option("--record-key", default="", metavar="A,B", help="Key columns; without them keys are made up.")
 @click.option("--partition", default="", metavar="A,B", help="Partition columns.")
 @click.option("--ordering", default="", metavar="A", help="Columns that tell which of two records is newer.")
-@click.option("--key-generator", metavar="TYPE", help="As in hoodie.table.keygenerator.type.")
+@click.option("--key-generator", metavar="TYPE", help="simple, complex, timestamp, custom …; by the columns without.")
 @click.option("--hive-style", is_flag=True, help="Partition folders are column=value.")
 @click.option("--url-encode", is_flag=True, help="Escape values in partition folders.")
 @click.option("--cdc", metavar="MODE", help="Log changes: op_key_only, data_before, data_before_after.")
@@ -61,7 +61,7 @@ def create(
     storage_option: tuple[str, ...],
     output: Output,
 ) -> None:
-    """Make an empty table at PATH."""
+    """Make an empty table at PATH. Versions: 6 for Hudi 0.x, 8 for 1.0 and later, 9 for 1.1 alone."""
     from hudi_hive.table import DEFAULT_TABLE_VERSION, create_table
 
     client = create_table(
@@ -96,7 +96,7 @@ def _schema(path: str | None) -> str | None:
         raise InvalidOptionError(f"the schema cannot be read: {error}", path=path) from error
 
 
-@click.command()
+@click.command(short_help="Move old instants to the archive.")
 @service_options
 @with_output
 def archive(
@@ -108,6 +108,11 @@ def archive(
     report = archive_instants(service_context("archival", path, conf, threads, storage_option))
     rows = [{"instant": i.requested, "action": i.action, "completed": i.completed} for i in report.archived]
     output.section("archived", rows, ["instant", "action", "completed"])
-    output.note(f"{len(rows)} archived, {report.active} stay active")
+    if report.archived:
+        output.note(f"{len(rows)} archived, {report.active} stay active")
+    else:
+        output.note(
+            f"nothing to archive, {report.active} stay active: --conf hoodie.keep.max.commits says how many may"
+        )
     if report.reason is not None:
         output.note(f"held back at {report.bound} by: {report.reason}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -26,7 +26,7 @@ def service_options(function: F) -> F:
     for option in reversed(
         [
             click.argument("path"),
-            click.option("--conf", multiple=True, metavar="K=V", help="A Hudi write option (repeatable)."),
+            click.option("--conf", multiple=True, metavar="K=V", help="One of Hudi's write options (repeatable)."),
             click.option("--threads", type=click.IntRange(min=1), help="File groups at a time."),
             storage_options,
         ]
@@ -65,19 +65,40 @@ class _ProgressExecutor:
 def service_context(
     title: str, path: str, conf: tuple[str, ...], threads: int | None, storage_option: tuple[str, ...]
 ) -> ServiceContext:
+    """The table, and its options: all that a write takes are known, so that a typing error is not passed over."""
     from hudi_hive.metastore.locks import MetastoreLock
     from hudi_hive.table import MetaClient
+    from hudi_hive.write.config import WriteConfig
     from hudi_hive.write.locks import table_lock
     from hudi_hive.write.services.context import ServiceContext
 
     client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
-    options = pairs(conf, "--conf")
+    options = WriteConfig.of(pairs(conf, "--conf"), client.config).options
     lock = table_lock(options, client.storage, metastore=MetastoreLock.of)
     return ServiceContext(client, options, _ProgressExecutor(title, threads), lock=lambda: lock)
 
 
-def _written(client: MetaClient, instants: Sequence[Instant], output: Output) -> None:
-    """What commits of table services wrote."""
+def _confirm(question: str, *, yes: bool) -> None:
+    """Ask before anything is deleted; without a yes the command ends with an error, and nothing was done."""
+    if yes:
+        return
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort:  # nobody is there to be asked
+        click.echo("", err=True)
+        agreed = False
+    if not agreed:
+        raise click.ClickException("nothing was done; --yes does it without asking")
+
+
+def _either(**flags: bool) -> None:
+    given = [f"--{name}" for name, value in flags.items() if value]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} do not go together")
+
+
+def _written(client: MetaClient, instants: Sequence[Instant], output: Output, nothing: str) -> None:
+    """What commits of table services wrote; ``nothing`` says what it means when there are none."""
     rows = []
     for instant in instants:
         metadata = client.timeline.commit_metadata(client.timeline.get(instant.requested))
@@ -93,9 +114,11 @@ def _written(client: MetaClient, instants: Sequence[Instant], output: Output) ->
             }
         )
     output.section("commits", rows, ["instant", "operation", "files", "rows", "bytes", "replaced"])
+    if not rows:
+        output.note(nothing)
 
 
-@click.command()
+@click.command(short_help="Merge log files into new base files.")
 @service_options
 @click.option("--schedule", is_flag=True, help="Only write the plan.")
 @click.option("--execute", is_flag=True, help="Only run what is planned.")
@@ -113,19 +136,21 @@ def compact(
     from hudi_hive.timeline.instant import COMPACTION
     from hudi_hive.write.services import compaction
 
+    _either(schedule=schedule, execute=execute)
     context = service_context("compaction", path, conf, threads, storage_option)
     if schedule:
-        _planned(compaction.schedule_compaction(context), output)
+        _planned(compaction.schedule_compaction(context), output, "no file group has log files to compact")
         return
     if execute:
         pending = context.client.timeline.pending({COMPACTION})
         done = [compaction.execute_compaction(context, instant) for instant in pending]
     else:
         done = compaction.compact(context)
-    _written(context.reload().client, done, output)
+    nothing = "no compaction is planned" if execute else "no file group has log files to compact"
+    _written(context.reload().client, done, output, nothing)
 
 
-@click.command()
+@click.command(short_help="Join small file groups, sorted if asked.")
 @service_options
 @click.option("--schedule", is_flag=True, help="Only write the plan.")
 @click.option("--execute", is_flag=True, help="Only run what is planned.")
@@ -144,25 +169,31 @@ def cluster(
     """Join small file groups into larger ones, sorted if asked."""
     from hudi_hive.write.services import clustering
 
+    _either(schedule=schedule, execute=execute)
     if sort_columns:
         conf = (*conf, f"{clustering.SORT_COLUMNS}={sort_columns}")
     context = service_context("clustering", path, conf, threads, storage_option)
     if schedule:
-        _planned(clustering.schedule_clustering(context), output)
+        _planned(clustering.schedule_clustering(context), output, _NOT_CLUSTERED)
         return
     if execute:
         pending = clustering.pending_clusterings(context.client)
         done = [clustering.execute_clustering(context, instant) for instant in pending]
     else:
         done = clustering.cluster(context)
-    _written(context.reload().client, done, output)
+    _written(context.reload().client, done, output, "no clustering is planned" if execute else _NOT_CLUSTERED)
 
 
-def _planned(instant: Instant | None, output: Output) -> None:
+_NOT_CLUSTERED: Final = "no small file groups to join; --sort-columns sorts single ones too"
+
+
+def _planned(instant: Instant | None, output: Output, nothing: str) -> None:
     output.pairs("planned", {"instant": None if instant is None else instant.requested})
+    if instant is None:
+        output.note(nothing)
 
 
-@click.command()
+@click.command(short_help="Delete file slices that nothing needs any more.")
 @service_options
 @with_output
 def clean(
@@ -189,9 +220,11 @@ def clean(
         ],
         ["partition", "files", "partition deleted"],
     )
+    if done is None:
+        output.note("nothing to clean: --conf hoodie.clean.policy, hoodie.clean.commits.retained … say what is kept")
 
 
-@click.command()
+@click.command(short_help="Undo the last write, or what dead writers left.")
 @service_options
 @click.option("--instant", metavar="TIME", help="The write to undo.")
 @click.option("--failed", is_flag=True, help="Undo what dead writers left.")
@@ -207,15 +240,17 @@ def rollback(
     yes: bool,
     output: Output,
 ) -> None:
-    """Undo the last write, or what dead writers left. What was written is deleted."""
+    """Undo the last write, or what dead writers left. What was written is deleted.
+
+    `hudi-hive timeline PATH` lists the writes. Older ones are undone newest first, or all at once by a restore.
+    """
     from hudi_hive.write.services import rollback as service
 
     if (instant is None) == (not failed):
         raise click.UsageError("give --instant TIME or --failed")
     context = service_context("rollback", path, conf, threads, storage_option)
     if instant is not None:
-        if not yes:
-            click.confirm(f"Delete what {instant} wrote to {context.client.base_path}?", abort=True, err=True)
+        _confirm(f"Delete what {instant} wrote to {context.client.base_path}?", yes=yes)
         done = [service.rollback(context, instant)]
     else:
         done = service.rollback_failed_writes(context)
@@ -232,9 +267,11 @@ def rollback(
         ],
         ["rollback", "undone", "files deleted", "command blocks"],
     )
+    if not done:
+        output.note("no writer left anything behind")
 
 
-@click.command()
+@click.command(short_help="Keep the files of a write from being cleaned.")
 @service_options
 @click.option("--instant", metavar="TIME", help="The write to keep; the last one without.")
 @click.option("--user", default="", help="Who makes it.")
@@ -257,6 +294,7 @@ def savepoint(
     """Keep the files of a write from being cleaned, so that the table can be restored to it."""
     from hudi_hive.write.services import savepoint as service
 
+    _either(delete=delete, list=list_)
     context = service_context("savepoint", path, conf, threads, storage_option)
     if delete:
         if instant is None:
@@ -280,7 +318,7 @@ def savepoint(
     )
 
 
-@click.command()
+@click.command(short_help="Go back to a savepoint.")
 @service_options
 @click.option("--savepoint", "point", metavar="TIME", required=True, help="The savepoint to go back to.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -298,8 +336,7 @@ def restore(
     from hudi_hive.write.services.restore import restore as run
 
     context = service_context("restore", path, conf, threads, storage_option)
-    if not yes:
-        click.confirm(f"Delete what was written to {context.client.base_path} after {point}?", abort=True, err=True)
+    _confirm(f"Delete what was written to {context.client.base_path} after {point}?", yes=yes)
     done = run(context, point)
     output.section(
         "undone",
