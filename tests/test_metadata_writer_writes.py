@@ -42,3 +42,26 @@ def test_deleted_and_written_again(tmp_path, version, kind):
     assert validate(client).is_valid
     keys = MetadataTable.open(client).record_locations().column("key").to_pylist()
     assert keys == sorted(HudiTable.open(path).scan().to_arrow()["id"].to_pylist()) == ["k1", "k100", "k3"]
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_files_without_meta_columns_have_ranges(tmp_path, kind):
+    """Meta columns are in no such file: were ranges of them wanted, no file would have any."""
+    path = tmp_path / "t"
+    table = HudiTable.create(
+        path,
+        name="t",
+        table_type=kind,
+        record_keys=["id"],
+        partition_fields=["part"],
+        ordering_fields=["ts"],
+        populate_meta_fields=False,
+    )
+    table.insert(_rows(range(4), 1))
+    table.upsert(_rows([0, 1], 50))
+    client = MetaClient.load(path)
+    assert {"column_stats", "partition_stats"} <= set(client.config.metadata_partitions)
+    assert MetadataTable.open(client).column_ranges(["n"])["n"].num_rows == 4
+    scan = HudiTable.open(path).scan("n = 50 AND id = 'k1'", options={"hoodie.enable.data.skipping": "true"})
+    assert scan.to_arrow()["id"].to_pylist() == ["k1"]
+    assert validate(client).is_valid

@@ -69,6 +69,8 @@ def indexed_columns(client: MetaClient, schema: pa.Schema, options: Mapping[str,
         wanted: Sequence[str] = defined.columns
     else:
         wanted = _chosen(schema, version, options)
+    if not client.config.populate_meta_fields:
+        wanted = [name for name in wanted if name not in META_FIELDS]  # no file has them: all would lack a range
     found = []
     for name in wanted:
         try:
