@@ -197,3 +197,12 @@ def test_an_old_version_that_a_savepoint_keeps_does_not_come_back(version: int, 
     with pytest.raises(WriteError, match="was cleaned"):
         rollback(context(path), writes(path)[-1])
     assert seen(path) == {3: 2}
+
+
+def test_rows_are_not_sorted_by_lists(version: int, tmp_path: Path) -> None:
+    path = make(tmp_path, version)
+    HudiTable.open(path).insert(pa.table({"id": [1, 2], "tags": [["a"], ["b"]]}), BARE)
+    sort = {"hoodie.clustering.plan.strategy.sort.columns": "tags"}
+    with pytest.raises(UnsupportedTableError, match="not sorted by column 'tags'"):
+        schedule_clustering(context(path, sort))
+    assert not MetaClient.load(path).timeline.pending()

@@ -73,7 +73,7 @@ def schedule_clustering(context: ServiceContext, partitions: Sequence[str] | Non
 
     Raises:
         UnknownColumnError: a sort column is not in the table.
-        UnsupportedTableError: a strategy that is not known, or file groups that are buckets.
+        UnsupportedTableError: a strategy that is not known, a sort column without an order, or groups that are buckets.
         WriteError: version 6: a write is pending, which may be about to append to a group that would be replaced.
     """
     config = WriteConfig.of(context.options, context.client.config)
@@ -104,9 +104,8 @@ def _check(client: MetaClient, settings: ClusteringSettings) -> None:
             raise UnsupportedTableError(
                 f"{name}={strategy} is not supported", path=client.base_path, remedy="leave the option out"
             )
-    missing = sorted(set(settings.sort_columns) - set(client.schema().names))
-    if missing:
-        raise UnknownColumnError(f"the table has no sort column {missing[0]!r}", path=client.base_path)
+    if settings.sort_columns:
+        _check_sort(client, settings.sort_columns)
     pending = client.timeline.pending({DELTA_COMMIT})
     if client.config.layout == 1 and pending:
         raise WriteError(
@@ -115,6 +114,19 @@ def _check(client: MetaClient, settings: ClusteringSettings) -> None:
             instant=pending[0].requested,
             remedy="wait for it, or roll it back if its writer is dead",
         )
+
+
+def _check_sort(client: MetaClient, columns: Sequence[str]) -> None:
+    schema = client.schema()
+    missing = sorted(set(columns) - set(schema.names))
+    if missing:
+        raise UnknownColumnError(f"the table has no sort column {missing[0]!r}", path=client.base_path)
+    for name in columns:
+        kind = schema.field(name).type
+        if pa.types.is_list(kind) or pa.types.is_map(kind):
+            raise UnsupportedTableError(
+                f"rows are not sorted by column {name!r} of type {kind}", path=client.base_path, remedy="name others"
+            )
 
 
 def plan_groups(
@@ -233,6 +245,8 @@ def _tasks(client: MetaClient, job: WriteJob, plan: ClusteringPlan) -> list[_Tas
     base_instant = pa.nulls(plan.slices.num_rows, pa.string())
     slices = slices_of(client, _with_base_instants(client, plan.slices.append_column("base_instant", base_instant)))
     sort_columns = tuple(name.strip() for name in plan.strategy_params.get(SORT_COLUMNS, "").split(",") if name.strip())
+    if sort_columns:
+        _check_sort(client, sort_columns)
     tasks = []
     groups = plan.slices["group"]
     for number in pc.unique(groups).to_pylist():
