@@ -150,3 +150,32 @@ def test_options_of_the_merge_that_the_table_does_not_have_are_refused():
     for name, value in (("hoodie.payload.delete.field", "Op"), ("hoodie.payload.delete.marker", "yes")):
         with pytest.raises(InvalidOptionError, match=f"{name}={value} contradicts the table"):
             WriteConfig.of({name: value}, table)
+
+
+@pytest.mark.parametrize(
+    ("named", "left"),
+    [
+        (["p=a"], {"p=a.b", "p=b"}),
+        (["p=a*"], {"p=b"}),
+        (["*b"], {"p=a"}),
+        (["p=a.*", "p=none"], {"p=a", "p=b"}),
+        (["*"], set()),
+        (["p=c*"], {"p=a", "p=a.b", "p=b"}),
+    ],
+)
+def test_partitions_to_delete_may_be_patterns(tmp_path, named, left):
+    table = table_at(tmp_path, hive_style_partitioning=True)
+    table.insert(pa.table({"id": [1, 2, 3], "name": ["x"] * 3, "p": ["a", "a.b", "b"]}))
+    report = table.delete_partitions(named, {"hoodie.datasource.write.partitions.to.delete": ",".join(named)})
+    assert {f"p={value}" for value in table.scan().to_arrow()["p"].to_pylist()} == left
+    assert set(commit_of(report, table).replaced["partition"].to_pylist()) == {"p=a", "p=a.b", "p=b"} - left
+
+
+def test_partitions_to_delete_are_named_once(tmp_path):
+    table = table_at(tmp_path)
+    table.insert(ROWS)
+    with pytest.raises(InvalidOptionError, match="names no partitions"):
+        table.delete_partitions([])
+    with pytest.raises(InvalidOptionError, match=r"partitions\.to\.delete names other partitions"):
+        table.delete_partitions(["a"], {"hoodie.datasource.write.partitions.to.delete": "b"})
+    assert table.refresh().scan().count() == ROWS.num_rows

@@ -6,9 +6,10 @@ written by a task. The same parts make up the writers of engines, which shuffle 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -137,13 +138,23 @@ class LocalWriter:
         """Replace all file groups of partitions by nothing.
 
         Args:
-            partitions: partition paths; ones that the table does not have are passed over.
+            partitions: partition paths, in which ``*`` stands for any characters; ones that the table does not have
+                are passed over.
+
+        Raises:
+            InvalidOptionError: no partition is named, or ``hoodie.datasource.write.partitions.to.delete`` names others.
         """
+        asked = self.config.rows.partitions_to_delete
+        if not partitions or (asked and set(asked) != set(partitions)):
+            raise InvalidOptionError(
+                "delete_partition names no partitions" if not partitions else f"{_TO_DELETE} names other partitions",
+                path=self._client.base_path,
+                remedy=f"give their paths, on Spark by {_TO_DELETE}",
+            )
         config = self.config.with_operation(Operation.DELETE_PARTITION)
         with self._transaction(REPLACE_COMMIT, config) as transaction:
             client = transaction.client
-            known = set(client.partition_paths())
-            replaced = groups_in(client, [path for path in dict.fromkeys(partitions) if path in known])
+            replaced = groups_in(client, _named(partitions, client.partition_paths()))
             schema = Prepared.of_table(client).schema_text
             statuses = joined([])
             instant = transaction.commit(statuses, schema=schema, replaced=replaced, extra=self._extra)
@@ -355,6 +366,17 @@ class LocalWriter:
     ) -> WriteReport:
         instant = transaction.commit(statuses, schema=schema, replaced=replaced, extra=self._extra)
         return WriteReport.of(instant, self.config.operation, statuses)
+
+
+_TO_DELETE: Final = "hoodie.datasource.write.partitions.to.delete"
+
+
+def _named(partitions: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Partitions of the table that paths and patterns name."""
+    patterns = [".*".join(map(re.escape, path.split("*"))) for path in partitions if "*" in path and path not in known]
+    named = re.compile("|".join(patterns), re.DOTALL) if patterns else None
+    exact = set(partitions)
+    return [path for path in known if path in exact or (named is not None and named.fullmatch(path))]
 
 
 def _partitions(ready: Prepared, tags: pa.Table | None) -> list[str]:

@@ -181,7 +181,14 @@ REFUSED: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "hoodie.datasource.write.streaming.ignore.failed.batch": (("false",), "a failed write is an error"),
     "hoodie.write.ignore.failed": (("false",), "a failed write is an error"),
     "hoodie.datasource.write.streaming.disable.compaction": (("false",), "set hoodie.compact.inline"),
-    "hoodie.bulkinsert.user.defined.partitioner.class": (("",), "use hoodie.bulkinsert.sort.mode"),
+    "hoodie.bulkinsert.user.defined.partitioner.class": (
+        (
+            "",
+            "org.apache.hudi.execution.bulkinsert.rowcustomcolumnssortpartitioner",
+            "org.apache.hudi.execution.bulkinsert.rddcustomcolumnssortpartitioner",
+        ),
+        "use hoodie.bulkinsert.sort.mode, or hoodie.bulkinsert.user.defined.partitioner.sort.columns",
+    ),
     "hoodie.write.partial.update.enable": (("false",), "log blocks with a part of the columns are not written"),
     "hoodie.log.compaction.inline": (("false",), "log blocks are merged by compaction"),
     "hoodie.log.compaction.enable": (("false",), "log blocks are merged by compaction"),
