@@ -21,12 +21,14 @@ from hudi_hive.metadata import keys as names
 from hudi_hive.metadata import writer_records as records
 from hudi_hive.metadata.changes import RANGES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.ranges import column_type
-from hudi_hive.metadata.table import COLUMN_STATS, FILES, PARTITION_STATS
+from hudi_hive.metadata.table import BLOOM_FILTERS, COLUMN_STATS, FILES, PARTITION_STATS, MetadataTable
 from hudi_hive.metadata.validation import committed_files
+from hudi_hive.metadata.writer_blooms import FooterFilter, filter_records
 from hudi_hive.metadata.writer_columns import IndexedColumn, data_files, statistics
 from hudi_hive.metadata.writer_records import Records
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
+from hudi_hive.table.file_names import FileKind, parse_file_names
 from hudi_hive.table.listing import DirectoryLister
 from hudi_hive.table.log_scanner import scan_logs
 from hudi_hive.timeline.instant import instant_to_millis
@@ -80,6 +82,8 @@ def initial_records(
         return _file_records(client)
     if partition in (COLUMN_STATS, PARTITION_STATS):
         return _stats_records(client, partition, columns, executor)
+    if partition == BLOOM_FILTERS:
+        return _filter_records(client, executor)
     return _index_records(client, executor)
 
 
@@ -131,14 +135,38 @@ def _file_records(client: MetaClient) -> Records:
     return records.join_records([everything, entries])
 
 
+def _filter_records(client: MetaClient, executor: Executor | None) -> Records:
+    """Filters of all base files there are: Hudi's readers want one for each that a query of theirs may see."""
+
+    def run(read: FooterFilter, paths: list[str]) -> list[tuple[str, bytes] | None]:
+        return executor.map(read, paths) if executor is not None else [read(path) for path in paths]
+
+    _, files = listed_files(client)
+    instant = max((i.requested for i in client.timeline.write_instants()), default="")
+    return filter_records(client.storage, files, files.slice(0, 0), instant, client.config.version, run)
+
+
 def _stats_records(
     client: MetaClient, partition: str, columns: Sequence[IndexedColumn], executor: Executor | None
 ) -> Records | None:
-    """Ranges of the newest base files; log files have none, so that reading them is never left out."""
-    _, files = listed_files(client)
-    slices = client.file_system_view(files=files).latest_file_slices()
+    """Ranges of base files.
+
+    Of files those of the newest slices; log files have none, so that reading them is never left out. Ranges of a
+    partition must cover all that any reader may find in it: all base files, and there are none where it has log files.
+    """
     wanted = tuple(column.name for column in columns)
-    tasks = [task for task in _tasks(client, slices, wanted) if task.base_file is not None]
+    whole = partition == PARTITION_STATS
+    if whole and _has_logs(_known_files(client)):
+        return None
+    _, files = listed_files(client)
+    if whole and _has_logs(files):
+        return None
+    view = client.file_system_view(files=files)
+    tasks = [
+        task
+        for task in _tasks(client, view.file_slices() if whole else view.latest_file_slices(), wanted)
+        if task.base_file is not None
+    ]
     tables = [RANGES_SCHEMA.empty_table(), *_run(executor, _ranges_of, tasks)]
     bases = pa.table(
         [
@@ -150,13 +178,24 @@ def _stats_records(
     )
     stats = statistics(MetadataChanges(files_added=bases, ranges=pa.concat_tables(tables)), columns)
     version = client.config.version
-    if partition == COLUMN_STATS:
+    if not whole:
         return records.column_stats(stats.files, records.COLUMN_STATS_TYPE, version)
-    # Of a partition the ranges must cover all that a reader may find in it.
-    covered = data_files(files).num_rows == len(tasks)
-    if not (stats.complete or not tasks) or not covered:
+    if tasks and not (stats.complete and data_files(files).num_rows == len(tasks)):
         return None
     return records.column_stats(stats.partitions, records.PARTITION_STATS_TYPE, version)
+
+
+def _known_files(client: MetaClient) -> pa.Table:
+    """Files by the metadata table, which is cheaper than a listing; none where it cannot be asked."""
+    try:
+        return MetadataTable.open(client).files_table()
+    except MetadataTableError:
+        return FILES_SCHEMA.empty_table()
+
+
+def _has_logs(files: pa.Table) -> bool:
+    kind = parse_file_names(files.column("name")).column("kind")
+    return bool(pc.any(pc.equal(kind, FileKind.LOG.value), min_count=0).as_py())
 
 
 def _ranges_of(task: _FileTask) -> pa.Table:

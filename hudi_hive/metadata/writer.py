@@ -15,18 +15,27 @@ from hudi_hive.metadata import keys as names
 from hudi_hive.metadata import writer_init as init
 from hudi_hive.metadata import writer_records as records
 from hudi_hive.metadata.changes import MetadataChanges
+from hudi_hive.metadata.definitions import index_definitions
 from hudi_hive.metadata.initial import initial_records, record_index_groups
 from hudi_hive.metadata.instants import missing_write
-from hudi_hive.metadata.table import COLUMN_STATS, FILES, PARTITION_STATS, RECORD_INDEX, MetadataTable
+from hudi_hive.metadata.table import (
+    BLOOM_FILTERS,
+    COLUMN_STATS,
+    FILES,
+    PARTITION_STATS,
+    RECORD_INDEX,
+    MetadataTable,
+)
+from hudi_hive.metadata.writer_blooms import BLOOM_ENABLE, BLOOM_GROUPS, DEFAULT_BLOOM_GROUPS, filter_records
 from hudi_hive.metadata.writer_columns import IndexedColumn, indexed_columns, statistics
 from hudi_hive.metadata.writer_records import Records
 from hudi_hive.metadata.writer_services import run_services
-from hudi_hive.metadata.writer_store import Change, MetadataStore
+from hudi_hive.metadata.writer_store import Change, MetadataStore, in_threads
 from hudi_hive.schema import avro_to_arrow, with_meta_fields
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instant import DELTA_COMMIT, instant_to_millis
 
-WRITTEN_PARTITIONS: Final = (FILES, COLUMN_STATS, PARTITION_STATS, RECORD_INDEX)
+WRITTEN_PARTITIONS: Final = (FILES, COLUMN_STATS, PARTITION_STATS, BLOOM_FILTERS, RECORD_INDEX)
 """Partitions of the metadata table that are made and kept in step, in the order of making."""
 
 ENABLE: Final = "hoodie.metadata.enable"
@@ -85,13 +94,33 @@ class MetadataWriter:
         writer._refuse_unknown()
         return writer
 
+    @classmethod
+    def check(cls, client: MetaClient, options: Mapping[str, str]) -> None:
+        """Refuse a table whose metadata table :meth:`open` would refuse, before anything is begun; changes nothing.
+
+        Raises:
+            MetadataTableError: it has partitions that are not kept in step.
+        """
+        if _flag(options, (ENABLE,), True):
+            cls(client, options)._refuse_unknown()
+
     def _refuse_unknown(self) -> None:
-        unknown = sorted(_partitions(self._client) - set(WRITTEN_PARTITIONS))
+        have = _partitions(self._client)
+        unknown = sorted(have - set(WRITTEN_PARTITIONS))
+        what = f"the partition {unknown[0]!r}" if unknown else ""
+        if not unknown and RECORD_INDEX in have and _is_partitioned_index(self._client):
+            unknown, what = [RECORD_INDEX], "a record index of its own for each partition"
         if unknown:
             raise MetadataTableError(
-                f"the metadata table has the partition {unknown[0]!r}, which is not written",
+                f"the metadata table has {what}, which is not written",
                 path=self._client.base_path,
                 remedy=f"`hudi-hive metadata delete --partition {unknown[0]}`, or set hoodie.metadata.enable=false",
+            )
+        if BLOOM_FILTERS in self.wanted and not self._client.config.populate_meta_fields:
+            raise MetadataTableError(
+                "bloom filters need record keys in the table's files",
+                path=self._client.base_path,
+                remedy=f"set {BLOOM_ENABLE}=false: the table has hoodie.populate.meta.fields=false",
             )
 
     # -- making --------------------------------------------------------------------------------------------------
@@ -107,6 +136,8 @@ class MetadataWriter:
             chosen.add(COLUMN_STATS)
         if stats and modern and config.is_partitioned and _flag(options, (PARTITION_STATS_ENABLE,), True):
             chosen.add(PARTITION_STATS)
+        if _flag(options, (BLOOM_ENABLE,), False):
+            chosen.add(BLOOM_FILTERS)
         if _flag(options, RECORD_INDEX_ENABLE, False):
             chosen.add(RECORD_INDEX)
         return tuple(name for name in WRITTEN_PARTITIONS if name in chosen)
@@ -148,7 +179,7 @@ class MetadataWriter:
             if found is None:
                 _log.info("partition statistics of %s are left out: not all ranges are known", self._client.base_path)
                 continue
-            groups = {COLUMN_STATS: 2, RECORD_INDEX: record_index_groups(len(found), self._options)}.get(name, 1)
+            groups = self._groups(name, len(found))
             if name in (COLUMN_STATS, RECORD_INDEX):
                 init.define_index(self._client, name, [column.name for column in columns])
                 store.data = self._client.reload()
@@ -156,6 +187,14 @@ class MetadataWriter:
             made.append(name)
         self._client = self._client.reload()
         return tuple(made)
+
+    def _groups(self, partition: str, count: int) -> int:
+        """File groups of a partition that begins with so many records; their number stays."""
+        if partition == RECORD_INDEX:
+            return record_index_groups(count, self._options)
+        if partition == BLOOM_FILTERS:
+            return max(1, int(self._options.get(BLOOM_GROUPS, DEFAULT_BLOOM_GROUPS)))
+        return 2 if partition == COLUMN_STATS else 1
 
     def _client_has(self, partition: str) -> bool:
         return partition in self._client.config.metadata_partitions
@@ -186,7 +225,8 @@ class MetadataWriter:
         self._client = self._client.reload()
         self._schema = schema if schema is not None else self._schema
         store = self._repaired()
-        if store is None or any(not self._client_has(name) for name in self.wanted):
+        # Partition statistics were given up, or could not be made: trying again would read all files at each commit.
+        if store is None or any(not self._client_has(name) for name in self.wanted if name != PARTITION_STATS):
             self.initialise()
             store = MetadataStore(self._client)
         run_services(store, self._options)
@@ -233,6 +273,10 @@ class MetadataWriter:
             elif PARTITION_STATS in have:
                 kind = records.PARTITION_STATS_TYPE
                 result[PARTITION_STATS] = Change(records.column_stats(stats.partitions, kind, version))
+        if BLOOM_FILTERS in have:
+            added, gone = changes.files_added, changes.files_deleted
+            storage = self._client.storage
+            result[BLOOM_FILTERS] = Change(filter_records(storage, added, gone, instant, version, in_threads))
         if RECORD_INDEX in have:
             result[RECORD_INDEX] = self._record_index(instant, changes)
         return {
@@ -369,6 +413,14 @@ def _partitions(client: MetaClient) -> set[str]:
     keys = (init.COMPLETE_PARTITIONS, init.INFLIGHT_PARTITIONS)
     text = ",".join(client.config.properties.get(key, "") for key in keys)
     return {name.strip() for name in text.split(",") if name.strip()}
+
+
+def _is_partitioned_index(client: MetaClient) -> bool:
+    """Whether the record index is kept for each partition of the table by itself."""
+    if client.config.version < 9:
+        return False
+    found = next((item for item in index_definitions(client) if item.name == RECORD_INDEX), None)
+    return found is not None and found.options.get("isPartitioned", "false").lower() == "true"
 
 
 def _flag(options: Mapping[str, str], keys: Sequence[str], default: bool) -> bool:

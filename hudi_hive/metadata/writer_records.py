@@ -104,21 +104,23 @@ def column_stats(table: pa.Table, kind: int, version: int) -> Records:
     return Records(column["key"], _join(*parts))
 
 
-def record_locations(keys: pa.Array, partitions: pa.Array, file_ids: pa.Array, millis: int, version: int) -> Records:
+def record_locations(
+    keys: pa.Array, partitions: pa.Array, file_ids: pa.Array, millis: int | pa.Array, version: int
+) -> Records:
     """Places of records.
 
     Args:
         keys: record keys.
         partitions: partition paths.
         file_ids: ids of the file groups.
-        millis: epoch milliseconds of the instant that wrote them.
+        millis: epoch milliseconds of the instant that wrote them, one for all or of each.
         version: table version.
     """
     distinct = pc.dictionary_encode(file_ids)
     distinct = distinct.combine_chunks() if isinstance(distinct, pa.ChunkedArray) else distinct
     ids, encodings = _file_ids(distinct.dictionary.to_pylist())
     place = distinct.indices
-    tail = _PRESENT + _long(millis)
+    tail = _PRESENT + _long(millis) if isinstance(millis, int) else _optional_longs(millis)
     parts: list[pa.Array | bytes] = [_head(RECORD_INDEX_TYPE), _NULL, _NULL, _NULL, _PRESENT]
     parts += [_optional_texts(partitions), ids.take(place), tail, encodings.take(place)]
     if version >= 8:
@@ -128,10 +130,11 @@ def record_locations(keys: pa.Array, partitions: pa.Array, file_ids: pa.Array, m
 
 
 def bloom_filters(
-    keys: pa.Array, kinds: pa.Array, filters: pa.Array, deleted: bool, instant: str, version: int
+    keys: pa.Array, kinds: pa.Array, filters: pa.Array, deleted: bool, instant: str | pa.Array, version: int
 ) -> Records:
     """Bloom filters of base files; ``filters`` is Base64 text, empty where the file is gone."""
-    parts = [_head(BLOOM_FILTER_TYPE), _NULL, _PRESENT, _texts(kinds), _text(instant), _texts(filters)]
+    time = _text(instant) if isinstance(instant, str) else _texts(instant)
+    parts = [_head(BLOOM_FILTER_TYPE), _NULL, _PRESENT, _texts(kinds), time, _texts(filters)]
     flag = b"\x01" if deleted else b"\x00"
     return Records(keys, _join(*parts, flag, _NULL * _behind(version, 2)))
 

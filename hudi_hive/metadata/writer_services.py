@@ -5,6 +5,7 @@ They run under the data table's lock, before the next delta commit. Readers cope
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping
 from typing import Any, Final
@@ -14,14 +15,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.metadata import keys as names
+from hudi_hive.metadata import records as read
 from hudi_hive.metadata import writer_records as records
 from hudi_hive.metadata.file_group import FileGroup
 from hudi_hive.metadata.instants import ValidInstants
-from hudi_hive.metadata.merge import merge_entries
+from hudi_hive.metadata.merge import merge_entries, newest
 from hudi_hive.metadata.ranges import merge_stats
-from hudi_hive.metadata.table import COLUMN_STATS, FILES, PARTITION_STATS, RECORD_INDEX
+from hudi_hive.metadata.table import BLOOM_FILTERS, COLUMN_STATS, FILES, PARTITION_STATS, RECORD_INDEX
+from hudi_hive.metadata.writer_blooms import merged_filters
 from hudi_hive.metadata.writer_init import write_base
 from hudi_hive.metadata.writer_records import Records
+from hudi_hive.metadata.writer_schema import record_schema
 from hudi_hive.metadata.writer_store import MetadataStore, in_threads
 from hudi_hive.table.listing import list_folders
 from hudi_hive.timeline import Instant, State
@@ -146,8 +150,10 @@ def _merged(group: FileGroup, partition: str, version: int) -> Records:
         table = table.filter(pc.invert(pc.fill_null(table.column("is_deleted"), False)))
         kind = records.COLUMN_STATS_TYPE if partition == COLUMN_STATS else records.PARTITION_STATS_TYPE
         return records.column_stats(table, kind, version)
+    if partition == BLOOM_FILTERS:
+        return merged_filters(group, version)
     assert partition == RECORD_INDEX, partition
-    return _newest(group)
+    return _newest(group, version)
 
 
 def _merged_lists(group: FileGroup, version: int) -> Records:
@@ -165,11 +171,14 @@ def _merged_lists(group: FileGroup, version: int) -> Records:
     return records.join_records(parts)
 
 
-def _newest(group: FileGroup) -> Records:
-    """The newest record of each key as it is, of those not deleted since."""
+def _newest(group: FileGroup, version: int) -> Records:
+    """The newest record of each key, of those not deleted since: as it is, if the schema is the one to write with."""
     found, deletes = group.raw()
     if not found:
         return Records(pa.array([], pa.string()), pa.array([], pa.binary()))
+    own = _shape(json.loads(record_schema(version)))
+    if any(_shape(part[3]) != own for part in found):
+        return _rewritten(group, version)  # what an upgrade of the table left
     keys = pa.concat_arrays([part[1] for part in found] + [part[1] for part in deletes])
     values = pa.concat_arrays([part[2].cast(pa.binary()) for part in found])
     lengths = [len(part[1]) for part in found] + [len(part[1]) for part in deletes]
@@ -180,6 +189,25 @@ def _newest(group: FileGroup) -> Records:
     rows = np.sort(order[last])
     rows = rows[rows < len(values)]  # the others were deleted last
     return Records(keys.take(pa.array(rows)), values.take(pa.array(rows)))
+
+
+def _shape(schema: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """Names of the fields, and of those of the record index."""
+    found = []
+    for field in schema["fields"]:
+        branches = field["type"] if field["name"] == "recordIndexMetadata" else ()
+        inner = [branch for branch in branches if isinstance(branch, Mapping)]
+        found.append((field["name"], [part["name"] for branch in inner for part in branch["fields"]]))
+    return found
+
+
+def _rewritten(group: FileGroup, version: int) -> Records:
+    """Places of records, written by another schema, by the one of a version."""
+    table = newest([group.scan("recordIndexMetadata")], read.locations).combine_chunks()
+    key, partition, file_id, millis = (
+        table.column(name).combine_chunks() for name in ("key", "partition", "file_id", "instant_ms")
+    )
+    return records.record_locations(key, partition, file_id, millis, version)
 
 
 # -- cleaning ------------------------------------------------------------------------------------------------------

@@ -109,6 +109,7 @@ class Transaction:
     def _announce(self) -> None:
         """Draw the instant, begin to beat and make the write inflight, under the lock."""
         self.client = self.client.reload()
+        MetadataWriter.check(self.client, self._config.options)
         config = self.client.config
         self.instant = self._clock.new_instant(self.client.timeline, config.timezone)
         if self._config.concurrency.is_multi_writer:

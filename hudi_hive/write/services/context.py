@@ -57,6 +57,7 @@ class ServiceContext:
         """
         with self.lock():
             now = self.reload()
+            MetadataWriter.check(now.client, self.options)
             time = self.clock.new_instant(now.client.timeline, now.client.config.timezone)
             return now, self.writer.create_requested(action, time, payload(time))
 
