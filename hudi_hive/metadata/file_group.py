@@ -104,12 +104,10 @@ class FileGroup:
         """All records' values of a field."""
         return self._find(field, lambda base: base.scan(), None)
 
-    def lookup(self, field: str, keys: Sequence[str]) -> Found:
+    def lookup(self, field: str, keys: Sequence[str] | pa.Array) -> Found:
         """Values of a field of some keys."""
-        wanted = pa.array(sorted(set(keys)), pa.string())
-        return self._find(
-            field, lambda base: base.lookup(sorted(set(keys))), lambda found: pc.is_in(found, value_set=wanted)
-        )
+        wanted = keys if isinstance(keys, pa.Array) else pa.array(keys, pa.string())
+        return self._find(field, lambda base: base.lookup(wanted), lambda found: pc.is_in(found, value_set=wanted))
 
     def scan_prefixes(self, field: str, prefixes: Sequence[str]) -> Found:
         """Values of a field of all keys that begin with any of some prefixes, all of one length in characters."""

@@ -18,6 +18,9 @@ _LENGTHS = struct.Struct(">ii")
 _ROW_START = _LENGTHS.size + 2
 _KEY_OVERHEAD: Final = 12
 _PUT: Final = 4
+# No family, the greatest timestamp, a put: what the keys of Hudi's files end with.
+_KEY_END: Final = np.frombuffer(b"\0\x7f" + b"\xff" * 7 + b"\4", np.uint8)
+_KEY_PLACES: Final = np.arange(len(_KEY_END))
 
 
 def decode_entries(content: pa.Buffer, mvcc: bool, path: str) -> tuple[pa.Array, pa.Array]:
@@ -59,6 +62,37 @@ def decode_entries(content: pa.Buffer, mvcc: bool, path: str) -> tuple[pa.Array,
 
 def _walk(content: pa.Buffer, tail: int, path: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where each entry, its value and the end of its value are; every length is checked before it is used."""
+    found = _stride(content, tail)
+    return found if found is not None else _step(content, tail, path)
+
+
+def _stride(content: pa.Buffer, tail: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """The same for blocks whose keys are of one length, without a step for each entry; None if it is not such a one.
+
+    The ends of keys are found by what they all end with. Each entry then has to begin where the one before it ends,
+    from the first byte to the last: what only looks like the end of a key does not hold that.
+    """
+    data = np.frombuffer(content, np.uint8)
+    if len(data) < _LENGTHS.size + _KEY_OVERHEAD:
+        return None
+    key_length = _LENGTHS.unpack_from(content, 0)[0]
+    marks = np.flatnonzero(data[1 : len(data) - 8] == _KEY_END[1])
+    values = marks[np.all(data[marks[:, None] + _KEY_PLACES] == _KEY_END, axis=1)] + len(_KEY_END)
+    starts = values - (8 + key_length)
+    if not len(starts) or key_length < _KEY_OVERHEAD or starts[0] != 0:
+        return None
+    if np.any(starts[1:] <= starts[:-1]):
+        return None
+    lengths = data[starts[:, None] + np.arange(8)].view(">i4")
+    ends = values + lengths[:, 1]
+    following = np.append(starts[1:], len(data))
+    if np.any(lengths[:, 0] != key_length) or np.any(lengths[:, 1] < 0) or np.any(ends + tail != following):
+        return None
+    return starts, values, ends.astype(np.int64)
+
+
+def _step(content: pa.Buffer, tail: int, path: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The same entry by entry."""
     view = memoryview(content).cast("B")
     limit = len(view)
     unpack = _LENGTHS.unpack_from

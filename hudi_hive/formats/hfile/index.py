@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import struct
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
+
+import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError
 from hudi_hive.formats.hfile.wire import hadoop_vint, protobuf_varint
@@ -31,15 +33,41 @@ class Index:
     keys: list[bytes]
     locations: list[tuple[int, int]]
 
-    def places_of_row(self, row: bytes) -> range:
-        """Entries below which a row can be."""
-        # An entry whose key is the row itself may have been split from equal rows before it.
-        return range(max(bisect_left(self.keys, row) - 1, 0), bisect_right(self.keys, row))
+    def places_of_rows(self, rows: pa.Array, begin: int, beyond: int) -> Iterator[tuple[int, int, int]]:
+        """Entries below which some of the sorted rows from ``begin`` up to ``beyond`` can be, and which: rows from, and
+        up to. Each entry costs a search in the rows, and the rows nothing."""
+        known = _Rows(rows)
+        count = len(self.keys)
+        first = bisect_left(known, self.keys[0], begin, beyond) if count else beyond
+        for place in range(count):
+            if first >= beyond:
+                return
+            # A row that is the next entry's key itself may be on both sides of it: that may split equal rows.
+            following = self.keys[place + 1] if place + 1 < count else None
+            split = beyond if following is None else bisect_left(known, following, first, beyond)
+            last = split + 1 if split < beyond and known[split] == following else split
+            if last > first:
+                yield place, first, last
+            first = split
 
     def places_between(self, low: bytes, beyond: bytes | None) -> range:
         """Entries below which rows from ``low`` up to, not including, ``beyond`` can be."""
         end = len(self.keys) if beyond is None else bisect_left(self.keys, beyond)
         return range(max(bisect_left(self.keys, low) - 1, 0), end)
+
+
+class _Rows(Sequence[bytes]):
+    """An Arrow array as a sequence of Python's, value by value as they are asked for."""
+
+    def __init__(self, values: pa.Array) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, at: int) -> bytes:  # type: ignore[override]
+        row: bytes = self._values[at].as_py()
+        return row
 
 
 def parse_root(data: memoryview, count: int, limit: int, path: str, *, raw_keys: bool = False) -> Index:

@@ -148,16 +148,37 @@ class HFileReader:
             raise CorruptFileError(f"HFile of {self.num_entries} entries holds {count}", path=self._path)
         return as_table(rows, values, self._path)
 
-    def lookup(self, keys: Sequence[str]) -> pa.Table:
+    def lookup(self, keys: Sequence[str] | pa.Array) -> pa.Table:
         """Entries of keys, in file order; a key that is not there gives no row.
 
         Args:
             keys: sought keys, in any order.
         """
-        wanted = sorted({key.encode() for key in keys})
-        return self._select(
-            wanted, Index.places_of_row, lambda rows, few: pc.is_in(rows, value_set=pa.array(few, pa.binary()))
-        )
+        wanted = keys if isinstance(keys, pa.Array) else pa.array(keys, pa.string())
+        wanted = wanted.cast(pa.binary()).unique()
+        wanted = wanted.take(pc.sort_indices(wanted))
+        rows: list[pa.Array] = []
+        values: list[pa.Array] = []
+        if len(wanted) and self.num_entries:
+            end = 0
+            for location, begin, beyond in self._spread(self._root, self._trailer.levels, wanted, 0, len(wanted)):
+                end = self._behind(location, end)
+                block, found = self._entries(self._read(*location))
+                mask = pc.is_in(block, value_set=wanted[begin:beyond])
+                rows.append(block.filter(mask))
+                values.append(found.filter(mask))
+        return as_table(rows, values, self._path)
+
+    def _spread(
+        self, index: Index, levels: int, wanted: pa.Array, begin: int, beyond: int
+    ) -> Iterator[tuple[tuple[int, int], int, int]]:
+        """Data blocks below an index that can hold sorted rows, each with which of them."""
+        for place, first, last in index.places_of_rows(wanted, begin, beyond):
+            location = index.locations[place]
+            if levels == 1:
+                yield location, first, last
+            else:
+                yield from self._spread(self._branch(location), levels - 1, wanted, first, last)
 
     def scan_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
         """Entries whose key begins with any of the prefixes, in file order, each once.

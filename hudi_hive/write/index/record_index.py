@@ -45,7 +45,7 @@ class RecordIndexTask:
         sought = one_array(keys.column("key"))
         if not len(sought):
             return HITS_SCHEMA.empty_table()
-        found = newest([self.group.lookup("recordIndexMetadata", sought.to_pylist())], records.locations)
+        found = newest([self.group.lookup("recordIndexMetadata", sought)], records.locations)
         return pa.table([found.column(name) for name in HITS_SCHEMA.names], schema=HITS_SCHEMA)
 
 
