@@ -8,17 +8,25 @@ from __future__ import annotations
 
 from hudi_hive.spark.file_index import PlannedScan
 from hudi_hive.spark.reader import enable, explain, last_scan, load, planned_scans, session_builder, table
+from hudi_hive.spark.services import archive, clean, cluster, compact, init_metadata, restore, rollback
 from hudi_hive.spark.thrift_server import ThriftServer
 from hudi_hive.spark.write import write
 
 __all__ = [
     "PlannedScan",
     "ThriftServer",
+    "archive",
+    "clean",
+    "cluster",
+    "compact",
     "enable",
     "explain",
+    "init_metadata",
     "last_scan",
     "load",
     "planned_scans",
+    "restore",
+    "rollback",
     "session_builder",
     "table",
     "write",

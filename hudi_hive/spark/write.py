@@ -9,21 +9,28 @@ that move to another partition, never the rows.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from hudi_hive.errors import InvalidOptionError, PathExistsError, TableNotFoundError
 from hudi_hive.metastore.locks import MetastoreLock
-from hudi_hive.spark.write_executor import SparkExecutor
+from hudi_hive.spark.write_executor import SparkExecutor, task_errors
+from hudi_hive.spark.write_rows import (
+    TASKS_PER_CORE,
+    IncomingKeys,
+    IncomingRows,
+    in_order,
+    kept,
+    statuses_of,
+    with_integer,
+)
 from hudi_hive.spark.write_tasks import (
     FILE_ID,
     GROUP,
@@ -31,11 +38,10 @@ from hudi_hive.spark.write_tasks import (
     IS_NEW,
     PLACE_FIELDS,
     TASK,
-    CombineRows,
     LookKeysUp,
     PlaceRows,
-    PrepareRows,
     RouteKeys,
+    TagKeys,
     TagRows,
     WriteGroups,
     WriteNewGroups,
@@ -43,13 +49,13 @@ from hudi_hive.spark.write_tasks import (
 from hudi_hive.sync.after_write import SyncAfterWrite
 from hudi_hive.table import MetaClient, is_hudi_table
 from hudi_hive.table.creation import DEFAULT_TABLE_VERSION, create_table
-from hudi_hive.table.merge_spec import MergeSpec
 from hudi_hive.timeline.instant import REPLACE_COMMIT
 from hudi_hive.write.assign import assign_inserts, record_size
 from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.handles import Target
+from hudi_hive.write.incoming import KEYS_SCHEMA
 from hudi_hive.write.index import HITS_SCHEMA, Index
-from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY
-from hudi_hive.write.key_style import table_generator
+from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY, WriteJob
 from hudi_hive.write.local import (
     LocalWriter,
     WriteReport,
@@ -59,12 +65,11 @@ from hudi_hive.write.local import (
     small_groups,
 )
 from hudi_hive.write.locks import table_lock
-from hudi_hive.write.schemas import WriterSchema, writer_schema
 from hudi_hive.write.settings import DuplicatePolicy, Operation
-from hudi_hive.write.work import Groups
+from hudi_hive.write.transaction import Transaction
+from hudi_hive.write.work import Groups, Handle
 
 MODES: Final = ("append", "overwrite", "error", "errorifexists", "ignore")
-_TASKS_PER_CORE: Final = 2
 
 
 def write(
@@ -157,13 +162,15 @@ class SparkWriter(LocalWriter):
         self._executor = SparkExecutor(frame.sparkSession.sparkContext)
         if self.config.operation is Operation.DELETE_PARTITION:
             return self.delete_partitions(self.config.rows.partitions_to_delete)
-        if self.config.operation is Operation.DELETE:
-            return super().write(frame.toArrow())
-        return self._serviced(self._written(frame))
+        with task_errors():
+            report = self._written(frame)
+        return self._serviced(report)
 
     def _written(self, frame: DataFrame) -> WriteReport:
         operation = self.config.operation
-        rows = _Rows(frame, self._client, self.config)
+        if operation is Operation.DELETE:
+            return self._deleted(IncomingKeys(frame, self._client, self.config))
+        rows = IncomingRows(frame, self._client, self.config)
         if operation.replaces:
             return self._replace(rows)
         index = Index.of(self.config, self._client)
@@ -172,75 +179,80 @@ class SparkWriter(LocalWriter):
 
     # -- straight to new groups --------------------------------------------------------------------------------------
 
-    def _append(self, rows: _Rows) -> WriteReport:
+    def _append(self, rows: IncomingRows) -> WriteReport:
         """Bulk insert."""
         with self._transaction(self._action()) as transaction:
-            return self._committed(transaction, self._new_groups(rows, transaction), rows.schema.text)
+            prepared = in_order(rows.prepared(transaction.instant), self.config)
+            statuses = self._new_groups(prepared, rows, transaction)
+            return self._committed(transaction, statuses, rows.ready.schema_text)
 
-    def _replace(self, rows: _Rows) -> WriteReport:
+    def _replace(self, rows: IncomingRows) -> WriteReport:
         """Insert overwrite, of the partitions that the rows turn out to have or of the table."""
         self._refuse_buckets(self._client)
-        with self._transaction(REPLACE_COMMIT) as transaction:
-            statuses = self._new_groups(rows, transaction)
-            replaced = self._replaced(transaction.client, statuses.column("partition").to_pylist())
-            return self._committed(transaction, statuses, rows.schema.text, replaced)
+        with self._transaction(REPLACE_COMMIT) as transaction, kept() as keep:
+            prepared = rows.prepared(transaction.instant)
+            if rows.may_delete:
+                prepared = keep(prepared)
+            statuses = self._new_groups(prepared, rows, transaction)
+            named = _partitions(prepared) if rows.may_delete else statuses.column("partition").to_pylist()
+            replaced = self._replaced(transaction.client, named)
+            return self._committed(transaction, statuses, rows.ready.schema_text, replaced)
 
-    def _new_groups(self, rows: _Rows, transaction: Any) -> pa.Table:  # noqa: ANN401
-        job = rows.job(transaction, self.config)
+    def _new_groups(self, prepared: DataFrame, rows: IncomingRows, transaction: Transaction) -> pa.Table:
         size = record_size(transaction.client, self.config.files)
-        prepared = rows.prepared(transaction.instant)
-        return _statuses(prepared, WriteNewGroups(job, rows.columns, self.config, size))
+        step = WriteNewGroups(rows.job(transaction), rows.columns, self.config, rows.spec, size)
+        return statuses_of(prepared, step)
 
     # -- to the groups of their records ------------------------------------------------------------------------------
 
-    def _merge(self, rows: _Rows) -> WriteReport:
-        """Upsert and insert."""
-        with self._transaction(self._action()) as transaction, _kept() as keep:
+    def _merge(self, rows: IncomingRows) -> WriteReport:
+        """Upsert and insert, and bulk inserts that need to know which records are there."""
+        with self._transaction(self._action()) as transaction, kept() as keep:
             client = transaction.client
-            job = rows.job(transaction, self.config)
             index = Index.of(self.config, client)
-            prepared = keep(rows.prepared(transaction.instant))
-            partitions = [row[0] for row in prepared.select(PARTITION_PATH).distinct().collect()]
-            looks = self.config.operation is Operation.UPSERT or self._drops
+            prepared = rows.prepared(transaction.instant)
+            if self.config.operation is Operation.BULK_INSERT:
+                prepared = in_order(prepared, self.config)
+            prepared = keep(prepared)
+            partitions = _partitions(prepared)
+            looks = self.config.operation is Operation.UPSERT or index.places_inserts or self._drops
             hits = self._hits(prepared, index, partitions) if looks else None
-            tagged = keep(self._tagged(prepared, hits, index, rows))
+            drops = self._drops and self.config.duplicate_policy is DuplicatePolicy.DROP
+            step = TagRows(index, client.timeline, rows.spec, rows.columns, drops)
+            tagged = keep(_tagged(prepared, hits, index, step, rows.columns))
             self._refuse_duplicates(tagged)
-            assignment, groups, handles = self._destinations(client, tagged, partitions, index)
-            placed = tagged.mapInArrow(PlaceRows(assignment, groups), _with(tagged.schema, GROUP))
-            tasks = max(1, min(groups.num_rows, self._parallelism(rows.session)))
-            spread = placed.repartitionById(tasks, sql.col(GROUP) % tasks)
-            statuses = _statuses(spread, WriteGroups(job, rows.columns, handles))
-            return self._committed(transaction, statuses, rows.schema.text)
+            fills_groups = self.config.operation is not Operation.BULK_INSERT or index.places_inserts
+            destinations = self._destinations(client, tagged, partitions, index, fills_groups=fills_groups)
+            prepared.unpersist()
+            statuses = self._to_groups(tagged, destinations, rows.job(transaction), rows.columns)
+            return self._committed(transaction, statuses, rows.ready.schema_text)
 
-    def _parallelism(self, session: SparkSession) -> int:
-        return int(session.sparkContext.defaultParallelism) * _TASKS_PER_CORE * 8
+    def _deleted(self, rows: IncomingKeys) -> WriteReport:
+        """Delete records by key: keys go to the tasks that look for them and to those that write their groups."""
+        with self._transaction(self._action()) as transaction, kept() as keep:
+            client = transaction.client
+            index = Index.of(self.config, client)
+            prepared = keep(rows.prepared())
+            hits = self._hits(prepared, index, _partitions(prepared))
+            step = TagKeys(index, client.timeline, rows.spec)
+            tagged = keep(_tagged(prepared, hits, index, step, KEYS_SCHEMA))
+            destinations = self._destinations(client, tagged, [], index, fills_groups=False)
+            statuses = self._to_groups(tagged, destinations, rows.job(transaction), KEYS_SCHEMA)
+            return self._committed(transaction, statuses, rows.ready.schema_text)
 
     def _hits(self, prepared: DataFrame, index: Index, partitions: list[str]) -> DataFrame | None:
         """Where the keys of rows are: a line a key with the list of its hits; None when there is nowhere to look."""
-        plan = index.plan_lookup(sorted(partitions), self._executor)
+        plan = index.plan_lookup(partitions, self._executor)
         if not plan.tasks:
             return None
         keys = prepared.select(sql.col(RECORD_KEY).alias("key"), sql.col(PARTITION_PATH).alias("partition"))
-        asked = keys.mapInArrow(RouteKeys(plan), _with(keys.schema, TASK))
-        tasks = min(len(plan.tasks), self._parallelism(prepared.sparkSession))
+        asked = keys.mapInArrow(RouteKeys(plan), with_integer(keys.schema, TASK))
+        tasks = min(len(plan.tasks), _parallelism(prepared))
         asked = asked.repartitionById(tasks, sql.col(TASK) % tasks)
         hits = asked.mapInArrow(LookKeysUp(plan), from_arrow_schema(HITS_SCHEMA))
         hit = sql.struct("partition", "file_id")
         by = ["key"] if index.is_global else ["key", "partition"]
         return hits.groupBy(*by).agg(sql.collect_list(hit).alias(HITS))
-
-    def _tagged(self, prepared: DataFrame, hits: DataFrame | None, index: Index, rows: _Rows) -> DataFrame:
-        if hits is None:
-            nothing = sql.lit(None).cast("array<struct<partition: string, file_id: string>>")
-            joined = prepared.withColumn(HITS, nothing)
-        else:
-            same: Column = prepared[RECORD_KEY] == hits["key"]
-            if not index.is_global:
-                same = same & (prepared[PARTITION_PATH] == hits["partition"])
-            joined = prepared.join(hits, same, "left").select(*[prepared[name] for name in prepared.columns], HITS)
-        schema = from_arrow_schema(pa.schema([*rows.columns, *PLACE_FIELDS]))
-        drops = self._drops and self.config.duplicate_policy is DuplicatePolicy.DROP
-        return joined.mapInArrow(TagRows(index, rows.spec, rows.columns, drops), schema)
 
     def _refuse_duplicates(self, tagged: DataFrame) -> None:
         if self._drops and self.config.duplicate_policy is DuplicatePolicy.FAIL:
@@ -249,20 +261,22 @@ class SparkWriter(LocalWriter):
                 raise self._duplicates(count)
 
     def _destinations(
-        self, client: MetaClient, tagged: DataFrame, partitions: list[str], index: Index
-    ) -> tuple[pa.Table, pa.Table, tuple[Any, ...]]:
-        """File groups for new rows; all groups that get lines, by number, and what happens to each."""
+        self, client: MetaClient, tagged: DataFrame, partitions: list[str], index: Index, *, fills_groups: bool
+    ) -> Destinations:
+        """File groups for new rows, and all groups that get lines."""
         slices = newest_slices(client, partitions)
         free = tagged.where(sql.col(FILE_ID).isNull()).groupBy(PARTITION_PATH).count().collect()
         counts = {row[0]: row[1] for row in sorted(free)}
         size = record_size(client, self.config.files) if counts else 1
-        assignment = assign_inserts(counts, slices, self.config.files, size, busy=busy_groups(client))
+        small = slices if fills_groups else None
+        assignment = assign_inserts(counts, small, self.config.files, size, busy=busy_groups(client))
         bound = tagged.where(sql.col(FILE_ID).isNotNull()).select(PARTITION_PATH, FILE_ID).distinct().toArrow()
         bound = bound.rename_columns(["partition", "file_id"]).cast(pa.schema(list(HITS_SCHEMA)[1:]))
         groups = pa.concat_tables([bound, assignment.select(["partition", "file_id"])])
         groups = groups.group_by(["partition", "file_id"]).aggregate([]).select(["partition", "file_id"])
-        if index.is_global:
-            slices = newest_slices(client, pc.unique(groups.column("partition")).to_pylist())
+        touched = pc.unique(groups.column("partition")).to_pylist()
+        if set(touched) - set(partitions):  # records that are, or stay, elsewhere
+            slices = newest_slices(client, touched)
         refuse_clustered_groups(client, groups)
         taking = small_groups(assignment)
         known = Groups.of(slices)
@@ -275,69 +289,54 @@ class SparkWriter(LocalWriter):
                 index_sees_logs=index.places_inserts,
             )
             handles.append((handle, known.target(group)))
-        return assignment, groups.combine_chunks(), tuple(handles)
+        return Destinations(assignment, groups.combine_chunks(), tuple(handles))
+
+    def _to_groups(self, tagged: DataFrame, to: Destinations, job: WriteJob, columns: pa.Schema) -> pa.Table:
+        """Lines to the files of their groups; the statuses of these."""
+        placed = tagged.mapInArrow(PlaceRows(to.assignment, to.groups), with_integer(tagged.schema, GROUP))
+        tasks = max(1, min(to.groups.num_rows, _parallelism(tagged)))
+        spread = placed.repartitionById(tasks, sql.col(GROUP) % tasks)
+        return statuses_of(spread, WriteGroups(job, columns, to.handles))
 
 
-class _Rows:
-    """The rows of one write, and the schema that they leave the table with."""
+@dataclass(frozen=True)
+class Destinations:
+    """Where the lines of a write go.
 
-    def __init__(self, frame: DataFrame, client: MetaClient, config: WriteConfig) -> None:
-        self.session = frame.sparkSession
-        self._frame = frame
-        self._config = config
-        self._client = client
-        self._incoming = to_arrow_schema(frame.schema, timezone="UTC")
-        self.schema: WriterSchema = writer_schema(self._incoming, client, config)
-        self.spec = MergeSpec.from_config(client.config)
-        keys = [pa.field(RECORD_KEY, pa.string()), pa.field(PARTITION_PATH, pa.string())]
-        self.columns = pa.schema([*keys, *(item.remove_metadata() for item in self.schema.arrow)])
+    Attributes:
+        assignment: file groups for new rows.
+        groups: all groups that get lines, by number.
+        handles: what happens to each.
+    """
 
-    def prepared(self, instant: str) -> DataFrame:
-        """Prepared rows, combined if the options say so."""
-        generator = table_generator(self._client, self._config.options)
-        step = PrepareRows(self._config, generator, self.schema, self._incoming, self.columns, instant)
-        kind = from_arrow_schema(self.columns)
-        prepared = self._frame.mapInArrow(step, kind)
-        if not self._config.combines:
-            return prepared
-        tasks = int(self.session.conf.get("spark.sql.shuffle.partitions") or 200)
-        cores = self.session.sparkContext.defaultParallelism * _TASKS_PER_CORE
-        together = prepared.repartition(min(tasks, max(cores, 1)), RECORD_KEY)
-        return together.mapInArrow(CombineRows(self.spec, self.columns), kind)
-
-    def job(self, transaction: Any, config: WriteConfig) -> Any:  # noqa: ANN401
-        """The job that writes them."""
-        from hudi_hive.write.prepared import Prepared, job_of
-
-        ready = Prepared(self.columns.empty_table(), self.schema.avro, self.spec)
-        return job_of(transaction.client, config, transaction.instant, ready)
+    assignment: pa.Table
+    groups: pa.Table
+    handles: tuple[tuple[Handle, Target], ...]
 
 
-def _statuses(frame: DataFrame, step: Callable[..., Any]) -> pa.Table:
-    from hudi_hive.write.statuses import WRITE_STATUS_SCHEMA
-
-    found = frame.mapInArrow(step, from_arrow_schema(WRITE_STATUS_SCHEMA)).toArrow()
-    return found.cast(WRITE_STATUS_SCHEMA).combine_chunks()
+def _parallelism(frame: DataFrame) -> int:
+    return int(frame.sparkSession.sparkContext.defaultParallelism) * TASKS_PER_CORE * 8
 
 
-def _with(schema: StructType, name: str) -> StructType:
-    return StructType([*schema.fields]).add(name, "integer")
+def _partitions(prepared: DataFrame) -> list[str]:
+    """Partitions that rows name."""
+    paths = [row[0] for row in prepared.select(PARTITION_PATH).distinct().collect()]
+    return sorted(path for path in paths if path is not None)
 
 
-@contextmanager
-def _kept() -> Iterator[Callable[[DataFrame], DataFrame]]:
-    """Frames that are used more than once; given back at the end."""
-    frames: list[DataFrame] = []
-
-    def keep(frame: DataFrame) -> DataFrame:
-        frames.append(frame.persist(StorageLevel.MEMORY_AND_DISK))
-        return frames[-1]
-
-    try:
-        yield keep
-    finally:
-        for frame in frames:
-            frame.unpersist()
+def _tagged(
+    prepared: DataFrame, hits: DataFrame | None, index: Index, step: TagRows | TagKeys, columns: pa.Schema
+) -> DataFrame:
+    """Rows with their hits beside them, through the step that makes lines of them."""
+    if hits is None:
+        nothing = sql.lit(None).cast("array<struct<partition: string, file_id: string>>")
+        joined = prepared.withColumn(HITS, nothing)
+    else:
+        same: Column = prepared[RECORD_KEY] == hits["key"]
+        if not index.is_global:
+            same = same & (prepared[PARTITION_PATH] == hits["partition"])
+        joined = prepared.join(hits, same, "left").select(*[prepared[f"`{name}`"] for name in prepared.columns], HITS)
+    return joined.mapInArrow(step, from_arrow_schema(pa.schema([*columns, *PLACE_FIELDS])))
 
 
 __all__ = ["MODES", "SparkWriter", "write"]

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+from uuid import uuid4
 
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 
-from hudi_hive.errors import HudiHiveError
-from hudi_hive.read.exported import carrying
+from hudi_hive.errors import HudiHiveError, SparkError, WriteError
+from hudi_hive.read.exported import carried_error, carrying
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
+_LOSERS_SECONDS: Final = 120.0
+_POLL_SECONDS: Final = 0.05
+
 
 class SparkExecutor:
-    """Runs a function over tasks, a Spark task each; Spark runs one again whose executor is lost.
+    """Runs a function over tasks, a Spark task each; Spark runs one again that failed or whose executor is lost.
 
     Args:
         context: a running context of classic PySpark.
@@ -25,11 +33,20 @@ class SparkExecutor:
         self._context = context
 
     def map(self, function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
-        """The results in the order of the tasks."""
+        """The results in the order of the tasks.
+
+        Raises:
+            HudiHiveError: what a task raised; a ``SparkError`` for errors that are not of this package.
+        """
         if len(tasks) < 2:
             return [function(task) for task in tasks]
-        spread = self._context.parallelize(list(tasks), len(tasks))
-        results: list[_R] = spread.map(_told(function)).collect()
+        try:
+            with task_errors(), settled(self._context):
+                spread = self._context.parallelize(list(tasks), len(tasks))
+                results: list[_R] = spread.map(_told(function)).collect()
+        except (PySparkException, Py4JJavaError) as error:
+            # Services undo what they began when an error of this package comes, and tell it as such.
+            raise SparkError(f"tasks failed on Spark: {str(error).strip().splitlines()[0]}") from error
         return results
 
 
@@ -43,3 +60,57 @@ def _told(function: Callable[[_T], _R]) -> Callable[[_T], _R]:
             raise carrying(error) from None
 
     return call
+
+
+@contextmanager
+def task_errors() -> Iterator[None]:
+    """Errors of this package that tasks raise come out of Spark's calls as what they are, enabled session or not."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        ours = carried_error(str(error))
+        if ours is None:
+            raise
+        raise ours from None
+
+
+@contextmanager
+def settled(context: SparkContext) -> Iterator[None]:
+    """When the block is done no task that Spark started for it runs any more.
+
+    With speculation, Spark goes on when the first of two attempts is done and only then stops the other one: what that
+    writes after the files of failed attempts were removed would stay in the table.
+
+    Raises:
+        WriteError: an attempt cannot be stopped.
+    """
+    if context.getConf().get("spark.speculation", "false").lower() != "true":
+        yield
+        return
+    tag = f"hudi-hive-{uuid4().hex}"
+    context.addJobTag(tag)
+    try:
+        yield
+    finally:
+        context.removeJobTag(tag)
+    # What the tracker knows comes by this bus.
+    context._jsc.sc().listenerBus().waitUntilEmpty()
+    ends = time.monotonic() + _LOSERS_SECONDS
+    while _running(context, tag):
+        if time.monotonic() > ends:
+            raise WriteError(
+                "a task that Spark ran twice does not stop", remedy="write again, or without spark.speculation"
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def _running(context: SparkContext, tag: str) -> int:
+    """Tasks of the jobs of a tag that run now."""
+    tracker: Any = context._jsc.sc().statusTracker()
+    running = 0
+    for job in tracker.getJobIdsForTag(tag):
+        told = tracker.getJobInfo(job)
+        for stage in told.get().stageIds() if told.isDefined() else ():
+            info = tracker.getStageInfo(stage)
+            running += int(info.get().numActiveTasks()) if info.isDefined() else 0
+    return running

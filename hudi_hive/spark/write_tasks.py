@@ -21,11 +21,13 @@ from hudi_hive.metadata.keys import group_indexes
 from hudi_hive.read.exported import carrying
 from hudi_hive.table.key_generator import KeyGenerator
 from hudi_hive.table.merge_spec import MergeSpec
+from hudi_hive.timeline import Timeline
 from hudi_hive.write.assign import assign_inserts, spread
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.handles import Target
-from hudi_hive.write.incoming import combine, prepare
+from hudi_hive.write.incoming import KEYS_SCHEMA, combine, prepare, prepare_keys
 from hudi_hive.write.index import HITS_SCHEMA, Index, LookupPlan
+from hudi_hive.write.index.tables import one_array
 from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY, WriteJob
 from hudi_hive.write.prepared import Prepared
 from hudi_hive.write.schemas import WriterSchema
@@ -38,8 +40,11 @@ IS_GONE: Final = "_hudi_hive_is_gone"
 GROUP: Final = "_hudi_hive_group"
 TASK: Final = "_hudi_hive_task"
 HITS: Final = "_hudi_hive_hits"
+ORDER: Final = "_hudi_hive_order"
 
 _BUFFERED_BYTES: Final = 512 << 20
+_TAGGED_BYTES: Final = 64 << 20
+_TASK_ROWS_BITS: Final = 40
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -65,9 +70,24 @@ def _step(call: Callable[..., Batches]) -> Callable[..., Batches]:
     return told
 
 
-def as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
-    """A batch of Spark's with the Arrow types of ``schema``, which Spark names otherwise (zones, items of lists)."""
-    return pa.Table.from_batches([batch]).select(schema.names).cast(schema)
+def _gathered(batches: Batches, size: int) -> Iterator[pa.Table]:
+    """Batches as tables of about ``size`` bytes."""
+    found: list[pa.RecordBatch] = []
+    total = 0
+    for batch in batches:
+        found.append(batch)
+        total += batch.nbytes
+        if total >= size:
+            yield pa.Table.from_batches(found)
+            found, total = [], 0
+    if found:
+        yield pa.Table.from_batches(found)
+
+
+def as_schema(rows: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows of Spark's with the Arrow types of ``schema``, which Spark names otherwise (zones, items of lists)."""
+    table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
+    return table.select(schema.names).cast(schema)
 
 
 @dataclass(frozen=True)
@@ -81,6 +101,7 @@ class PrepareRows:
         incoming: Arrow types of the rows as the user gave them.
         output: columns to give.
         instant: the write's instant, for keys that are made up.
+        numbered: whether a column tells the order in which the rows came.
     """
 
     config: WriteConfig
@@ -89,6 +110,7 @@ class PrepareRows:
     incoming: pa.Schema
     output: pa.Schema
     instant: str
+    numbered: bool = False
 
     @_step
     def __call__(self, batches: Batches) -> Batches:
@@ -101,28 +123,68 @@ class PrepareRows:
             rows = prepare(
                 given, self.config, self.generator, self.schema, instant=self.instant, task=task, first=first
             )
+            rows = rows.select(self.output.names).cast(self.output)
+            if self.numbered:
+                start = (task << _TASK_ROWS_BITS) + first
+                rows = rows.append_column(ORDER, pa.array(np.arange(start, start + rows.num_rows)))
             first += rows.num_rows
-            yield from rows.select(self.output.names).cast(self.output).to_batches()
+            yield from rows.to_batches()
+
+
+@dataclass(frozen=True)
+class PrepareKeys:
+    """Incoming rows name records to delete.
+
+    Attributes:
+        generator: makes keys like those that the table has.
+        table: the table's columns.
+        incoming: Arrow types of the rows as the user gave them.
+        across_partitions: keys are found in all partitions, so that the partition's columns may be missing.
+    """
+
+    generator: KeyGenerator
+    table: pa.Schema | None
+    incoming: pa.Schema
+    across_partitions: bool
+
+    @_step
+    def __call__(self, batches: Batches) -> Batches:
+        """Keys and partition paths."""
+        for batch in batches:
+            rows = as_schema(batch, self.incoming)
+            keys = prepare_keys(rows, self.generator, self.table, across_partitions=self.across_partitions)
+            yield from keys.to_batches()
 
 
 @dataclass(frozen=True)
 class CombineRows:
-    """Rows of one key become one; a task has all rows of its keys.
+    """Rows of one key become one; a task has all rows of its keys, numbered by the order in which they came.
 
     Attributes:
         spec: how records merge.
-        schema: of prepared rows.
+        columns: of prepared rows.
+        schema: the writer's schema.
+        across_partitions: a key is one record whatever its partition.
     """
 
     spec: MergeSpec
-    schema: pa.Schema
+    columns: pa.Schema
+    schema: WriterSchema
+    across_partitions: bool
 
     @_step
     def __call__(self, batches: Batches) -> Batches:
         """Combined rows."""
-        tables = [as_schema(batch, self.schema) for batch in batches]
-        if tables:
-            yield from combine(pa.concat_tables(tables), self.spec).to_batches()
+        gathered = list(batches)
+        if not gathered:
+            return
+        rows = pa.Table.from_batches(gathered)
+        del gathered
+        if pc.count_distinct(rows.column(RECORD_KEY)).as_py() < rows.num_rows:
+            rows = rows.sort_by(ORDER)  # of equal rows the last one stays, and a shuffle keeps no order
+        rows = as_schema(rows, self.columns)
+        combined = combine(rows, self.spec, across_partitions=self.across_partitions, schema=self.schema)
+        yield from combined.to_batches()
 
 
 @dataclass(frozen=True)
@@ -175,12 +237,14 @@ class TagRows:
 
     Attributes:
         index: of the write.
+        timeline: the table's as the write began, which all tasks go by.
         spec: how records merge.
         schema: of prepared rows.
         drops: rows whose records the table has are left out.
     """
 
     index: Index = field(repr=False)
+    timeline: Timeline = field(repr=False)
     spec: MergeSpec
     schema: pa.Schema
     drops: bool = False
@@ -188,12 +252,12 @@ class TagRows:
     @_step
     def __call__(self, batches: Batches) -> Batches:
         """Tagged rows, and records to delete elsewhere."""
-        for batch in batches:
-            rows = as_schema(batch, self.schema)
+        self.index.client = self.index.client.at(self.timeline)
+        for table in _gathered(batches, _TAGGED_BYTES):
+            rows = as_schema(table, self.schema).combine_chunks()
             ready = Prepared(rows, {}, self.spec)
             keys = ready.index_keys()
-            hits = batch.column(batch.schema.get_field_index(HITS))
-            tags = self.index.locate(keys.combine_chunks(), _flat_hits(rows, hits))
+            tags = self.index.locate(keys.combine_chunks(), _flat_hits(rows, one_array(table.column(HITS))))
             if self.drops:
                 tags = tags.filter(pc.is_null(tags.column("current_file_id")))
             yield from self._tagged(rows, tags, ready.marked())
@@ -209,13 +273,43 @@ class TagRows:
         places = pc.coalesce(tags.column("file_id"), tags.column("new_file_id"))
         yield from _placed(lines, places, pc.is_null(tags.column("file_id")), False)
         if gone.num_rows:
-            empty = [pa.nulls(gone.num_rows, item.type) for item in rows.schema]
-            left = pa.table(empty, schema=rows.schema)
-            keys = rows.column(RECORD_KEY).take(gone.column("row"))
-            for name, values in ((RECORD_KEY, keys), (PARTITION_PATH, gone.column("current_partition"))):
-                at = left.schema.get_field_index(name)
-                left = left.set_column(at, left.schema.field(at), values)
-            yield from _placed(left, gone.column("current_file_id"), pa.repeat(False, gone.num_rows), True)
+            yield from _leaving(rows, gone)
+
+
+@dataclass(frozen=True)
+class TagKeys:
+    """Keys and what was found of them to the records that are deleted, with their file groups.
+
+    Attributes:
+        index: of the write.
+        timeline: the table's as the write began.
+        spec: how records merge.
+    """
+
+    index: Index = field(repr=False)
+    timeline: Timeline = field(repr=False)
+    spec: MergeSpec
+
+    @_step
+    def __call__(self, batches: Batches) -> Batches:
+        """Records to delete."""
+        self.index.client = self.index.client.at(self.timeline)
+        for table in _gathered(batches, _TAGGED_BYTES):
+            rows = as_schema(table, KEYS_SCHEMA).combine_chunks()
+            keys = Prepared(rows, {}, self.spec).index_keys(deleted=True)
+            tags = self.index.locate(keys.combine_chunks(), _flat_hits(rows, one_array(table.column(HITS))))
+            yield from _leaving(rows, tags.filter(pc.is_valid(tags.column("current_file_id"))))
+
+
+def _leaving(rows: pa.Table, gone: pa.Table) -> Batches:
+    """Lines of records to delete from where they are, with the columns of ``rows``."""
+    empty = [pa.nulls(gone.num_rows, item.type) for item in rows.schema]
+    left = pa.table(empty, schema=rows.schema)
+    keys = rows.column(RECORD_KEY).take(gone.column("row"))
+    for name, values in ((RECORD_KEY, keys), (PARTITION_PATH, gone.column("current_partition"))):
+        at = left.schema.get_field_index(name)
+        left = left.set_column(at, left.schema.field(at), values)
+    yield from _placed(left, gone.column("current_file_id"), pa.repeat(False, gone.num_rows), True)
 
 
 def _flat_hits(rows: pa.Table, hits: pa.Array) -> pa.Table:
@@ -304,10 +398,11 @@ class WriteGroups:
     @_step
     def __call__(self, batches: Batches) -> Batches:
         """Statuses."""
-        lines = [pa.Table.from_batches([batch]) for batch in batches]
+        lines = list(batches)
         if not lines:
             return
-        table = pa.concat_tables(lines)
+        table = pa.Table.from_batches(lines)
+        del lines  # only the sorted rows are needed below
         numbers = attempts()
         order = np.argsort(table.column(GROUP).to_numpy(), kind="stable")
         group = table.column(GROUP).to_numpy()[order]
@@ -335,12 +430,14 @@ class WriteNewGroups:
         job: the write.
         schema: of prepared rows.
         config: the write's configuration.
+        spec: how records merge.
         row_size: bytes of a row in a file.
     """
 
     job: WriteJob
     schema: pa.Schema
     config: WriteConfig
+    spec: MergeSpec
     row_size: int
 
     @_step
@@ -358,6 +455,9 @@ class WriteNewGroups:
             yield from self._write(pa.concat_tables(gathered))
 
     def _write(self, rows: pa.Table) -> Batches:
+        marked = Prepared(rows, {}, self.spec).marked()
+        if pc.any(marked, min_count=0).as_py():
+            rows = rows.filter(pc.invert(marked))  # deletes what is in no new group
         partitions = rows.column(PARTITION_PATH).combine_chunks()
         counted = pc.value_counts(partitions)
         counts = dict(zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True))

@@ -19,8 +19,10 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.formats.java_hash import string_hashes
+from hudi_hive.table import MetaClient
 from hudi_hive.write.executor import Executor
 from hudi_hive.write.index.base import Index
+from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.plan import LookupPlan, ToAll, partitions_of
 from hudi_hive.write.index.tables import TAG_SCHEMA, one_array
 
@@ -136,14 +138,32 @@ class BucketIndex(Index):
 
     places_inserts: ClassVar[bool] = True
 
+    def __init__(self, client: MetaClient, options: IndexOptions) -> None:
+        super().__init__(client, options)
+        self._known: dict[tuple[str, int], str] = {}
+        self._learnt: set[str] = set()
+
     def plan_lookup(self, partitions: Sequence[str], executor: Executor) -> LookupPlan:
-        """No tasks: where rows go is known without looking."""
-        del partitions, executor
+        """No tasks: where rows go is known without looking, but for the groups that are there."""
+        del executor
+        self.learn(partitions)
         return LookupPlan((), ToAll(0))
 
     def tag(self, keys: pa.Table, executor: Executor | None = None) -> pa.Table:
         del executor
         return self.locate(keys.combine_chunks(), None)
+
+    def learn(self, partitions: Sequence[str]) -> None:
+        """Look up the file groups of partitions, those once only; copies of this index for other processes have them.
+
+        Raises:
+            UnsupportedTableError: as of :meth:`groups`.
+        """
+        new = [path for path in partitions if path not in self._learnt]
+        if new:
+            columns = [column.to_pylist() for column in self.groups(new).columns]
+            self._known.update({(path, number): file_id for path, number, file_id in zip(*columns, strict=True)})
+            self._learnt.update(new)
 
     def groups(self, partitions: Sequence[str]) -> pa.Table:
         """The file groups of partitions: ``partition``, ``bucket``, ``file_id``.
@@ -191,12 +211,8 @@ class BucketIndex(Index):
         places = encoded.indices.to_numpy().astype(np.int64) * options.buckets + numbers
         distinct, at = np.unique(places, return_inverse=True)
         paths = encoded.dictionary.to_pylist()
-        known = {
-            (path, number): file_id
-            for path, number, file_id in zip(
-                *(column.to_pylist() for column in self.groups(partitions_of(keys)).columns), strict=True
-            )
-        }
+        self.learn(partitions_of(keys))
+        known = self._known
         pairs = [(paths[place // options.buckets], place % options.buckets) for place in distinct.tolist()]
         there = pa.array([known.get(pair) for pair in pairs], pa.string())
         made = pa.array([known.get(pair) or self.new_file_id(*pair) for pair in pairs], pa.string())

@@ -107,7 +107,8 @@ def _one_each(keys: pa.Table, hits: pa.Table, at: IntArray) -> IntArray:
     A key that is in several places breaks what a global index is for; the row must not be made anew for each of them.
     """
     asked = one_array(keys.column("partition")).take(pa.array(at))
-    elsewhere = pc.not_equal(asked, one_array(hits.column("partition"))).to_numpy(zero_copy_only=False)
+    # Keys of records to delete may have no partition: any place of theirs will do.
+    elsewhere = pc.not_equal(asked, one_array(hits.column("partition"))).fill_null(True).to_numpy(zero_copy_only=False)
     order = np.lexsort((elsewhere, at))
     first = np.append(True, at[order][1:] != at[order][:-1]) if len(at) else np.zeros(0, np.bool_)
     chosen: IntArray = order[first]

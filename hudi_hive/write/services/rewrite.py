@@ -5,8 +5,11 @@ Rows keep their meta columns but for the file name: a rewritten row was not writ
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +27,8 @@ from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.job import FILE_NAME, Attempt, WriteJob
 from hudi_hive.write.prepared import Prepared, job_of
 from hudi_hive.write.services.context import ServiceContext
+
+_ATTEMPTS: Final = 1 << 30
 
 
 def service_job(context: ServiceContext, instant: str) -> tuple[WriteJob, str]:
@@ -74,9 +79,14 @@ class NewBase:
     attempt: Attempt
     merges: bool = False
 
+    @cached_property
+    def token(self) -> str:
+        """The write token, drawn where the task runs: one that is run again, or twice at a time, makes another file."""
+        return replace(self.attempt, attempt=secrets.randbelow(_ATTEMPTS)).token
+
     def name(self, job: WriteJob) -> str:
         """The file's name."""
-        return f"{self.file_id}_{self.attempt.token}_{job.instant}.parquet"
+        return f"{self.file_id}_{self.token}_{job.instant}.parquet"
 
 
 def write_base(job: WriteJob, base: NewBase, rows: Iterable[pa.RecordBatch]) -> WrittenBase:

@@ -1,0 +1,164 @@
+"""Table services by Spark tasks, and tasks that Spark runs again after they have written their files."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from pyspark import TaskContext
+from pyspark.sql import functions as sql
+from pyspark.sql.classic.dataframe import DataFrame
+
+import hudi_hive.spark as hudi_spark
+from hudi_hive import HudiTable
+from hudi_hive.errors import InvalidOptionError, SparkError
+from hudi_hive.metadata import validate
+from hudi_hive.table import MetaClient
+from hudi_hive.timeline.instant import COMPACTION
+from hudi_hive.write.services import compaction
+
+pytestmark = pytest.mark.jvm
+
+ON_SPARK = sys.modules["hudi_hive.spark.write"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_tasks(spark):
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    yield
+    spark.conf.set("spark.sql.shuffle.partitions", before)
+
+
+def trips(spark, first, last, fare=1.0):
+    rows = spark.range(first, last)
+    city = sql.concat(sql.lit("c"), sql.col("id") % 2).alias("city")
+    return rows.select(sql.concat(sql.lit("k"), "id").alias("id"), city, sql.lit(fare).alias("fare"))
+
+
+def write(rows, path, operation, kind="MERGE_ON_READ"):
+    options = {
+        "hoodie.table.name": "trips",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.partitionpath.field": "city",
+        "hoodie.datasource.write.table.type": kind,
+        "hoodie.datasource.write.operation": operation,
+        "hoodie.metadata.index.column.stats.enable": "false",
+    }
+    return hudi_spark.write(rows, path, options)
+
+
+def rows_of(path):
+    found = HudiTable.open(str(path)).scan(selected_fields=("id", "fare")).to_arrow().to_pylist()
+    assert len({row["id"] for row in found}) == len(found)
+    return {row["id"]: row["fare"] for row in found}
+
+
+def failing_after(step, attempts=1):
+    """A step whose tasks fail once they have done everything, the first times."""
+
+    class Failing(step):
+        def __call__(self, batches):
+            yield from step.__call__(self, batches)
+            if TaskContext.get().attemptNumber() < attempts:
+                raise OSError("the worker is gone")
+
+    return Failing
+
+
+def files_written(path, instant):
+    return sorted(item.name for item in path.rglob(f"*{instant}*") if ".hoodie" not in item.parts and item.is_file())
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_tasks_that_run_again_double_no_row(spark, tmp_path, monkeypatch, kind):
+    path = tmp_path / "trips"
+    monkeypatch.setattr(ON_SPARK, "WriteNewGroups", failing_after(ON_SPARK.WriteNewGroups))
+    monkeypatch.setattr(ON_SPARK, "WriteGroups", failing_after(ON_SPARK.WriteGroups))
+    model = {}
+    for operation, first, last, fare in (("bulk_insert", 0, 20, 1.0), ("upsert", 10, 30, 2.0)):
+        report = write(trips(spark, first, last, fare), path, operation, kind)
+        model |= {f"k{n}": fare for n in range(first, last)}
+        assert rows_of(path) == model
+        assert len(files_written(path, report.instant.requested)) == report.files
+    client = MetaClient.load(str(path))
+    assert client.file_system_view().latest_file_slices()["partition"].to_pylist().count("c0") <= 2
+    assert not validate(client).errors
+
+
+def test_a_write_whose_tasks_always_fail_is_undone(spark, tmp_path, monkeypatch):
+    path = tmp_path / "trips"
+    write(trips(spark, 0, 6), path, "upsert")
+    before = sorted(item for item in path.rglob("*") if ".hoodie" not in item.parts)
+    with monkeypatch.context() as patch:
+        patch.setattr(ON_SPARK, "WriteGroups", failing_after(ON_SPARK.WriteGroups, 99))
+        with pytest.raises(Exception, match="the worker is gone"):
+            write(trips(spark, 3, 9, 2.0), path, "upsert")
+    assert sorted(item for item in path.rglob("*") if ".hoodie" not in item.parts) == before
+    assert rows_of(path) == {f"k{n}": 1.0 for n in range(6)}
+
+
+def test_keys_of_a_delete_stay_on_the_executors(spark, tmp_path, monkeypatch):
+    path, most = tmp_path / "trips", []
+    write(trips(spark, 0, 300), path, "bulk_insert")
+    collect, to_arrow = DataFrame.collect, DataFrame.toArrow
+    monkeypatch.setattr(DataFrame, "collect", lambda self: most.append(len(rows := collect(self))) or rows)
+    monkeypatch.setattr(DataFrame, "toArrow", lambda self: most.append((rows := to_arrow(self)).num_rows) or rows)
+    report = write(trips(spark, 100, 400), path, "delete")
+    assert report.deleted == 200
+    assert most and max(most) <= 4  # partitions and file groups
+    monkeypatch.undo()
+    assert len(rows_of(path)) == 100
+
+
+def test_services_run_as_spark_tasks(spark, tmp_path, monkeypatch):
+    path = tmp_path / "trips"
+    write(trips(spark, 0, 20), path, "bulk_insert")
+    write(trips(spark, 10, 20, 2.0), path, "upsert")
+    model = rows_of(path)
+    with pytest.raises(InvalidOptionError, match="schedule"):
+        hudi_spark.compact(spark, path, schedule=True, execute=True)
+    with pytest.raises(InvalidOptionError, match="no_such"):
+        hudi_spark.compact(spark, path, {"hoodie.no_such": "1"})
+    (planned,) = hudi_spark.compact(spark, path, schedule=True)
+    compact_slice = compaction._compact_slice
+
+    def failing(task):
+        compact_slice(task)
+        if TaskContext.get().attemptNumber() < attempts:
+            raise OSError("the worker is gone")
+        return compact_slice(task)
+
+    attempts = 99
+    with monkeypatch.context() as patch:
+        patch.setattr(compaction, "_compact_slice", failing)
+        with pytest.raises(SparkError, match="tasks failed"):
+            hudi_spark.compact(spark, path, execute=True)
+        assert [one.requested for one in MetaClient.load(str(path)).timeline.pending({COMPACTION})] == [
+            planned.requested
+        ]
+        attempts = 1
+        (done,) = hudi_spark.compact(spark, path, execute=True)
+    assert done.requested == planned.requested
+    assert rows_of(path) == model
+    slices = MetaClient.load(str(path)).file_system_view().latest_file_slices()
+    assert len(files_written(path, done.requested)) == slices.num_rows
+    assert hudi_spark.compact(spark, path) == []
+
+    write(trips(spark, 20, 22), path, "bulk_insert")
+    model |= {"k20": 1.0, "k21": 1.0}
+    spark.sparkContext.setJobGroup("services", "")
+    (clustered,) = hudi_spark.cluster(spark, path, sort_columns=["fare"])
+    assert len(spark.sparkContext.statusTracker().getJobIdsForGroup("services")) == 1
+    assert clustered.action == "replacecommit"
+    assert rows_of(path) == model
+    cleaned = hudi_spark.clean(spark, path, {"hoodie.clean.commits.retained": "1"})
+    assert cleaned is not None and cleaned.total_files_deleted > 0
+    hudi_spark.archive(spark, path)
+    assert rows_of(path) == model
+    (undone,) = hudi_spark.rollback(spark, path, instant=write(trips(spark, 50, 60), path, "insert").instant.requested)
+    assert rows_of(path) == model
+    assert undone.rolled_back
+    made = hudi_spark.init_metadata(spark, path, partitions=["column_stats", "record_index"])
+    assert made == ("column_stats", "record_index")
+    assert not validate(MetaClient.load(str(path))).errors
