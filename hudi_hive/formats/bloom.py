@@ -35,6 +35,9 @@ Words: TypeAlias = npt.NDArray[np.uint32]
 _CHUNK_KEYS: Final = 1 << 13
 """Keys hashed at a time: few enough for their hashes to stay in the processor's cache."""
 
+_CHUNK_BYTES: Final = 1 << 22
+"""Bytes of long keys hashed at a time: each takes eight more while its place is looked up."""
+
 
 @dataclass(frozen=True, slots=True)
 class BloomFilter:
@@ -256,8 +259,9 @@ def _hash_columns(
     cuts = np.flatnonzero(np.diff(lengths[order])) + 1
     for group in np.split(order, cuts):
         length = int(lengths[group[0]])
-        for start in range(0, len(group), _CHUNK_KEYS):
-            at = group[start : start + _CHUNK_KEYS]
+        step = max(1, min(_CHUNK_KEYS, _CHUNK_BYTES // max(1, length)))
+        for start in range(0, len(group), step):
+            at = group[start : start + step]
             octets = data[offsets[at][:, None] + np.arange(length)]
             words, tail = _mixed(octets)
             seed = np.zeros(len(at), np.uint32)

@@ -24,6 +24,9 @@ EMPTY_KEY: Final = "__empty__"
 CONSISTENT_TIMESTAMPS: Final = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
 NEW_COMPLEX_ENCODING: Final = "hoodie.write.complex.keygen.new.encoding"
 
+_RESERVED_STEPS: Final = frozenset(("", ".", "..", ".hoodie"))
+"""Folders that no partition path may hold: readers pass over all that is below a ``.hoodie``, at any depth."""
+
 _KINDS: Final = ("SIMPLE", "COMPLEX", "NON_PARTITION", "TIMESTAMP", "CUSTOM", "GLOBAL_DELETE", "AUTO_RECORD")
 
 
@@ -163,7 +166,7 @@ class KeyGenerator:
         text = (escape_value(value) if self.url_encoded else value) if value else DEFAULT_PARTITION
         folder = f"{name}={text}" if self.hive_style else text
         steps = folder.split("/")
-        if "" in steps or "." in steps or ".." in steps or steps[0] == ".hoodie":
+        if "\x00" in folder or not _RESERVED_STEPS.isdisjoint(steps):
             raise KeyGenerationError(
                 f"partition field {name!r} has the value {value!r}, which is no folder of the table",
                 remedy="set hoodie.datasource.write.partitionpath.urlencode when the table is made",

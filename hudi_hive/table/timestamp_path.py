@@ -152,11 +152,16 @@ class TimestampFormat:
                 f"partition field {name!r} is of type {arrow}, the timestamp type says text",
                 remedy=f"set {_PREFIXES[0]}timestamp.type to the unit of its numbers",
             )
-        numbers = _numbers(values, name)
         multiplier, divisor = _MILLIS[self.unit]
-        filled = numbers.fill_null(1)
-        # Java's conversion cuts off towards zero.
-        return pc.multiply_checked(filled, multiplier) if divisor == 1 else pc.divide(filled, divisor)
+        try:
+            filled = _numbers(values, name).fill_null(1)
+            # Java's conversion cuts off towards zero.
+            return pc.multiply_checked(filled, multiplier) if divisor == 1 else pc.divide(filled, divisor)
+        except pa.ArrowInvalid as error:
+            raise KeyGenerationError(
+                f"partition field {name!r} has a value that is no time: {' '.join(str(error).split())[:100]}",
+                remedy=f"check {_PREFIXES[0]}timestamp.type and the values",
+            ) from error
 
     def _formatted(self, millis: pa.Array) -> pa.Array:
         zone = zone_of(self.output_zone)

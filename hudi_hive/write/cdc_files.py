@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.formats.log_writer import cdc_block
+from hudi_hive.schema import META_FIELDS
 from hudi_hive.write.job import RECORD_KEY, Attempt, WriteJob, data_columns
 
 OP_KEY_ONLY: Final = "OP_KEY_ONLY"
@@ -105,5 +106,4 @@ def _text(name: str) -> dict[str, Any]:
 
 
 def _data_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    meta = [field for field in schema["fields"] if not field["name"].startswith("_hoodie_")]
-    return {**schema, "fields": meta}
+    return {**schema, "fields": [field for field in schema["fields"] if field["name"] not in META_FIELDS]}

@@ -5,8 +5,9 @@ Arrow tables in and out; nothing goes row by row. What does not fit is refused h
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -194,22 +195,33 @@ def _has(rows: pa.Table, names: tuple[str, ...] | list[str]) -> bool:
 
 
 def _check_required(rows: pa.Table, schema: WriterSchema) -> None:
-    for column in schema.required:
-        name, _, below = column.partition(".")
-        values = rows.column(name)
-        if not below and values.null_count:
+    if not schema.required:
+        return
+    for entry in schema.avro["fields"]:
+        for chunk in rows.column(entry["name"]).chunks:
+            _check_nulls(entry["type"], chunk, str(entry["name"]))
+
+
+def _check_nulls(kind: Any, values: pa.Array, column: str) -> None:  # noqa: ANN401 - JSON
+    """Below a null of a struct, list or map nothing is asked."""
+    branches = kind if isinstance(kind, list) else [kind]
+    if values.null_count:
+        if not any(branch in ("null", {"type": "null"}) for branch in branches):
             raise SchemaError(f"column {column!r} takes no null, and the rows have {values.null_count} of them")
-        if below:
-            _check_nested(values, below.split("."), column)
-
-
-def _check_nested(values: pa.ChunkedArray, names: list[str], column: str) -> None:
-    """A field of a struct may be null only where the struct is."""
-    field = pc.struct_field(values, names)
-    outer = pc.struct_field(values, names[:-1]) if len(names) > 1 else values
-    bad = pc.and_(pc.is_valid(outer), pc.is_null(field))
-    if pc.any(bad, min_count=0).as_py():
-        raise SchemaError(f"column {column!r} takes no null, and the rows have some")
+        values = values.drop_null()
+    nested = [branch for branch in branches if isinstance(branch, Mapping)]
+    if not nested or len([branch for branch in branches if branch != "null"]) != 1:
+        return
+    inner = nested[0]
+    if inner["type"] == "record" and pa.types.is_struct(values.type):
+        for entry in inner["fields"]:
+            child = values.field(values.type.get_field_index(entry["name"]))
+            _check_nulls(entry["type"], child, f"{column}.{entry['name']}")
+    elif inner["type"] == "array" and pa.types.is_list(values.type):
+        _check_nulls(inner["items"], values.flatten(), f"{column}.element")
+    elif inner["type"] == "map" and pa.types.is_map(values.type) and len(values):
+        first, last = values.offsets[0].as_py(), values.offsets[-1].as_py()
+        _check_nulls(inner["values"], values.items.slice(first, last - first), f"{column}.value")
 
 
 def _contested(rows: pa.Table, across_partitions: bool) -> tuple[Ints, Ints] | None:

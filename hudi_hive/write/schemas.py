@@ -20,9 +20,12 @@ from hudi_hive.schema.avro import OPERATION_FIELD
 from hudi_hive.schema.from_arrow import arrow_to_avro, record_name
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.wanted import check_wanted
 
 _WIDTHS: Final = (pa.int32(), pa.int64(), pa.float32(), pa.float64())
 """Numbers, each of which may become any after it."""
+
+_MOST_DIGITS: Final = 38
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,9 @@ def writer_schema(incoming: pa.Schema, client: MetaClient, config: WriteConfig) 
 
     Raises:
         SchemaError: a column cannot become what the table has, or a column that takes no null is missing.
+        UnknownColumnError: a column of keys, partition paths or ordering is missing.
     """
+    check_wanted(incoming, client.config, config)
     table = client.avro_schema()
     if table is not None and client.evolved_schema() is not None:
         known = {name.lower() for name in avro_to_arrow(table).names}
@@ -151,14 +156,20 @@ def normal_schema(schema: pa.Schema) -> pa.Schema:
         for item in schema
         if item.name not in META_FIELDS
     ]
+    for item in fields:
+        if item.name.lower() in (OPERATION_FIELD, *META_FIELDS):
+            raise SchemaError(f"the rows have a column {item.name}, which is not written", remedy="drop it")
+    _check_names(fields, "")
+    return pa.schema(fields)
+
+
+def _check_names(fields: list[pa.Field], column: str) -> None:
+    """Engines that read the table do not tell names of one level apart by their case."""
     seen: set[str] = set()
     for item in fields:
-        if item.name == OPERATION_FIELD:
-            raise SchemaError(f"the rows have a column {OPERATION_FIELD}, which is not written", remedy="drop it")
         if item.name.lower() in seen:
-            raise SchemaError(f"the rows have column {item.name!r} more than once (case does not count)")
+            raise SchemaError(f"the rows have column {column + item.name!r} more than once (case does not count)")
         seen.add(item.name.lower())
-    return pa.schema(fields)
 
 
 def normal_type(arrow: pa.DataType, column: str) -> pa.DataType:
@@ -188,7 +199,10 @@ def normal_type(arrow: pa.DataType, column: str) -> pa.DataType:
         return pa.time64("us")
     if is_type.is_decimal32(arrow) or is_type.is_decimal64(arrow):
         return pa.decimal128(arrow.precision, arrow.scale)
+    if is_type.is_decimal256(arrow):
+        return _decimal(arrow, column)
     if is_type.is_struct(arrow):
+        _check_struct(arrow, column)
         return pa.struct([pa.field(f.name, normal_type(f.type, f"{column}.{f.name}")) for f in arrow])
     if is_type.is_map(arrow):
         return pa.map_(normal_type(arrow.key_type, f"{column}.key"), normal_type(arrow.item_type, f"{column}.value"))
@@ -199,6 +213,22 @@ def normal_type(arrow: pa.DataType, column: str) -> pa.DataType:
             f"column {column!r} is of type {arrow}, which tables do not hold", remedy="cast it before it is written"
         )
     return arrow
+
+
+def _decimal(arrow: pa.Decimal256Type, column: str) -> pa.DataType:
+    """No engine that reads Hudi tables has decimals of more than 38 digits."""
+    if arrow.precision > _MOST_DIGITS:
+        raise SchemaError(
+            f"column {column!r} is of type {arrow}, tables hold {_MOST_DIGITS} digits at most",
+            remedy="cast it before it is written",
+        )
+    return pa.decimal128(arrow.precision, arrow.scale)
+
+
+def _check_struct(arrow: pa.StructType, column: str) -> None:
+    if not arrow.num_fields:
+        raise SchemaError(f"column {column!r} is a struct without fields, which files do not hold", remedy="drop it")
+    _check_names(list(arrow), f"{column}.")
 
 
 def _without_nulls(schema: pa.Schema) -> pa.Schema:
@@ -315,15 +345,22 @@ def _misfit(column: str, table: pa.DataType, rows: pa.DataType) -> SchemaError:
 
 
 def _required(avro: Mapping[str, Any], path: str) -> list[str]:
-    """Fields without null among their types, those below nullable structs too."""
+    """Fields without null among their types, those below nullable structs, lists and maps too."""
     found = []
     for entry in avro["fields"]:
-        column = f"{path}.{entry['name']}" if path else str(entry["name"])
-        kind = entry["type"]
-        if not isinstance(kind, list) and kind != "null":
-            found.append(column)
-        branches = kind if isinstance(kind, list) else [kind]
-        for branch in branches:
-            if isinstance(branch, Mapping) and branch.get("type") == "record":
-                found += _required(branch, column)
+        found += _required_of(entry["type"], f"{path}.{entry['name']}" if path else str(entry["name"]))
+    return found
+
+
+def _required_of(kind: Any, column: str) -> list[str]:  # noqa: ANN401 - JSON
+    found = [] if isinstance(kind, list) or kind == "null" else [column]
+    for branch in kind if isinstance(kind, list) else [kind]:
+        if not isinstance(branch, Mapping):
+            continue
+        if branch.get("type") == "record":
+            found += _required(branch, column)
+        elif branch.get("type") == "array":
+            found += _required_of(branch["items"], f"{column}.element")
+        elif branch.get("type") == "map":
+            found += _required_of(branch["values"], f"{column}.value")
     return found
