@@ -276,3 +276,18 @@ def test_empty_writes_are_commits(tmp_path, version, kind):
 
 def files(path) -> set[str]:
     return {str(found) for found in path.rglob("*") if found.is_file()}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_log_file_is_told_with_those_before_it(tmp_path, version):
+    """Real Hudi tells change data by the slice that the write stat names, without a listing."""
+    table = make(tmp_path, version, MERGE_ON_READ)
+    table.insert(rows(("a", "sf", 1, 1)), options=OFF)
+    told = []
+    for number in range(2, 5):
+        report = table.upsert(rows(("a", "sf", number, number)), options=OFF)
+        told.append(report.statuses.column("log_files").to_pylist())
+    (first,), (second,), (third,) = ([name for names in each for name in names][-1:] for each in told)
+    assert told == [[[first]], [[first, second]], [[second, first, third]]]
+    stats = table.client.reload().timeline
+    assert stats.commit_metadata(report.instant).write_stats.column("log_files").to_pylist() == told[-1]

@@ -45,6 +45,7 @@ class Target:
         base_file: name of its base file, or None.
         base_size: bytes of that file.
         log_version: greatest version of its log files, 0 without any.
+        log_files: names of its log files, oldest first.
     """
 
     partition: str
@@ -53,6 +54,7 @@ class Target:
     base_file: str | None = None
     base_size: int = 0
     log_version: int = 0
+    log_files: tuple[str, ...] = ()
 
 
 def base_file_name(job: WriteJob, file_id: str, attempt: Attempt) -> str:
@@ -193,7 +195,8 @@ def append_log(
         size=len(data),
         ranges=_log_ranges(batch) if job.ranges and count else None,
         log_version=version,
-        log_files=[name],
+        # The whole slice, newest first, as Hudi does: change data is told from it without a listing.
+        log_files=[*reversed(target.log_files), name],
         base_file=target.base_file,
         log_records=count,
         log_blocks=len(blocks),

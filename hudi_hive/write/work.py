@@ -124,10 +124,10 @@ def _targets(slices: pa.Table) -> dict[Group, Target]:
         owner = np.repeat(np.arange(len(names)), lengths)
         np.maximum.at(greatest, owner, versions.to_numpy(zero_copy_only=False).astype(np.int64))
     found = {}
-    columns = ["partition", "file_id", "base_instant", "base_file", "base_size"]
+    columns = ["partition", "file_id", "base_instant", "base_file", "base_size", "log_files"]
     for row, version in zip(slices.select(columns).to_pylist(), greatest.tolist(), strict=True):
-        size = row.pop("base_size")
-        found[row["partition"], row["file_id"]] = Target(**row, base_size=size or 0, log_version=version)
+        size, logs = row.pop("base_size") or 0, tuple(row.pop("log_files") or ())
+        found[row["partition"], row["file_id"]] = Target(**row, base_size=size, log_version=version, log_files=logs)
     return found
 
 
