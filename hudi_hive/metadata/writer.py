@@ -319,7 +319,9 @@ class MetadataWriter:
         """Take back what the instant ``target`` committed here, for the rollback ``instant`` of the data table.
 
         To be called before the files of ``target`` leave the data table's timeline. Where the metadata table has
-        merged the commit already it is given up, and the next :meth:`apply` makes it anew.
+        merged the commit already (Hudi refuses such a rollback) a delta commit says which files are gone. Which records
+        the commit put where is not known any more: the record index alone is given up, and the next :meth:`apply` makes
+        it anew.
 
         Args:
             instant: requested time of the rollback (or restore).
@@ -332,16 +334,28 @@ class MetadataWriter:
             return
         found = [i for i in store.client.timeline.instants if i.requested == target and i.action == DELTA_COMMIT]
         if found and _is_merged(store, found[0].completed or target):
-            _log.warning("%s has merged %s already: it is made anew", store.storage.uri(), target)
-            init.drop_table(self._client)
+            self._take_out_of_merged(store, instant, target, changes)
             return
         for done in found:
             store.remove(done, instant)
         if changes is not None and changes.files_added.num_rows:
-            taken = {done.requested for done in store.client.timeline.instants}
-            numbered = (f"{instant}{number:03d}" for number in range(_ROLLBACK_SUFFIX, 1000))
-            added = MetadataChanges(files_added=changes.files_added)
-            self._append(store, instant if instant not in taken else next(i for i in numbered if i not in taken), added)
+            self._append(store, _free(store, instant), MetadataChanges(files_added=changes.files_added))
+
+    def _take_out_of_merged(
+        self, store: MetadataStore, instant: str, target: str, changes: MetadataChanges | None
+    ) -> None:
+        """Take a commit back that a compaction of the metadata table has merged."""
+        if changes is None:
+            _log.warning("%s has merged %s already: it is made anew", store.storage.uri(), target)
+            init.drop_table(self._client)
+            return
+        if self._client_has(RECORD_INDEX):
+            _log.warning("%s has merged %s already: the record index is made anew", store.storage.uri(), target)
+            init.drop_partitions(self._client, [RECORD_INDEX])
+            self._client = self._client.reload()
+            store = MetadataStore(self._client)
+        lost = MetadataChanges(files_added=changes.files_added, files_deleted=changes.files_deleted)
+        self._append(store, _free(store, instant), lost)
 
     def restore(self, instant: str) -> None:
         """Make the metadata table anew, at the end of a restore of the data table, before that completes.
@@ -395,6 +409,13 @@ def _file_records(changes: MetadataChanges, version: int) -> Records:
 
 def _identifiers(paths: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(paths, ""), names.ROOT_PARTITION, paths)
+
+
+def _free(store: MetadataStore, instant: str) -> str:
+    """The instant, or, where an earlier attempt has it, one behind it."""
+    taken = {done.requested for done in store.client.timeline.instants}
+    numbered = (f"{instant}{number:03d}" for number in range(_ROLLBACK_SUFFIX, 1000))
+    return instant if instant not in taken else next(other for other in numbered if other not in taken)
 
 
 def _is_merged(store: MetadataStore, completed: str) -> bool:
