@@ -19,7 +19,9 @@ def start(jar: str, scratch: str):
         stream.write("rootLogger.level=off\n")
     java = (
         f"-Duser.timezone=UTC -Dlog4j.configurationFile=file:{log} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
-        "-Djol.skipHotspotSAAttach=true -Djol.skipDynamicAttach=true"
+        "-Djol.skipHotspotSAAttach=true -Djol.skipDynamicAttach=true "
+        # What the bloom index gives to its tasks where it asks the metadata table.
+        "--add-opens=java.base/java.util.concurrent.locks=ALL-UNNAMED"
     )
     settings = {
         "spark.jars": jar,
