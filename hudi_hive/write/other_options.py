@@ -77,7 +77,6 @@ ENGINE_ONLY: Final[dict[str, Read]] = {
     "hoodie.metadata.index.column.stats.parallelism": integer,
     "hoodie.metadata.index.column.stats.inMemory.projection.threshold": integer,
     "hoodie.metadata.index.bloom.filter.parallelism": integer,
-    "hoodie.metadata.index.bloom.filter.file.group.count": integer,
     "hoodie.metadata.index.check.timeout.seconds": integer,
     "hoodie.metadata.max.init.parallelism": integer,
     "hoodie.metadata.max.logfile.size": integer,

@@ -175,6 +175,7 @@ class MetadataSettings:
     column_stats_max_columns: int = option("hoodie.metadata.index.column.stats.max.columns.to.index", 32, positive)
     partition_stats: bool | None = option("hoodie.metadata.index.partition.stats.enable", None, flag)
     bloom_filters: bool = option("hoodie.metadata.index.bloom.filter.enable", False, flag)
+    bloom_filter_groups: int = option("hoodie.metadata.index.bloom.filter.file.group.count", 4, positive)
     record_index: bool = option(
         "hoodie.metadata.record.index.enable",
         False,

@@ -126,7 +126,11 @@ def schedule_compaction(context: ServiceContext, partitions: Sequence[str] | Non
 
 def _check_table(client: MetaClient, settings: CompactionSettings) -> None:
     if not client.config.is_merge_on_read:
-        raise UnsupportedTableError("only merge-on-read tables are compacted", path=client.base_path)
+        raise UnsupportedTableError(
+            "only merge-on-read tables are compacted",
+            path=client.base_path,
+            remedy="join small files of this one by clustering",
+        )
     if settings.strategy.rpartition(".")[2] not in _STRATEGIES:
         raise UnsupportedTableError(
             f"hoodie.compaction.strategy={settings.strategy} is not supported",
