@@ -12,7 +12,7 @@ from hudi_hive.errors import TimeTravelError, UnsupportedTableError, WriteError
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instant import COMPACTION, REPLACE_COMMIT
 from hudi_hive.write.services.archival import archive_instants
-from hudi_hive.write.services.clean import clean
+from hudi_hive.write.services.clean import clean, schedule_clean
 from hudi_hive.write.services.clustering import cluster, execute_clustering, schedule_clustering
 from hudi_hive.write.services.compaction import execute_compaction, schedule_compaction
 from hudi_hive.write.services.context import ServiceContext
@@ -206,3 +206,30 @@ def test_rows_are_not_sorted_by_lists(version: int, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedTableError, match="not sorted by column 'tags'"):
         schedule_clustering(context(path, sort))
     assert not MetaClient.load(path).timeline.pending()
+
+
+def test_no_savepoint_of_what_a_planned_clean_takes(version: int, tmp_path: Path) -> None:
+    path = make(tmp_path, version)
+    for number in range(3):
+        HudiTable.open(path).upsert(rows(number, 1, 2), BARE)
+    first, second, _ = writes(path)
+    planned = schedule_clean(context(path, KEEP))
+    assert planned is not None
+    with pytest.raises(WriteError, match=f"the clean planned at {planned.requested} is to delete files"):
+        create_savepoint(context(path), first)
+    create_savepoint(context(path), second)
+    clean(context(path, KEEP))
+    restore(context(path), second)
+    assert seen(path) == {1: 1, 2: 1}
+
+
+def test_no_savepoint_of_what_a_clean_by_file_versions_took(version: int, tmp_path: Path) -> None:
+    path = make(tmp_path, version)
+    for number in range(3):
+        HudiTable.open(path).upsert(rows(number, 1, 2), BARE)
+    by_versions = {"hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS", "hoodie.clean.fileversions.retained": "2"}
+    clean(context(path, by_versions))
+    first, second, _ = writes(path)
+    with pytest.raises(WriteError, match="files of this instant were cleaned"):
+        create_savepoint(context(path), first)
+    create_savepoint(context(path), second)

@@ -64,7 +64,7 @@ def check_time_travel(client: MetaClient, as_of: str) -> None:
     timeline = client.timeline
     first_active = min((i.requested for i in timeline.write_instants()), default=None)
     _check_first_commit(client, as_of, first_active)
-    retained = _earliest_retained(timeline)
+    retained = earliest_retained(timeline)
     if retained is not None and as_of < retained:
         raise TimeTravelError(
             f"the files of {as_of} were cleaned: the earliest retained commit is {retained}",
@@ -162,7 +162,7 @@ def _check_first_commit(client: MetaClient, as_of: str, first_active: str | None
         )
 
 
-def _earliest_retained(timeline: Timeline) -> str | None:
+def earliest_retained(timeline: Timeline) -> str | None:
     """The commit up to which cleans have taken files away, or are doing so; None when nothing was cleaned."""
     cleans = timeline.completed({"clean"})
     running = [clean for clean in timeline.pending({"clean"}) if clean.state is State.INFLIGHT]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import posixpath
 import time
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 import pyarrow.compute as pc
 
-from hudi_hive.errors import WriteError
+from hudi_hive.errors import TimeTravelError, WriteError
+from hudi_hive.plan.snapshot import earliest_retained, refuse_cleaned_files
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instant import CLEAN, SAVEPOINT
@@ -27,17 +30,19 @@ def create_savepoint(
         user, comments: who and why, for the record.
 
     Raises:
-        WriteError: there is no such completed write, it has a savepoint, or a clean has taken files of it.
+        WriteError: there is no such completed write, it has a savepoint, or a clean has taken files of it, or is to.
     """
     with context.lock() as held:
         now = context.reload()
         target = _target(now.client, requested)
+        files = _files_of(now.client, target.requested)
+        _refuse_cleaned(now.client, target.requested, files)
         metadata = SavepointMetadata(
             instant=target,
             by=user,
             at_ms=time.time_ns() // 1_000_000,
             comments=comments,
-            partitions=_files_of(now.client, target.requested),
+            partitions=files,
         )
         pending = [i for i in now.client.timeline.pending({SAVEPOINT}) if i.requested == target.requested]
         if not pending:
@@ -80,8 +85,7 @@ def _target(client: MetaClient, requested: str | None) -> Instant:
         )
     if any(i.action == SAVEPOINT and i.requested == requested for i in timeline.completed()):
         raise WriteError("the instant has a savepoint already", path=client.base_path, instant=requested)
-    cleans = timeline.completed({CLEAN})
-    retained = timeline.clean_metadata(cleans[-1]).earliest_retained if cleans else None
+    retained = earliest_retained(timeline)
     if retained is not None and found[0].requested < retained:
         raise WriteError(
             f"files of this instant may have been cleaned: cleans keep those from {retained} on",
@@ -89,6 +93,30 @@ def _target(client: MetaClient, requested: str | None) -> Instant:
             instant=requested,
         )
     return found[0]
+
+
+def _refuse_cleaned(client: MetaClient, requested: str, kept: Mapping[str, Sequence[str]]) -> None:
+    """Refuse a savepoint of which files are gone, by a clean by file versions, or will be, by a clean that is planned.
+
+    Raises:
+        WriteError: the table could not be restored to it.
+    """
+    try:
+        refuse_cleaned_files(client, requested, client.list_files(), lambda _: True, logs=True)
+    except TimeTravelError as error:
+        raise WriteError(
+            f"files of this instant were cleaned: {error.message}", path=error.path, instant=requested
+        ) from error
+    for clean in client.timeline.pending({CLEAN}):
+        files = client.timeline.cleaner_plan(clean).files
+        for partition, name in zip(files["partition"].to_pylist(), files["name"].to_pylist(), strict=True):
+            if name in kept.get(partition, ()):
+                raise WriteError(
+                    f"the clean planned at {clean.requested} is to delete files of this instant",
+                    path=client.storage.uri(posixpath.join(partition, name)),
+                    instant=requested,
+                    remedy="keep a later one: `hudi-hive table clean` ends that clean",
+                )
 
 
 def _files_of(client: MetaClient, as_of: str) -> dict[str, tuple[str, ...]]:
