@@ -49,7 +49,7 @@ def spark(metastore_uri: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = (
         hudi_spark.session_builder(metastore_uri)
-        .master("local[2]")
+        .master("local[2,2]")  # a task that fails is run again, once
         .config("spark.driver.memory", "1g")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")

@@ -139,6 +139,15 @@ def test_a_row_that_may_move_has_one_line() -> None:
     assert [tuple(row.values()) for row in found] == [(0, "q", "f2", "f2"), (1, "r", None, "f3")]
 
 
+def test_a_key_without_partition_is_where_its_record_is() -> None:
+    """Deletes by a global index may name keys alone."""
+    keys = keys_table([("a", None), ("b", None), ("c", None)])
+    hits = pa.table([["a", "b"], ["p", "q"], ["f1", "f2"]], schema=HITS_SCHEMA)
+    tags = locate(keys, hits, is_global=True, updates_partition=True)
+    found = tags.select(["row", "partition", "file_id", "current_file_id"]).to_pylist()
+    assert [tuple(row.values()) for row in found] == [(0, "p", "f1", "f1"), (1, "q", "f2", "f2"), (2, None, None, None)]
+
+
 @pytest.mark.parametrize("kind", ["SIMPLE", "GLOBAL_SIMPLE", "BLOOM", "GLOBAL_BLOOM", "RECORD_INDEX"])
 def test_look_ups_run_wherever_they_are_sent(kind: str) -> None:
     """Plan, route and tasks survive pickling, after they were used too."""

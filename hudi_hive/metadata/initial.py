@@ -29,7 +29,7 @@ from hudi_hive.metadata.writer_records import Records
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.file_names import FileKind, parse_file_names
-from hudi_hive.table.listing import DirectoryLister
+from hudi_hive.table.listing import list_folders, walk
 from hudi_hive.table.log_scanner import scan_logs
 from hudi_hive.timeline.instant import instant_to_millis
 
@@ -79,7 +79,7 @@ def initial_records(
         MetadataTableError: a record index of a table without record keys in its files.
     """
     if partition == FILES:
-        return _file_records(client)
+        return _file_records(client, executor)
     if partition in (COLUMN_STATS, PARTITION_STATS):
         return _stats_records(client, partition, columns, executor)
     if partition == BLOOM_FILTERS:
@@ -101,16 +101,17 @@ def record_index_groups(count: int, options: Mapping[str, str]) -> int:
     return max(1, least, min(most, -(-int(count * growth * _RECORD_BYTES) // size)))
 
 
-def listed_files(client: MetaClient) -> tuple[list[str], pa.Table]:
+def listed_files(client: MetaClient, executor: Executor | None) -> tuple[list[str], pa.Table]:
     """Partitions on disk and their committed files (``FILES_SCHEMA``), by listing."""
-    lister = DirectoryLister(client.storage)
-    partitions = lister.partitions() if client.config.is_partitioned else [""]
-    return partitions, committed_files(client, lister.files(partitions))
+    if not client.config.is_partitioned:
+        return [""], committed_files(client, list_folders(client.storage, [""]).select(FILES_SCHEMA.names))
+    partitions, files = walk(client.storage, [""], executor.map if executor is not None else None)
+    return partitions, committed_files(client, files.select(FILES_SCHEMA.names))
 
 
-def _file_records(client: MetaClient) -> Records:
+def _file_records(client: MetaClient, executor: Executor | None) -> Records:
     version = client.config.version
-    partitions, files = listed_files(client)
+    partitions, files = listed_files(client, executor)
     if not client.timeline.write_instants():
         partitions = []  # a table that was never written has no partition, not even the one of its base path
     if not partitions:
@@ -141,7 +142,7 @@ def _filter_records(client: MetaClient, executor: Executor | None) -> Records:
     def run(read: FooterFilter, paths: list[str]) -> list[tuple[str, bytes] | None]:
         return executor.map(read, paths) if executor is not None else [read(path) for path in paths]
 
-    _, files = listed_files(client)
+    _, files = listed_files(client, executor)
     instant = max((i.requested for i in client.timeline.write_instants()), default="")
     return filter_records(client.storage, files, files.slice(0, 0), instant, client.config.version, run)
 
@@ -158,7 +159,7 @@ def _stats_records(
     whole = partition == PARTITION_STATS
     if whole and _has_logs(_known_files(client)):
         return None
-    _, files = listed_files(client)
+    _, files = listed_files(client, executor)
     if whole and _has_logs(files):
         return None
     view = client.file_system_view(files=files)
@@ -247,7 +248,7 @@ def _index_records(client: MetaClient, executor: Executor | None) -> Records:
             path=client.base_path,
             remedy="the table has hoodie.populate.meta.fields=false",
         )
-    _, files = listed_files(client)
+    _, files = listed_files(client, executor)
     slices = client.file_system_view(files=files).latest_merged_file_slices()
     tasks = _tasks(client, slices, ())
     parts = [Records(pa.array([], pa.string()), pa.array([], pa.binary()))]

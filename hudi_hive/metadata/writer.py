@@ -66,13 +66,16 @@ class MetadataWriter:
     the table's lock, if it has one: pending delta commits that they find are those of dead writers.
     """
 
-    def __init__(self, client: MetaClient, options: Mapping[str, str]) -> None:
+    def __init__(self, client: MetaClient, options: Mapping[str, str], executor: Executor | None = None) -> None:
         self._client = client
+        self._executor = executor
         self._options = dict(options)
         self._schema: Mapping[str, object] | None = None
 
     @classmethod
-    def open(cls, client: MetaClient, options: Mapping[str, str] | None = None) -> MetadataWriter | None:
+    def open(
+        cls, client: MetaClient, options: Mapping[str, str] | None = None, executor: Executor | None = None
+    ) -> MetadataWriter | None:
         """The writer of a table's metadata table; None when ``hoodie.metadata.enable`` is false.
 
         A metadata table that exists while the option is false is deleted, since it would hide what is written next.
@@ -81,6 +84,7 @@ class MetadataWriter:
         Args:
             client: the table.
             options: Hudi's write options.
+            executor: lists and reads the table's files where the metadata table has to be made.
 
         Raises:
             MetadataTableError: it has partitions that are not kept in step; nothing was written.
@@ -90,7 +94,7 @@ class MetadataWriter:
             if _partitions(client):
                 init.drop_table(client)
             return None
-        writer = cls(client, options)
+        writer = cls(client, options, executor)
         writer._refuse_unknown()
         return writer
 
@@ -227,7 +231,7 @@ class MetadataWriter:
         store = self._repaired()
         # Partition statistics were given up, or could not be made: trying again would read all files at each commit.
         if store is None or any(not self._client_has(name) for name in self.wanted if name != PARTITION_STATS):
-            self.initialise()
+            self.initialise(executor=self._executor)
             store = MetadataStore(self._client)
         run_services(store, self._options)
         for done in store.client.timeline.instants:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ LISTED_SCHEMA: Final = FILES_SCHEMA.append(pa.field("mtime_ms", pa.int64()))
 """Files of partitions (``FILES_SCHEMA``) and when each was last changed, milliseconds since the epoch."""
 
 _T = TypeVar("_T")
+_R = TypeVar("_R")
 
 # Listing is waiting: many at once for a store behind a network, few for a local disk.
 _LOCAL_LISTERS, _REMOTE_LISTERS = 4, 16
@@ -31,6 +33,9 @@ _LOCAL_LISTERS, _REMOTE_LISTERS = 4, 16
 
 _SERIES: Final = (10, 20, 40, 80, 100)
 """Partitions in the first batches; the last number goes on."""
+
+_SHARE: Final = 100
+"""Folders that one task lists."""
 
 
 class Lister(Protocol):
@@ -134,7 +139,14 @@ class DirectoryLister:
         return pa.concat_tables([*tables, list_folders(self._storage, wanted).select(FILES_SCHEMA.names)])
 
 
-def walk(storage: Storage, roots: Sequence[str]) -> tuple[list[str], pa.Table]:
+class Runner(Protocol):
+    """Runs a function over tasks, here or in other processes; function and tasks can be pickled."""
+
+    def __call__(self, function: Callable[[_T], _R], tasks: Sequence[_T], /) -> list[_R]:
+        """The results, in the order of the tasks."""
+
+
+def walk(storage: Storage, roots: Sequence[str], run: Runner | None = None) -> tuple[list[str], pa.Table]:
     """Partitions at or below some folders of a table, and their files; each folder is listed once.
 
     A folder is a partition when it holds a partition metafile (table format, section 1.2); others are gone down into,
@@ -143,6 +155,7 @@ def walk(storage: Storage, roots: Sequence[str]) -> tuple[list[str], pa.Table]:
     Args:
         storage: rooted at the table's base path.
         roots: folders relative to the base path, none below another.
+        run: lists shares of a level's folders; without it this process lists them all.
 
     Returns:
         The partitions, sorted, and a table of :data:`LISTED_SCHEMA`.
@@ -151,9 +164,13 @@ def walk(storage: Storage, roots: Sequence[str]) -> tuple[list[str], pa.Table]:
     tables = [LISTED_SCHEMA.empty_table()]
     level = list(roots)
     while level:
-        found, files, level = _step(storage, level)
-        partitions += found
-        tables.append(files)
+        shares = [level[at : at + _SHARE] for at in range(0, len(level), _SHARE)]
+        steps = [_step(storage, level)] if run is None else run(partial(_step, storage), shares)
+        level = []
+        for found, files, further in steps:
+            partitions += found
+            tables.append(files)
+            level += further
     return sorted(partitions), pa.concat_tables(tables)
 
 

@@ -174,7 +174,7 @@ class Transaction:
             check_conflicts(now, self.client.timeline, self._operation_of(statuses, schema, replaced or {}))
             if self._heartbeat is not None:
                 self._heartbeat.verify()
-            table = MetadataWriter.open(now, self._config.options)
+            table = MetadataWriter.open(now, self._config.options, self._executor)
             if table is not None:
                 changes = metadata_changes(statuses, replaced or {})
                 table.apply(self.instant, self._action, changes, schema=json.loads(schema))

@@ -74,7 +74,7 @@ class ServiceContext:
         """
         with self.lock() as held:
             now = self.reload()
-            payload = finish(now, MetadataWriter.open(now.client, self.options))
+            payload = finish(now, MetadataWriter.open(now.client, self.options, self.executor))
             completion = self.clock.completion_time(now.client.timeline, instant.requested, now.client.config.timezone)
             if held is not None:
                 held.verify()  # whoever took a lost lock may have completed something that this one has not seen
