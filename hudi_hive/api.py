@@ -26,6 +26,8 @@ from hudi_hive.read.scan_files import output_schema
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.timeline import Timeline
 
+_OPERATION = "hoodie.datasource.write.operation"
+
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
     import polars as pl
@@ -157,7 +159,13 @@ class HudiTable:
         from hudi_hive.write.local import LocalWriter
         from hudi_hive.write.locks import table_lock
 
-        given = {**(options or {}), "hoodie.datasource.write.operation": operation}
+        given = {**(options or {}), _OPERATION: operation}
+        if str((options or {}).get(_OPERATION, operation)).strip().lower() != operation.lower():
+            raise InvalidOptionError(
+                f"option {_OPERATION}={(options or {})[_OPERATION]} contradicts the call, which is {operation}",
+                path=self.path,
+                remedy="leave the option out",
+            )
         config = WriteConfig.of(given, self._client.config)
         lock = table_lock(config.options, self._client.storage, metastore=MetastoreLock.of)
         return LocalWriter(self._client, given, lock=lock, extra=extra)

@@ -179,3 +179,12 @@ def test_partitions_to_delete_are_named_once(tmp_path):
     with pytest.raises(InvalidOptionError, match=r"partitions\.to\.delete names other partitions"):
         table.delete_partitions(["a"], {"hoodie.datasource.write.partitions.to.delete": "b"})
     assert table.refresh().scan().count() == ROWS.num_rows
+
+
+def test_the_call_is_the_operation(tmp_path):
+    table, name = table_at(tmp_path), "hoodie.datasource.write.operation"
+    table.insert(ROWS, {name: "INSERT"})
+    for write in (lambda given: table.upsert(ROWS, given), lambda given: table.delete_partitions(["a"], given)):
+        with pytest.raises(InvalidOptionError, match=f"{name}=insert contradicts the call"):
+            write({name: "insert"})
+    assert table.refresh().scan().count() == ROWS.num_rows
