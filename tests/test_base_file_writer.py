@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hudi_hive.errors import InvalidOptionError, SchemaError
 from hudi_hive.formats.base_file import open_base_file
@@ -177,3 +179,18 @@ def test_an_empty_file_and_dates_far_away(tmp_path):
     table = pa.table({"_hoodie_record_key": ["a", "b"], "at": pa.array(far, pa.timestamp("us"))})
     write(tmp_path, table)
     assert pq.read_table(tmp_path / "p/f.parquet").column("at").to_pylist() == far
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.text(st.sampled_from("aé\u4e2d\ud7ff\ue000ｆ\uffff😀\U0010ffff"), min_size=1, max_size=4), min_size=1)
+)
+def test_bounds_of_keys_are_in_the_order_of_java(tmp_path_factory, keys):
+    table = pa.table({"_hoodie_record_key": pa.array(keys, pa.string())})
+    storage = Storage(tmp_path_factory.mktemp("bounds"))
+    with ParquetBaseWriter(storage, "f.parquet", table.schema, AVRO, bloom=SMALL) as writer:
+        for start in range(0, len(keys), 2):
+            writer.write(table.slice(start, 2))
+        written = writer.close()
+    ordered = sorted(keys, key=lambda key: key.encode("utf-16-be"))
+    assert (written.min_key, written.max_key) == (ordered[0], ordered[-1])

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.api import HudiTable
-from hudi_hive.errors import HudiHiveError, KeyGenerationError, SchemaError, UnknownColumnError
+from hudi_hive.errors import HudiHiveError, InvalidOptionError, KeyGenerationError, SchemaError, UnknownColumnError
 from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
 
 TYPES = (COPY_ON_WRITE, MERGE_ON_READ)
@@ -228,3 +228,10 @@ def test_keys_of_all_kinds_are_found_again(tmp_path, kind, keys):
         assert (report.inserted, report.updated) == (0, 2)
     assert table.delete(given(0).slice(0, 1), OFF).deleted == 1
     assert seen(table, "v") == [(4,)]
+
+
+@pytest.mark.parametrize("share", ["0", "1", "nan"])
+def test_bloom_filters_of_no_size_are_refused(tmp_path, share):
+    refused(
+        make(tmp_path), InvalidOptionError, "hoodie.index.bloom.fpp", rows(["a"]), {"hoodie.index.bloom.fpp": share}
+    )

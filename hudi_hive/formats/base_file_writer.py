@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -31,6 +32,9 @@ _GREATEST_KEY: Final = "hoodie_max_record_key"
 CODECS: Final[Mapping[str, int | None]] = {"gzip": 3, "zstd": 3, "snappy": None, "lz4": None, "uncompressed": None}
 """Compression codecs and the level that each is used with."""
 
+_HIGH: Final = r"[\x{E000}-\x{10FFFF}]"
+_FIRST_HIGH_BYTE: Final = 0xEE
+
 _GROUP_BYTES: Final = 120 << 20
 """Bytes of a row group (``hoodie.parquet.block.size``)."""
 
@@ -42,7 +46,7 @@ class WrittenBase:
     Attributes:
         size: bytes.
         rows: rows.
-        min_key: least record key by its bytes; None where there are no rows or no keys.
+        min_key: least record key in Java's order; None where there are no rows or no keys.
         max_key: the greatest.
         ranges: what the file holds of each column, see :data:`hudi_hive.formats.column_ranges.COLUMN_RANGES_SCHEMA`;
             no rows if statistics were not wanted.
@@ -106,7 +110,7 @@ class ParquetBaseWriter:
         self._rows = 0
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
-        self._bounds: list[pa.Scalar] = []
+        self._bounds: tuple[str, str] | None = None
         self._check_types()
         self._stream = storage.open_output(path)
         try:
@@ -160,9 +164,7 @@ class ParquetBaseWriter:
         self._ranges.add(batch)
         if self._keys >= 0:
             keys = batch.column(self._keys)
-            if keys.null_count < len(keys):
-                found = pc.min_max(keys)
-                self._bounds += [found["min"], found["max"]]
+            self._bounds = _java_bounds(self._bounds, keys)
             if self._bloom is not None:
                 self._bloom.add(keys)
         # Row groups end where they are full, inside of a batch too.
@@ -193,8 +195,7 @@ class ParquetBaseWriter:
             StorageError: the file cannot be written.
         """
         self._flush()
-        bounds = pc.min_max(pa.array(self._bounds, self._schema.field(self._keys).type)) if self._bounds else None
-        least, greatest = (None, None) if bounds is None else (bounds["min"].as_py(), bounds["max"].as_py())
+        least, greatest = (None, None) if self._bounds is None else self._bounds
         footer = {_SCHEMA: json.dumps(self._avro_schema, separators=(",", ":"))}
         if self._bloom is not None:
             bloom = self._bloom.finish()
@@ -242,3 +243,32 @@ class ParquetBaseWriter:
                 self.close()
         else:
             self.abandon()
+
+
+def _java_bounds(bounds: tuple[str, str] | None, keys: pa.Array) -> tuple[str, str] | None:
+    """Least and greatest of keys and of earlier bounds, as Java compares texts: by their UTF-16 units.
+
+    Readers leave files out by these bounds. Only texts with characters from U+E000 on are in another order by their
+    bytes, and only among themselves.
+    """
+    found = list(bounds or ())
+    if _has_high_bytes(keys):
+        high = pc.match_substring_regex(keys, _HIGH).fill_null(False)
+        found += keys.filter(high).to_pylist()
+        keys = keys.filter(pc.invert(high))
+    if keys.null_count < len(keys):
+        ends = pc.min_max(keys)
+        found += [ends["min"].as_py(), ends["max"].as_py()]
+    return (min(found, key=_utf16), max(found, key=_utf16)) if found else None
+
+
+def _has_high_bytes(keys: pa.Array) -> bool:
+    """Whether any character from U+E000 on is among them: these alone begin with such a byte."""
+    data = keys.cast(pa.binary()).buffers()[2]
+    if data is None or not data.size:
+        return False
+    return bool(np.frombuffer(data, np.uint8).max() >= _FIRST_HIGH_BYTE)
+
+
+def _utf16(text: str) -> bytes:
+    return text.encode("utf-16-be")

@@ -270,6 +270,8 @@ _KEEP: Final = ("hoodie.keep.min.commits", "hoodie.keep.max.commits")
 
 def _check(config: WriteConfig) -> None:
     """What options may not say together."""
+    if not 0 < config.index.bloom_fpp < 1:
+        raise InvalidOptionError(f"hoodie.index.bloom.fpp={config.index.bloom_fpp} must be above 0 and below 1")
     if config.archive.min_commits >= config.archive.max_commits:
         raise InvalidOptionError(
             f"hoodie.keep.max.commits={config.archive.max_commits} must be greater than "
