@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from hudi_hive.api import HudiTable
 from hudi_hive.errors import TimeTravelError, UnsupportedTableError, WriteError
 from hudi_hive.table import MetaClient
+from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instant import COMPACTION, REPLACE_COMMIT
 from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.clean import clean, schedule_clean
@@ -233,3 +235,34 @@ def test_no_savepoint_of_what_a_clean_by_file_versions_took(version: int, tmp_pa
     with pytest.raises(WriteError, match="files of this instant were cleaned"):
         create_savepoint(context(path), first)
     create_savepoint(context(path), second)
+
+
+@pytest.mark.parametrize("plan", [schedule_compaction, schedule_clustering])
+def test_a_plan_is_taken_back(version: int, plan: Callable[..., Instant], tmp_path: Path) -> None:
+    path = make(tmp_path, version, "MERGE_ON_READ")
+    HudiTable.open(path).insert(rows(0, 1, 2), BARE)
+    HudiTable.open(path).upsert(rows(1, 2), BARE)
+    last = writes(path)[-1]
+    planned = plan(context(path, {"hoodie.clustering.plan.strategy.sort.columns": "id"}))
+    rollback(context(path), planned)
+    assert not MetaClient.load(path).timeline.pending()
+    assert seen(path) == {1: 0, 2: 1}
+    rollback(context(path), last)
+    assert seen(path) == {1: 0, 2: 0}
+
+
+def test_a_compaction_under_log_files_is_not_taken_back(version: int, tmp_path: Path) -> None:
+    path = make(tmp_path, version, "MERGE_ON_READ")
+    HudiTable.open(path).insert(rows(0, 1, 2), BARE)
+    HudiTable.open(path).upsert(rows(1, 2), BARE)
+    planned = schedule_compaction(context(path))
+    assert planned is not None
+    HudiTable.open(path).upsert(rows(2, 1), BARE)
+    if version == 6:  # its log files name the slice that is yet to be made
+        with pytest.raises(WriteError, match="on top of this planned compaction"):
+            rollback(context(path), planned)
+        execute_compaction(context(path), planned)
+    else:
+        rollback(context(path), planned)
+    assert not MetaClient.load(path).timeline.pending()
+    assert seen(path) == {1: 2, 2: 1}

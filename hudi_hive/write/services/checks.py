@@ -13,8 +13,8 @@ from hudi_hive.errors import UnsupportedTableError, WriteError
 from hudi_hive.table import MetaClient
 from hudi_hive.table.file_names import FileKind, parse_file_names
 from hudi_hive.table.listing import DirectoryLister
-from hudi_hive.timeline import Instant
-from hudi_hive.timeline.instant import CLEAN, COMPACTION, LOG_COMPACTION, RESTORE
+from hudi_hive.timeline import Instant, State
+from hudi_hive.timeline.instant import CLEAN, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, RESTORE
 from hudi_hive.timeline.plans import CLEAN_FILES_SCHEMA
 from hudi_hive.write.settings import IndexType
 
@@ -56,6 +56,27 @@ def refuse_planned(client: MetaClient, target: Instant) -> None:
 
 def _distinct(clustering: pa.Table) -> list[str]:
     return sorted(set(clustering["instant"].to_pylist()))
+
+
+def refuse_topped(client: MetaClient, target: Instant) -> None:
+    """Refuse to take back the plan of a compaction of version 6 under log files: no slice would have them.
+
+    Raises:
+        WriteError: there are log files that name the compaction, or a pending write that may make some.
+    """
+    if client.config.layout != 1 or target.state is not State.REQUESTED or target.action != COMPACTION:
+        return
+    files = client.list_files()
+    parts = parse_file_names(files["name"])
+    logs = pc.equal(parts["kind"], FileKind.LOG.value)
+    mine = pc.fill_null(pc.and_(logs, pc.equal(parts["instant"].cast(pa.string()), target.requested)), False)
+    if pc.any(mine).as_py() or client.timeline.pending({DELTA_COMMIT}):
+        raise WriteError(
+            "writes have gone on on top of this planned compaction, so that its plan cannot be taken back",
+            path=client.base_path,
+            instant=target.requested,
+            remedy="run it",
+        )
 
 
 def refuse_buckets(client: MetaClient, index: IndexType, slices: pa.Table) -> None:

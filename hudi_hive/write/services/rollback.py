@@ -36,7 +36,7 @@ from hudi_hive.timeline.plans import RollbackMetadata, RollbackPartition, Rollba
 from hudi_hive.timeline.plans_out import encode_rollback_metadata, encode_rollback_plan
 from hudi_hive.write.heartbeat import beating_instants, heartbeat_times, remove_heartbeat, silent_instants
 from hudi_hive.write.markers import marked_instants, remove_markers, try_remove_markers
-from hudi_hive.write.services.checks import refuse_lost_schemas, refuse_lost_versions, refuse_planned
+from hudi_hive.write.services.checks import refuse_lost_schemas, refuse_lost_versions, refuse_planned, refuse_topped
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.undo import files_to_undo, log_versions
 
@@ -49,7 +49,8 @@ def rollback(context: ServiceContext, instant: Instant | str) -> RollbackMetadat
     """Undo an instant under a rollback instant of its own.
 
     A completed write can be undone only if none completed after it and what it wrote over is still there; a pending
-    one any time. A compaction or clustering that has begun goes back to being requested, as its plan is still good.
+    one any time. A compaction or clustering that has begun goes back to being requested, as its plan is still good; of
+    one that has not, the plan goes.
 
     Args:
         context: the table; its lock must not be held.
@@ -69,7 +70,7 @@ def rollback(context: ServiceContext, instant: Instant | str) -> RollbackMetadat
         return encode_rollback_plan(_plan(pending, target, requests), context.client.base_path)
 
     context, own = context.request(ROLLBACK, plan)
-    return _execute(context, own, target, requests)
+    return _execute(context, own, target, requests, drop_plan=target.state is State.REQUESTED)
 
 
 def rollback_failed_writes(context: ServiceContext) -> list[RollbackMetadata]:
@@ -217,6 +218,7 @@ def _check(context: ServiceContext, target: Instant) -> None:
             "a savepoint keeps this instant", path=path, instant=target.requested, remedy="delete the savepoint first"
         )
     if not target.is_completed:
+        refuse_topped(context.client, target)
         return
     later = [i for i in timeline.write_instants() if i.requested > target.requested]
     if later:
@@ -263,11 +265,16 @@ def _plan(instant: Instant, target: Instant, requests: Sequence[RollbackRequest]
 
 
 def _execute(
-    context: ServiceContext, instant: Instant, target: Instant, requests: Sequence[RollbackRequest]
+    context: ServiceContext,
+    instant: Instant,
+    target: Instant,
+    requests: Sequence[RollbackRequest],
+    *,
+    drop_plan: bool = False,
 ) -> RollbackMetadata:
     """Undo the data, then under the lock the metadata table, the instant, and complete."""
     started = time.monotonic_ns()
-    keep = keeps_plan(context, target) if target.path else False
+    keep = bool(target.path) and not drop_plan and keeps_plan(context, target)
     if instant.state is State.REQUESTED:
         instant = context.writer.transition_inflight(ROLLBACK, instant.requested)
     metadata = undo(context, instant.requested, target, requests)
