@@ -12,6 +12,7 @@ import pytest
 from hudi_hive.api import HudiTable
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, KeyGenerationError, SchemaError, UnknownColumnError
 from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
+from tests.support import VERSIONS
 
 TYPES = (COPY_ON_WRITE, MERGE_ON_READ)
 OFF = {"hoodie.metadata.enable": "false"}
@@ -235,3 +236,16 @@ def test_bloom_filters_of_no_size_are_refused(tmp_path, share):
     refused(
         make(tmp_path), InvalidOptionError, "hoodie.index.bloom.fpp", rows(["a"]), {"hoodie.index.bloom.fpp": share}
     )
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_all_rows_of_a_key_that_inserts_doubled_are_updated_and_deleted(tmp_path, version):
+    table = make(tmp_path, version=version)
+    table.insert(rows(["a", "b", "a", "c", "a", "b"], v=[1, 2, 3, 4, 5, 6]), OFF)
+    table.upsert(rows(["a", "new"], ts=2, v=[9, 8]), OFF)
+    assert seen(table, "id", "v") == [("a", 9), ("a", 9), ("a", 9), ("b", 2), ("b", 6), ("c", 4), ("new", 8)]
+    table.delete(rows(["a"]), OFF)
+    assert seen(table, "id", "v") == [("b", 2), ("b", 6), ("c", 4), ("new", 8)]
+    gone = rows(["b", "c"], ts=3, v=[0, 0], _hoodie_is_deleted=[True, False])
+    table.upsert(gone, OFF)
+    assert seen(table, "id", "v") == [("c", 0), ("new", 8)]

@@ -9,9 +9,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -323,6 +324,7 @@ class _Merge:
     _old: list[pa.RecordBatch] = field(default_factory=list)
     _new: list[pa.RecordBatch] = field(default_factory=list)
     _met: list[pa.Array] = field(default_factory=list)
+    _further_rows: list[pa.RecordBatch] = field(default_factory=list)
 
     def batches(self, base: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of the next base file; afterwards the attributes are told."""
@@ -341,8 +343,8 @@ class _Merge:
         named = pa.concat_arrays([keys, deletable])
         spared: list[pa.Array] = []
         base_rows = new_rows = 0
-        merged = merge_slice(self._tapped(base, named), self._records(), spec, self.job.schema)
-        for batch in merged:
+        merged = merge_slice(self._tapped(base, named), self._records(incoming), spec, self.job.schema)
+        for batch in itertools.chain(merged, self._further()):
             own = record_keys(batch, spec)
             if len(deletable):
                 spared.append(own.filter(pc.is_in(own, value_set=deletable)))
@@ -366,24 +368,48 @@ class _Merge:
         return pa.Table.from_batches(self._new, schema=self.job.schema)
 
     def _tapped(self, base: Iterable[pa.RecordBatch], named: pa.Array) -> Iterator[pa.RecordBatch]:
+        """Base rows, but of each key that the write names the first one alone."""
+        named = named.unique()
+        seen = np.zeros(len(named), np.bool_)
         for batch in base:
             keys = record_keys(batch, self.job.spec)
-            meets = pc.is_in(keys, value_set=named)
+            place = pc.index_in(keys, value_set=named)
+            meets = place.is_valid()
             self._met.append(keys.filter(meets))
             if self.job.logs_changes:
                 self._old.append(batch.filter(meets))
+            further = _further_ones(place.drop_null().to_numpy(), seen)
+            if further.any():
+                rows = np.flatnonzero(meets.to_numpy(zero_copy_only=False))[further]
+                self._further_rows.append(batch.take(pa.array(rows)))
+                others = np.ones(batch.num_rows, np.bool_)
+                others[rows] = False
+                batch = batch.filter(pa.array(others))
             yield batch
+
+    def _further(self) -> Iterator[pa.RecordBatch]:
+        """Further rows of keys that the file has more than once: they are updated and deleted as the first ones."""
+        while self._further_rows:
+            rows = one_batch(pa.Table.from_batches(self._further_rows))
+            keys = record_keys(rows, self.job.spec)
+            later = pa.array(_further_ones(keys.dictionary_encode().indices.to_numpy(), np.zeros(len(keys), np.bool_)))
+            self._further_rows = [rows.filter(later)] if pc.any(later).as_py() else []
+            incoming = self.incoming
+            if incoming is not None:
+                incoming = incoming.filter(pc.is_in(record_keys(incoming, self.job.spec), value_set=keys))
+            first = rows.filter(pc.invert(later))
+            yield from merge_slice([first], self._records(incoming), self.job.spec, self.job.schema)
 
     def _changed(self, batch: pa.RecordBatch, own: pa.Array, keys: pa.Array) -> pa.BooleanArray:
         if self.job.has_meta:
             return pc.equal(batch.column(COMMIT_TIME), self.job.instant).fill_null(False)
         return pc.is_in(own, value_set=keys)
 
-    def _records(self) -> LogRecords:
+    def _records(self, incoming: pa.RecordBatch | None) -> LogRecords:
         """The write as a log would hold it."""
         blocks: list[LogData | LogDeletes] = []
-        if self.incoming is not None:
-            blocks.append(LogData(self.job.instant, self.incoming, self.job.avro_schema))
+        if incoming is not None and incoming.num_rows:
+            blocks.append(LogData(self.job.instant, incoming, self.job.avro_schema))
         if self.deletes is not None and self.deletes.num_rows:
             count = self.deletes.num_rows
             table = self.deletes.select(["record_key", "partition_path"])
@@ -391,6 +417,15 @@ class _Merge:
             table = table.append_column("has_ordering", pa.array(np.zeros(count, np.bool_)))
             blocks.append(LogDeletes(self.job.instant, table))
         return LogRecords(tuple(blocks))
+
+
+def _further_ones(numbers: npt.NDArray[np.integer[Any]], seen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Which numbers have come before, by ``seen`` or among these; all of them are seen afterwards."""
+    first = np.zeros(len(numbers), np.bool_)
+    first[np.unique(numbers, return_index=True)[1]] = True
+    further: npt.NDArray[np.bool_] = ~first | seen[numbers]
+    seen[numbers] = True
+    return further
 
 
 def _without(keys: pa.Array, others: pa.Array) -> pa.Array:
