@@ -116,7 +116,8 @@ def cells() -> list[Cell]:
     found = [Cell(o, t, v, f) for v in VERSIONS for t in TYPES for f in FIRSTS for o in OPERATIONS]
     further = [kind.name for kind in KINDS.values() if kind.turns]
     pairs = [(TYPES[at], FIRSTS[1 - at]) for at in range(2)] + [(TYPES[at], FIRSTS[at]) for at in range(2)]
-    return found + [Cell(TURNS, t, v, f, kind=kind) for v in VERSIONS for t, f in pairs for kind in further]
+    found += [Cell(TURNS, t, v, f, kind=kind) for v in VERSIONS for t, f in pairs for kind in further]
+    return [cell for cell in found if (cell.version, cell.table_type) not in cell.table.unreadable]
 
 
 @dataclass
@@ -256,6 +257,7 @@ class Theirs:
 
     def __init__(self, path: Path, cell: Cell, peer: HudiPeer) -> None:
         self.path, self.peer, self.kind = path, peer, cell.table
+        self.merge_on_read = cell.table_type == "MERGE_ON_READ"
         self.options = {
             **_OPTIONS,
             "hoodie.datasource.write.table.type": cell.table_type,
@@ -368,9 +370,9 @@ def _take_turns(cell: Cell, model: Model, first: Ours | Theirs, second: Ours | T
     for reader in (first, second):
         _read(cell, model, reader)
     if cell.table.changes:
+        told = sorted(model.changes, key=str)
         for reader in (first, second):
-            told = sorted(model.changes, key=str)
-            _step(cell, f"changes by {reader.name}", lambda r=reader, t=told: _compare_changes(r.read_changes(), t))
+            _step(cell, f"changes by {reader.name}", lambda r=reader: _compare_changes(r, told))
 
 
 def _read(cell: Cell, model: Model, reader: Ours | Theirs, ways: Sequence[bool] = (False, True)) -> None:
@@ -399,9 +401,13 @@ def _compare(found: list[Row], expected: list[Row]) -> None:
     )
 
 
-def _compare_changes(found: list[Any], expected: list[Any]) -> None:
-    if found != expected:
-        missing, more = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
+def _compare_changes(reader: Ours | Theirs, expected: list[Any]) -> None:
+    found = reader.read_changes()
+    missing, more = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
+    if isinstance(reader, Theirs) and reader.merge_on_read:
+        # Of a merge-on-read table, its own too, real Hudi leaves out changes and tells some deletes of older rows.
+        missing, more = Counter(), Counter({change: n for change, n in more.items() if change[0] != "d"})
+    if missing or more or not found:
         raise Difference(
             f"{len(found)} changes for {len(expected)}; {missing.total()} missing, as {list(missing)[:6]}, "
             f"{more.total()} too many, as {list(more)[:6]}"
