@@ -160,8 +160,11 @@ def test_tables_of_options_do_not_overlap():
         {"hoodie.keep.min.commits": "5"},
         {
             "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
+            "hoodie.write.lock.provider": "InProcessLockProvider",
             "hoodie.clean.failed.writes.policy": "EAGER",
         },
+        {"hoodie.write.concurrency.mode": "optimistic_concurrency_control"},
+        {"hoodie.write.concurrency.mode": "non_blocking_concurrency_control"},
         {"hoodie.datasource.write.keygenerator.class": "com.example.Own"},
         {"hoodie.table.name": None},
     ],
@@ -173,7 +176,8 @@ def test_values_that_do_not_fit_are_refused_by_name(options):
 
 
 def test_several_writers_leave_one_another_alone():
-    config = given({"hoodie.write.concurrency.mode": "optimistic_concurrency_control"})
+    mode = {"hoodie.write.concurrency.mode": "optimistic_concurrency_control"}
+    config = given(mode | {"hoodie.write.lock.provider": "InProcessLockProvider"})
     assert config.concurrency.is_multi_writer
     assert config.clean.failed_writes == "LAZY"
     assert config.options["hoodie.cleaner.policy.failed.writes"] == "LAZY"

@@ -17,7 +17,14 @@ from hudi_hive.timeline.avro_models import model_schema
 from hudi_hive.timeline.instant import instant_to_millis
 from hudi_hive.timeline.payloads_out import CommitOut, encode_commit
 from hudi_hive.timeline.writer import TimelineWriter
-from hudi_hive.write.conflicts import TOUCHED_SCHEMA, Operation, check_conflicts, refuse_clustered, touched_groups
+from hudi_hive.write.conflicts import (
+    EVERYTHING,
+    TOUCHED_SCHEMA,
+    Operation,
+    check_conflicts,
+    refuse_clustered,
+    touched_groups,
+)
 from hudi_hive.write.statuses import joined, status
 
 
@@ -161,6 +168,15 @@ def test_replaced_groups(table):
     table.commit(7, "n", action="replacecommit", operation="INSERT_OVERWRITE", replaced=["a"])
     refused(table, begun, "a", match=t(7))
     check(table, begun, "b")
+
+
+def test_new_groups_in_partitions_that_are_overwritten(table):
+    begun = start(table)
+    table.commit(7, "n")
+    refused(table, begun, "replaced:a", overwrites={"p"}, match=t(7))
+    refused(table, begun, "replaced:a", overwrites=EVERYTHING, match=t(7))
+    check(table, begun, "replaced:a", overwrites={"q"})
+    check(table, begun, "replaced:a")
 
 
 def test_log_files_may_share_a_group_without_blocking(table):

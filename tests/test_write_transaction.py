@@ -23,7 +23,11 @@ OFF = {
     "hoodie.clean.automatic": "false",
     "hoodie.parquet.bloom.filter.enabled": "false",
 }
-MANY = {**OFF, "hoodie.write.concurrency.mode": "optimistic_concurrency_control"}
+MANY = {
+    **OFF,
+    "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+}
 
 everywhere = pytest.mark.parametrize(
     ("version", "kind"), [(v, t) for v in VERSIONS for t in (COPY_ON_WRITE, MERGE_ON_READ)]

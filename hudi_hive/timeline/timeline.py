@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Container, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
@@ -401,10 +402,18 @@ class Timeline:
 
     def _pending_clustering(self) -> pa.Table:
         tables: list[pa.Table] = []
-        for instant in self.pending({CLUSTERING, REPLACE_COMMIT}):
-            slices = self.requested_replace_metadata(instant).slices
-            tables.append(_with_constants(slices.select(["partition", "file_id"]), {"instant": instant.requested}))
+        for plan in self.pending_clustering_plans():
+            groups = plan.slices.select(["partition", "file_id"])
+            tables.append(_with_constants(groups, {"instant": plan.instant.requested}))
         return _concat(tables, PENDING_CLUSTERING_SCHEMA)
+
+    def pending_clustering_plans(self) -> tuple[plans.ClusteringPlan, ...]:
+        """Plans of the pending clusterings; what was undone since the timeline was loaded is none any more."""
+        found = []
+        for instant in self.pending({CLUSTERING, REPLACE_COMMIT}):
+            with suppress(InstantNotFoundError):  # an overwrite that lost, a clustering that was rolled back
+                found.append(self.requested_replace_metadata(instant))
+        return tuple(plan for plan in found if plan.is_clustering)
 
     # -- archive and overview ----------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ a schema that changed).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,6 +44,8 @@ class Operation:
         schema: the Avro schema that it will say is the table's; null if it says nothing.
         buckets: whether file groups are buckets: two with one number are the same, whatever the rest of their ids.
         blocking: false when log files of several writers may go to one file group (non-blocking mode).
+        overwrites: partitions that it is to be all of, or :data:`EVERYTHING`: what others added there meanwhile is in
+            groups that it does not know, and would stay.
     """
 
     instant: str
@@ -52,6 +54,16 @@ class Operation:
     schema: Mapping[str, object] | None = None
     buckets: bool = False
     blocking: bool = True
+    overwrites: Container[str] = ()
+
+
+class _Everything:
+    def __contains__(self, partition: object) -> bool:
+        return True
+
+
+EVERYTHING: Final[Container[str]] = _Everything()
+"""All partitions."""
 
 
 def touched_groups(statuses: pa.Table, replaced: Mapping[str, Sequence[str]] | None = None) -> pa.Table:
@@ -95,6 +107,8 @@ def check_conflicts(
         compacted = metadata.compacted or metadata.operation == _COMPACT
         mine = _endangered(operation, now.layout, known) if compacted else _exposed(operation, metadata)
         _refuse_overlap(client, operation, mine, metadata.instant.requested, _groups_of(metadata))
+        if not compacted:
+            _refuse_overwritten(client, operation, metadata)
     for instant, groups in _by_instant(now.pending_compactions(), "compaction_instant"):
         mine = _endangered(operation, now.layout, _was_pending(instant, begun, operation.instant))
         _refuse_overlap(client, operation, mine, instant, groups)
@@ -216,6 +230,13 @@ def _refuse_overlap(client: MetaClient, operation: Operation, mine: pa.Table, ot
         more = f" and {both.num_rows - 1} more" if both.num_rows > 1 else ""
         where = f"file group {file_id} of partition {partition!r}{more}"
         raise _conflict(client, operation, f"instant {other} was at the same {where}")
+
+
+def _refuse_overwritten(client: MetaClient, operation: Operation, other: CommitMetadata) -> None:
+    both = [partition for partition in other.partitions_touched() if partition in operation.overwrites]
+    if both:
+        why = f"instant {other.instant.requested} wrote to partition {both[0]!r}, all of which this one replaces"
+        raise _conflict(client, operation, why)
 
 
 def _keys(groups: pa.Table, buckets: bool) -> pa.Array:

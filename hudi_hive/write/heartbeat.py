@@ -70,14 +70,21 @@ class Heartbeat:
 
     def start(self) -> None:
         """Beat once, then every interval in a thread of its own."""
-        self.beat()
+        self._begin()
         self._thread = threading.Thread(target=self._run, name=f"heartbeat-{self._instant}", daemon=True)
         self._thread.start()
+
+    def _begin(self) -> None:
+        """The first beat makes the file whole or not at all: of half a one nobody knew that its writer has died."""
+        started = self._clock() * 1000
+        self._storage.delete(self._path)
+        self._storage.create_if_absent(self._path, _text())
+        self._last_ms = started
 
     def beat(self) -> None:
         """Rewrite the file now."""
         started = self._clock() * 1000
-        self._storage.write_bytes(self._path, json.dumps({"owner": Owner.this_process().fields()}).encode())
+        self._storage.write_bytes(self._path, _text())
         self._last_ms = started
 
     def _run(self) -> None:
@@ -122,6 +129,10 @@ class Heartbeat:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+def _text() -> bytes:
+    return json.dumps({"owner": Owner.this_process().fields()}).encode()
 
 
 def heartbeat_times(options: Mapping[str, str]) -> tuple[int, int]:

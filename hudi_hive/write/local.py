@@ -157,7 +157,13 @@ class LocalWriter:
             replaced = groups_in(client, _named(partitions, client.partition_paths()))
             schema = Prepared.of_table(client).schema_text
             statuses = joined([])
-            instant = transaction.commit(statuses, schema=schema, replaced=replaced, extra=self._extra)
+            instant = transaction.commit(
+                statuses,
+                schema=schema,
+                replaced=replaced,
+                extra=self._extra,
+                overwrites=frozenset({*partitions, *replaced}),
+            )
         return self._serviced(WriteReport.of(instant, Operation.DELETE_PARTITION, statuses))
 
     def run_services(self) -> InlineReport:
@@ -240,7 +246,7 @@ class LocalWriter:
 
     def _replaced(self, client: MetaClient, partitions: Iterable[str]) -> dict[str, list[str]]:
         """File groups that an overwrite replaces: those of the partitions that the rows have, or all."""
-        whole = self.config.operation is Operation.INSERT_OVERWRITE_TABLE or self.config.rows.overwrite_mode == "STATIC"
+        whole = self.config.rows.replaces_table
         written = set(partitions)
         return groups_in(client, [path for path in client.partition_paths() if whole or path in written])
 

@@ -103,6 +103,12 @@ class RowSettings:
     reconcile_schema: bool = option("hoodie.datasource.write.reconcile.schema", False, flag)
     commit_metadata_prefix: str = option("hoodie.datasource.write.commitmeta.key.prefix", "_", text)
 
+    @property
+    def replaces_table(self) -> bool:
+        """Whether the write replaces all rows of the table, not only those of the partitions that its rows name."""
+        whole = self.operation is Operation.INSERT_OVERWRITE and self.overwrite_mode == "STATIC"
+        return whole or self.operation is Operation.INSERT_OVERWRITE_TABLE
+
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -26,7 +26,7 @@ from hudi_hive.timeline.instant_times import InstantClock
 from hudi_hive.timeline.payloads_out import CommitOut, encode_commit, encode_requested_replace
 from hudi_hive.timeline.writer import TimelineWriter
 from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.conflicts import Operation, check_conflicts, touched_groups
+from hudi_hive.write.conflicts import EVERYTHING, Operation, check_conflicts, touched_groups
 from hudi_hive.write.executor import Executor, LocalExecutor
 from hudi_hive.write.heartbeat import Heartbeat
 from hudi_hive.write.locks import TableLock, table_lock
@@ -139,6 +139,7 @@ class Transaction:
         schema: str,
         replaced: Mapping[str, Sequence[str]] | None = None,
         extra: Mapping[str, str] | None = None,
+        overwrites: Container[str] | None = None,
     ) -> Instant:
         """Make the write visible.
 
@@ -147,6 +148,7 @@ class Transaction:
             schema: the writer's Avro schema without meta columns.
             replaced: partition path to the file groups that are replaced.
             extra: the user's own metadata.
+            overwrites: partitions that the write is to be all of; those that it touches for an overwrite without it.
 
         Returns:
             The completed instant.
@@ -171,7 +173,7 @@ class Transaction:
         payload = encode_commit(metadata, config.layout)
         with self._lock as lock:
             now = self.client.reload()
-            check_conflicts(now, self.client.timeline, self._operation_of(statuses, schema, replaced or {}))
+            check_conflicts(now, self.client.timeline, self._operation_of(statuses, schema, replaced or {}, overwrites))
             if self._heartbeat is not None:
                 self._heartbeat.verify()
             table = MetadataWriter.open(now, self._config.options, self._executor)
@@ -185,7 +187,17 @@ class Transaction:
         self._tidy()
         return completed
 
-    def _operation_of(self, statuses: pa.Table, schema: str, replaced: Mapping[str, Sequence[str]]) -> Operation:
+    def _operation_of(
+        self,
+        statuses: pa.Table,
+        schema: str,
+        replaced: Mapping[str, Sequence[str]],
+        overwrites: Container[str] | None,
+    ) -> Operation:
+        if overwrites is None and self._action == REPLACE_COMMIT:
+            overwrites = {*statuses.column("partition").to_pylist(), *replaced}
+            if self._config.rows.replaces_table:
+                overwrites = EVERYTHING
         return Operation(
             self.instant,
             self._operation,
@@ -193,6 +205,7 @@ class Transaction:
             json.loads(schema),
             buckets=self._config.index.kind is IndexType.BUCKET,
             blocking=self._config.concurrency.mode != "NON_BLOCKING_CONCURRENCY_CONTROL",
+            overwrites=() if overwrites is None else overwrites,
         )
 
     def abort(self) -> None:

@@ -10,6 +10,7 @@ import posixpath
 import time
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -18,7 +19,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import InvalidOptionError
+from hudi_hive.errors import InvalidOptionError, WriteConflictError
 from hudi_hive.metadata.changes import DELETED_FILES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.storage import Storage
@@ -29,6 +30,8 @@ from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instant import CLEAN, millis_to_instant
 from hudi_hive.timeline.plans import CLEAN_FILES_SCHEMA, CleanerPlan, CleanMetadata, CleanPartition
 from hudi_hive.timeline.plans_out import encode_clean_metadata, encode_cleaner_plan
+from hudi_hive.write.heartbeat import Heartbeat
+from hudi_hive.write.services.claim import claimed
 from hudi_hive.write.services.context import ServiceContext
 
 BY_COMMITS: Final = "KEEP_LATEST_COMMITS"
@@ -89,9 +92,13 @@ def clean(context: ServiceContext) -> CleanMetadata | None:
     done: CleanMetadata | None = None
     context = context.reload()
     for pending in context.client.timeline.pending({CLEAN}):
-        done = execute_clean(context, pending)
+        with suppress(WriteConflictError):  # another process is at it
+            done = execute_clean(context, pending)
     instant = schedule_clean(context)
-    return execute_clean(context, instant) if instant is not None else done
+    if instant is not None:
+        with suppress(WriteConflictError):  # another process has taken it up
+            done = execute_clean(context, instant)
+    return done
 
 
 def schedule_clean(context: ServiceContext, policy: CleanPolicy | None = None) -> Instant | None:
@@ -110,14 +117,21 @@ def schedule_clean(context: ServiceContext, policy: CleanPolicy | None = None) -
 
 
 def execute_clean(context: ServiceContext, instant: Instant) -> CleanMetadata:
-    """Delete what a clean's plan says, tell the metadata table, and complete."""
+    """Delete what a clean's plan says, tell the metadata table, and complete.
+
+    Raises:
+        WriteConflictError: another process is at it, or has completed it.
+    """
+    repeat = b""
+    if instant.state is State.REQUESTED and context.client.config.layout == 1:
+        repeat = context.client.storage.read_bytes(instant.path)  # version 6 repeats the plan in the inflight file
+    with claimed(context, instant, repeat) as (running, heartbeat):
+        return _cleaned(context.reload(), running, heartbeat)
+
+
+def _cleaned(context: ServiceContext, instant: Instant, heartbeat: Heartbeat) -> CleanMetadata:
     started = time.monotonic_ns()
-    context = context.reload()
     plan = context.client.timeline.cleaner_plan(instant)
-    if instant.state is State.REQUESTED:
-        # Version 6 repeats the plan in the inflight file.
-        repeat = context.client.storage.read_bytes(instant.path) if context.client.config.layout == 1 else b""
-        instant = context.writer.transition_inflight(CLEAN, instant.requested, repeat)
     by_partition: dict[str, list[str]] = defaultdict(list)
     for partition, name in zip(plan.files["partition"].to_pylist(), plan.files["name"].to_pylist(), strict=True):
         by_partition[partition].append(name)
@@ -138,6 +152,7 @@ def execute_clean(context: ServiceContext, instant: Instant) -> CleanMetadata:
     outcome = [metadata]
 
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
+        heartbeat.verify()
         gone = _drop_partitions(now.client, plan.partitions_to_delete)
         if table is not None:
             changes = MetadataChanges(

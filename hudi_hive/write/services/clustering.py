@@ -17,7 +17,13 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import HudiHiveError, UnknownColumnError, UnsupportedTableError, WriteError
+from hudi_hive.errors import (
+    HudiHiveError,
+    UnknownColumnError,
+    UnsupportedTableError,
+    WriteConflictError,
+    WriteError,
+)
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.plan import ScanPlan
 from hudi_hive.table import MetaClient
@@ -28,9 +34,11 @@ from hudi_hive.timeline.plans import CLUSTERING_SCHEMA, ClusteringPlan
 from hudi_hive.timeline.plans_out import encode_requested_replace
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.conflicts import Operation, check_conflicts, touched_groups
+from hudi_hive.write.heartbeat import Heartbeat
 from hudi_hive.write.job import RECORD_KEY, Attempt, WriteJob
 from hudi_hive.write.markers import remove_unclaimed, try_remove_markers
-from hudi_hive.write.services.checks import refuse_buckets
+from hudi_hive.write.services.checks import refuse_buckets, refuse_pending_restore
+from hudi_hive.write.services.claim import claimed, is_beating, pending_still
 from hudi_hive.write.services.compaction import busy_groups
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.rewrite import NewBase, plan_of, service_job, slice_rows, slices_of, write_base
@@ -48,12 +56,11 @@ _BATCH_ROWS: Final = 65_536
 
 def pending_clusterings(client: MetaClient) -> list[Instant]:
     """Planned clusterings, oldest first; those of layout 1 are replacecommits with a clustering plan."""
-    pending = client.timeline.pending({CLUSTERING, REPLACE_COMMIT})
-    return [i for i in pending if client.timeline.requested_replace_metadata(i).is_clustering]
+    return [plan.instant for plan in client.timeline.pending_clustering_plans()]
 
 
 def cluster(context: ServiceContext) -> list[Instant]:
-    """Run the clusterings that are planned, then plan and run one.
+    """Run the clusterings that are planned and that no other process is at, then plan and run one.
 
     Args:
         context: the table; its lock must not be held. ``hoodie.clustering.*`` of its options say what is clustered.
@@ -61,7 +68,8 @@ def cluster(context: ServiceContext) -> list[Instant]:
     Returns:
         The completed commits.
     """
-    done = [execute_clustering(context, instant) for instant in pending_clusterings(context.reload().client)]
+    pending = pending_clusterings(context.reload().client)
+    done = [execute_clustering(context, one) for one in pending if not is_beating(context, one.requested)]
     planned = schedule_clustering(context)
     return done if planned is None else [*done, execute_clustering(context, planned)]
 
@@ -80,6 +88,7 @@ def schedule_clustering(context: ServiceContext, partitions: Sequence[str] | Non
     settings = config.clustering
     with context.lock():
         now = context.reload()
+        refuse_pending_restore(now.client)
         _check(now.client, settings)
         slices, outputs = plan_groups(now.client, settings, partitions)
         if not slices.num_rows:
@@ -195,19 +204,25 @@ def execute_clustering(context: ServiceContext, instant: Instant) -> Instant:
         The completed replacecommit.
 
     Raises:
+        WriteConflictError: another process is at this clustering, or has completed it; or writes came before it, and
+            its plan is dropped.
         HudiHiveError: a slice cannot be read or written; the clustering is requested again.
     """
     context = context.reload()
-    if not keeps_plan(context, instant):
+    if instant.is_completed or not keeps_plan(context, pending_still(context, instant)):
         raise WriteError(f"{instant} is no clustering", path=context.client.base_path, instant=instant.requested)
     context, instant = requested_again(context, instant)
     plan = context.client.timeline.requested_replace_metadata(instant)
-    running = context.writer.transition_inflight(instant.action, instant.requested)
+    running: Instant | None = None
     try:
-        done = _run(context, running, plan)
-    except HudiHiveError:
+        with claimed(context, instant) as (running, heartbeat):
+            done = _run(context.reload(), running, plan, heartbeat)
+    except HudiHiveError as failure:
+        if running is None:
+            raise  # another process has it
         try:
-            rollback(context, running)
+            # A plan that others came before never succeeds, and bars its file groups as long as it is there.
+            rollback(context, running, drop_plan=isinstance(failure, WriteConflictError))
         except HudiHiveError as error:
             _log.warning("clustering %s was not undone, its next run will: %s", instant.requested, error)
         raise
@@ -215,7 +230,7 @@ def execute_clustering(context: ServiceContext, instant: Instant) -> Instant:
     return done
 
 
-def _run(context: ServiceContext, instant: Instant, plan: ClusteringPlan) -> Instant:
+def _run(context: ServiceContext, instant: Instant, plan: ClusteringPlan, heartbeat: Heartbeat) -> Instant:
     client, time = context.client, instant.requested
     job, schema = service_job(context, time)
     statuses = joined(context.executor.map(_cluster_group, _tasks(client, job, plan)))
@@ -233,6 +248,7 @@ def _run(context: ServiceContext, instant: Instant, plan: ClusteringPlan) -> Ins
     operation = Operation(time, metadata.operation, touched_groups(statuses, replaced))
 
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
+        heartbeat.verify()
         check_conflicts(now.client, None, operation, started=client.timeline)
         if table is not None:
             table.apply(time, REPLACE_COMMIT, metadata_changes(statuses, replaced))

@@ -27,8 +27,11 @@ from hudi_hive.timeline.plans import CompactionPlan
 from hudi_hive.timeline.plans_out import encode_compaction_plan
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.conflicts import Operation, check_conflicts, touched_groups
+from hudi_hive.write.heartbeat import Heartbeat
 from hudi_hive.write.job import Attempt, WriteJob
 from hudi_hive.write.markers import remove_unclaimed, try_remove_markers
+from hudi_hive.write.services.checks import refuse_pending_restore
+from hudi_hive.write.services.claim import claimed, is_beating
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.rewrite import NewBase, plan_of, service_job, slice_rows, slices_of, write_base
 from hudi_hive.write.services.rollback import requested_again, rollback
@@ -45,7 +48,7 @@ _STRATEGIES: Final = frozenset(
 
 
 def compact(context: ServiceContext) -> list[Instant]:
-    """Run the compactions that are planned, then plan and run one of what is left.
+    """Run the compactions that are planned and that no other process is at, then plan and run one of what is left.
 
     Args:
         context: the table; its lock must not be held.
@@ -53,7 +56,8 @@ def compact(context: ServiceContext) -> list[Instant]:
     Returns:
         The completed commits.
     """
-    done = [execute_compaction(context, instant) for instant in context.reload().client.timeline.pending({COMPACTION})]
+    pending = context.reload().client.timeline.pending({COMPACTION})
+    done = [execute_compaction(context, one) for one in pending if not is_beating(context, one.requested)]
     planned = schedule_compaction(context)
     return done if planned is None else [*done, execute_compaction(context, planned)]
 
@@ -114,6 +118,7 @@ def schedule_compaction(context: ServiceContext, partitions: Sequence[str] | Non
     _check_table(context.client, settings)
     with context.lock():
         now = context.reload()
+        refuse_pending_restore(now.client)
         _refuse_pending_writes(now.client)
         operations = plan_operations(now.client, settings, partitions)
         if not operations.num_rows:
@@ -235,14 +240,18 @@ def execute_compaction(context: ServiceContext, instant: Instant) -> Instant:
         The completed commit.
 
     Raises:
+        WriteConflictError: another process is at this compaction, or has completed it.
         HudiHiveError: a slice cannot be read or written; the compaction is requested again.
     """
     context, instant = requested_again(context, instant)
     plan = context.client.timeline.compaction_plan(instant)
-    running = context.writer.transition_inflight(COMPACTION, instant.requested)
+    running: Instant | None = None
     try:
-        done = _run(context, running, plan.operations)
+        with claimed(context, instant) as (running, heartbeat):
+            done = _run(context.reload(), running, plan.operations, heartbeat)
     except HudiHiveError:
+        if running is None:
+            raise  # another process has it
         try:
             rollback(context, running)
         except HudiHiveError as error:
@@ -252,7 +261,7 @@ def execute_compaction(context: ServiceContext, instant: Instant) -> Instant:
     return done
 
 
-def _run(context: ServiceContext, instant: Instant, operations: pa.Table) -> Instant:
+def _run(context: ServiceContext, instant: Instant, operations: pa.Table, heartbeat: Heartbeat) -> Instant:
     client, time = context.client, instant.requested
     job, schema = service_job(context, time)
     slices = slices_of(client, operations)
@@ -272,6 +281,7 @@ def _run(context: ServiceContext, instant: Instant, operations: pa.Table) -> Ins
     operation = Operation(time, metadata.operation, touched_groups(statuses))
 
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
+        heartbeat.verify()
         check_conflicts(now.client, None, operation, started=client.timeline)
         if table is not None:
             table.apply(time, COMMIT, metadata_changes(statuses, {}))

@@ -45,18 +45,26 @@ class ServiceContext:
         """Makes and removes the files of instants."""
         return TimelineWriter(self.client.storage, self.client.config)
 
-    def request(self, action: str, payload: Callable[[str], bytes]) -> tuple[ServiceContext, Instant]:
+    def request(
+        self,
+        action: str,
+        payload: Callable[[str], bytes],
+        *,
+        check: Callable[[ServiceContext], object] = lambda now: None,
+    ) -> tuple[ServiceContext, Instant]:
         """Draw an instant and write its plan, in one turn of the lock.
 
         Args:
             action: as the requested file names it.
             payload: the plan's bytes for the instant drawn.
+            check: refuses, by an error, what may not be done to the table as it is under the lock.
 
         Returns:
             The context with the table as it was when the instant was drawn, and the instant.
         """
         with self.lock():
             now = self.reload()
+            check(now)
             MetadataWriter.check(now.client, self.options)
             time = self.clock.new_instant(now.client.timeline, now.client.config.timezone)
             return now, self.writer.create_requested(action, time, payload(time))

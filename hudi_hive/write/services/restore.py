@@ -11,7 +11,9 @@ from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instant import CLUSTERING, COMPLETED_WRITE_ACTIONS, REPLACE_COMMIT, RESTORE, SAVEPOINT
 from hudi_hive.timeline.plans import RestoreMetadata, RestorePlan, RollbackMetadata
 from hudi_hive.timeline.plans_out import encode_restore_metadata, encode_restore_plan
+from hudi_hive.write.heartbeat import Heartbeat
 from hudi_hive.write.services.checks import refuse_lost_schemas
+from hudi_hive.write.services.claim import claimed
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.rollback import forget, undo
 from hudi_hive.write.services.undo import files_to_undo
@@ -27,6 +29,7 @@ def restore(context: ServiceContext, savepoint: str) -> RestoreMetadata:
         savepoint: requested time of the savepoint.
 
     Raises:
+        WriteConflictError: another process is at the restore.
         WriteError: there is no such savepoint, a later savepoint stands in the way, or writes after it are archived;
             nothing was changed.
     """
@@ -41,7 +44,7 @@ def restore(context: ServiceContext, savepoint: str) -> RestoreMetadata:
                 instant=pending[0].requested,
                 remedy=f"end it: restore to {plan.savepoint}",
             )
-        return _execute(context, pending[0], plan)
+        return _claimed(context, pending[0], plan)
     targets = _targets(context, savepoint)
 
     def payload(instant: str) -> bytes:
@@ -49,7 +52,12 @@ def restore(context: ServiceContext, savepoint: str) -> RestoreMetadata:
         return encode_restore_plan(RestorePlan(bare, targets, savepoint))
 
     context, instant = context.request(RESTORE, payload)
-    return _execute(context, instant, RestorePlan(instant, targets, savepoint))
+    return _claimed(context, instant, RestorePlan(instant, targets, savepoint))
+
+
+def _claimed(context: ServiceContext, instant: Instant, plan: RestorePlan) -> RestoreMetadata:
+    with claimed(context, instant) as (running, heartbeat):
+        return _execute(context, running, plan, heartbeat)
 
 
 def _targets(context: ServiceContext, savepoint: str) -> tuple[tuple[str, str], ...]:
@@ -79,20 +87,19 @@ def _targets(context: ServiceContext, savepoint: str) -> tuple[tuple[str, str], 
     return tuple((i.requested, i.action) for i in sorted(after, key=lambda i: i.requested, reverse=True))
 
 
-def _execute(context: ServiceContext, instant: Instant, plan: RestorePlan) -> RestoreMetadata:
+def _execute(context: ServiceContext, instant: Instant, plan: RestorePlan, heartbeat: Heartbeat) -> RestoreMetadata:
     started = time.monotonic_ns()
-    if instant.state is State.REQUESTED:
-        instant = context.writer.transition_inflight(RESTORE, instant.requested)
     undone: dict[str, tuple[RollbackMetadata, ...]] = {}
     for requested, action in plan.targets:
         context = context.reload()
         own = [i for i in context.client.timeline.instants if i.requested == requested and i.is_write]
         target = own[0] if own else _gone(requested, action)
-        requests = files_to_undo(context.client, target, context.executor)
+        requests = files_to_undo(context.client, target, context.executor, undone=[time for time, _ in plan.targets])
         undone[requested] = (undo(context, instant.requested, target, requests),)
     metadata = RestoreMetadata(instant, tuple(time for time, _ in plan.targets), plan.targets, undone)
 
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
+        heartbeat.verify()
         undone_times = {requested for requested, _ in plan.targets}
         for target in [i for i in now.client.timeline.instants if i.is_write and i.requested in undone_times]:
             forget(now, target, keep_plan=False)

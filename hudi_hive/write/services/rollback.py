@@ -9,14 +9,15 @@ from __future__ import annotations
 import posixpath
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 import pyarrow as pa
 
-from hudi_hive.errors import PathExistsError, WriteError
+from hudi_hive.errors import InstantNotFoundError, PathExistsError, WriteConflictError, WriteError
 from hudi_hive.formats.log_writer import command_block
 from hudi_hive.metadata.changes import DELETED_FILES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
@@ -34,9 +35,16 @@ from hudi_hive.timeline.instant import (
 )
 from hudi_hive.timeline.plans import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 from hudi_hive.timeline.plans_out import encode_rollback_metadata, encode_rollback_plan
-from hudi_hive.write.heartbeat import beating_instants, heartbeat_times, remove_heartbeat, silent_instants
+from hudi_hive.write.heartbeat import Heartbeat, beating_instants, heartbeat_times, remove_heartbeat, silent_instants
 from hudi_hive.write.markers import marked_instants, remove_markers, try_remove_markers
-from hudi_hive.write.services.checks import refuse_lost_schemas, refuse_lost_versions, refuse_planned, refuse_topped
+from hudi_hive.write.services.checks import (
+    refuse_lost_schemas,
+    refuse_lost_versions,
+    refuse_pending_restore,
+    refuse_planned,
+    refuse_topped,
+)
+from hudi_hive.write.services.claim import claimed, is_beating, pending_still, refuse_beating, rolled_back_now
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.undo import files_to_undo, log_versions
 
@@ -45,7 +53,9 @@ _COMMAND_TOKEN: Final = "1-0-1"
 _ATTEMPTS: Final = 20
 
 
-def rollback(context: ServiceContext, instant: Instant | str) -> RollbackMetadata:
+def rollback(
+    context: ServiceContext, instant: Instant | str, *, drop_plan: bool = False, dead: bool = False
+) -> RollbackMetadata:
     """Undo an instant under a rollback instant of its own.
 
     A completed write can be undone only if none completed after it and what it wrote over is still there; a pending
@@ -55,22 +65,33 @@ def rollback(context: ServiceContext, instant: Instant | str) -> RollbackMetadat
     Args:
         context: the table; its lock must not be held.
         instant: the instant, or its requested time.
+        drop_plan: do not leave a table service's plan.
+        dead: only if nobody is at work at it.
 
     Raises:
         InstantNotFoundError: there is no such instant on the active timeline.
+        WriteConflictError: it was completed or undone meanwhile, is being undone, or somebody is at work at it.
         WriteError: it cannot be undone; nothing was changed.
     """
     context = context.reload()
     target = _target(context, instant.requested if isinstance(instant, Instant) else instant)
     _check(context, target)
     requests = files_to_undo(context.client, target, context.executor)
+    drop_plan = drop_plan or target.state is State.REQUESTED
+    beating: list[Heartbeat] = []
 
     def plan(drawn: str) -> bytes:
+        beating.append(Heartbeat.of(context.options, context.client.storage, drawn))
+        beating[0].start()  # ahead of the request: from there on others go on with it if nobody is at it
         pending = Instant(drawn, ROLLBACK, State.REQUESTED, None, "", "")
         return encode_rollback_plan(_plan(pending, target, requests), context.client.base_path)
 
-    context, own = context.request(ROLLBACK, plan)
-    return _execute(context, own, target, requests, drop_plan=target.state is State.REQUESTED)
+    try:
+        now, own = context.request(ROLLBACK, plan, check=partial(_check_again, target=target, dead=dead))
+        return _execute(now, own, target, requests, beating[0], drop_plan=drop_plan)
+    finally:
+        for heartbeat in beating:
+            heartbeat.stop()
 
 
 def rollback_failed_writes(context: ServiceContext) -> list[RollbackMetadata]:
@@ -82,14 +103,25 @@ def rollback_failed_writes(context: ServiceContext) -> list[RollbackMetadata]:
 
     Args:
         context: the table; its lock must not be held.
+
+    Raises:
+        WriteError: a restore has not ended.
     """
     marked, beating = marked_instants(context.client.storage), beating_instants(context.client.storage)
     context = context.reload()  # behind the listings: whose markers were there is on the timeline, if it goes on
-    done = [resume(context, instant) for instant in context.client.timeline.pending({ROLLBACK})]
+    refuse_pending_restore(context.client)
+    done = []
+    for pending in context.client.timeline.pending({ROLLBACK}):
+        if not is_beating(context, pending.requested):
+            with suppress(WriteConflictError):  # another process goes on with it
+                done.append(resume(context, pending))
     context = context.reload()
     _drop_leftovers(context, marked, beating)
-    dead = sorted((i.requested for i in _dead_writes(context)), reverse=True)
-    return done + [rollback(context, requested) for requested in dead]
+    lazy = _policy(context) != "EAGER"
+    for requested in sorted((i.requested for i in _dead_writes(context)), reverse=True):
+        with suppress(WriteConflictError, InstantNotFoundError):  # another process was first
+            done.append(rollback(context, requested, dead=lazy))
+    return done
 
 
 def _drop_leftovers(context: ServiceContext, marked: Sequence[str], beating: Sequence[str]) -> None:
@@ -114,7 +146,16 @@ def _drop_leftovers(context: ServiceContext, marked: Sequence[str], beating: Seq
 
 
 def resume(context: ServiceContext, instant: Instant) -> RollbackMetadata:
-    """Go on with a rollback that died, from its plan."""
+    """Go on with a rollback that died, from its plan.
+
+    Raises:
+        WriteConflictError: another process goes on with it.
+    """
+    with claimed(context, instant) as (running, heartbeat):
+        return _resumed(context.reload(), running, heartbeat)
+
+
+def _resumed(context: ServiceContext, instant: Instant, heartbeat: Heartbeat) -> RollbackMetadata:
     plan = context.client.timeline.rollback_plan(instant)
     if plan.target is None:
         raise WriteError(
@@ -123,15 +164,25 @@ def resume(context: ServiceContext, instant: Instant) -> RollbackMetadata:
     requested, action = plan.target
     known = [i for i in context.client.timeline.instants if i.requested == requested and i.action != SAVEPOINT]
     target = known[0] if known else Instant(requested, action, State.REQUESTED, None, "", "")
-    return _execute(context, instant, target, plan.requests)
+    return _execute(context, instant, target, plan.requests, heartbeat)
 
 
 def requested_again(context: ServiceContext, instant: Instant) -> tuple[ServiceContext, Instant]:
-    """A table service's instant as it can be run: what a run that died has made is undone."""
+    """A table service's instant as it can be run: what a run that died has made is undone.
+
+    Raises:
+        WriteConflictError: another process is at it, or has completed or undone it.
+    """
     context = context.reload()
+    for begun in context.client.timeline.pending({ROLLBACK}):
+        target = context.client.timeline.rollback_plan(begun).target
+        if target is not None and target[0] == instant.requested and not is_beating(context, begun.requested):
+            resume(context, begun)
+            context = context.reload()
+    instant = pending_still(context, instant)
     if instant.state is not State.INFLIGHT:
         return context, instant
-    rollback(context, instant)
+    rollback(context, instant, dead=True)
     context = context.reload()
     return context, context.client.timeline.get(instant.requested)
 
@@ -233,6 +284,22 @@ def _check(context: ServiceContext, target: Instant) -> None:
     refuse_lost_schemas(context.client, [target.requested])
 
 
+def _check_again(now: ServiceContext, *, target: Instant, dead: bool) -> None:
+    """Under the lock: what is to be undone is what it was, and nobody else's."""
+    same = [i for i in now.client.timeline.instants if (i.requested, i.action) == (target.requested, target.action)]
+    begun = {target[0] for target in rolled_back_now(now)}
+    if not any(i.state is target.state for i in same) or target.requested in begun:
+        raise WriteConflictError(
+            f"{target} was completed or undone by another process, or is being undone",
+            path=now.client.base_path,
+            instant=target.requested,
+            remedy="look at the timeline; roll back again if it still has to be",
+        )
+    _check(now, target)
+    if dead:
+        refuse_beating(now, target)
+
+
 def keeps_plan(context: ServiceContext, target: Instant) -> bool:
     """Whether an instant is a table service's that can be run again from its plan."""
     if target.is_completed:
@@ -245,16 +312,23 @@ def keeps_plan(context: ServiceContext, target: Instant) -> bool:
 
 
 def _dead_writes(context: ServiceContext) -> Iterable[Instant]:
-    policy = context.options.get(FAILED_WRITES, "EAGER").strip().upper()
+    policy = _policy(context)
     if policy == "NEVER":
         return []
-    pending = [i for i in context.client.timeline.pending(COMPLETED_WRITE_ACTIONS) if not keeps_plan(context, i)]
+    timeline = context.client.timeline
+    services = {plan.instant.requested for plan in timeline.pending_clustering_plans()}
+    others = services | {target[0] for target in rolled_back_now(context)}
+    pending = [i for i in timeline.pending(COMPLETED_WRITE_ACTIONS) if i.requested not in others]
     if policy == "EAGER":
         return pending
     interval, misses = heartbeat_times(context.options)
     times = [i.requested for i in pending]
     silent = silent_instants(context.client.storage, times, interval_ms=interval, misses=misses)
     return [i for i in pending if i.requested in silent]
+
+
+def _policy(context: ServiceContext) -> str:
+    return context.options.get(FAILED_WRITES, "EAGER").strip().upper()
 
 
 # -- doing -----------------------------------------------------------------------------------------------------------
@@ -269,6 +343,7 @@ def _execute(
     instant: Instant,
     target: Instant,
     requests: Sequence[RollbackRequest],
+    heartbeat: Heartbeat,
     *,
     drop_plan: bool = False,
 ) -> RollbackMetadata:
@@ -280,6 +355,7 @@ def _execute(
     metadata = undo(context, instant.requested, target, requests)
 
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
+        heartbeat.verify()
         if table is not None:
             table.rollback(instant.requested, target.requested, changes_of(metadata))
         if target.path:
@@ -306,6 +382,9 @@ def _append_command(storage: Storage, instant: str, target: str, request: Rollba
     for _ in range(_ATTEMPTS):
         paths = storage.list(request.partition).column("path").to_pylist()
         known = log_versions(map(posixpath.basename, paths), request.file_id, request.base_instant)
+        own = _command_of(storage, request.partition, known, data)
+        if own is not None:
+            return own, len(data)  # of a run of this rollback that died
         version = max(known, default=0) + 1
         name = f".{request.file_id}_{request.base_instant}.log.{version}_{_COMMAND_TOKEN}"
         try:
@@ -314,6 +393,15 @@ def _append_command(storage: Storage, instant: str, target: str, request: Rollba
             continue  # another rollback's command: the next version
         return name, len(data)
     raise WriteError("no log version is free for a rollback", path=storage.uri(request.partition), instant=instant)
+
+
+def _command_of(storage: Storage, partition: str, known: Mapping[int, str], data: bytes) -> str | None:
+    """The log file among those of a slice that is just this command."""
+    for name in known.values():
+        path = posixpath.join(partition, name)
+        if name.endswith(f"_{_COMMAND_TOKEN}") and storage.size(path) == len(data) and storage.read_bytes(path) == data:
+            return name
+    return None
 
 
 def _by_partition(

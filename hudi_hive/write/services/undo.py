@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import Final
 
@@ -31,7 +31,9 @@ _SERVER_MARKERS: Final = "MARKERS"
 _MARKER: Final = ".marker."
 
 
-def files_to_undo(client: MetaClient, target: Instant, executor: Executor) -> tuple[RollbackRequest, ...]:
+def files_to_undo(
+    client: MetaClient, target: Instant, executor: Executor, *, undone: Collection[str] = ()
+) -> tuple[RollbackRequest, ...]:
     """Requests that undo an instant: one per partition for files to delete, one per slice for command blocks.
 
     Markers tell the partitions of an instant that did not complete; without any, all partitions are listed. Folders
@@ -41,6 +43,7 @@ def files_to_undo(client: MetaClient, target: Instant, executor: Executor) -> tu
         client: the table.
         target: the instant, in any state.
         executor: where log files are looked into when nothing says which of them the instant appended to.
+        undone: later instants that are undone with it, and before it.
     """
     marked = _marked_paths(client.storage, target.requested)
     written: set[str] | None = None
@@ -54,12 +57,12 @@ def files_to_undo(client: MetaClient, target: Instant, executor: Executor) -> tu
     else:
         partitions = _all_partitions(client)
     files = _with_parts(DirectoryLister(client.storage).files(sorted(partitions)))
-    doomed = files.filter(_deleted(client, target, files))
+    doomed = files.filter(_deleted(client, target, files, undone))
     requests = [
         RollbackRequest(partition, None, None, tuple(names), {}) for partition, names in sorted(_by_partition(doomed))
     ]
     if client.config.layout == 1 and target.action in _APPENDING:
-        kept = files.filter(pc.invert(_deleted(client, target, files)))
+        kept = files.filter(pc.invert(_deleted(client, target, files, undone)))
         requests += _void_blocks(client, target, kept, written, executor)
     return tuple(requests)
 
@@ -95,14 +98,15 @@ def _with_parts(files: pa.Table) -> pa.Table:
     )
 
 
-def _deleted(client: MetaClient, target: Instant, files: pa.Table) -> pa.ChunkedArray:
+def _deleted(client: MetaClient, target: Instant, files: pa.Table, undone: Collection[str]) -> pa.ChunkedArray:
     """Files of the listing that bear the instant and are its own."""
     mine = pc.fill_null(pc.equal(files["instant"], target.requested), False)
     if client.config.layout >= 2:
         return mine
     # In version 6 later delta commits name their log files after the slice that this instant opened.
     later = any(
-        i.comparable_action == DELTA_COMMIT and i.requested > target.requested for i in client.timeline.instants
+        i.comparable_action == DELTA_COMMIT and i.requested > target.requested and i.requested not in undone
+        for i in client.timeline.instants
     )
     return pc.and_(mine, pc.not_equal(files["kind"], FileKind.LOG.value)) if later else mine
 
