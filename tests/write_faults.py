@@ -2,7 +2,7 @@
 
 Every call of :class:`Storage` that reaches the file system counts. ``before`` ends the process ahead of the call,
 ``torn`` in the middle of it: half the bytes are there, the temporary file is not yet linked, part of a folder is gone.
-The processes come from a fork server, so that one is a matter of milliseconds.
+The processes come from a fork server, so that one is a matter of milliseconds; ``SIGKILL`` ends them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import shutil
-from collections.abc import Callable, Iterator
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +22,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive import HudiTable
-from hudi_hive.errors import StorageError
+from hudi_hive.errors import StorageError, WriteError
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline import State
-from hudi_hive.timeline.instant import COMPLETED_WRITE_ACTIONS, ROLLBACK
+from hudi_hive.timeline.instant import COMPLETED_WRITE_ACTIONS, RESTORE, ROLLBACK
+from hudi_hive.timeline.plans import RollbackMetadata
+from hudi_hive.write.services.context import ServiceContext
+from hudi_hive.write.services.rollback import keeps_plan
 
 CALLS = (
     "list",
@@ -38,7 +42,12 @@ CALLS = (
     "delete",
     "delete_tree",
 )
-_EXIT = 77
+CHANGES = ("write_bytes", "open_output", "create_if_absent", "create_dir", "delete", "delete_tree")
+"""Those that change something: a death ahead of another one leaves what a death ahead of the next of these leaves."""
+
+_TORN = ("write_bytes", "open_output", "delete_tree")
+_TORN_TOO = ("create_if_absent",)
+"""Half-way these leave nothing, or where files need a name at once a temporary file that nobody looks at."""
 
 Act = Callable[[Path], Any]
 """What is done to the table at a path."""
@@ -61,22 +70,22 @@ class Calls:
 
 @contextmanager
 def watched(calls: Calls) -> Iterator[Calls]:
-    """All storages of the process report their calls; for one thread."""
+    """All storages of the process report their calls, not those that these make themselves."""
     originals = {name: getattr(Storage, name) for name in CALLS}
-    depth = [0]
+    within = threading.local()
 
     def wrap(name: str) -> Callable[..., Any]:
         original = originals[name]
 
         def call(self: Storage, *arguments: Any, **options: Any) -> Any:
-            if depth[0]:
+            if getattr(within, "call", False):
                 return original(self, *arguments, **options)
             calls.met(name, self, arguments)
-            depth[0] += 1
+            within.call = True
             try:
                 return original(self, *arguments, **options)
             finally:
-                depth[0] -= 1
+                within.call = False
 
         return call
 
@@ -90,7 +99,7 @@ def watched(calls: Calls) -> Iterator[Calls]:
 
 
 def _die(name: str, storage: Storage, arguments: tuple[Any, ...]) -> None:
-    os._exit(_EXIT)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _tear(name: str, storage: Storage, arguments: tuple[Any, ...]) -> None:
@@ -99,7 +108,7 @@ def _tear(name: str, storage: Storage, arguments: tuple[Any, ...]) -> None:
     if name in ("write_bytes", "create_if_absent"):
         # A finished file is linked into place: half of one never bears the final name.
         os.makedirs(os.path.dirname(full), exist_ok=True)
-        with open(full if name == "write_bytes" else f"{full}.1.torn.tmp", "wb") as stream:
+        with open(full if name == "write_bytes" else f"{os.path.dirname(full)}/.tmp-1-torn", "wb") as stream:
             stream.write(arguments[1][: len(arguments[1]) // 2])
     elif name == "open_output":
         os.makedirs(os.path.dirname(full), exist_ok=True)
@@ -108,7 +117,7 @@ def _tear(name: str, storage: Storage, arguments: tuple[Any, ...]) -> None:
         first = next((path for path in sorted(Path(full).rglob("*")) if path.is_file()), None)
         if first is not None:
             first.unlink()
-    os._exit(_EXIT)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _run(act: Act, path: Path, at: int | None, torn: bool) -> None:
@@ -132,9 +141,25 @@ def killed(act: Act, path: Path, at: int, *, torn: bool = False) -> bool:
     process = _server().Process(target=_run, args=(act, path, at, torn))
     process.start()
     process.join()
-    if process.exitcode not in (0, _EXIT):
+    if process.exitcode not in (0, -signal.SIGKILL):
         raise AssertionError(f"the process failed by itself at call {at}: {process.exitcode}")
-    return bool(process.exitcode == _EXIT)
+    return bool(process.exitcode == -signal.SIGKILL)
+
+
+def kill_points(names: Sequence[str], *, reads: bool = False) -> list[tuple[int, bool]]:
+    """Calls to die at, and whether half-way: every state of the disk that a death can leave.
+
+    Args:
+        names: the calls.
+        reads: also where a death leaves no other state: calls that change nothing, but for the last one.
+    """
+    points = []
+    for at, name in enumerate(names):
+        if reads or name in CHANGES or at == len(names) - 1:
+            points.append((at, False))
+        if name in _TORN or (reads and name in _TORN_TOO):
+            points.append((at, True))
+    return points
 
 
 def count_calls(act: Act, path: Path) -> list[str]:
@@ -162,11 +187,17 @@ def client_of(path: Path, *, metadata: bool = True) -> MetaClient:
     return MetaClient.load(path, listing=MetadataListing() if metadata else None)
 
 
-def rows_of(path: Path, *, metadata: bool = True) -> list[dict[str, Any]]:
+def rows_of(path: Path, *, metadata: bool = True) -> Rows:
     """Rows of a snapshot, sorted by key, without meta columns."""
-    table = HudiTable(client_of(path, metadata=metadata)).scan().to_arrow()
+    return _rows(HudiTable(client_of(path, metadata=metadata)).scan().to_arrow())
+
+
+def _rows(table: pa.Table) -> Rows:
     names = [name for name in table.column_names if not name.startswith("_hoodie")]
     return sorted(table.select(names).to_pylist(), key=lambda row: str(row["id"]))
+
+
+Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -178,54 +209,151 @@ class Scenario:
         prepare: makes the table.
         act: what is killed.
         probe: the next write, which repairs; of one new row.
+        done: whether a table service has done its work; None: the act is none.
+        again_first: the act is taken up again before anything else is written: what was killed is a command that
+            people run, or no write is let in before it has ended.
+        version: of the table.
+        doubles: rows of the act come in again when it is done again.
     """
 
     name: str
     prepare: Act
     act: Act
     probe: Act
+    done: Callable[[Path], bool] | None = None
+    again_first: bool = False
+    version: int = 8
+    doubles: bool = False
 
-    def states(self, folder: Path) -> tuple[Path, list[dict[str, Any]], list[dict[str, Any]], int]:
-        """The prepared table, its rows before and after, and the number of calls between."""
+    @property
+    def is_service(self) -> bool:
+        """Whether it is a table service."""
+        return self.done is not None
+
+    def is_done(self, path: Path) -> bool:
+        """Whether the act has done its work; its rows tell of one that changes them."""
+        return self.done is None or self.done(path)
+
+    def states(self, folder: Path) -> States:
+        """The prepared table, its rows before and after, and the calls between."""
         table, copy = folder / "table", folder / "after"
         self.prepare(table)
         before = rows_of(table)
         shutil.copytree(table, copy)
         calls = count_calls(self.act, copy)
-        return table, before, rows_of(copy), len(calls)
+        assert self.is_done(copy), "the act does not do what it is for"
+        check_tidy(copy, services=True)
+        return States(table, before, _earlier(table) if self.again_first else [], rows_of(copy), calls)
 
 
-def check_after_kill(scenario: Scenario, path: Path, before: list[Any], after: list[Any], probe: dict[str, Any]) -> str:
+@dataclass(frozen=True)
+class States:
+    """What a scenario goes through.
+
+    Args:
+        table: the prepared table.
+        before, after: its rows before the act and after it.
+        between: rows that may show while the act is at work.
+        calls: names of the act's calls.
+    """
+
+    table: Path
+    before: Rows
+    between: list[Rows]
+    after: Rows
+    calls: list[str]
+
+    def name_of(self, rows: Rows) -> str:
+        """``before``, ``between`` or ``after``."""
+        if rows == self.after:
+            return "after"
+        if rows == self.before:
+            return "before"
+        assert rows in self.between, f"{len(rows)} rows, neither {len(self.before)} nor {len(self.after)} as they were"
+        return "between"
+
+
+def _earlier(table: Path) -> list[Rows]:
+    """Rows at each commit: an act that undoes several of them goes back one by one."""
+    client = client_of(table, metadata=False)
+    times = [instant.requested for instant in client.timeline.write_instants()]
+    return [_rows(HudiTable(client).scan(as_of=time).to_arrow()) for time in times]
+
+
+def with_row(rows: Rows, *more: dict[str, Any]) -> Rows:
+    """Rows and one more, sorted."""
+    return sorted([*rows, *more], key=lambda row: str(row["id"]))
+
+
+def check_after_kill(
+    scenario: Scenario, path: Path, states: States, probe: dict[str, Any], *, again: bool = True
+) -> str:
     """Readers see the last completed state; the next write repairs the rest; what was killed can be done again.
 
+    Args:
+        scenario: what was killed.
+        path: the table.
+        states: of the scenario.
+        probe: the row of the next write.
+        again: do again what was killed, and look at that too.
+
     Returns:
-        ``before`` or ``after``: which state the kill left.
+        ``before``, ``between`` or ``after``: which state the kill left.
     """
     found = rows_of(path, metadata=False)
-    assert found in (before, after), f"{len(found)} rows, neither {len(before)} nor {len(after)} as they were"
+    left = states.name_of(found)
     assert rows_of(path) == found, "the metadata table gives other rows than the folders"
+    if scenario.again_first:
+        _check_refused(scenario, path, found)
+        scenario.act(path)
+        check_rows(path, states.after, "done again")
+        assert scenario.is_done(path), "what was killed has not been done"
     scenario.probe(path)
-    expected = sorted([*found, probe], key=lambda row: str(row["id"]))
-    for metadata in (False, True):
-        assert rows_of(path, metadata=metadata) == expected, f"after the next write, metadata {metadata}"
-    check_tidy(path)
+    expected = with_row(states.after if scenario.again_first else found, probe)
+    check_rows(path, expected, "after the next write")
+    check_tidy(path, services=scenario.again_first)
+    if scenario.again_first or not again:
+        return left
     scenario.act(path)
-    expected = sorted([*after, probe], key=lambda row: str(row["id"]))
-    for metadata in (False, True):
-        assert rows_of(path, metadata=metadata) == expected, f"done again, metadata {metadata}"
-    check_tidy(path)
-    return "before" if found == before and before != after else "after"
+    more = [row for row in states.after if row not in states.before] if scenario.doubles and left == "after" else []
+    check_rows(path, with_row(states.after, probe, *more), "done again")
+    assert scenario.is_done(path), "what was killed has not been done"
+    check_tidy(path, services=True)
+    return left
 
 
-def check_tidy(path: Path) -> None:
-    """No write is pending, no marker or heartbeat is left, and every file has a commit."""
+def _check_refused(scenario: Scenario, path: Path, found: Rows) -> None:
+    """As long as a restore has not ended nothing is written."""
+    if not client_of(path, metadata=False).timeline.pending({RESTORE}):
+        return
+    try:
+        scenario.probe(path)
+    except WriteError as error:
+        assert "restore" in str(error), error
+    else:
+        raise AssertionError("a write was let in while a restore is pending")
+    check_rows(path, found, "after the refusal")
+
+
+def check_rows(path: Path, expected: Rows, when: str) -> None:
+    """Rows as expected; that both ways to list files give the same is of :func:`check_metadata`."""
+    assert rows_of(path) == expected, when
+
+
+def check_tidy(path: Path, *, services: bool = False) -> None:
+    """No write is pending, no marker or heartbeat is left, and every file has a commit.
+
+    Args:
+        path: the table.
+        services: no table service is pending either; one that died keeps what it has until it is taken up again.
+    """
     client = client_of(path, metadata=False)
-    pending = client.timeline.pending(COMPLETED_WRITE_ACTIONS | {ROLLBACK})
+    pending = client.timeline.pending(None if services else COMPLETED_WRITE_ACTIONS | {ROLLBACK})
+    pending = tuple(instant for instant in pending if services or not keeps_plan(ServiceContext(client), instant))
     assert not pending, f"pending: {pending}"
     for folder in (".hoodie/.temp", ".hoodie/.heartbeat"):
         left = client.storage.list(folder, recursive=True, missing_ok=True)
         paths = left.filter(pc.invert(left["is_dir"]))["path"].to_pylist()
-        # A service that died keeps what it has until it is taken up again.
         waiting = {instant.requested for instant in client.timeline.pending()}
         paths = [path for path in paths if path.split("/")[2] not in waiting]
         assert not paths, f"left: {paths}"
@@ -236,26 +364,38 @@ def check_tidy(path: Path) -> None:
 
 
 def files_without_commit(client: MetaClient) -> list[str]:
-    """Data files that no commit or rollback of the active timeline names and no pending service has made."""
+    """Data files that no commit or rollback names and no pending service has made."""
     timeline = client.timeline
+    archived = timeline.archived()
     known: set[str] = set()
-    for instant in timeline.write_instants():
-        metadata = timeline.commit_metadata(instant)
+    commits = [timeline.commit_metadata(instant) for instant in timeline.write_instants()]
+    writes = [i for i in archived.instants if i.is_completed and i.action in COMPLETED_WRITE_ACTIONS]
+    for metadata in [*commits, *map(archived.commit_metadata, writes)]:
         for row in metadata.write_stats.select(["partition", "path", "log_files", "cdc_stats"]).to_pylist():
             known.add(row["path"])
             known |= {f"{row['partition']}/{name}".lstrip("/") for name in row["log_files"] or ()}
             known |= {name for name, _ in row["cdc_stats"] or ()}
-    for instant in timeline.completed({ROLLBACK}):
-        for partition, part in timeline.rollback_metadata(instant).partitions.items():
+    for undone in _undone(client):
+        for partition, part in undone.partitions.items():
             # Log files of version 6 stay, with a command behind them.
             known |= {f"{partition}/{name}".lstrip("/") for name in (*part.command_logs, *part.failed_commit_logs)}
     files = client.list_files()
-    files = files.filter(pc.invert(pc.starts_with(files["name"], ".hoodie_partition_metadata")))
+    # Where the file system has no files without a name, a death leaves a temporary one that nobody looks at.
+    hidden = pc.or_(pc.starts_with(files["name"], ".hoodie_partition_metadata"), pc.starts_with(files["name"], ".tmp-"))
+    files = files.filter(pc.invert(hidden))
     paths = pc.binary_join_element_wise(files["partition"], files["name"], "/")
     # What a service that died has made waits for it to be taken up again.
     waiting = tuple(f"_{instant.requested}." for instant in timeline.pending())
     found = {path.lstrip("/") for path in paths.to_pylist() if not any(time in path for time in waiting)}
     return sorted(found - known)
+
+
+def _undone(client: MetaClient) -> list[RollbackMetadata]:
+    timeline = client.timeline
+    found = [timeline.rollback_metadata(instant) for instant in timeline.completed({ROLLBACK})]
+    for instant in timeline.completed({RESTORE}):
+        found += [one for several in timeline.restore_metadata(instant).rollbacks.values() for one in several]
+    return found
 
 
 def check_metadata(path: Path) -> None:
@@ -275,10 +415,5 @@ def _names(files: pa.Table) -> set[tuple[str, str, int]]:
     return {
         (row["partition"], row["name"], row["size"])
         for row in rows
-        if not row["name"].startswith(".hoodie_partition_metadata")
+        if not row["name"].startswith((".hoodie_partition_metadata", ".tmp-"))
     }
-
-
-def pending_states(path: Path) -> list[State]:
-    """States of what is pending on the timeline."""
-    return [instant.state for instant in client_of(path, metadata=False).timeline.pending()]
