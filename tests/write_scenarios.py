@@ -103,7 +103,7 @@ def bulk_insert(path: Path, options: dict[str, str]) -> None:
 
 
 def delete_partition(path: Path, options: dict[str, str]) -> None:
-    LocalWriter(MetaClient.load(path), options, executor=LocalExecutor(1)).delete_partitions(["x"])
+    LocalWriter(MetaClient.load(path), options, executor=LocalExecutor(1)).delete_partitions(["y"])
 
 
 # -- services --------------------------------------------------------------------------------------------------------
@@ -286,6 +286,6 @@ SCENARIOS = [
     *_each("upsert_change_data", upsert, cdc=True),
     *_each("delete", delete),
     *_each("bulk_insert", bulk_insert, doubles=True),
-    *_each("insert_overwrite_table", overwrite_table),
+    *_each("insert_overwrite_table", overwrite_table, replaces_all=True),
     *_each("upsert_plain", upsert, options=PLAIN),
 ]
