@@ -1,0 +1,431 @@
+"""Writers, table services and readers in processes of their own on one table, held to a model of plain dictionaries.
+
+    python benchmarks/write_soak.py [--commits 200] [--version 8] [--type MERGE_ON_READ] [--writers 2] [--seed 1]
+
+Writers commit rows of every operation under optimistic concurrency control and try again after conflicts; each cleans
+and archives behind its commits. One process plans and runs compaction and clustering. Readers take snapshots and
+incremental pulls, with the metadata table and without. Afterwards every read must be what the commits that it could see
+add up to, in the order of their completion, commit times of rows included; nothing may be left over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import pickle
+import random
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_hive import HudiTable
+from hudi_hive.errors import FileVanishedError, HudiHiveError, WriteConflictError
+from hudi_hive.metadata import MetadataListing, validate
+from hudi_hive.table import MetaClient
+from hudi_hive.timeline.instant import COMPLETED_WRITE_ACTIONS
+from hudi_hive.write.heartbeat import FOLDER as HEARTBEATS
+from hudi_hive.write.locks import table_lock
+from hudi_hive.write.markers import marked_instants
+from hudi_hive.write.services.clustering import cluster
+from hudi_hive.write.services.compaction import compact
+from hudi_hive.write.services.context import ServiceContext
+
+PARTITIONS = 4
+KEYS = 40
+TRIES = 400
+OPERATIONS = {
+    "upsert": 45,
+    "insert": 15,
+    "bulk_insert": 10,
+    "delete": 15,
+    "insert_overwrite": 8,
+    "delete_partition": 7,
+}
+OPTIONS = {
+    "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
+    "hoodie.write.lock.client.wait_time_ms_between_retry": "200",
+    "hoodie.write.lock.client.num_retries": "300",
+    "hoodie.cleaner.commits.retained": "10",
+    "hoodie.keep.min.commits": "12",
+    "hoodie.keep.max.commits": "16",
+    "hoodie.metadata.compact.max.delta.commits": "6",
+    "hoodie.metadata.record.index.enable": "false",
+}
+
+Row = tuple[str, int, str]
+"""Partition, number and commit time of a key."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a writer says that it has committed: in ``order`` it became visible; rows: key to partition and number."""
+
+    instant: str
+    order: str
+    operation: str
+    rows: Mapping[str, tuple[str, int]]
+    partitions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a reader saw, the completed writes that were on its timeline, and the oldest pending one."""
+
+    kind: str
+    listing: str
+    seen: frozenset[str]
+    pending: str
+    begin: str
+    rows: Mapping[str, Row]
+    twice: int
+
+
+@dataclass
+class Log:
+    """What one process did; ``errors`` are what must not happen, ``refused`` what may."""
+
+    name: str
+    commits: list[Commit] = field(default_factory=list)
+    reads: list[Read] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    errors: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Soak:
+    """One run: where, what and how much."""
+
+    path: str
+    version: int = 8
+    table_type: str = "MERGE_ON_READ"
+    commits: int = 200
+    writers: int = 2
+    readers: int = 1
+    seed: int = 1
+
+
+def city(key: str) -> str:
+    return f"c{int(key.rpartition('-')[2]) % PARTITIONS}"
+
+
+def batch(values: Mapping[str, tuple[str, int]]) -> pa.Table:
+    names = sorted(values)
+    columns: list[list[Any]] = [names, [values[n][0] for n in names], [values[n][1] for n in names]]
+    return pa.table(
+        [pa.array(c, kind) for c, kind in zip(columns, (pa.string(), pa.string(), pa.int64()), strict=True)],
+        names=["id", "city", "n"],
+    )
+
+
+# -- the processes ---------------------------------------------------------------------------------------------------
+
+
+class Writer:
+    """Commits its share; the keys are its own, the partitions and file groups everybody's."""
+
+    def __init__(self, soak: Soak, number: int, log: Log) -> None:
+        self._soak = soak
+        self._name = "ab"[number] if number < 2 else f"w{number}"
+        self._chance = random.Random(soak.seed * 100 + number)
+        self._share = soak.commits // soak.writers + (number < soak.commits % soak.writers)
+        self._fresh = 1000
+        self._log = log
+
+    def run(self) -> None:
+        for number in range(self._share):
+            operation = self._chance.choices(list(OPERATIONS), list(OPERATIONS.values()))[0]
+            self._commit(number, operation)
+
+    def _commit(self, number: int, operation: str) -> None:
+        if operation == "delete_partition":
+            self.write(operation, {}, (f"c{self._chance.randrange(PARTITIONS)}",))
+        else:
+            self.write(operation, self._rows(operation, number))
+
+    def write(self, operation: str, rows: Mapping[str, tuple[str, int]], partitions: tuple[str, ...] = ()) -> None:
+        """Commit, again and again until it succeeds, and note it down."""
+        for _ in range(TRIES):
+            table = HudiTable.open(self._soak.path)
+            try:
+                if operation == "delete_partition":
+                    report = table.delete_partitions(partitions, OPTIONS)
+                else:
+                    report = table.write(operation, batch(rows), OPTIONS)
+                break
+            except WriteConflictError:
+                self._log.refused["conflict"] += 1
+                time.sleep(self._chance.random() * 0.1)
+        else:
+            raise RuntimeError(f"{operation} lost {TRIES} times")
+        instant = report.instant
+        order = instant.completed or str(os.stat(Path(self._soak.path) / instant.path).st_mtime_ns).rjust(20, "0")
+        self._log.commits.append(Commit(instant.requested, order, operation, rows, partitions))
+        self._log.counts[operation] += 1
+        assert report.services is not None
+        for name, error in report.services.failed.items():
+            self._log.refused[f"{name}: {type(error).__name__}"] += 1
+            if not isinstance(error, WriteConflictError):
+                self._log.errors.append(f"service {name}: {error}")
+
+    def _rows(self, operation: str, number: int) -> dict[str, tuple[str, int]]:
+        count = self._chance.randint(1, 8)
+        if operation in ("insert", "bulk_insert"):
+            names = [f"{self._name}-{self._fresh + one}" for one in range(count)]
+            self._fresh += count
+        else:
+            names = [f"{self._name}-{self._chance.randrange(KEYS)}" for _ in range(count)]
+            if operation == "delete" and self._fresh > 1000:
+                names += [f"{self._name}-{self._chance.randrange(1000, self._fresh)}"]
+            if operation == "insert_overwrite":
+                names = [one for one in names if city(one) == city(names[0])]
+        return {name: (city(name), number) for name in names}
+
+
+def serve(soak: Soak, ended: Event, log: Log) -> None:
+    """Compaction and clustering, one after the other, until the writers have ended."""
+    services: list[tuple[str, Callable[[ServiceContext], Sequence[object]]]] = [("clustering", cluster)]
+    if soak.table_type == "MERGE_ON_READ":
+        services.append(("compaction", compact))
+    turn = 0
+    while not ended.is_set():
+        name, service = services[turn % len(services)]
+        turn += 1
+        try:
+            done = service(context(soak.path))
+            log.counts[name] += len(done)
+        except HudiHiveError as error:
+            log.refused[f"{name}: {type(error).__name__}"] += 1
+            if not isinstance(error, WriteConflictError) and "while a write is pending" not in str(error):
+                log.errors.append(f"{name}: {error}")
+        ended.wait(0.5)
+
+
+def context(path: str) -> ServiceContext:
+    client = MetaClient.load(path)
+    lock = table_lock(OPTIONS, client.storage)
+    return ServiceContext(client, OPTIONS, lock=lambda: lock)
+
+
+def look(soak: Soak, number: int, ended: Event, log: Log) -> None:
+    """Snapshots and incremental pulls until the writers have ended, and once behind them."""
+    chance = random.Random(soak.seed * 1000 + number)
+    moments: list[str] = []
+    while True:
+        last = ended.is_set()
+        for listing in ("metadata", "folders"):
+            begin = moments[-chance.randint(1, 4)] if len(moments) >= 4 and chance.random() < 0.5 else ""
+            try:
+                read = pull(soak, listing, begin)
+            except FileVanishedError:
+                log.refused["vanished"] += 1
+                continue
+            log.reads.append(read)
+            client = MetaClient.load(soak.path)
+            newest = client.timeline.latest_completion_time() if soak.version > 6 else max(read.seen, default=None)
+            moments += [newest] if newest else []
+        if last:
+            return
+        time.sleep(0.3)
+
+
+def pull(soak: Soak, listing: str, begin: str) -> Read:
+    """One read: a snapshot, or what came after a time."""
+    client = MetaClient.load(soak.path, listing=MetadataListing() if listing == "metadata" else None)
+    table = HudiTable(client)
+    timeline = client.timeline
+    options = {"hoodie.read.timeline.holes.resolution.policy": "BLOCK"} if begin and soak.version == 6 else {}
+    scan = table.scan(begin=begin or None, options=options)
+    rows = scan.to_arrow().to_pylist()
+    pending = [i.requested for i in timeline.pending(COMPLETED_WRITE_ACTIONS)]
+    services = {plan.instant.requested for plan in timeline.pending_clustering_plans()}
+    return Read(
+        "incremental" if begin else "snapshot",
+        listing,
+        frozenset(i.requested for i in timeline.write_instants()),
+        min((one for one in pending if one not in services), default=""),
+        begin,
+        {row["id"]: (row["city"], row["n"], row["_hoodie_commit_time"]) for row in rows},
+        len(rows) - len({row["id"] for row in rows}),
+    )
+
+
+def process(kind: str, soak: Soak, number: int, ended: Event, out: str) -> None:
+    """What each process runs: its part, then its log to a file."""
+    log = Log(f"{kind} {number}")
+    try:
+        if kind == "writer":
+            Writer(soak, number, log).run()
+        elif kind == "services":
+            serve(soak, ended, log)
+        else:
+            look(soak, number, ended, log)
+    except BaseException:
+        log.errors.append(traceback.format_exc())
+    Path(out).write_bytes(pickle.dumps(log))
+
+
+# -- the model -------------------------------------------------------------------------------------------------------
+
+
+def replay(commits: Sequence[Commit]) -> dict[str, Row]:
+    """What commits add up to, in their order."""
+    model: dict[str, Row] = {}
+    for commit in commits:
+        gone = set(commit.partitions)
+        if commit.operation == "insert_overwrite":
+            gone |= {place for place, _ in commit.rows.values()}
+        if gone:
+            model = {key: row for key, row in model.items() if row[0] not in gone}
+        for key, (place, number) in commit.rows.items():
+            if commit.operation == "delete":
+                model.pop(key, None)
+            else:
+                model[key] = (place, number, commit.instant)
+    return model
+
+
+def expected(read: Read, commits: Sequence[Commit], version: int) -> dict[str, Row]:
+    """What a read must have seen."""
+    first = min(read.seen, default="")
+    visible = [c for c in commits if c.instant in read.seen or c.instant < first]
+    if read.kind == "snapshot":
+        return replay(visible)
+    if version == 6:
+        visible = [c for c in visible if not read.pending or c.instant < read.pending]
+        chosen = {c.instant for c in visible if c.instant > read.begin}
+    else:
+        chosen = {c.instant for c in visible if c.order > read.begin}
+    return {key: row for key, row in replay(visible).items() if row[2] in chosen}
+
+
+def check(soak: Soak, logs: Sequence[Log]) -> list[str]:
+    """What is wrong with the reads, and with what is left of the table."""
+    commits = sorted((c for log in logs for c in log.commits), key=lambda c: (c.order, c.instant))
+    wrong = [f"{log.name}: {error}" for log in logs for error in log.errors]
+    for log in logs:
+        for read in log.reads:
+            wanted = expected(read, commits, soak.version)
+            if read.twice or dict(read.rows) != wanted:
+                wrong.append(f"{log.name}: {read.kind} by {read.listing}: {_difference(read, wanted)}")
+    if len(commits) != soak.commits + 1:
+        wrong.append(f"{len(commits)} commits, not {soak.commits + 1}")
+    return wrong + left_over(soak)
+
+
+def _difference(read: Read, wanted: Mapping[str, Row]) -> str:
+    keys = sorted(k for k in {*read.rows, *wanted} if read.rows.get(k) != wanted.get(k))
+    some = ", ".join(f"{k}: {read.rows.get(k)} for {wanted.get(k)}" for k in keys[:3])
+    return (
+        f"{len(keys)} keys differ, {read.twice} rows twice, begin {read.begin}, newest {max(read.seen, default='')}, "
+        f"pending {read.pending}: {some}"
+    )
+
+
+def left_over(soak: Soak) -> list[str]:
+    """What nobody may find behind writers that have ended."""
+    client = MetaClient.load(soak.path)
+    wrong = [f"pending: {i.file_name}" for i in client.timeline.pending()]
+    wrong += [f"markers of {one}" for one in marked_instants(client.storage)]
+    listing = client.storage.list(HEARTBEATS, missing_ok=True)
+    wrong += [f"left: {path}" for path in listing["path"].to_pylist()]
+    wrong += [f"left: {path}" for path in client.storage.list(".hoodie")["path"].to_pylist() if "lock" in path]
+    report = validate(client)
+    return wrong + ([f"metadata table: {report}"] if report.errors else [])
+
+
+# -- the run ---------------------------------------------------------------------------------------------------------
+
+
+def run(soak: Soak, *, timeout: float = 3600) -> tuple[list[Log], list[str]]:
+    """Make the table, let all loose on it, wait, and say what is wrong."""
+    HudiTable.create(
+        soak.path,
+        name="soak",
+        version=soak.version,
+        table_type=soak.table_type,
+        record_keys=["id"],
+        partition_fields=["city"],
+        merge_mode="COMMIT_TIME_ORDERING",
+    )
+    first = Log("first")
+    Writer(soak, soak.writers, first).write("upsert", {"z-0": ("c0", 0)})
+    spawn = multiprocessing.get_context("forkserver")
+    spawn.set_forkserver_preload(["benchmarks.write_soak"])
+    ended = spawn.Event()
+    out = Path(f"{soak.path}.logs")
+    out.mkdir()
+    kinds = ["writer"] * soak.writers + ["services"] + ["reader"] * soak.readers
+    started = []
+    for number, kind in enumerate(kinds):
+        file = str(out / f"{number}")
+        one = spawn.Process(target=process, args=(kind, soak, number, ended, file), daemon=True)
+        one.start()
+        started.append(one)
+    try:
+        for number, one in enumerate(started):
+            if number == soak.writers:
+                ended.set()
+            one.join(timeout)
+    finally:
+        for one in started:
+            if one.is_alive():
+                one.kill()
+    wrong = [f"{kind} {n} did not end well" for n, kind in enumerate(kinds) if not (out / str(n)).exists()]
+    logs = [pickle.loads((out / str(n)).read_bytes()) for n in range(len(kinds)) if (out / str(n)).exists()]
+    if wrong:
+        return logs, wrong + [f"{log.name}: {error}" for log in logs for error in log.errors]
+    compact_and_cluster(soak)
+    return logs, check(soak, [first, *logs])
+
+
+def compact_and_cluster(soak: Soak) -> None:
+    """Run what is planned still, as the next services would."""
+    if soak.table_type == "MERGE_ON_READ":
+        compact(context(soak.path))
+    cluster(context(soak.path))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--commits", type=int, default=200)
+    parser.add_argument("--version", type=int, default=8, choices=(6, 8, 9))
+    parser.add_argument("--type", default="MERGE_ON_READ", choices=("MERGE_ON_READ", "COPY_ON_WRITE"))
+    parser.add_argument("--writers", type=int, default=2)
+    parser.add_argument("--readers", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", help="make the table here and leave it")
+    given = parser.parse_args()
+    folder = given.keep or tempfile.mkdtemp(prefix="soak-")
+    path = str(Path(folder) / "table")
+    soak = Soak(path, given.version, given.type, given.commits, given.writers, given.readers, given.seed)
+    begin = time.perf_counter()
+    try:
+        logs, wrong = run(soak)
+    finally:
+        if not given.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    print(f"version {soak.version} {soak.table_type}, {soak.commits} commits, {time.perf_counter() - begin:.0f} s")
+    for log in logs:
+        reads = Counter(f"{read.kind} by {read.listing}" for read in log.reads)
+        print(f"{log.name}: {dict(log.counts | reads)}, refused {dict(log.refused)}")
+    for line in wrong[:40]:
+        print("WRONG", line)
+    print(f"{len(wrong)} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
