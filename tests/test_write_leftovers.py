@@ -14,7 +14,14 @@ from click.testing import CliRunner
 
 from hudi_hive.api import HudiTable
 from hudi_hive.cli.main import cli
-from hudi_hive.errors import InvalidOptionError, LockLostError, LockTimeoutError, StorageError, WriteConflictError
+from hudi_hive.errors import (
+    InvalidOptionError,
+    LockLostError,
+    LockTimeoutError,
+    MetastoreError,
+    StorageError,
+    WriteConflictError,
+)
 from hudi_hive.metastore.locks import MetastoreLock
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.storage import Storage
@@ -312,6 +319,11 @@ def test_writes_take_the_metastores_lock(tmp_path: Path) -> None:
             table.upsert(rows(("b", 4)), options)
         with pytest.raises(LockTimeoutError):
             table.delete_partitions([""], options)
+        used = other._metastore
+        other.release()
+        with pytest.raises(MetastoreError):
+            used.databases()  # closed: the lock keeps no connection that it has no use for
+        assert other.try_acquire()
         other.release()
         table.upsert(rows(("b", 5)), options)
     assert seen(table) == [("a", 2), ("b", 5)]

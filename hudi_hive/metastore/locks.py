@@ -42,6 +42,7 @@ class MetastoreLock:
         heartbeat_ms: int = _DEFAULT_HEARTBEAT_MS,
     ) -> None:
         self._metastore = metastore
+        self._uris = ""  # of a client of its own, which keeps no connection while the lock is not wanted
         self._name = f"{database}.{table}"
         self._component = ttypes.LockComponent(
             ttypes.LockType.EXCLUSIVE,
@@ -72,8 +73,9 @@ class MetastoreLock:
         text = options.get(HEARTBEAT, str(_DEFAULT_HEARTBEAT_MS))
         if not (text.isascii() and text.isdigit() and int(text)):
             raise InvalidOptionError(f"{HEARTBEAT}: not a number of milliseconds: {text!r}")
-        client = HiveMetastore(options[URIS])
-        return cls(client, options[DATABASE], options[TABLE], heartbeat_ms=int(text))
+        lock = cls(HiveMetastore(options[URIS]), options[DATABASE], options[TABLE], heartbeat_ms=int(text))
+        lock._uris = options[URIS]
+        return lock
 
     def try_acquire(self) -> bool:
         """Take the lock if nobody has it; otherwise stay in the metastore's queue until the next try or release.
@@ -152,6 +154,10 @@ class MetastoreLock:
                 self._metastore._call("unlock", ttypes.UnlockRequest(lock), about=self._name)
         except NoSuchObjectError:
             pass  # it was lost before
+        finally:
+            if self._uris:
+                self._metastore.close()
+                self._metastore = HiveMetastore(self._uris)
 
     def holder(self) -> str:
         """Who has it."""
