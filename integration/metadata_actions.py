@@ -14,7 +14,7 @@ import argparse
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,9 @@ import pyarrow as pa
 
 from hudi_hive import HudiTable
 from hudi_hive.metadata import MetadataListing, MetadataTable, validate
-from hudi_hive.metadata.initial import listed_files
+from hudi_hive.metadata.validation import committed_files
 from hudi_hive.table import MetaClient
+from hudi_hive.table.listing import DirectoryLister
 from hudi_hive.timeline.instant import CLEAN, COMMIT
 from hudi_hive.write.services.clean import clean
 from hudi_hive.write.services.clustering import cluster
@@ -233,7 +234,9 @@ class Life:
         """Hudi's listing by the metadata table, and what is on disk."""
         found = self.peer.sql(f"call validate_metadata_table_files(table => '{self.name}', verbose => true)")
         listed = {(row["partition"], row["file_name"]): row["metadata_size"] for row in found if row[_IN_METADATA]}
-        _, files = listed_files(MetaClient.load(self.path))
+        client = MetaClient.load(self.path)
+        lister = DirectoryLister(client.storage)
+        files = committed_files(client, lister.files(lister.partitions()))
         there = {(row["partition"], row["name"]): row["size"] for row in files.to_pylist()}
         if self.version == 6:  # blocks of what was rolled back stay in log files, which grow
             there = {key: listed.get(key, size) if key[1].startswith(".") else size for key, size in there.items()}
@@ -264,8 +267,27 @@ def _key(row: dict[str, Any]) -> str:
     return str(row["id"])
 
 
-def run(version: int, kind: str, peer: HudiPeer, path: Path, tell: Callable[[str], object] = print) -> tuple[int, int]:
+SELDOM = ("rollback", "clean", "upsert with bloom filters")
+"""Actions after which Hudi looks where it is not to look after each."""
+
+
+def run(
+    version: int,
+    kind: str,
+    peer: HudiPeer,
+    path: Path,
+    tell: Callable[[str], object] = print,
+    seen: Container[str] | None = None,
+) -> tuple[int, int]:
     """One table's life.
+
+    Args:
+        version: table version.
+        kind: table type.
+        peer: real Hudi of the version's release.
+        path: base path of the table, not there yet.
+        tell: is told what became of each action.
+        seen: actions after which Hudi looks; all without it.
 
     Returns:
         How many actions there were, and how many of them Hudi saw as they should be.
@@ -285,7 +307,8 @@ def run(version: int, kind: str, peer: HudiPeer, path: Path, tell: Callable[[str
         total += 1
         try:
             act()
-            life.check()
+            if seen is None or name in seen:
+                life.check()
             passed += 1
             tell(f"{version} {kind} {name}: ok, {life.checks} comparisons so far")
         except Exception as error:
