@@ -206,11 +206,11 @@ VERSIONS = [int(text) for text in os.environ.get("HUDI_HIVE_PARITY_VERSIONS", ""
 
 SOME_CASES = {
     "upserts": ("cow", 8),
-    "buckets": ("mor", 8),
-    "keys made up": ("cow", 6),
+    "buckets": ("cow", 6),
+    "keys made up": ("mor", 6),
     "duplicates": ("cow", 9),
-    "partition columns dropped": ("mor", 9),
-    "RECORD_INDEX moves": ("mor", 8),
+    "partition columns dropped": ("cow", 8),
+    "GLOBAL_SIMPLE moves": ("cow", 9),
 }
 
 
