@@ -1,37 +1,121 @@
-"""Id-based schemas of tables with ``hoodie.schema.on.read.enable`` (section 8): what older files call a column.
+"""Id-based schemas of tables with ``hoodie.schema.on.read.enable`` (section 8): fields, types, versions.
 
-Only names are worked out here, by id; types are promoted where rows are read.
+A column is its id: names, places and types may change from version to version. What older files call a column is worked
+out here; the JSON form stands in :mod:`~hudi_hive.schema.internal_json`, changes in :mod:`~hudi_hive.schema.evolution`.
 """
 
 from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
 from hudi_hive.errors import SchemaError
 
 
 @dataclass(frozen=True, slots=True)
-class InternalField:
-    """A field: its id, its name and, for nested types, the fields below it.
+class RecordType:
+    """A struct."""
 
-    An array has one child named ``element``, a map the children ``key`` and ``value``.
-    """
-
-    id: int
-    name: str
-    children: tuple[InternalField, ...] = ()
+    fields: tuple[InternalField, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class ArrayType:
+    """A list; its elements have an id of their own."""
+
+    element_id: int
+    element: InternalType
+    element_optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    """A map; keys and values have ids of their own."""
+
+    key_id: int
+    key: InternalType
+    value_id: int
+    value: InternalType
+    value_optional: bool
+
+
+InternalType: TypeAlias = "str | RecordType | ArrayType | MapType"
+"""Primitive types are the texts of the JSON form: ``int``, ``decimal(10, 2)``, ``fixed[4]`` …"""
+
+
+@dataclass(frozen=True, slots=True)
+class InternalField:
+    """A field: its id, its name, its type and whether it takes null."""
+
+    id: int
+    name: str
+    optional: bool
+    type: InternalType
+    doc: str | None = None
+
+    @property
+    def children(self) -> tuple[InternalField, ...]:
+        """The fields below: those of a struct, ``element`` of a list, ``key`` and ``value`` of a map."""
+        return children_of(self.type)
+
+
+def children_of(kind: InternalType) -> tuple[InternalField, ...]:
+    """The fields below a type: those of a struct, ``element`` of a list, ``key`` and ``value`` of a map."""
+    if isinstance(kind, RecordType):
+        return kind.fields
+    if isinstance(kind, ArrayType):
+        return (InternalField(kind.element_id, "element", kind.element_optional, kind.element),)
+    if isinstance(kind, MapType):
+        return (
+            InternalField(kind.key_id, "key", False, kind.key),
+            InternalField(kind.value_id, "value", kind.value_optional, kind.value),
+        )
+    return ()
+
+
+@dataclass(frozen=True)
 class InternalSchema:
-    """One version of a table's schema; ``version_id`` is the instant that made it, 0 for the one before all changes."""
+    """One version of a table's schema.
+
+    Attributes:
+        version_id: the instant that made it, as a number; 0 for the one before all changes.
+        max_column_id: the greatest id that any version up to this one gave; ids never return.
+        fields: the top-level columns, the meta columns among them.
+    """
 
     version_id: int
+    max_column_id: int
     fields: tuple[InternalField, ...]
+
+    def walk(self) -> Iterator[tuple[str, InternalField]]:
+        """All fields with their dotted names, each before those below it."""
+        return _walk("", self.fields)
+
+    def find(self, name: str) -> InternalField | None:
+        """The field of a dotted name (``info.a``, ``tags.element``, ``map.value.x``), None if there is none."""
+        return self._by_name.get(name)
+
+    def name_of(self, field_id: int) -> str | None:
+        """The dotted name of the field with an id, None if this version has it not."""
+        return self._names.get(field_id)
+
+    @cached_property
+    def _by_name(self) -> dict[str, InternalField]:
+        return dict(self.walk())
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        return {item.id: name for name, item in self.walk()}
+
+
+def _walk(prefix: str, fields: Sequence[InternalField]) -> Iterator[tuple[str, InternalField]]:
+    for item in fields:
+        yield prefix + item.name, item
+        yield from _walk(f"{prefix}{item.name}.", item.children)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +159,8 @@ def parse_internal_schema(text: str | Mapping[str, Any]) -> InternalSchema:
     """
     try:
         data = json.loads(text) if isinstance(text, str) else text
-        return InternalSchema(int(data["version_id"]), tuple(_parse_field(item) for item in data["fields"]))
+        fields = tuple(_parse_field(item) for item in data["fields"])
+        return InternalSchema(int(data["version_id"]), int(data["max_column_id"]), fields)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SchemaError(f"not an id-based schema: {error!r}") from error
 
@@ -122,19 +207,29 @@ def _sources(query: Sequence[InternalField], file: Sequence[InternalField]) -> d
 
 
 def _parse_field(data: Mapping[str, Any]) -> InternalField:
-    return InternalField(int(data["id"]), str(data["name"]), _children(data["type"]))
+    doc = data.get("doc")
+    return InternalField(
+        int(data["id"]),
+        str(data["name"]),
+        bool(data["optional"]),
+        _parse_type(data["type"]),
+        None if doc is None else str(doc),
+    )
 
 
-def _children(kind: Any) -> tuple[InternalField, ...]:  # noqa: ANN401 - parsed JSON
+def _parse_type(kind: Any) -> InternalType:  # noqa: ANN401 - parsed JSON
     if isinstance(kind, str):
-        return ()
+        return kind
     if kind["type"] == "record":
-        return tuple(_parse_field(item) for item in kind["fields"])
+        return RecordType(tuple(_parse_field(item) for item in kind["fields"]))
     if kind["type"] == "array":
-        return (InternalField(int(kind["element_id"]), "element", _children(kind["element"])),)
+        return ArrayType(int(kind["element_id"]), _parse_type(kind["element"]), bool(kind["element_optional"]))
     if kind["type"] == "map":
-        return (
-            InternalField(int(kind["key_id"]), "key", _children(kind["key"])),
-            InternalField(int(kind["value_id"]), "value", _children(kind["value"])),
+        return MapType(
+            int(kind["key_id"]),
+            _parse_type(kind["key"]),
+            int(kind["value_id"]),
+            _parse_type(kind["value"]),
+            bool(kind["value_optional"]),
         )
     raise ValueError(f"unknown nested type {kind['type']!r}")
