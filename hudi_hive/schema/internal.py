@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from hudi_hive.errors import SchemaError
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +120,42 @@ def _walk(prefix: str, fields: Sequence[InternalField]) -> Iterator[tuple[str, I
         yield from _walk(f"{prefix}{item.name}.", item.children)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EvolvedSchema:
-    """The version that a query shows and all versions that files may have been written with, oldest first."""
+    """The version that a query shows and all versions that files may have been written with.
+
+    Attributes:
+        query: the version that is shown.
+        history: the versions of the history file, oldest first.
+        commits: what commits themselves say of their files, by requested time; it goes before the history.
+    """
 
     query: InternalSchema
     history: tuple[InternalSchema, ...]
+    commits: Mapping[str, InternalSchema] = field(default_factory=dict, hash=False)
+    _memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __getstate__(self) -> tuple[InternalSchema, tuple[InternalSchema, ...], Mapping[str, InternalSchema]]:
+        return self.query, self.history, self.commits
+
+    def __setstate__(
+        self, state: tuple[InternalSchema, tuple[InternalSchema, ...], Mapping[str, InternalSchema]]
+    ) -> None:
+        self.__init__(*state)  # type: ignore[misc]
+
+    @property
+    def versions(self) -> tuple[InternalSchema, ...]:
+        """All versions that are known, those of the history first."""
+        return (*self.history, *self.commits.values())
+
+    def written(self, instant: str) -> InternalSchema | None:
+        """The version that a commit wrote its files with, by its own word, else by the history; None if none tells.
+
+        Args:
+            instant: requested time of the commit, as in a file's name.
+        """
+        known = self.commits.get(instant)
+        return known if known is not None else schema_at(self.history, instant)
 
     def sources(self, instant: str) -> dict[str, FieldSource] | None:
         """Where a file that a commit wrote holds the query's columns; None when matching by name does.
@@ -131,7 +163,26 @@ class EvolvedSchema:
         Args:
             instant: requested time of the commit, as in the file's name.
         """
-        written = schema_at(self.history, instant)
+        return self.of_version(instant, self._sources)
+
+    def of_version(self, instant: str, make: Callable[[InternalSchema | None], _T]) -> _T:
+        """What ``make`` gives for the version of a commit; called once for versions with the same fields.
+
+        Args:
+            instant: requested time of the commit.
+            make: a function that lives as long as this object; it takes what :meth:`written` gives.
+        """
+        by_instant = ("instant", make, instant)
+        if by_instant not in self._memo:
+            version = self.written(instant)
+            by_fields = ("fields", make, None if version is None else version.fields)
+            if by_fields not in self._memo:
+                self._memo[by_fields] = make(version)
+            self._memo[by_instant] = self._memo[by_fields]
+        value: _T = self._memo[by_instant]
+        return value
+
+    def _sources(self, written: InternalSchema | None) -> dict[str, FieldSource] | None:
         if written is None:
             return None
         sources = field_sources(self.query, written)
