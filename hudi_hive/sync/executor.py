@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hudi_hive.errors import InvalidOperationError, MetastoreServerError, SchemaSyncError
-from hudi_hive.metastore import HiveMetastore, Partition
+from hudi_hive.metastore import HiveMetastore, Partition, Table
 from hudi_hive.sync import hive_objects as objects
 from hudi_hive.sync.catalog_writer import CatalogWriter
 from hudi_hive.sync.changes import NEVER
+from hudi_hive.sync.column_steps import detour, is_by_position
 from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.plan import CREATE, RECREATE, TablePlan
 from hudi_hive.sync.planner import Planner
@@ -45,6 +47,7 @@ class Executor:
         self._writer = writer
         self.worked = worked
         self._again = again
+        self._notes: list[str] = []
 
     def apply(self, planner: Planner, plan: TablePlan) -> TablePlan:
         """Do it all; gives the plan that was done in the end, which is another one when the table was made anew."""
@@ -60,7 +63,8 @@ class Executor:
             line = f"{plan.spec.full_name} was made anew, since it could not be changed: {error.message}"
             plan = replace(plan, warnings=(*plan.warnings, line))
             self._run(plan)
-        return plan
+        notes, self._notes = tuple(self._notes), []
+        return replace(plan, warnings=plan.warnings + notes) if notes else plan
 
     def _run(self, plan: TablePlan) -> None:
         if plan.action in (CREATE, RECREATE):
@@ -116,23 +120,48 @@ class Executor:
             unstamp=unstamp,
         )
         try:
-            self._writer.alter_table(
-                spec.database,
-                spec.name,
-                table,
-                cascade=bool(plan.columns and spec.partition_keys),
-                expected=expected_stamp(existing),
-            )
+            self._give(plan, table, cascade=bool(plan.columns))
         except InvalidOperationError as error:
             if not plan.columns:
                 raise
-            names = ", ".join(change.name for change in plan.columns)
-            raise SchemaSyncError(
-                f"the metastore refuses the change of columns {names}: {error.message}",
-                path=spec.full_name,
-                remedy="set hoodie.datasource.hive_sync.recreate_table_on_error=true, or "
-                "hive.metastore.disallow.incompatible.col.type.changes=false in the metastore",
-            ) from error
+            if not is_by_position(error.message):
+                raise _refused(plan, error) from error
+            self._give_in_steps(plan, table, error)
+
+    def _give(self, plan: TablePlan, table: Table, *, cascade: bool) -> None:
+        spec, existing = plan.spec, plan.existing
+        assert existing is not None
+        cascade = cascade and bool(spec.partition_keys)
+        self._writer.alter_table(spec.database, spec.name, table, cascade=cascade, expected=expected_stamp(existing))
+
+    def _give_in_steps(self, plan: TablePlan, table: Table, refusal: InvalidOperationError) -> None:
+        """Give columns that the metastore refused for their positions.
+
+        A sync that dies between two steps leaves columns out, which the next one adds.
+        """
+        assert plan.existing is not None
+        way = detour(plan.existing.sd.cols, table.sd.cols)
+        if way is None:
+            raise _refused(plan, refusal) from refusal
+        *between, last = way.steps
+        # Hive's own DDL drops columns of a partitioned table with cascade only; elsewhere the last step's will do.
+        cascade = self.config.mode != "hms"
+        try:
+            for columns in between:
+                step = copy.deepcopy(plan.existing)
+                step.sd.cols = columns
+                self._give(plan, step, cascade=cascade)
+            table = copy.copy(table)
+            table.sd = copy.copy(table.sd)
+            table.sd.cols = last
+            self._give(plan, table, cascade=True)
+        except InvalidOperationError as error:
+            raise _refused(plan, error) from error
+        if way.reordered:
+            self._notes.append(
+                f"the columns of {plan.spec.full_name} keep their places in the metastore, which refuses types by "
+                "position: new ones stand behind them, whatever the table's order"
+            )
 
     def _sync_partitions(self, plan: TablePlan, *, fresh: bool) -> None:
         spec, partitions, size = plan.spec, plan.partitions, self.config.batch_size
@@ -170,3 +199,13 @@ class Executor:
         assert plan.existing is not None
         kept = {column.name: column.comment for column in objects.existing_columns(plan.existing.sd.cols)}
         return {**kept, **plan.spec.commented}
+
+
+def _refused(plan: TablePlan, error: InvalidOperationError) -> SchemaSyncError:
+    names = ", ".join(change.name for change in plan.columns)
+    return SchemaSyncError(
+        f"the metastore refuses the change of columns {names}: {error.message}",
+        path=plan.spec.full_name,
+        remedy="set hoodie.datasource.hive_sync.recreate_table_on_error=true, or "
+        "hive.metastore.disallow.incompatible.col.type.changes=false in the metastore",
+    )
