@@ -27,6 +27,7 @@ from hudi_hive.plan.pruning import SkipContext, prune, prune_changes, wanted_key
 from hudi_hive.plan.query import Query
 from hudi_hive.plan.scan_plan import PLAN_SCHEMA, LogMerge, PlanStep, ScanPlan, base_files_as_slices, has_logs
 from hudi_hive.plan.snapshot import check_time_travel, partitions_cleaned, snapshot_slices
+from hudi_hive.plan.versions import with_commit_versions
 from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.row_filter import Dnf
 from hudi_hive.schema.internal import EvolvedSchema
@@ -380,6 +381,8 @@ class PlanBuilder:
         """The plan; ``with_merge``: with the rules for log files though no slice has any."""
         client, config, query = self.client, self.client.config, self.query
         assert self.slices is not None and self.schema is not None
+        if self.evolved_schema is not None:
+            self.evolved_schema = with_commit_versions(client, self.evolved_schema, self.slices, self.changes)
         last = client.timeline.last_completed_write()
         merge = None
         if has_logs(self.slices) or self.changes is not None or with_merge:

@@ -143,6 +143,12 @@ class EvolvedSchema:
     ) -> None:
         self.__init__(*state)  # type: ignore[misc]
 
+    def with_commits(self, commits: Mapping[str, InternalSchema]) -> EvolvedSchema:
+        """The same with the words of more commits; itself if they say nothing new."""
+        if commits.keys() <= self.commits.keys():
+            return self
+        return EvolvedSchema(self.query, self.history, {**self.commits, **commits})
+
     @property
     def versions(self) -> tuple[InternalSchema, ...]:
         """All versions that are known, those of the history first."""
@@ -151,11 +157,13 @@ class EvolvedSchema:
     def written(self, instant: str) -> InternalSchema | None:
         """The version that a commit wrote its files with, by its own word, else by the history; None if none tells.
 
+        Files that are older than the history are bound to its oldest version.
+
         Args:
             instant: requested time of the commit, as in a file's name.
         """
-        known = self.commits.get(instant)
-        return known if known is not None else schema_at(self.history, instant)
+        known = self.commits.get(instant) or schema_at(self.history, instant)
+        return self.history[0] if known is None and self.history else known
 
     def sources(self, instant: str) -> dict[str, FieldSource] | None:
         """Where a file that a commit wrote holds the query's columns; None when matching by name does.

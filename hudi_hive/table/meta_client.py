@@ -7,6 +7,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -24,8 +25,11 @@ from hudi_hive.timeline.instant import CLEAN
 
 _T = TypeVar("_T")
 
+_LATEST_SCHEMA = "latest_schema"
 _SCHEMA_FOLDER = ".hoodie/.schema"
 _SCHEMA_COMMIT = re.compile(r"(\d+)(?:_\d+)?\.schemacommit")
+
+_REMOTE_READERS = 16
 
 _NO_TABLE_SCHEMA = frozenset({"CLUSTER", "COMPACT", "INDEX", "LOG_COMPACT"})
 """Operations whose commits do not say what the table's schema is (section 8)."""
@@ -60,7 +64,6 @@ class MetaClient:
         self._timeline: Timeline | None = None
         self._memo: dict[str, Any] = {}
         self._lock = threading.RLock()
-        self._history: tuple[InternalSchema, ...] | None = None
         self._schemas: dict[str | None, dict[str, Any] | None] = {}
 
     @classmethod
@@ -322,14 +325,53 @@ class MetaClient:
     def evolved_schema(self, as_of: str | None = None) -> EvolvedSchema | None:
         """The id-based schema, now or as of a requested time; None for a table that keeps (or kept) none.
 
+        What commits say of their own files is not in it: :meth:`commit_schemas`.
+
         Raises:
             SchemaError: the schema or its history cannot be decoded.
         """
+        return self.kept(f"evolved_schema {as_of}", lambda: self._evolved_schema(as_of))
+
+    def _evolved_schema(self, as_of: str | None) -> EvolvedSchema | None:
         metadata = self.schema_commit(as_of)
-        text = metadata.extra.get("latest_schema") if metadata is not None else None
-        if not text:
+        text = metadata.extra.get(_LATEST_SCHEMA) if metadata is not None else None
+        if metadata is None or not text:
             return None
-        return EvolvedSchema(parse_internal_schema(text), self._schema_history())
+        return EvolvedSchema(self._internal_schema(text, metadata.instant), self.schema_history())
+
+    def commit_schemas(self, instants: Iterable[str]) -> dict[str, InternalSchema]:
+        """The version that commits say they wrote with, by requested time; each commit is read once.
+
+        Commits that are not active any more, or say nothing, are left out: the history tells of them.
+
+        Args:
+            instants: requested times.
+
+        Raises:
+            CorruptInstantError: a commit cannot be decoded.
+            SchemaError: what it says is no id-based schema.
+        """
+        wanted = set(instants)
+        known: dict[str, InternalSchema | None] = self.kept("commit_schemas", dict)
+        new = [i for i in self.timeline.write_instants() if i.requested in wanted and i.requested not in known]
+        if len(new) > 1 and not self.storage.is_local:
+            with ThreadPoolExecutor(min(len(new), _REMOTE_READERS), thread_name_prefix="hudi-commits") as pool:
+                list(pool.map(self.timeline.commit_metadata, new))
+        for instant in new:
+            text = self.timeline.commit_metadata(instant).extra.get(_LATEST_SCHEMA)
+            known[instant.requested] = self._internal_schema(text, instant) if text else None
+        return {time: schema for time in wanted if (schema := known.get(time)) is not None}
+
+    def _internal_schema(self, text: str, instant: Instant) -> InternalSchema:
+        """A commit's id-based schema; most commits repeat that of the one before them, which is parsed once."""
+        parsed: dict[str, InternalSchema] = self.kept("internal_schemas", dict)
+        if text not in parsed:
+            try:
+                parsed[text] = parse_internal_schema(text)
+            except SchemaError as error:
+                path = self.storage.uri(instant.path)
+                raise SchemaError(error.message, path=path, instant=instant.requested) from error
+        return parsed[text]
 
     def schema_history_files(self) -> dict[str, str]:
         """Files that hold the versions of the id-based schema: requested time of their completed commit -> path."""
@@ -339,20 +381,26 @@ class MetaClient:
         committed = self.timeline.committed_mask(pa.array(list(times), pa.string())).to_pylist()
         return {time: path for (time, path), visible in zip(times.items(), committed, strict=True) if visible}
 
-    def _schema_history(self) -> tuple[InternalSchema, ...]:
-        """All versions in the newest ``.schemacommit`` of a completed commit; others are leftovers (section 8)."""
-        if self._history is None:
-            found = self.schema_history_files()
-            newest = max(found, default=None)
-            if newest is None:
-                self._history = ()
-            else:
-                path = found[newest]
-                try:
-                    self._history = parse_history(self.storage.read_bytes(path))
-                except SchemaError as error:
-                    raise SchemaError(error.message, path=self.storage.uri(path), instant=newest) from error
-        return self._history
+    def schema_history(self) -> tuple[InternalSchema, ...]:
+        """All versions in the newest ``.schemacommit`` of a completed commit, oldest first; others are leftovers.
+
+        Read and parsed once for all clients of a moment.
+
+        Raises:
+            SchemaError: it is no history.
+        """
+        return self.kept("schema_history", self._read_history)
+
+    def _read_history(self) -> tuple[InternalSchema, ...]:
+        found = self.schema_history_files()
+        newest = max(found, default=None)
+        if newest is None:
+            return ()
+        path = found[newest]
+        try:
+            return parse_history(self.storage.read_bytes(path))
+        except SchemaError as error:
+            raise SchemaError(error.message, path=self.storage.uri(path), instant=newest) from error
 
     def schema(self, as_of: str | None = None) -> pa.Schema:
         """The table's Arrow schema: the meta columns (when the table has them), then the data columns.
