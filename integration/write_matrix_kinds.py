@@ -150,11 +150,11 @@ KINDS: Mapping[str, Kind] = {
                 for number, letter in enumerate(LETTERS)
             },
             columns={"event": (pa.int64(), "long")},
+            options=_CLOCK,  # 0.15 does not keep them with the table
             created={"key_generator": "TIMESTAMP", "hive_style_partitioning": True, "properties": _CLOCK},
             hudi={
                 "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.TimestampBasedKeyGenerator",
                 "hoodie.datasource.write.hive_style_partitioning": "true",
-                **_CLOCK,
             },
             hidden=frozenset({"event"}),
         ),
