@@ -171,21 +171,21 @@ class EvolvedSchema:
         Args:
             instant: requested time of the commit, as in the file's name.
         """
-        return self.of_version(instant, self._sources)
+        return self.of_version(instant, EvolvedSchema._sources)
 
-    def of_version(self, instant: str, make: Callable[[InternalSchema | None], _T]) -> _T:
+    def of_version(self, instant: str, make: Callable[[EvolvedSchema, InternalSchema | None], _T]) -> _T:
         """What ``make`` gives for the version of a commit; called once for versions with the same fields.
 
         Args:
             instant: requested time of the commit.
-            make: a function that lives as long as this object; it takes what :meth:`written` gives.
+            make: a function of a module or class; it takes this object and what :meth:`written` gives.
         """
         by_instant = ("instant", make, instant)
         if by_instant not in self._memo:
             version = self.written(instant)
             by_fields = ("fields", make, None if version is None else version.fields)
             if by_fields not in self._memo:
-                self._memo[by_fields] = make(version)
+                self._memo[by_fields] = make(self, version)
             self._memo[by_instant] = self._memo[by_fields]
         value: _T = self._memo[by_instant]
         return value

@@ -1,0 +1,368 @@
+"""Changes of an id-based schema: those that a user asks for, and those that a writer's rows bring (section 8).
+
+A change gives new ids to what is added and keeps those of what stays; what has no rule is refused with its reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final, Self
+
+import pyarrow as pa
+
+from hudi_hive.errors import SchemaError
+from hudi_hive.schema.avro import META_FIELDS, OPERATION_FIELD
+from hudi_hive.schema.internal import ArrayType, InternalField, InternalSchema, InternalType, MapType, RecordType
+from hudi_hive.schema.internal_avro import type_of, with_new_ids
+from hudi_hive.schema.merge_writer import merge_writer
+from hudi_hive.schema.promotions import may_become, refuse_unreadable, type_name
+from hudi_hive.schema.type_text import parse_type
+
+__all__ = ["SchemaUpdate", "merge_writer"]
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_META: Final = (*META_FIELDS, OPERATION_FIELD)
+
+Fields = tuple[InternalField, ...]
+
+
+class SchemaUpdate:
+    """Changes to one version of a schema, each of them checked at once; every method gives a new object.
+
+    Columns below others are named with dots: ``info.a``, ``tags.element.x`` below a list, ``scores.value.x`` below a
+    map. Names that differ in case alone are the same name.
+
+    Args:
+        schema: the version that changes.
+        protected: columns that can be neither dropped, renamed nor given another type -> what they are to the table,
+            such as ``record key``.
+    """
+
+    def __init__(self, schema: InternalSchema, *, protected: Mapping[str, str] | None = None) -> None:
+        self.before = schema
+        self.protected = dict(protected or {})
+        self._now = schema
+
+    @property
+    def schema(self) -> InternalSchema:
+        """What the changes so far have made of the schema."""
+        return self._now
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything differs from the version before."""
+        return self._now.fields != self.before.fields
+
+    def apply(self, version_id: int) -> InternalSchema:
+        """The new version.
+
+        Args:
+            version_id: the instant that makes it.
+
+        Raises:
+            SchemaError: nothing changed, or a column is of a type that Hudi cannot read in such schemas.
+        """
+        if not self.changed:
+            raise SchemaError("the changes leave the schema as it is", remedy="there is nothing to commit")
+        refuse_unreadable(self._now)
+        return replace(self._now, version_id=version_id)
+
+    # -- changes ---------------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        name: str,
+        type: pa.DataType | InternalType,
+        *,
+        doc: str | None = None,
+        first: bool = False,
+        after: str | None = None,
+    ) -> Self:
+        """Add a column that takes null; rows of before have null in it.
+
+        Args:
+            name: its name; that of a struct's field with the struct's in front.
+            type: an Arrow type, or the text of a Hive or Spark type.
+            doc: its comment.
+            first: in front of its siblings; at the top that is behind the meta columns. Else it comes behind them all.
+            after: behind this sibling.
+
+        Raises:
+            SchemaError: the name is taken or none for a column, the struct is missing, or the type is none.
+        """
+        parent, leaf = self._split(name)
+        _check_name(leaf, name)
+        siblings = self._siblings(parent)
+        taken = _position(siblings, leaf)
+        if taken is not None:
+            raise SchemaError(f"there is a column {_join(parent, siblings[taken].name)!r} already")
+        first_id = self._now.max_column_id + 1
+        kind, free = with_new_ids(_internal(type), first_id + 1)
+        _check_names(kind, name)
+        added = InternalField(first_id, leaf, True, kind, doc)
+        at = self._place(parent, siblings, first, after, None)
+        at = len(siblings) if at is None else at
+        return self._with(parent, (*siblings[:at], added, *siblings[at:]), free - 1)
+
+    def drop(self, name: str) -> Self:
+        """Drop a column; one of its name that is added later is another.
+
+        Raises:
+            SchemaError: there is no such column, the table needs it, or nothing would be left.
+        """
+        parent, siblings, at = self._member(name, "dropped")
+        self._guard(_join(parent, siblings[at].name), "dropped")
+        left = siblings[:at] + siblings[at + 1 :]
+        if not [item for item in left if parent or item.name not in _META]:
+            raise SchemaError(f"column {name!r} cannot be dropped: it is the last one", remedy="drop the whole struct")
+        return self._with(parent, left)
+
+    def rename(self, name: str, new: str) -> Self:
+        """Give a column another name.
+
+        Args:
+            name: the column.
+            new: the new name, without those of the structs around it.
+
+        Raises:
+            SchemaError: there is no such column, the table needs it, or the new name is taken or none for a column.
+        """
+        parent, siblings, at = self._member(name, "renamed")
+        self._guard(_join(parent, siblings[at].name), "renamed")
+        new = new[len(parent) + 1 :] if parent and new.startswith(f"{parent}.") else new
+        _check_name(new, new)
+        taken = _position(siblings, new)
+        if taken is not None and taken != at:
+            raise SchemaError(f"there is a column {_join(parent, siblings[taken].name)!r} already")
+        return self._with(parent, (*siblings[:at], replace(siblings[at], name=new), *siblings[at + 1 :]))
+
+    def move(self, name: str, *, first: bool = False, after: str | None = None, before: str | None = None) -> Self:
+        """Put a column elsewhere among its siblings.
+
+        Args:
+            name: the column.
+            first: in front of its siblings; at the top that is behind the meta columns.
+            after: behind this sibling.
+            before: in front of this sibling.
+
+        Raises:
+            SchemaError: there is no such column or sibling, or not exactly one place is given.
+        """
+        if first + (after is not None) + (before is not None) != 1:
+            raise SchemaError(f"say where column {name!r} is to be: first, after or before another")
+        parent, siblings, at = self._member(name, "moved")
+        moved, rest = siblings[at], siblings[:at] + siblings[at + 1 :]
+        if any(other is not None and self._is(parent, other, moved.name) for other in (after, before)):
+            raise SchemaError(f"column {name!r} cannot be placed by itself")
+        to = self._place(parent, rest, first, after, before)
+        assert to is not None
+        return self._with(parent, (*rest[:to], moved, *rest[to:]))
+
+    def change_type(self, name: str, type: pa.DataType | InternalType) -> Self:
+        """Give a column a type that holds what it has: section 8 has the list.
+
+        Args:
+            name: the column; ``tags.element`` and ``scores.value`` are what lists and maps hold.
+            type: an Arrow type, or the text of a Hive or Spark type.
+
+        Raises:
+            SchemaError: there is no such column, the table needs it, or its type cannot become the new one.
+        """
+        name, item = self._found(name, "changed in type")
+        wanted = _internal(type)
+        if type_name(item.type) == type_name(wanted):
+            return self
+        self._guard(name, "changed in type", below=False)
+        if not may_become(item.type, wanted):
+            raise SchemaError(
+                f"column {name!r} is of type {type_name(item.type)}, which cannot become {type_name(wanted)}",
+                remedy="add a column of the new type; structs, lists and maps change by their fields"
+                if not isinstance(item.type, str) or not isinstance(wanted, str)
+                else "add a column of the new type",
+            )
+        return self._edited(name, lambda found: replace(found, type=wanted))
+
+    def optional(self, name: str) -> Self:
+        """Let a column take null.
+
+        Raises:
+            SchemaError: there is no such column, or it is a meta column or the key of a map.
+        """
+        name, _ = self._found(name, "made optional")
+        return self._edited(name, lambda found: replace(found, optional=True))
+
+    def required(self, name: str) -> Self:
+        """Keep a column from taking null: allowed where it takes none now.
+
+        Raises:
+            SchemaError: there is no such column, or it takes null.
+        """
+        name, item = self._found(name, "made required")
+        if item.optional:
+            raise SchemaError(
+                f"column {name!r} takes null and cannot be made required: rows that are there may have null in it"
+            )
+        return self
+
+    def comment(self, name: str, text: str | None) -> Self:
+        """Set the comment of a column, or take it away.
+
+        Raises:
+            SchemaError: there is no such column, or it is what a list or map holds.
+        """
+        parent, siblings, at = self._member(name, "commented")
+        return self._with(parent, (*siblings[:at], replace(siblings[at], doc=text), *siblings[at + 1 :]))
+
+    # -- names -----------------------------------------------------------------------------------------------------
+
+    def _found(self, name: str, what: str) -> tuple[str, InternalField]:
+        """A column with its name as the table spells it."""
+        exact, fields, item = "", self._now.fields, None
+        for part in name.split("."):
+            at = _position(fields, part)
+            if at is None:
+                raise SchemaError(f"there is no column {name!r}")
+            if item is not None and isinstance(item.type, MapType) and part == "key":
+                raise SchemaError(f"column {name!r} cannot be {what}: keys of maps never change")
+            item = fields[at]
+            exact = _join(exact, item.name)
+            fields = item.children
+        assert item is not None
+        if exact in _META:
+            raise SchemaError(f"column {name!r} cannot be {what}: it is a meta column of Hudi")
+        return exact, item
+
+    def _member(self, name: str, what: str) -> tuple[str, Fields, int]:
+        """A column that a record holds: the record's name, its fields, the column's place among them."""
+        exact, _ = self._found(name, what)
+        parent, leaf = self._split(exact)
+        if parent and not isinstance(self._found(parent, what)[1].type, RecordType):
+            raise SchemaError(f"{name!r} cannot be {what}: it has its name from the list or map that it is in")
+        siblings = self._siblings(parent)
+        at = _position(siblings, leaf)
+        assert at is not None
+        return parent, siblings, at
+
+    def _split(self, name: str) -> tuple[str, str]:
+        """The name of the struct around a column, as the table spells it, and the column's own."""
+        parent, _, leaf = name.rpartition(".")
+        return (self._found(parent, "changed")[0] if parent else ""), leaf
+
+    def _siblings(self, parent: str) -> Fields:
+        if not parent:
+            return self._now.fields
+        kind = self._found(parent, "changed")[1].type
+        if not isinstance(kind, RecordType):
+            hint = ".element" if isinstance(kind, ArrayType) else ".value" if isinstance(kind, MapType) else ""
+            raise SchemaError(
+                f"column {parent!r} is no struct but {type_name(kind)}",
+                remedy=f"name what it holds: {parent}{hint}" if hint else None,
+            )
+        return kind.fields
+
+    def _place(self, parent: str, siblings: Fields, first: bool, after: str | None, before: str | None) -> int | None:
+        """Where among its siblings a column goes; None where nothing is said."""
+        if first and after is not None:
+            raise SchemaError("a column is either first or after another")
+        start = 0 if parent else sum(item.name in _META for item in siblings)
+        if first:
+            return start
+        other = after if after is not None else before
+        if other is None:
+            return None
+        leaf = other[len(parent) + 1 :] if parent and other.lower().startswith(f"{parent}.".lower()) else other
+        at = _position(siblings, leaf)
+        if at is None:
+            raise SchemaError(f"there is no column {_join(parent, leaf)!r} to place another by")
+        at += after is not None
+        if at < start:
+            raise SchemaError("no column can come before the meta columns of Hudi", remedy="put it first")
+        return at
+
+    @staticmethod
+    def _is(parent: str, other: str, leaf: str) -> bool:
+        return other.lower() in (leaf.lower(), _join(parent, leaf).lower())
+
+    def _guard(self, name: str, what: str, *, below: bool = True) -> None:
+        """Refuse to touch what the table is built on; a struct that holds such a column too."""
+        for column, role in self.protected.items():
+            lower = column.lower()
+            if lower == name.lower() or (below and lower.startswith(f"{name}.".lower())):
+                raise SchemaError(f"column {name!r} cannot be {what}: {column!r} is the table's {role}")
+
+    # -- results ---------------------------------------------------------------------------------------------------
+
+    def _with(self, parent: str, fields: Fields, last_id: int | None = None) -> Self:
+        """With other fields in a record."""
+        made = fields if not parent else self._edit(parent, lambda item: replace(item, type=RecordType(fields)))
+        return self._copy(made, last_id)
+
+    def _edited(self, name: str, change: Callable[[InternalField], InternalField]) -> Self:
+        return self._copy(self._edit(name, change), None)
+
+    def _edit(self, name: str, change: Callable[[InternalField], InternalField]) -> Fields:
+        return _edit(self._now.fields, name.split("."), change)
+
+    def _copy(self, fields: Fields, last_id: int | None) -> Self:
+        other = type(self)(self.before, protected=self.protected)
+        last = self._now.max_column_id if last_id is None else last_id
+        other._now = InternalSchema(self._now.version_id, last, fields)
+        return other
+
+
+def _edit(fields: Fields, path: list[str], change: Callable[[InternalField], InternalField]) -> Fields:
+    return tuple(_edit_field(item, path[1:], change) if item.name == path[0] else item for item in fields)
+
+
+def _edit_field(
+    item: InternalField, path: list[str], change: Callable[[InternalField], InternalField]
+) -> InternalField:
+    if not path:
+        return change(item)
+    kind = item.type
+    if isinstance(kind, RecordType):
+        return replace(item, type=RecordType(_edit(kind.fields, path, change)))
+    [inner] = [_edit_field(child, path[1:], change) for child in item.children if child.name == path[0]]
+    if isinstance(kind, ArrayType):
+        return replace(item, type=replace(kind, element=inner.type, element_optional=inner.optional))
+    assert isinstance(kind, MapType)
+    return replace(item, type=replace(kind, value=inner.type, value_optional=inner.optional))
+
+
+def _internal(kind: pa.DataType | InternalType) -> InternalType:
+    if isinstance(kind, pa.DataType):
+        return type_of(kind)
+    return parse_type(kind) if isinstance(kind, str) else kind
+
+
+def _check_name(leaf: str, name: str) -> None:
+    if _NAME.fullmatch(leaf) is None:
+        raise SchemaError(f"{name!r} is no name for a column", remedy="letters, digits and _, no digit in front")
+    if leaf.lower() in _META:
+        raise SchemaError(f"{name!r} is the name of a meta column of Hudi")
+
+
+def _check_names(kind: InternalType, name: str) -> None:
+    """Names below a new column: their form, and that there are no two of one level."""
+    if isinstance(kind, RecordType):
+        if not kind.fields:
+            raise SchemaError(f"column {name!r} is a struct without fields, which files do not hold")
+        names = [item.name.lower() for item in kind.fields]
+        if len(set(names)) < len(names):
+            raise SchemaError(f"column {name!r} has two fields of one name (case does not count)")
+    for item in InternalField(-1, name, True, kind).children:
+        _check_name(item.name, f"{name}.{item.name}")
+        _check_names(item.type, f"{name}.{item.name}")
+
+
+def _position(fields: Fields, name: str) -> int | None:
+    """Place of a field by its name, else by the only one that differs in case alone."""
+    exact = [at for at, item in enumerate(fields) if item.name == name]
+    found = exact or [at for at, item in enumerate(fields) if item.name.lower() == name.lower()]
+    return found[0] if len(found) == 1 else None
+
+
+def _join(parent: str, name: str) -> str:
+    return f"{parent}.{name}" if parent else name

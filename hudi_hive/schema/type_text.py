@@ -1,0 +1,144 @@
+"""Column types as Hive, Spark and people write them: ``bigint``, ``struct<a:int,b:array<decimal(10,2)>>``."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from hudi_hive.errors import SchemaError
+from hudi_hive.schema.internal import ArrayType, InternalField, InternalType, MapType, RecordType
+
+_PLAIN: Final = {
+    "boolean": "boolean",
+    "tinyint": "int",
+    "smallint": "int",
+    "byte": "int",
+    "short": "int",
+    "int": "int",
+    "integer": "int",
+    "bigint": "long",
+    "long": "long",
+    "float": "float",
+    "real": "float",
+    "double": "double",
+    "string": "string",
+    "binary": "binary",
+    "date": "date",
+    "time": "time",
+    "timestamp": "timestamp",
+    "timestamp_ltz": "timestamp",
+    "timestamp_ntz": "local-timestamp-micros",
+}
+_TOKEN: Final = re.compile(r"\s*(`(?:[^`]|``)+`|[A-Za-z0-9_]+|[<>(),:])")
+_MOST_DIGITS: Final = 38
+
+
+def parse_type(text: str) -> InternalType:
+    """The type that a text names, with ids that count for nothing yet.
+
+    Raises:
+        SchemaError: it names none.
+    """
+    reader = _Reader(text)
+    kind = reader.type()
+    reader.end()
+    return kind
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens: list[str] = []
+        at = 0
+        while at < len(text.rstrip()):
+            match = _TOKEN.match(text, at)
+            if match is None:
+                raise self._unknown()
+            self._tokens.append(match[1])
+            at = match.end()
+        self._at = 0
+
+    def _unknown(self) -> SchemaError:
+        return SchemaError(
+            f"{self._text!r} is no column type",
+            remedy="as Hive and Spark write them: int, bigint, decimal(10,2), struct<a:int,b:string>, array<…>, map<…>",
+        )
+
+    def _next(self, expected: str | None = None) -> str:
+        if self._at >= len(self._tokens):
+            raise self._unknown()
+        token = self._tokens[self._at]
+        if expected is not None and token != expected:
+            raise self._unknown()
+        self._at += 1
+        return token
+
+    def _follows(self, token: str) -> bool:
+        if self._at < len(self._tokens) and self._tokens[self._at] == token:
+            self._at += 1
+            return True
+        return False
+
+    def end(self) -> None:
+        if self._at < len(self._tokens):
+            raise self._unknown()
+
+    def type(self) -> InternalType:
+        word = self._next().lower()
+        if word == "struct":
+            return self._struct()
+        if word == "array":
+            self._next("<")
+            element = self.type()
+            self._next(">")
+            return ArrayType(-1, element, True)
+        if word == "map":
+            return self._map()
+        if word in ("decimal", "dec", "numeric"):
+            return self._decimal()
+        if word in ("varchar", "char"):
+            self._next("(")
+            self._number()
+            self._next(")")
+            return "string"
+        if word not in _PLAIN:
+            raise self._unknown()
+        return _PLAIN[word]
+
+    def _struct(self) -> InternalType:
+        self._next("<")
+        fields: list[InternalField] = []
+        while not fields or self._follows(","):
+            name = self._next()
+            name = name[1:-1].replace("``", "`") if name.startswith("`") else name
+            self._follows(":")
+            fields.append(InternalField(-1, name, True, self.type()))
+        self._next(">")
+        return RecordType(tuple(fields))
+
+    def _map(self) -> InternalType:
+        self._next("<")
+        key = self.type()
+        self._next(",")
+        value = self.type()
+        self._next(">")
+        if key != "string":
+            raise SchemaError(f"{self._text!r}: keys of maps are text", remedy="map<string,…>")
+        return MapType(-1, key, -1, value, True)
+
+    def _decimal(self) -> InternalType:
+        if not self._follows("("):
+            return "decimal(10, 0)"
+        precision, scale = self._number(), 0
+        if self._follows(","):
+            scale = self._number()
+        self._next(")")
+        if not 0 < precision <= _MOST_DIGITS or scale > precision:
+            raise SchemaError(f"{self._text!r}: decimals have up to {_MOST_DIGITS} digits and no greater scale")
+        return f"decimal({precision}, {scale})"
+
+    def _number(self) -> int:
+        token = self._next()
+        if not token.isdecimal():
+            raise self._unknown()
+        return int(token)
