@@ -2,16 +2,19 @@
 
 By default a metastore refuses new columns whose type does not follow from that of the column which stood at the same
 position (``hive.metastore.disallow.incompatible.col.type.changes``): a column that is added between others, moved or
-dropped gives all behind it another position. The check is honoured by name: a column that keeps its name must be let
-take its new type where it stands.
+dropped gives all behind it another position, and nested types may not change at all. The check is honoured by name: a
+column that keeps its name must be let take its new type where it stands, or have a nested one that follows from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from hudi_hive.metastore import FieldSchema
+from hudi_hive.sync.schema_diff import normal_type
+from hudi_hive.sync.type_changes import follows, is_nested
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,28 +30,35 @@ def is_by_position(message: str) -> bool:
     return "types incompatible with the existing columns" in message
 
 
-def detour(existing: Sequence[FieldSchema], wanted: Sequence[FieldSchema]) -> Detour | None:
+def detour(
+    existing: Sequence[FieldSchema], wanted: Sequence[FieldSchema], renames: Mapping[str, str] = MappingProxyType({})
+) -> Detour | None:
     """How a table gets its new columns when they are refused as they are; None when there is no way.
 
-    Without drops one step does: the columns stay where they are, new ones follow. With drops the columns change their
-    types where they are, then those behind the first difference go, and come back in the order wanted.
+    Where columns only come, move or get another name one step does: those that are there stay where they are, new ones
+    follow. Where columns go, or nested types change, the others change their types where they are; then all behind the
+    first difference go, and come back as wanted.
 
     Args:
         existing: the table's columns.
-        wanted: the columns that it should have, the same names in lower case.
+        wanted: the columns that it should have; names in lower case.
+        renames: new names of renamed columns and those that the table has: they stay where they are, too.
     """
     new = {field.name: field for field in wanted}
-    old = {field.name.lower(): field for field in existing}
+    newer = {before: after for after, before in renames.items()}
+    old = {newer.get(field.name.lower(), field.name.lower()): field for field in existing}
     stays = [name for name in old if name in new]
-    if len(stays) == len(old):
+    retyped = [name for name in stays if normal_type(old[name].type) != normal_type(new[name].type)]
+    # A metastore lets no nested type change.
+    nested = {name for name in retyped if is_nested(new[name].type) and follows(old[name].type, new[name].type)}
+    if len(stays) == len(old) and not nested:
         columns = [new[name] for name in stays] + [field for field in wanted if field.name not in old]
         return None if columns == list(wanted) else Detour((columns,), reordered=True)
-    in_place = [new.get(name, field) for name, field in old.items()]
+    in_place = [field if name in nested else new.get(name, field) for name, field in old.items()]
     kept = _common(in_place, wanted)
     if not kept:  # A table needs columns.
         return None
-    retyped = any(new[name].type.lower() != old[name].type.lower() for name in stays)
-    first = [in_place] if retyped else []
+    first = [in_place] if len(retyped) > len(nested) else []
     return Detour((*first, in_place[:kept], list(wanted)), reordered=False)
 
 

@@ -118,6 +118,7 @@ class Executor:
             properties=True,
             stamp=plan.stamp if stamp else None,
             unstamp=unstamp,
+            renames=plan.renames,
         )
         try:
             self._give(plan, table, cascade=bool(plan.columns))
@@ -140,7 +141,7 @@ class Executor:
         A sync that dies between two steps leaves columns out, which the next one adds.
         """
         assert plan.existing is not None
-        way = detour(plan.existing.sd.cols, table.sd.cols)
+        way = detour(plan.existing.sd.cols, table.sd.cols, plan.renames)
         if way is None:
             raise _refused(plan, refusal) from refusal
         *between, last = way.steps
@@ -197,8 +198,7 @@ class Executor:
     def _comments(self, plan: TablePlan) -> dict[str, str]:
         """Comments that partitions take over from the table."""
         assert plan.existing is not None
-        kept = {column.name: column.comment for column in objects.existing_columns(plan.existing.sd.cols)}
-        return {**kept, **plan.spec.commented}
+        return {**objects.kept_comments(plan.existing, plan.renames), **plan.spec.commented}
 
 
 def _refused(plan: TablePlan, error: InvalidOperationError) -> SchemaSyncError:

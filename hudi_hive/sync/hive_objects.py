@@ -6,10 +6,12 @@ import copy
 import getpass
 import os
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from hudi_hive.metastore import FieldSchema, Order, Partition, SerDeInfo, StorageDescriptor, Table
 from hudi_hive.sync.changes import NEVER, LastSync
 from hudi_hive.sync.locations import absolute, join, qualified_like, same_location
+from hudi_hive.sync.spark_schema import NUM_PARTS
 from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION, Column, TableSpec
 
 _OWN_PARAMETERS = frozenset(
@@ -108,29 +110,38 @@ def _user_parameters(table: Table) -> dict[str, str]:
 
 
 def changed_table(
-    existing: Table, spec: TableSpec, *, columns: bool, properties: bool, stamp: LastSync | None, unstamp: bool = False
+    existing: Table,
+    spec: TableSpec,
+    *,
+    columns: bool,
+    properties: bool,
+    stamp: LastSync | None,
+    unstamp: bool = False,
+    renames: Mapping[str, str] = MappingProxyType({}),
 ) -> Table:
     """A copy of a metastore table with what the sync decides about it; everything else stays as it is.
 
     Args:
         existing: the table as the metastore has it.
         spec: the table as it is to be.
-        columns: replace the columns; comments that the sync does not decide about are kept by name.
+        columns: replace the columns; comments that the sync does not decide about are kept.
         properties: set parameters, SerDe, classes and location.
         stamp: what to stamp; None leaves the stamp as it is.
         unstamp: stamp that no sync was ever finished: until the next stamp a sync will compare everything.
+        renames: new names of columns and those that they have in the metastore.
     """
     table = copy.deepcopy(existing)
     table.parameters = dict(table.parameters or {})
     descriptor = table.sd
     if columns:
-        kept = {column.name: column.comment for column in existing_columns(descriptor.cols)}
-        descriptor.cols = _fields(spec.columns, {**kept, **spec.commented})
+        descriptor.cols = _fields(spec.columns, {**kept_comments(existing, renames), **spec.commented})
     elif spec.commented:
         for field in descriptor.cols:
             field.comment = spec.commented.get(field.name, field.comment)
     if properties:
         table.parameters |= spec.table_parameters
+        for name in outdated_parameters(existing, spec):
+            del table.parameters[name]
         if not same_location(descriptor.location or "", spec.base_path):
             descriptor.location = qualified_like(spec.base_path, descriptor.location or "")
         if needs_serde(existing, spec):
@@ -173,6 +184,24 @@ def changed_parameters(existing: Table, spec: TableSpec) -> dict[str, str]:
     """Table parameters that are missing or have another value."""
     have = existing.parameters or {}
     return {name: value for name, value in spec.table_parameters.items() if have.get(name) != value}
+
+
+def outdated_parameters(existing: Table, spec: TableSpec) -> tuple[str, ...]:
+    """Table parameters that must go: Spark's schema in one piece, which Spark writes when it makes a table itself, and
+    reads rather than the pieces that a sync keeps in step."""
+    whole = NUM_PARTS.removesuffix(".numParts")
+    return (whole,) if whole in (existing.parameters or {}) and NUM_PARTS in spec.table_parameters else ()
+
+
+def kept_comments(existing: Table, renames: Mapping[str, str]) -> dict[str, str]:
+    """Column comments that the metastore has, of renamed columns under their new names.
+
+    Args:
+        existing: the table as the metastore has it.
+        renames: new names and those that the metastore has.
+    """
+    have = {column.name: column.comment for column in existing_columns(existing.sd.cols)}
+    return have | {new: have[old] for new, old in renames.items() if old in have}
 
 
 def changed_comments(existing: Table, spec: TableSpec) -> dict[str, str]:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from hudi_hive.sync.config import HiveSyncConfig
 
 _DATA_SOURCE = "spark.sql.sources."
-_WHOLE_SCHEMA = f"{_DATA_SOURCE}schema"
 # What servers, not syncs, decide: times and statistics. They stay as the server made them.
 _SERVERS_OWN = frozenset(
     {
@@ -145,7 +144,6 @@ class HiveQlWriter:
     ) -> None:
         """As ``CatalogWriter``: columns and comments by SQL, everything else through the client."""
         existing = self._find(database, name)
-        table = _without_old_schema(table)
         if existing.sd.cols != table.sd.cols and not self._server.is_spark:
             self._replace_columns(existing, table, cascade=cascade, expected=expected)
             cascade = False
@@ -273,19 +271,6 @@ def _settled_table(made: Table, asked: Table) -> Table:
     table.tableType = asked.tableType
     kept = {name: value for name, value in (made.parameters or {}).items() if name in _SERVERS_OWN}
     table.parameters = {**kept, **(asked.parameters or {})}
-    return table
-
-
-def _without_old_schema(table: Table) -> Table:
-    """A table without the schema that Spark writes in one piece when it makes a table, if it has ours in pieces.
-
-    It is only there when a sync died between a statement and what puts its result right; Spark reads it first.
-    """
-    parameters = table.parameters or {}
-    if _WHOLE_SCHEMA not in parameters or f"{_WHOLE_SCHEMA}.numParts" not in parameters:
-        return table
-    table = copy.copy(table)
-    table.parameters = {name: value for name, value in parameters.items() if name != _WHOLE_SCHEMA}
     return table
 
 

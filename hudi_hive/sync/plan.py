@@ -9,7 +9,7 @@ from hudi_hive.metastore import Table
 from hudi_hive.sync.changes import LastSync
 from hudi_hive.sync.locations import join, same_location
 from hudi_hive.sync.partition_diff import PARTITIONS, REGISTERED, PartitionDiff
-from hudi_hive.sync.schema_diff import ColumnChange
+from hudi_hive.sync.schema_diff import ColumnChange, normal_type
 from hudi_hive.sync.table_spec import TableSpec
 
 NO_PARTITIONS = PartitionDiff(PARTITIONS.empty_table(), PARTITIONS.empty_table(), REGISTERED.empty_table(), 0)
@@ -31,8 +31,10 @@ class TablePlan:
         existing: the table as the metastore has it, None when there is none.
         action: ``create``, ``recreate`` (drop it, data stays, and create it), ``alter`` or ``keep``.
         create_database: whether the database has to be created first.
-        columns: columns that change.
+        columns: columns that change; a renamed one is dropped and added.
+        renames: new names of renamed columns -> those that the metastore has.
         parameters, comments: table parameters and column comments that change.
+        outdated: table parameters that go.
         serde: whether SerDe parameters or class names change.
         buckets: whether bucket columns or their number change.
         moved_from: the location that the table has now, when it is another one.
@@ -48,8 +50,10 @@ class TablePlan:
     action: str
     create_database: bool = False
     columns: tuple[ColumnChange, ...] = ()
+    renames: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
     comments: Mapping[str, str] = field(default_factory=dict, repr=False)
+    outdated: tuple[str, ...] = ()
     serde: bool = False
     buckets: bool = False
     moved_from: str | None = None
@@ -68,6 +72,7 @@ class TablePlan:
             self.columns
             or self.parameters
             or self.comments
+            or self.outdated
             or self.serde
             or self.buckets
             or self.moved_from is not None
@@ -95,10 +100,11 @@ class TablePlan:
             yield "create table", spec.name, detail
         if self.moved_from is not None:
             yield "move table", spec.base_path, f"from {self.moved_from}"
-        for change in self.columns:
-            yield f"{change.kind} column", change.name, _from_to(change.before, change.after)
+        yield from self._column_steps()
         for name, value in self.parameters.items():
             yield "set parameter", name, value if len(value) <= 60 else f"{value[:57]}..."
+        for name in self.outdated:
+            yield "remove parameter", name, ""
         for name, text in self.comments.items():
             yield "set comment", name, text
         if self.serde:
@@ -109,6 +115,20 @@ class TablePlan:
         if self.move_stamp and self.stamp is not None:
             before = self.stamp_before.requested if self.stamp_before is not None else None
             yield "stamp", "last_commit_time_sync", _from_to(before, self.stamp.requested)
+
+    def _column_steps(self) -> Iterator[tuple[str, str, str]]:
+        old = {name: new for new, name in self.renames.items()}
+        types = {change.name: change.before for change in self.columns}
+        for change in self.columns:
+            if change.name in old:
+                continue
+            before = self.renames.get(change.name)
+            if before is None:
+                yield f"{change.kind} column", change.name, _from_to(change.before, change.after)
+            elif normal_type(types[before] or "") == normal_type(change.after or ""):
+                yield "rename column", change.name, f"from {before}"
+            else:
+                yield "rename column", change.name, f"from {before}, {_from_to(types[before], change.after)}"
 
     def _partition_steps(self) -> Iterator[tuple[str, str, str]]:
         partitions = self.partitions

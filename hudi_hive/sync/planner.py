@@ -27,7 +27,7 @@ from hudi_hive.sync.partition_diff import PARTITIONS, REGISTERED, PartitionDiff,
 from hudi_hive.sync.plan import ALTER, CREATE, KEEP, NO_PARTITIONS, RECREATE, TablePlan
 from hudi_hive.sync.races import Worked, check_timeline, outdated
 from hudi_hive.sync.registered import RegisteredPartitions, registered_otherwise
-from hudi_hive.sync.schema_diff import column_changes, key_mismatch, key_type_warnings
+from hudi_hive.sync.schema_diff import column_changes, key_mismatch, key_type_warnings, renamed_columns
 from hudi_hive.sync.table_spec import TableSpec
 from hudi_hive.table.meta_client import MetaClient
 
@@ -197,12 +197,15 @@ class Planner:
         if not self._timeline_is_fresh:
             check_timeline(self._client.timeline, before, table=spec.full_name)
         moved = not same_location(existing.sd.location or "", spec.base_path)
+        columns = column_changes(objects.existing_columns(existing.sd.cols), spec.columns)
         plan = TablePlan(
             spec,
             existing,
             KEEP,
-            columns=column_changes(objects.existing_columns(existing.sd.cols), spec.columns),
+            columns=columns,
+            renames=renamed_columns(self._client, before, columns),
             parameters=objects.changed_parameters(existing, spec),
+            outdated=objects.outdated_parameters(existing, spec),
             comments=objects.changed_comments(existing, spec),
             serde=objects.needs_serde(existing, spec),
             buckets=objects.needs_buckets(existing, spec),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from hudi_hive.sync.changes import LastSync
 from hudi_hive.sync.table_spec import Column
+from hudi_hive.table.meta_client import MetaClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,25 @@ def column_changes(existing: Iterable[Column], wanted: Sequence[Column]) -> tupl
         if old is None or normal_type(old) != normal_type(kind):
             changes.append(ColumnChange(name, old, kind))
     return tuple(changes)
+
+
+def renamed_columns(client: MetaClient, last: LastSync | None, changes: Sequence[ColumnChange]) -> dict[str, str]:
+    """Which of the columns that go and come are the same, by their ids: new name -> name in the metastore.
+
+    Args:
+        client: the Hudi table.
+        last: the last sync's stamp, which tells what the metastore's columns were then.
+        changes: what differs between the metastore's columns and the table's.
+    """
+    gone = {change.name for change in changes if change.after is None}
+    come = {change.name for change in changes if change.before is None}
+    evolved = client.evolved_schema() if last is not None and gone and come else None
+    then = evolved.written(last.requested) if evolved is not None and last is not None else None
+    if evolved is None or then is None:
+        return {}
+    before = {field.id: field.name.lower() for field in then.fields}
+    pairs = ((field.name.lower(), before.get(field.id)) for field in evolved.query.fields)
+    return {new: old for new, old in pairs if new in come and old is not None and old in gone}
 
 
 def key_mismatch(existing: Sequence[Column], wanted: Sequence[Column]) -> str | None:
