@@ -30,7 +30,6 @@ OPTIONS = {
 SOME = ("v6_mor_part_rli", "v8_mor_event_time", "v9_mor_rollback", "v6_cow_types", "v8_cow_virtual_keys", "v9_cow_cdc")
 NAMES = fixture_names() if os.environ.get("HUDI_HIVE_ALL_FIXTURES") == "1" else SOME
 REFUSED = {
-    "evolves its schema by ids": "schema_evo",
     "base files of the format ORC": "cow_orc",
     "with a bucket index": "mor_bucket",
     "no completed write": "mor_empty",

@@ -19,7 +19,7 @@ from hudi_hive.schema import META_FIELDS
 from tests.support import VERSIONS, canonical, encode_value, fixture_names, unzip_fixture
 
 _ALL = os.environ.get("HUDI_HIVE_ALL_FIXTURES") == "1"
-_NOT_WRITTEN = {"cow_orc": "format ORC", "cow_schema_evo": "schema by ids", "mor_schema_evo": "schema by ids"}
+_NOT_WRITTEN = {"cow_orc": "format ORC"}
 _TIMES = "hoodie.keygen.timebased."
 _OPTIONS = {
     "cow_tskey_hive": {f"{_TIMES}timestamp.type": "EPOCHMILLISECONDS"},

@@ -27,11 +27,12 @@ from hudi_hive.metadata.table import (
     MetadataTable,
 )
 from hudi_hive.metadata.writer_blooms import BLOOM_ENABLE, BLOOM_GROUPS, DEFAULT_BLOOM_GROUPS, filter_records
-from hudi_hive.metadata.writer_columns import IndexedColumn, indexed_columns, statistics
+from hudi_hive.metadata.writer_columns import IndexedColumn, indexed_columns, names_stay, statistics
 from hudi_hive.metadata.writer_records import Records
 from hudi_hive.metadata.writer_services import run_services
 from hudi_hive.metadata.writer_store import Change, MetadataStore, in_threads
 from hudi_hive.schema import avro_to_arrow, with_meta_fields
+from hudi_hive.schema.internal import InternalSchema
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instant import DELTA_COMMIT, instant_to_millis
 
@@ -43,6 +44,7 @@ COLUMN_STATS_ENABLE: Final = "hoodie.metadata.index.column.stats.enable"
 PARTITION_STATS_ENABLE: Final = "hoodie.metadata.index.partition.stats.enable"
 RECORD_INDEX_ENABLE: Final = ("hoodie.metadata.record.index.enable", "hoodie.metadata.global.record.level.index.enable")
 
+_STATS: Final = frozenset({COLUMN_STATS, PARTITION_STATS})
 _INSTANT_LENGTH: Final = 17
 _ROLLBACK_SUFFIX: Final = 6
 
@@ -71,6 +73,7 @@ class MetadataWriter:
         self._executor = executor
         self._options = dict(options)
         self._schema: Mapping[str, object] | None = None
+        self._versions: Sequence[InternalSchema] = ()
 
     @classmethod
     def open(
@@ -131,7 +134,21 @@ class MetadataWriter:
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """Partitions that the metadata table has or, by the options, shall have, in the order of making."""
+        """Partitions that the metadata table has or, by the options, shall have, in the order of making.
+
+        Statistics go by names. Once columns with ids have changed name or type, those of older files are about others,
+        and readers of Hudi take a column that they lack to hold nulls alone: such tables have none.
+        """
+        chosen = self._chosen()
+        if chosen & _STATS and not names_stay(self._known_versions()):
+            chosen -= _STATS
+        return tuple(name for name in WRITTEN_PARTITIONS if name in chosen)
+
+    def _known_versions(self) -> Sequence[InternalSchema]:
+        evolved = None if self._versions else self._client.evolved_schema()
+        return self._versions if evolved is None else (*evolved.history, evolved.query)
+
+    def _chosen(self) -> set[str]:
         config, options = self._client.config, self._options
         modern = config.version >= 8
         stats = _flag(options, (COLUMN_STATS_ENABLE,), modern)
@@ -144,7 +161,7 @@ class MetadataWriter:
             chosen.add(BLOOM_FILTERS)
         if _flag(options, RECORD_INDEX_ENABLE, False):
             chosen.add(RECORD_INDEX)
-        return tuple(name for name in WRITTEN_PARTITIONS if name in chosen)
+        return chosen
 
     def initialise(self, partitions: Sequence[str] | None = None, executor: Executor | None = None) -> tuple[str, ...]:
         """Make the metadata table, or the partitions of it that are missing, from what is committed now.
@@ -213,7 +230,13 @@ class MetadataWriter:
     # -- keeping in step -----------------------------------------------------------------------------------------
 
     def apply(
-        self, instant: str, action: str, changes: MetadataChanges, *, schema: Mapping[str, object] | None = None
+        self,
+        instant: str,
+        action: str,
+        changes: MetadataChanges,
+        *,
+        schema: Mapping[str, object] | None = None,
+        versions: Sequence[InternalSchema] = (),
     ) -> None:
         """Commit what an action changes, with its requested time, before the action completes.
 
@@ -225,9 +248,12 @@ class MetadataWriter:
             action: its action.
             changes: what it changes.
             schema: the table's Avro schema as of the action, for a table that has none yet.
+            versions: of the id-based schema, as of the action; those that the table has without it.
         """
         self._client = self._client.reload()
         self._schema = schema if schema is not None else self._schema
+        self._versions = versions
+        self._drop_unwanted()
         store = self._repaired()
         # Partition statistics were given up, or could not be made: trying again would read all files at each commit.
         if store is None or any(not self._client_has(name) for name in self.wanted if name != PARTITION_STATS):
@@ -239,6 +265,14 @@ class MetadataWriter:
                 store.remove(done)  # an earlier attempt of the same instant
         self._append(store, instant, changes)
         _log.debug("%s %s is in the metadata table", action, instant)
+
+    def _drop_unwanted(self) -> None:
+        """Give statistics up that would mislead readers."""
+        gone = sorted(_partitions(self._client) & _STATS - set(self.wanted))
+        if gone:
+            _log.warning("columns of %s have changed: %s are given up", self._client.base_path, " and ".join(gone))
+            init.drop_partitions(self._client, gone)
+            self._client = self._client.reload()
 
     def _repaired(self) -> MetadataStore | None:
         """The metadata table without what dead writers left; None when it has to be made (anew)."""

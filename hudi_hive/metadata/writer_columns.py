@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +18,7 @@ from hudi_hive.metadata.ranges import column_type, decimals_of_bytes
 from hudi_hive.metadata.records import STATS_SCHEMA, WRAPPED, WRAPPERS
 from hudi_hive.metadata.writer_records import unscaled
 from hudi_hive.schema import META_FIELDS
+from hudi_hive.schema.internal import InternalSchema
 from hudi_hive.table import MetaClient
 from hudi_hive.table.file_names import FileKind, parse_file_names
 
@@ -124,6 +125,18 @@ def _simple(kind: pa.DataType, version: int) -> tuple[str, int, str | None] | No
         (pa.types.is_string, "StringWrapper", 7),
     )
     return next(((wrapper, ordinal, None) for test, wrapper, ordinal in tests if test(kind)), None)
+
+
+def names_stay(versions: Iterable[InternalSchema]) -> bool:
+    """Whether in all versions of a schema each name stands for one column of one type, and each column has one name."""
+    columns: dict[int, tuple[str, str | None]] = {}
+    ids: dict[str, int] = {}
+    for version in versions:
+        for name, item in version.walk():
+            column = (name, item.type if isinstance(item.type, str) else None)
+            if columns.setdefault(item.id, column) != column or ids.setdefault(name, item.id) != item.id:
+                return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ from hudi_hive.write.local import (
 from hudi_hive.write.locks import table_lock
 from hudi_hive.write.settings import DuplicatePolicy, Operation
 from hudi_hive.write.transaction import Transaction
-from hudi_hive.write.work import Groups, Handle
+from hudi_hive.write.work import Groups, Handle, knowing_versions
 
 MODES: Final = ("append", "overwrite", "error", "errorifexists", "ignore")
 
@@ -224,7 +224,8 @@ class SparkWriter(LocalWriter):
             fills_groups = self.config.operation is not Operation.BULK_INSERT or index.places_inserts
             destinations = self._destinations(client, tagged, partitions, index, fills_groups=fills_groups)
             prepared.unpersist()
-            statuses = self._to_groups(tagged, destinations, rows.job(transaction), rows.columns)
+            job = destinations.job(client, rows.job(transaction))
+            statuses = self._to_groups(tagged, destinations, job, rows.columns)
             return self._committed(transaction, statuses, rows.ready.schema_text)
 
     def _deleted(self, rows: IncomingKeys) -> WriteReport:
@@ -237,7 +238,8 @@ class SparkWriter(LocalWriter):
             step = TagKeys(index, client.timeline, rows.spec)
             tagged = keep(_tagged(prepared, hits, index, step, KEYS_SCHEMA))
             destinations = self._destinations(client, tagged, [], index, fills_groups=False)
-            statuses = self._to_groups(tagged, destinations, rows.job(transaction), KEYS_SCHEMA)
+            job = destinations.job(client, rows.job(transaction))
+            statuses = self._to_groups(tagged, destinations, job, KEYS_SCHEMA)
             return self._committed(transaction, statuses, rows.ready.schema_text)
 
     def _hits(self, prepared: DataFrame, index: Index, partitions: list[str]) -> DataFrame | None:
@@ -312,6 +314,10 @@ class Destinations:
     assignment: pa.Table
     groups: pa.Table
     handles: tuple[tuple[Handle, Target], ...]
+
+    def job(self, client: MetaClient, job: WriteJob) -> WriteJob:
+        """The job with what it must know of the groups' files."""
+        return knowing_versions(job, client, [target for handle, target in self.handles if handle is Handle.MERGE])
 
 
 def _parallelism(frame: DataFrame) -> int:

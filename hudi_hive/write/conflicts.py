@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import WriteConflictError
+from hudi_hive.schema.internal import InternalField
 from hudi_hive.table.meta_client import MetaClient
 from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline
 from hudi_hive.timeline.instant import RESTORE, ROLLBACK, WRITE_ACTIONS, millis_to_instant
@@ -42,6 +43,7 @@ class Operation:
         operation: Hudi's name of the operation (``UPSERT``, ``CLUSTER`` …).
         touched: :data:`TOUCHED_SCHEMA`.
         schema: the Avro schema that it will say is the table's; null if it says nothing.
+        columns: the same with ids, where columns have ids.
         buckets: whether file groups are buckets: two with one number are the same, whatever the rest of their ids.
         blocking: false when log files of several writers may go to one file group (non-blocking mode).
         overwrites: partitions that it is to be all of, or :data:`EVERYTHING`: what others added there meanwhile is in
@@ -52,6 +54,7 @@ class Operation:
     operation: str
     touched: pa.Table
     schema: Mapping[str, object] | None = None
+    columns: tuple[InternalField, ...] | None = None
     buckets: bool = False
     blocking: bool = True
     overwrites: Container[str] = ()
@@ -247,15 +250,27 @@ def _keys(groups: pa.Table, buckets: bool) -> pa.Array:
 
 
 def _refuse_other_schema(client: MetaClient, begun: Timeline | None, operation: Operation) -> None:
-    """A commit says what the table's schema is: an older one must not come back."""
+    """A commit says what the table's schema is: an older one must not come back, nor a newer one be hidden."""
     if begun is None or operation.schema is None:
         return
-    current = client.avro_schema()
-    if current is None or _fields(current) == _fields(operation.schema):
+    current = _columns(client)
+    if current is None or current == (_fields(operation.schema), operation.columns):
         return
-    before = client.at(begun).avro_schema()
-    if before is None or _fields(before) != _fields(current):
+    if _columns(client.at(begun)) != current:
         raise _conflict(client, operation, "another writer changed the table's schema meanwhile")
+    newest = client.schema_commit()
+    if newest is not None and newest.instant.requested > operation.instant:
+        why = f"it changes the schema, and instant {newest.instant.requested}, which is newer, has the one of before"
+        raise _conflict(client, operation, why)
+
+
+def _columns(client: MetaClient) -> tuple[object, object] | None:
+    """The table's schema as far as it matters: its fields, and those with ids where columns have ids."""
+    schema = client.avro_schema()
+    if schema is None:
+        return None
+    evolved = client.evolved_schema()
+    return _fields(schema), None if evolved is None else evolved.query.fields
 
 
 def _fields(schema: Mapping[str, object]) -> object:

@@ -26,6 +26,7 @@ from hudi_hive.read.merge_fold import soft_deletes
 from hudi_hive.read.merge_keys import record_keys
 from hudi_hive.read.merge_order import ordering_columns
 from hudi_hive.read.scan_files import read_base_files
+from hudi_hive.read.sources import mapping_at
 from hudi_hive.table.log_data import LogData, LogDeletes, one_batch
 from hudi_hive.table.log_scanner import LogRecords
 from hudi_hive.write.cdc_files import write_changes
@@ -251,7 +252,8 @@ def _soft_delete_keys(job: WriteJob, target: Target, marked: pa.RecordBatch) -> 
 
 def _base_batches(job: WriteJob, target: Target) -> Iterator[pa.RecordBatch]:
     files = pa.table({"partition": [target.partition], "name": [target.base_file], "size": [target.base_size]})
-    return read_base_files(job.storage, files, job.schema, threads=1)
+    mapping = None if target.base_instant is None else mapping_at(job.evolved, target.base_instant)
+    return read_base_files(job.storage, files, job.schema, threads=1, mapping_of=lambda _: mapping)
 
 
 def _renamed(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:

@@ -17,6 +17,7 @@ from hudi_hive.errors import PathExistsError
 from hudi_hive.formats.bloom import BloomSettings
 from hudi_hive.formats.properties import format_properties
 from hudi_hive.schema import META_FIELDS
+from hudi_hive.schema.internal import EvolvedSchema
 from hudi_hive.storage import Storage
 from hudi_hive.table import TableConfig
 from hudi_hive.table.merge_spec import MergeSpec
@@ -89,6 +90,7 @@ class WriteJob:
         tracks_keys: whether statuses tell which keys came and went, for the record index.
         ranges: whether statuses tell column ranges.
         allows_duplicates: whether rows inserted into a group that has rows are put behind them, whatever their keys.
+        evolved: where older files hold the columns; None in a table whose columns have no ids.
     """
 
     storage: Storage
@@ -101,6 +103,7 @@ class WriteJob:
     tracks_keys: bool = False
     ranges: bool = False
     allows_duplicates: bool = False
+    evolved: EvolvedSchema | None = field(default=None, repr=False)
 
     @cached_property
     def has_meta(self) -> bool:

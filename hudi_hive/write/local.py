@@ -33,7 +33,17 @@ from hudi_hive.write.services.inline import InlineReport, run_inline_services
 from hudi_hive.write.settings import DuplicatePolicy, Operation
 from hudi_hive.write.statuses import joined
 from hudi_hive.write.transaction import Transaction
-from hudi_hive.write.work import DELETES_SCHEMA, PLACES_SCHEMA, Groups, Work, attempts, pieces, run_work
+from hudi_hive.write.work import (
+    DELETES_SCHEMA,
+    PLACES_SCHEMA,
+    Groups,
+    Handle,
+    Work,
+    attempts,
+    knowing_versions,
+    pieces,
+    run_work,
+)
 
 
 @dataclass(frozen=True)
@@ -360,6 +370,7 @@ class LocalWriter:
         ready: Prepared,
         replaced: Mapping[str, Sequence[str]] | None = None,
     ) -> WriteReport:
+        job = knowing_versions(job, transaction.client, [work.target for work in works if work.handle is Handle.MERGE])
         statuses = joined(self._executor.map(run_work, [(job, work) for work in works]))
         return self._committed(transaction, statuses, ready.schema_text, replaced)
 
@@ -471,7 +482,6 @@ def _refuse(client: MetaClient) -> None:
     reasons = {
         f"base files of the format {config.base_file_format.upper()}": config.base_file_format != "parquet",
         "a bootstrapped table": config.bootstrap_base_path is not None,
-        "a table that evolves its schema by ids": client.evolved_schema() is not None,
         "change data capture without meta columns": config.cdc_enabled and not config.populate_meta_fields,
     }
     for reason, holds in reasons.items():

@@ -14,12 +14,13 @@ import pyarrow.compute as pc
 from hudi_hive.errors import SchemaError
 from hudi_hive.formats.bloom import BloomSettings
 from hudi_hive.read.merge_fold import soft_deletes
-from hudi_hive.schema import META_FIELDS, avro_to_arrow, with_meta_fields
+from hudi_hive.schema import avro_to_arrow, with_meta_fields
 from hudi_hive.table import MetaClient
 from hudi_hive.table.key_generator import KeyGenerator
 from hudi_hive.table.log_data import one_batch
 from hudi_hive.table.merge_spec import MergeSpec
 from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.evolving import evolved_after, with_meta_avro
 from hudi_hive.write.incoming import combine, prepare, prepare_keys
 from hudi_hive.write.index import IndexOptions
 from hudi_hive.write.index.live import with_ordering
@@ -38,25 +39,27 @@ class Prepared:
         avro: the writer's Avro schema without meta columns.
         spec: how records merge.
         generator: makes the keys, where they come from no column.
+        as_of: the schema is that of this requested time; the table's newest with the columns of the rows without it.
     """
 
     rows: pa.Table
     avro: Mapping[str, Any] = field(repr=False)
     spec: MergeSpec
     generator: KeyGenerator | None = None
+    as_of: str | None = None
 
     @classmethod
-    def of_table(cls, client: MetaClient) -> Prepared:
-        """No rows, with the schema that the table has.
+    def of_table(cls, client: MetaClient, as_of: str | None = None) -> Prepared:
+        """No rows, with the schema that the table has, or had at a requested time.
 
         Raises:
             SchemaError: it has none.
         """
-        avro = client.avro_schema()
+        avro = client.avro_schema(as_of)
         if avro is None:
             raise SchemaError("the table has no schema yet", path=client.base_path, remedy="write rows first")
         empty = with_meta_fields(avro_to_arrow(avro)).empty_table()
-        return cls(empty, avro, MergeSpec.from_config(client.config))
+        return cls(empty, avro, MergeSpec.from_config(client.config), as_of=as_of)
 
     @property
     def schema_text(self) -> str:
@@ -150,6 +153,7 @@ def job_of(client: MetaClient, config: WriteConfig, instant: str, ready: Prepare
         tracks_keys=config.metadata.enable and (config.metadata.record_index or "record_index" in there),
         ranges=config.metadata.enable and (stats or "column_stats" in there),
         allows_duplicates=config.operation is Operation.INSERT and config.rows.merge_allow_duplicates_on_inserts,
+        evolved=evolved_after(client, ready.avro, ready.as_of),
     )
 
 
@@ -163,9 +167,3 @@ def _bloom(config: WriteConfig) -> BloomSettings | bool:
 def physical_schema(avro: Mapping[str, Any], dropped: tuple[str, ...]) -> dict[str, Any]:
     """The schema of data files without partition columns that are not kept in them."""
     return {**avro, "fields": [entry for entry in avro["fields"] if entry["name"] not in dropped]}
-
-
-def with_meta_avro(avro: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with the meta columns before the others (table format, section 4)."""
-    meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in META_FIELDS]
-    return {**avro, "fields": [*meta, *(entry for entry in avro["fields"] if entry["name"] not in META_FIELDS)]}

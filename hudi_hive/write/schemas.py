@@ -20,6 +20,7 @@ from hudi_hive.schema.avro import OPERATION_FIELD
 from hudi_hive.schema.from_arrow import arrow_to_avro, record_name
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.evolving import evolved_after
 from hudi_hive.write.wanted import check_wanted
 
 _WIDTHS: Final = (pa.int32(), pa.int64(), pa.float32(), pa.float64())
@@ -69,20 +70,12 @@ def writer_schema(incoming: pa.Schema, client: MetaClient, config: WriteConfig) 
     """
     check_wanted(incoming, client.config, config)
     table = client.avro_schema()
-    if table is not None and client.evolved_schema() is not None:
-        known = {name.lower() for name in avro_to_arrow(table).names}
-        added = [item.name for item in normal_schema(incoming) if item.name.lower() not in known]
-        if added:
-            raise SchemaError(
-                f"columns {', '.join(added)} are new to a table whose columns have ids",
-                path=client.base_path,
-                remedy="add them with ALTER TABLE in Spark first",
-            )
     fills = config.rows.null_for_missing_columns or config.rows.reconcile_schema
     try:
         found = merged_schema(incoming, table, client.config.name, null_for_missing=fills)
         if table is not None and found.changed:
             _check_key_types(avro_to_arrow(table), found.arrow, client.config)
+        evolved_after(client, found.avro)  # refuses what has no rule
         return found
     except SchemaError as error:
         raise SchemaError(error.message, path=client.base_path, remedy=error.remedy) from error

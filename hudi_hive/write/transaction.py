@@ -11,7 +11,7 @@ import logging
 import posixpath
 from collections.abc import Container, Mapping, Sequence
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import HudiHiveError, WriteError
 from hudi_hive.metadata.changes import RANGES_SCHEMA, REPLACED_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.schema.internal import InternalSchema
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instant import REPLACE_COMMIT
@@ -27,6 +28,7 @@ from hudi_hive.timeline.payloads_out import CommitOut, encode_commit, encode_req
 from hudi_hive.timeline.writer import TimelineWriter
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.conflicts import EVERYTHING, Operation, check_conflicts, touched_groups
+from hudi_hive.write.evolving import SCHEMA_KEY, next_versions, with_version
 from hudi_hive.write.executor import Executor, LocalExecutor
 from hudi_hive.write.heartbeat import Heartbeat
 from hudi_hive.write.locks import TableLock, table_lock
@@ -37,9 +39,6 @@ from hudi_hive.write.settings import IndexType
 from hudi_hive.write.statuses import from_ipc, index_changes, write_stats
 
 _log = logging.getLogger(__name__)
-
-SCHEMA_KEY: Final = "schema"
-"""Key of the extra metadata that every commit must have: the table's schema for all readers."""
 
 
 class Transaction:
@@ -140,6 +139,7 @@ class Transaction:
         replaced: Mapping[str, Sequence[str]] | None = None,
         extra: Mapping[str, str] | None = None,
         overwrites: Container[str] | None = None,
+        versions: Sequence[InternalSchema] | None = None,
     ) -> Instant:
         """Make the write visible.
 
@@ -149,6 +149,8 @@ class Transaction:
             replaced: partition path to the file groups that are replaced.
             extra: the user's own metadata.
             overwrites: partitions that the write is to be all of; those that it touches for an overwrite without it.
+            versions: of the id-based schema, the newest first, the one that the commit is to make among them; without
+                it those that the table has, and the one that the writer's schema makes of them.
 
         Returns:
             The completed instant.
@@ -163,6 +165,7 @@ class Transaction:
         storage = self.client.storage
         paths = _paths(statuses)
         remove_unclaimed(storage, self.instant, paths)
+        avro = json.loads(schema)
         metadata = CommitOut(
             operation=self._operation,
             extra={**(extra or {}), SCHEMA_KEY: schema},
@@ -171,16 +174,26 @@ class Transaction:
             compacted=False,
         )
         payload = encode_commit(metadata, config.layout)
+        leaves = versions if versions is not None else next_versions(self.client, avro, self.instant)
+        operation = self._operation_of(statuses, avro, replaced or {}, overwrites, leaves)
         with self._lock as lock:
             now = self.client.reload()
-            check_conflicts(now, self.client.timeline, self._operation_of(statuses, schema, replaced or {}, overwrites))
+            check_conflicts(now, self.client.timeline, operation)
+            if versions is None:
+                versions = next_versions(now, avro, self.instant)  # others may have made versions of the same columns
+            if versions:
+                payload = encode_commit(with_version(metadata, avro, versions), config.layout)
             if self._heartbeat is not None:
                 self._heartbeat.verify()
             table = MetadataWriter.open(now, self._config.options, self._executor)
             if table is not None:
                 changes = metadata_changes(statuses, replaced or {})
-                table.apply(self.instant, self._action, changes, schema=json.loads(schema))
+                table.apply(self.instant, self._action, changes, schema=avro, versions=versions)
             completion = self._clock.completion_time(now.timeline, self.instant, config.timezone)
+            if versions:
+                from hudi_hive.write.schema_history import persist
+
+                persist(now, self.instant, completion, versions)
             lock.verify()
             completed = self._writer.complete(self._action, self.instant, payload, completion)
         self._completed = True
@@ -190,9 +203,10 @@ class Transaction:
     def _operation_of(
         self,
         statuses: pa.Table,
-        schema: str,
+        schema: Mapping[str, Any],
         replaced: Mapping[str, Sequence[str]],
         overwrites: Container[str] | None,
+        versions: Sequence[InternalSchema],
     ) -> Operation:
         if overwrites is None and self._action == REPLACE_COMMIT:
             overwrites = {*statuses.column("partition").to_pylist(), *replaced}
@@ -202,7 +216,8 @@ class Transaction:
             self.instant,
             self._operation,
             touched_groups(statuses, replaced),
-            json.loads(schema),
+            schema,
+            columns=versions[0].fields if versions else None,
             buckets=self._config.index.kind is IndexType.BUCKET,
             blocking=self._config.concurrency.mode != "NON_BLOCKING_CONCURRENCY_CONTROL",
             overwrites=() if overwrites is None else overwrites,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -12,7 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.plan.versions import with_commit_versions
+from hudi_hive.table import MetaClient
 from hudi_hive.table.file_names import parse_file_names
+from hudi_hive.table.file_system_view import SLICE_SCHEMA
 from hudi_hive.write.handles import Target, append_log, write_merged_base, write_new_group
 from hudi_hive.write.job import RECORD_KEY, Attempt, WriteJob
 
@@ -24,6 +27,7 @@ PLACES_SCHEMA: Final = pa.schema(
 DELETES_SCHEMA: Final = pa.schema([("key", pa.string()), ("partition", pa.string()), ("file_id", pa.string())])
 """Records to delete whatever their ordering values are, and the groups that hold them."""
 
+_FILES: Final = ("base_instant", "base_file", "log_files")
 _SEPARATOR: Final = "\x00"
 _ATTEMPTS: Final = 1 << 30
 
@@ -72,6 +76,22 @@ def run_work(task: tuple[WriteJob, Work]) -> pa.Table:
     if work.handle is Handle.MERGE:
         return write_merged_base(job, work.attempt, work.target, work.rows, work.deletes)
     return append_log(job, work.attempt, work.target, work.rows, work.deletes, new=work.new)
+
+
+def knowing_versions(job: WriteJob, client: MetaClient, targets: Iterable[Target]) -> WriteJob:
+    """The job with what commits say of the columns of the base files that it is about to merge.
+
+    Raises:
+        SchemaError: nothing tells what such a file calls its columns.
+    """
+    if job.evolved is None:
+        return job
+    files = {(target.base_instant, target.base_file) for target in targets if target.base_file is not None}
+    rows: list[dict[str, object]] = [
+        {"base_instant": instant, "base_file": name, "log_files": []} for instant, name in sorted(files)
+    ]
+    slices = pa.Table.from_pylist(rows, pa.schema([SLICE_SCHEMA.field(name) for name in _FILES]))
+    return replace(job, evolved=with_commit_versions(client, job.evolved, slices))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import re
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -29,7 +29,7 @@ from hudi_hive.plan import ScanPlan
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instant import CLUSTERING, DELTA_COMMIT, REPLACE_COMMIT
-from hudi_hive.timeline.payloads_out import CommitOut, encode_commit
+from hudi_hive.timeline.payloads_out import encode_commit
 from hudi_hive.timeline.plans import CLUSTERING_SCHEMA, ClusteringPlan
 from hudi_hive.timeline.plans_out import encode_requested_replace
 from hudi_hive.write.config import WriteConfig
@@ -45,12 +45,13 @@ from hudi_hive.write.services.rewrite import NewBase, plan_of, service_job, slic
 from hudi_hive.write.services.rollback import keeps_plan, requested_again, rollback
 from hudi_hive.write.settings import ClusteringSettings
 from hudi_hive.write.statuses import joined, status, write_stats
-from hudi_hive.write.transaction import SCHEMA_KEY, metadata_changes
+from hudi_hive.write.transaction import metadata_changes
 
 _log = logging.getLogger(__name__)
 
 SORT_COLUMNS: Final = "hoodie.clustering.plan.strategy.sort.columns"
 _EXECUTION: Final = "org.apache.hudi.client.clustering.run.strategy.SparkSortAndSizeExecutionStrategy"
+_CLUSTER: Final = "CLUSTER"
 _BATCH_ROWS: Final = 65_536
 
 
@@ -114,7 +115,7 @@ def _check(client: MetaClient, settings: ClusteringSettings) -> None:
                 f"{name}={strategy} is not supported", path=client.base_path, remedy="leave the option out"
             )
     if settings.sort_columns:
-        _check_sort(client, settings.sort_columns)
+        _check_sort(client, client.schema(), settings.sort_columns)
     pending = client.timeline.pending({DELTA_COMMIT})
     if client.config.layout == 1 and pending:
         raise WriteError(
@@ -125,8 +126,7 @@ def _check(client: MetaClient, settings: ClusteringSettings) -> None:
         )
 
 
-def _check_sort(client: MetaClient, columns: Sequence[str]) -> None:
-    schema = client.schema()
+def _check_sort(client: MetaClient, schema: pa.Schema, columns: Sequence[str]) -> None:
     missing = sorted(set(columns) - set(schema.names))
     if missing:
         raise UnknownColumnError(f"the table has no sort column {missing[0]!r}", path=client.base_path)
@@ -232,18 +232,14 @@ def execute_clustering(context: ServiceContext, instant: Instant) -> Instant:
 
 def _run(context: ServiceContext, instant: Instant, plan: ClusteringPlan, heartbeat: Heartbeat) -> Instant:
     client, time = context.client, instant.requested
-    job, schema = service_job(context, time)
+    job, metadata = service_job(context, time)
     statuses = joined(context.executor.map(_cluster_group, _tasks(client, job, plan)))
     remove_unclaimed(client.storage, time, statuses["path"].to_pylist())
     replaced: dict[str, list[str]] = defaultdict(list)
     for row in plan.slices.select(["partition", "file_id"]).to_pylist():
         replaced[row["partition"]].append(row["file_id"])
-    metadata = CommitOut(
-        operation="CLUSTER",
-        extra={SCHEMA_KEY: schema},
-        stats=write_stats(statuses, layout=client.config.layout),
-        replaced=replaced,
-    )
+    stats = write_stats(statuses, layout=client.config.layout)
+    metadata = replace(metadata, operation=_CLUSTER, stats=stats, replaced=replaced)
 
     operation = Operation(time, metadata.operation, touched_groups(statuses, replaced))
 
@@ -262,7 +258,7 @@ def _tasks(client: MetaClient, job: WriteJob, plan: ClusteringPlan) -> list[_Tas
     slices = slices_of(client, _with_base_instants(client, plan.slices.append_column("base_instant", base_instant)))
     sort_columns = tuple(name.strip() for name in plan.strategy_params.get(SORT_COLUMNS, "").split(",") if name.strip())
     if sort_columns:
-        _check_sort(client, sort_columns)
+        _check_sort(client, job.schema, sort_columns)
     tasks = []
     groups = plan.slices["group"]
     for number in pc.unique(groups).to_pylist():
@@ -272,7 +268,7 @@ def _tasks(client: MetaClient, job: WriteJob, plan: ClusteringPlan) -> list[_Tas
             NewBase(partition, f"{uuid.uuid4()}-0", Attempt(task=number, attempt=part))
             for part in range(max(1, plan.output_groups[number] if number < len(plan.output_groups) else 1))
         )
-        tasks.append(_Task(job, plan_of(client, own), outputs, sort_columns))
+        tasks.append(_Task(job, plan_of(client, job, own), outputs, sort_columns))
     return tasks
 
 

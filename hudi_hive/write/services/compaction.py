@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from hudi_hive.plan import ScanPlan
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instant import COMMIT, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, instant_to_millis
-from hudi_hive.timeline.payloads_out import CommitOut, encode_commit
+from hudi_hive.timeline.payloads_out import encode_commit
 from hudi_hive.timeline.plans import CompactionPlan
 from hudi_hive.timeline.plans_out import encode_compaction_plan
 from hudi_hive.write.config import WriteConfig
@@ -37,10 +37,11 @@ from hudi_hive.write.services.rewrite import NewBase, plan_of, service_job, slic
 from hudi_hive.write.services.rollback import requested_again, rollback
 from hudi_hive.write.settings import CompactionSettings
 from hudi_hive.write.statuses import joined, status, write_stats
-from hudi_hive.write.transaction import SCHEMA_KEY, metadata_changes
+from hudi_hive.write.transaction import metadata_changes
 
 _log = logging.getLogger(__name__)
 
+_COMPACT: Final = "COMPACT"
 _MIB: Final = 1 << 20
 _STRATEGIES: Final = frozenset(
     {"LogFileSizeBasedCompactionStrategy", "UnBoundedCompactionStrategy", "BoundedIOCompactionStrategy"}
@@ -263,20 +264,16 @@ def execute_compaction(context: ServiceContext, instant: Instant) -> Instant:
 
 def _run(context: ServiceContext, instant: Instant, operations: pa.Table, heartbeat: Heartbeat) -> Instant:
     client, time = context.client, instant.requested
-    job, schema = service_job(context, time)
+    job, metadata = service_job(context, time)
     slices = slices_of(client, operations)
     tasks = []
     for number, row in enumerate(slices.to_pylist()):
         base = NewBase(row["partition"], row["file_id"], Attempt(task=number), merges=row["base_file"] is not None)
-        tasks.append(_Task(job, plan_of(client, slices.slice(number, 1)), base, row))
+        tasks.append(_Task(job, plan_of(client, job, slices.slice(number, 1)), base, row))
     statuses = joined(context.executor.map(_compact_slice, tasks))
     remove_unclaimed(client.storage, time, statuses["path"].to_pylist())
-    metadata = CommitOut(
-        operation="COMPACT",
-        extra={SCHEMA_KEY: schema},
-        stats=write_stats(statuses, layout=client.config.layout),
-        compacted=True,
-    )
+    stats = write_stats(statuses, layout=client.config.layout)
+    metadata = replace(metadata, operation=_COMPACT, stats=stats, compacted=True)
 
     operation = Operation(time, metadata.operation, touched_groups(statuses))
 

@@ -23,7 +23,9 @@ from hudi_hive.plan.scan_plan import with_paths
 from hudi_hive.read.scan import read_plan
 from hudi_hive.table import MetaClient
 from hudi_hive.table.file_system_view import SLICE_SCHEMA
+from hudi_hive.timeline.payloads_out import CommitOut
 from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.evolving import SCHEMA_KEY, with_version
 from hudi_hive.write.job import FILE_NAME, Attempt, WriteJob
 from hudi_hive.write.prepared import Prepared, job_of
 from hudi_hive.write.services.context import ServiceContext
@@ -31,8 +33,11 @@ from hudi_hive.write.services.context import ServiceContext
 _ATTEMPTS: Final = 1 << 30
 
 
-def service_job(context: ServiceContext, instant: str) -> tuple[WriteJob, str]:
-    """The job of a table service, and the table's schema as its commit is to hold it.
+def service_job(context: ServiceContext, instant: str) -> tuple[WriteJob, CommitOut]:
+    """The job of a table service, and its commit, which tells the table's schema.
+
+    Files are read by the schema of the time in their names: so in a table whose columns have ids the schema is that of
+    the instant, though the service may run after others have changed it.
 
     Raises:
         SchemaError: the table has no schema.
@@ -47,14 +52,21 @@ def service_job(context: ServiceContext, instant: str) -> tuple[WriteJob, str]:
             instant=instant,
             remedy="Parquet ones are",
         )
-    ready = Prepared.of_table(client)
+    ready = Prepared.of_table(client, _schema_time(client, instant))
     config = WriteConfig.of(context.options, client.config)
-    return job_of(client, config, instant, ready), ready.schema_text
+    job = job_of(client, config, instant, ready)
+    metadata = CommitOut("", extra={SCHEMA_KEY: ready.schema_text})
+    return job, with_version(metadata, ready.avro, () if job.evolved is None else (job.evolved.query,))
 
 
-def plan_of(client: MetaClient, slices: pa.Table) -> ScanPlan:
-    """How the rows of slices (``SLICE_SCHEMA``) are read: all of them, merged."""
-    return plan_of_slices(client, Query(), with_paths(slices.select(SLICE_SCHEMA.names)))
+def plan_of(client: MetaClient, job: WriteJob, slices: pa.Table) -> ScanPlan:
+    """How the rows of slices (``SLICE_SCHEMA``) are read: all of them, merged, with the job's columns."""
+    query = Query(as_of=_schema_time(client, job.instant))
+    return plan_of_slices(client, query, with_paths(slices.select(SLICE_SCHEMA.names)))
+
+
+def _schema_time(client: MetaClient, instant: str) -> str | None:
+    return instant if client.evolved_schema() is not None else None
 
 
 def slice_rows(job: WriteJob, plan: ScanPlan) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,91 @@
+"""Id-based schemas in writes (table format, section 8): the version that a write leaves a table with.
+
+Columns of rows are the table's by their names; those that are new get ids that no column ever had. Commits repeat the
+version that they were written with, and the history of versions stands beside each of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from hudi_hive.schema import META_FIELDS
+from hudi_hive.schema.evolution import merge_writer
+from hudi_hive.schema.internal import EvolvedSchema, InternalSchema
+from hudi_hive.schema.internal_json import to_json
+from hudi_hive.table import MetaClient
+from hudi_hive.timeline.payloads_out import CommitOut
+
+SCHEMA_KEY: Final = "schema"
+"""Key of the extra metadata that every commit must have: the table's schema for all readers."""
+
+LATEST_SCHEMA: Final = "latest_schema"
+"""Key of the extra metadata that holds the version which a commit was written with."""
+
+
+def evolved_after(client: MetaClient, avro: Mapping[str, Any], as_of: str | None = None) -> EvolvedSchema | None:
+    """The id-based schema that a writer's schema leaves a table with; None for a table without ids.
+
+    Args:
+        client: the table as it is before the write.
+        avro: the writer's schema; columns that it lacks stay.
+        as_of: requested time: the id-based schema that the table had then, whatever the writer has.
+
+    Raises:
+        SchemaError: a change that has no rule.
+    """
+    found = client.evolved_schema(as_of)
+    if found is None or as_of is not None:
+        return found
+    merged = merge_writer(found.query, avro)
+    return found if merged.fields == found.query.fields else replace(found, query=merged)
+
+
+def next_versions(client: MetaClient, avro: Mapping[str, Any], instant: str) -> tuple[InternalSchema, ...]:
+    """All versions after a write, the newest first; empty for a table without ids.
+
+    Args:
+        client: the table, read under its lock.
+        avro: the writer's schema.
+        instant: requested time of the write.
+
+    Raises:
+        SchemaError: a change that has no rule.
+    """
+    before = client.evolved_schema()
+    after = evolved_after(client, avro)
+    if before is None or after is None:
+        return ()
+    known = sorted({version.version_id: version for version in (*before.history, before.query)}.items(), reverse=True)
+    versions = tuple(version for _, version in known)
+    return versions if after is before else (replace(after.query, version_id=int(instant)), *versions)
+
+
+def with_version(metadata: CommitOut, avro: Mapping[str, Any], versions: Sequence[InternalSchema]) -> CommitOut:
+    """A commit that says which version it was written with; its Avro schema has the meta columns, if the version has.
+
+    Args:
+        metadata: the commit.
+        avro: the schema that it tells.
+        versions: the newest first; without any the commit stays as it is.
+    """
+    if not versions:
+        return metadata
+    if any(item.name == META_FIELDS[0] for item in versions[0].fields):
+        avro = with_meta_avro(avro)
+    text = json.dumps(avro, separators=(",", ":"))
+    return replace(metadata, extra={**metadata.extra, SCHEMA_KEY: text, LATEST_SCHEMA: to_json(versions[0])})
+
+
+def versions_until(history: Sequence[InternalSchema], instant: str) -> tuple[InternalSchema, ...]:
+    """The versions that there were at a requested time, the newest first."""
+    kept = [version for version in history if version.version_id <= int(instant)]
+    return tuple(sorted(kept, key=lambda version: version.version_id, reverse=True))
+
+
+def with_meta_avro(avro: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with the meta columns before the others (table format, section 4)."""
+    meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in META_FIELDS]
+    return {**avro, "fields": [*meta, *(entry for entry in avro["fields"] if entry["name"] not in META_FIELDS)]}
