@@ -59,12 +59,13 @@ class Reconciler:
     def __init__(
         self, file_schema: pa.Schema, target: pa.Schema, mapping: ColumnMapping = BY_NAME, path: str | None = None
     ) -> None:
-        self._path = path
+        self.path = path
         self.target = target
+        self.mapping = mapping
         self._steps: list[tuple[str | None, Convert | None]] = []
         fields = list(file_schema)
         for wanted in target:
-            source = _source(fields, wanted.name, mapping, wanted.name, path)
+            source = source_field(fields, wanted.name, mapping, wanted.name, path)
             convert = None
             if source is not None:
                 convert = _conversion(source.type, wanted.type, mapping.below(wanted.name), wanted.name, path)
@@ -115,13 +116,25 @@ class Reconciler:
         except pa.ArrowException as error:
             raise SchemaError(
                 f"column {wanted.name!r}: a value of type {array.type} cannot become {wanted.type}: {error}",
-                path=self._path,
+                path=self.path,
             ) from error
 
 
-def _source(
+def source_field(
     fields: Sequence[pa.Field], name: str, mapping: ColumnMapping, column: str, path: str | None
 ) -> pa.Field | None:
+    """The field of a file's level that a field of the table comes from, None if the file does not have it.
+
+    Args:
+        fields: of the file's level.
+        name: the field's name in the table.
+        mapping: of that level.
+        column: the dotted name, for messages.
+        path: the file, for messages.
+
+    Raises:
+        SchemaError: it could be any of several that differ in case alone.
+    """
     if name in mapping.sources:
         renamed = mapping.sources[name]
         if renamed is None:
@@ -169,7 +182,7 @@ def _struct(
     steps: list[tuple[int | None, Convert | None]] = []
     for child in wanted:
         name = f"{column}.{child.name}"
-        found = _source(in_file, child.name, mapping, name, path)
+        found = source_field(in_file, child.name, mapping, name, path)
         convert = None if found is None else _conversion(found.type, child.type, mapping.below(child.name), name, path)
         steps.append((None if found is None else in_file.index(found), convert))
     unchanged = all(convert is None and index == i for i, (index, convert) in enumerate(steps))

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import InvalidOptionError, PredicateError, SchemaError, UnknownColumnError
 from hudi_hive.formats.base_file import BATCH_ROWS, BaseFile, decoding, empty_columns, open_base_file, select
 from hudi_hive.predicate import RowFilter, nodes
+from hudi_hive.read.file_filter import file_conditions, may_pass
 from hudi_hive.read.ordered import in_order
 from hudi_hive.read.reconcile import BY_NAME, ColumnMapping, Reconciler
 from hudi_hive.storage import Storage
@@ -297,7 +298,9 @@ class _FileReader:
             with decoding(file.path):
                 reconciler = Reconciler(file.schema, self.scan.needed, self.mapping, file.path)
             commit_column = self._commit_column(file)
-            return file.groups(self._skip(file, reconciler, self._constants(reconciler), commit_column))
+            skip = self._skip(file, reconciler, self._constants(reconciler), commit_column)
+            total, left = file.groups(skip)
+            return total, left if skip is None or may_pass(skip) else 0
 
     def batches(self) -> Iterator[_Read]:
         with open_base_file(self.storage, self.path) as file:
@@ -308,12 +311,15 @@ class _FileReader:
             columns = [source for name, source in reconciler.sources.items() if source and name not in constants]
             columns = list(dict.fromkeys(columns))
             commit_column = self._commit_column(file)
+            skip = self._skip(file, reconciler, constants, commit_column)
+            if skip is not None and not may_pass(skip):
+                return
             if commit_column is not None and commit_column not in columns:
                 columns.append(commit_column)
             read = partial(
                 file.batches,
                 columns,
-                skip=self._skip(file, reconciler, constants, commit_column),
+                skip=skip,
                 byte_range=self.part,
                 batch_size=self.batch_size,
                 use_threads=self.use_threads,
@@ -354,16 +360,10 @@ class _FileReader:
     def _skip(
         self, file: BaseFile, reconciler: Reconciler, constants: Mapping[str, pa.Scalar], commit_column: str | None
     ) -> RowFilter | None:
-        """The part of the filter that row-group statistics can speak about."""
+        """The part of the filter that the file's own columns can speak about, in its names and types."""
         parts: list[nodes.Node] = []
         if self.scan.row_filter is not None:
-            for part in self.scan.row_filter.conjuncts:
-                plain = all(
-                    name not in constants and reconciler.same_values(name) and reconciler.sources[name] == name
-                    for name in part.columns
-                )
-                if plain:
-                    parts.append(part.root)
+            parts = file_conditions(self.scan.row_filter, file.schema, reconciler, told=constants)
         if commit_column is not None:
             column = nodes.ColumnRef((commit_column,), file.schema.field(commit_column).type)
             parts.append(nodes.In(column, self.scan.commit_times))

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hudi_hive.errors import PartitionValueError, SchemaError
 from hudi_hive.plan.scan_plan import ScanPlan
 from hudi_hive.read.reconcile import ColumnMapping
-from hudi_hive.schema.internal import EvolvedSchema, FieldSource, field_sources
+from hudi_hive.schema.internal import EvolvedSchema, FieldSource, InternalSchema, field_sources, is_identity
 from hudi_hive.table.partition_path import partition_value_columns
 
 
@@ -52,18 +52,25 @@ def partition_columns(plan: ScanPlan, files: pa.Table) -> pa.Table | None:
 
 
 def mapping_at(evolved: EvolvedSchema | None, instant: str) -> ColumnMapping | None:
-    """What a file or log block of a commit calls the query's columns; None when they go by name."""
-    sources = None if evolved is None else evolved.sources(instant)
-    return None if sources is None else _mapping(sources)
+    """What a file or log block of a commit calls the query's columns; None when they go by name; made once."""
+    return None if evolved is None else evolved.of_version(instant, _mapping_of_version)
 
 
 def source_names(evolved: EvolvedSchema | None, names: Sequence[str]) -> list[str]:
     """All names that columns have or had, those that they have now first."""
     found = dict.fromkeys(names)
-    for version in evolved.history if evolved is not None else ():
-        sources = field_sources(evolved.query, version) if evolved is not None else {}
-        found.update(dict.fromkeys(s.name for n, s in sources.items() if n in found and s.name is not None))
+    for version in evolved.versions if evolved is not None else ():
+        before = {item.id: item.name for item in version.fields}
+        assert evolved is not None
+        found.update(dict.fromkeys(before[f.id] for f in evolved.query.fields if f.name in found and f.id in before))
     return list(found)
+
+
+def _mapping_of_version(evolved: EvolvedSchema, written: InternalSchema | None) -> ColumnMapping | None:
+    if written is None:
+        return None
+    sources = field_sources(evolved.query, written)
+    return None if is_identity(sources) else _mapping(sources)
 
 
 def _mapping(sources: Mapping[str, FieldSource]) -> ColumnMapping:

@@ -1,0 +1,214 @@
+"""A row filter in the terms of one file: the names that it gives the columns, and the types that it holds them in.
+
+What comes out lets all rows pass that the filter would let pass, and maybe others: it serves to leave out row groups,
+whose rows are filtered again once they have the table's types. A condition is turned only where the older type orders
+values as the newer one does; where it does not (numbers that became text, say), nullness is all that carries over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.predicate import RowFilter, nodes
+from hudi_hive.predicate.nodes import ColumnRef, Node
+from hudi_hive.read.reconcile import Reconciler, source_field
+
+_NOTHING = nodes.Constant(None)
+
+
+def file_conditions(
+    row_filter: RowFilter, schema: pa.Schema, reconciler: Reconciler, *, told: Collection[str] = ()
+) -> list[Node]:
+    """The conditions of a filter's conjunction that a file's columns can speak about, in the file's terms.
+
+    Args:
+        row_filter: bound to the table's columns.
+        schema: of the file.
+        reconciler: makes the table's columns of the file's.
+        told: columns whose values do not come from the file.
+
+    Raises:
+        SchemaError: a column could be any of several in the file.
+    """
+    turn = _Turn(schema, reconciler)
+    found = []
+    for part in row_filter.conjuncts:
+        if any(name in told for name in part.columns):
+            continue
+        root = part.root if all(turn.is_plain(name) for name in part.columns) else turn.conjunct(part.root)
+        if root is not None:
+            found.append(root)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a column stands in a file; ``path`` is None if it does not."""
+
+    path: tuple[str, ...] | None
+    type: pa.DataType
+
+
+class _Turn:
+    def __init__(self, schema: pa.Schema, reconciler: Reconciler) -> None:
+        self._fields = list(schema)
+        self._reconciler = reconciler
+        self._sources = reconciler.sources
+
+    def is_plain(self, name: str) -> bool:
+        """Whether a top-level column is in the file under its name and with its type."""
+        return self._sources[name] == name and self._reconciler.same_values(name)
+
+    def conjunct(self, node: Node) -> Node | None:
+        if isinstance(node, nodes.Opaque):
+            # Arrow expressions cannot be turned, but their outlines can; no row is left out by the expression itself.
+            outline = None if node.outline is None else self._node(node.outline, loose=True)
+            names = () if outline is None else nodes.top_level_names(outline)
+            return nodes.Opaque(pc.scalar(True), names, outline) if names else outline
+        return self._node(node, loose=True)
+
+    def _node(self, node: Node, loose: bool) -> Node | None:
+        """The node for the file, None if there is none.
+
+        Args:
+            node: of the table.
+            loose: more rows than the node's may come to TRUE, as they are filtered again; else it must be the same.
+        """
+        if isinstance(node, (nodes.Constant, nodes.Unknown)):
+            return node
+        if isinstance(node, nodes.And):
+            inner = [self._node(operand, loose) for operand in node.operands]
+            known = [one for one in inner if one is not None]
+            return nodes.conjunction(known) if known and (loose or len(known) == len(inner)) else None
+        if isinstance(node, nodes.Or):
+            inner = [self._node(operand, loose) for operand in node.operands]
+            return None if any(one is None for one in inner) else nodes.disjunction([one for one in inner if one])
+        if isinstance(node, nodes.Not):
+            operand = self._node(node.operand, loose=False)
+            return None if operand is None else nodes.Not(operand)
+        if isinstance(node, nodes.IsTrue):
+            operand = self._node(node.operand, loose=False)
+            return None if operand is None else nodes.IsTrue(operand, node.value)
+        return None if isinstance(node, nodes.Opaque) else self._leaf(node, loose)
+
+    def _leaf(self, node: Node, loose: bool) -> Node | None:
+        columns = nodes.own_columns(node)
+        places = [self._place(column) for column in columns]
+        if None in places:
+            return None
+        if any(place is not None and place.path is None for place in places):
+            return nodes.Constant(True) if isinstance(node, nodes.IsNull) else _NOTHING
+        refs = [_carried(column, place) for column, place in zip(columns, places, strict=True)]
+        if isinstance(node, nodes.ColumnComparison):
+            left, right = refs
+            return None if left is None or right is None else nodes.ColumnComparison(node.operator, left, right)
+        return _turned(node, columns[0], refs[0], places[0], loose)
+
+    def _place(self, column: ColumnRef) -> _Place | None:
+        """Where a column stands; None if the file's type of a struct on the way is no struct."""
+        fields, mapping, names = self._fields, self._reconciler.mapping, list[str]()
+        kind = column.type
+        for level, name in enumerate(column.path):
+            found = source_field(fields, name, mapping, ".".join(column.path[: level + 1]), self._reconciler.path)
+            if found is None:
+                return _Place(None, column.type)
+            names.append(found.name)
+            kind, mapping = found.type, mapping.below(name)
+            if level + 1 < len(column.path):
+                if not pa.types.is_struct(kind):
+                    return None
+                fields = [kind.field(i) for i in range(kind.num_fields)]
+        return _Place(tuple(names), kind)
+
+
+def _carried(column: ColumnRef, place: _Place | None) -> ColumnRef | None:
+    """A reference to the file's column whose operand has the same value; None if the types do not allow that."""
+    if place is None or place.path is None:
+        return None
+    if place.type == column.type:
+        return ColumnRef(place.path, place.type, column.cast)
+    if not _same_numbers(place.type, column.type):
+        return None
+    if column.cast is not None and not (pa.types.is_integer(place.type) and pa.types.is_integer(column.type)):
+        return None
+    return ColumnRef(place.path, place.type, column.operand_type)
+
+
+def _same_numbers(older: pa.DataType, newer: pa.DataType) -> bool:
+    """Whether Arrow's cast does what reading does and keeps the order: not float to double, which goes by text."""
+    if pa.types.is_integer(older):
+        return bool(pa.types.is_floating(newer) or (pa.types.is_integer(newer) and older.bit_width < newer.bit_width))
+    if pa.types.is_decimal(older) and pa.types.is_decimal(newer):
+        room = newer.precision - newer.scale >= older.precision - older.scale
+        return bool(newer.scale >= older.scale and room)
+    return False
+
+
+def _turned(node: Node, column: ColumnRef, ref: ColumnRef | None, place: _Place | None, loose: bool) -> Node | None:
+    """A leaf of one column for the file's column."""
+    assert place is not None and place.path is not None
+    bare = ColumnRef(place.path, place.type)
+    if isinstance(node, nodes.IsNull):
+        return nodes.IsNull(bare)
+    if isinstance(node, nodes.WhenValid):
+        return nodes.WhenValid(bare, node.value)
+    if isinstance(node, nodes.IsNaN):
+        if pa.types.is_floating(place.type):
+            return nodes.IsNaN(bare)
+        return nodes.WhenValid(bare, False) if ref is not None else None
+    if isinstance(node, nodes.Comparison):
+        if ref is not None:
+            exact = _narrowed(pa.array([node.literal.as_py()], ref.operand_type), ref, column)
+            literal, ref = (node.literal, ref) if exact is None else (exact[0], bare)
+            return nodes.Comparison(node.operator, ref, literal)
+        return _of_floats(node, column, bare) if loose else None
+    if isinstance(node, nodes.In):
+        if ref is None:
+            return None
+        exact = _narrowed(node.values, ref, column)
+        if exact is None:
+            return nodes.In(ref, node.values, node.has_null, node.has_nan)
+        return nodes.In(bare, exact, node.has_null, node.has_nan)
+    if isinstance(node, nodes.Like):
+        return None if ref is None else nodes.Like(ref, node.pattern, node.ignore_case)
+    return None
+
+
+def _narrowed(values: pa.Array, ref: ColumnRef, column: ColumnRef) -> pa.Array | None:
+    """Literals in the file's own whole-number type, so that nothing need be cast; None where they do not fit it."""
+    if column.cast is not None or not (pa.types.is_integer(ref.type) and pa.types.is_integer(ref.operand_type)):
+        return None
+    if ref.cast is None:
+        return None
+    try:
+        return values.cast(ref.type)
+    except pa.ArrowInvalid:
+        return None
+
+
+_LOOSENED: dict[nodes.Operator, nodes.Operator] = {"=": "=", "<": "<=", "<=": "<=", ">": ">=", ">=": ">="}
+
+
+def _of_floats(node: nodes.Comparison, column: ColumnRef, bare: ColumnRef) -> Node | None:
+    """A comparison of doubles that were floats.
+
+    A float is read as the double of its shortest text, which rounds back to it; rounding keeps order, so that what
+    holds for the doubles holds for their floats, but for strictness.
+    """
+    if column.cast is not None or column.type != pa.float64() or bare.type != pa.float32():
+        return None
+    if node.operator not in _LOOSENED:
+        return None
+    literal = node.literal.cast(pa.float32(), safe=False)
+    if not -3.4e38 < literal.as_py() < 3.4e38:
+        return None
+    return nodes.Comparison(_LOOSENED[node.operator], bare, literal)
+
+
+def may_pass(of_file: RowFilter) -> bool:
+    """Whether any row of a file can pass a filter in the file's terms, told by the columns that it does not have."""
+    return bool(of_file.groups_that_may_match({}, 1)[0])
