@@ -36,7 +36,6 @@ REFUSED = {
     "custom key generator": "cow_custom_keygen",
     "hoodie.keygen.timebased": "ts",
     "timebased": "cow_custom_keygen",
-    "versions of its schema": "schema_evo",
 }
 """What may be refused: text of the error -> of which tables."""
 

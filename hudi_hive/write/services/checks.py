@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection
 from typing import Final
 
 import pyarrow as pa
@@ -96,29 +95,6 @@ def refuse_buckets(client: MetaClient, index: IndexType, slices: pa.Table) -> No
             "clustering a table with a bucket index is not supported: its rows must stay in their buckets",
             path=client.base_path,
             remedy="leave clustering out; compaction keeps the buckets",
-        )
-
-
-def refuse_lost_schemas(client: MetaClient, targets: Collection[str]) -> None:
-    """Refuse to undo the commits that alone tell what older files call the columns of an id-based schema.
-
-    Args:
-        client: the table.
-        targets: requested times of what is to be undone.
-
-    Raises:
-        WriteError: no version of the schema would be left.
-    """
-    if client.evolved_schema() is None:
-        return
-    known = client.schema_history_files()
-    if known and not set(known) - set(targets):
-        newest = max(known)
-        raise WriteError(
-            "the table evolves its schema by ids, and the versions of its schema are kept by this instant alone",
-            path=client.storage.uri(known[newest]),
-            instant=newest,
-            remedy="undo it with Hudi",
         )
 
 

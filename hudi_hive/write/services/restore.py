@@ -12,10 +12,9 @@ from hudi_hive.timeline.instant import CLUSTERING, COMPLETED_WRITE_ACTIONS, REPL
 from hudi_hive.timeline.plans import RestoreMetadata, RestorePlan, RollbackMetadata
 from hudi_hive.timeline.plans_out import encode_restore_metadata, encode_restore_plan
 from hudi_hive.write.heartbeat import Heartbeat
-from hudi_hive.write.services.checks import refuse_lost_schemas
 from hudi_hive.write.services.claim import claimed
 from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.services.rollback import forget, undo
+from hudi_hive.write.services.rollback import forget, hand_down_versions, undo
 from hudi_hive.write.services.undo import files_to_undo
 
 
@@ -83,12 +82,12 @@ def _targets(context: ServiceContext, savepoint: str) -> tuple[tuple[str, str], 
             remedy="write the rows again instead; hoodie.archive.beyond.savepoint=false keeps such writes",
         )
     after = [i for i in timeline.instants if i.is_write and i.requested > savepoint]
-    refuse_lost_schemas(context.client, [i.requested for i in after])
     return tuple((i.requested, i.action) for i in sorted(after, key=lambda i: i.requested, reverse=True))
 
 
 def _execute(context: ServiceContext, instant: Instant, plan: RestorePlan, heartbeat: Heartbeat) -> RestoreMetadata:
     started = time.monotonic_ns()
+    hand_down_versions(context, [requested for requested, _ in plan.targets])
     undone: dict[str, tuple[RollbackMetadata, ...]] = {}
     for requested, action in plan.targets:
         context = context.reload()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -35,10 +35,11 @@ from hudi_hive.timeline.instant import (
 )
 from hudi_hive.timeline.plans import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 from hudi_hive.timeline.plans_out import encode_rollback_metadata, encode_rollback_plan
+from hudi_hive.write import schema_history
+from hudi_hive.write.evolving import LATEST_SCHEMA, versions_until
 from hudi_hive.write.heartbeat import Heartbeat, beating_instants, heartbeat_times, remove_heartbeat, silent_instants
 from hudi_hive.write.markers import marked_instants, remove_markers, try_remove_markers
 from hudi_hive.write.services.checks import (
-    refuse_lost_schemas,
     refuse_lost_versions,
     refuse_pending_restore,
     refuse_planned,
@@ -225,6 +226,30 @@ def forget(context: ServiceContext, target: Instant, *, keep_plan: bool) -> None
         context.writer.delete(target, [State.REQUESTED])
     remove_markers(context.client.storage, target.requested)
     remove_heartbeat(context.client.storage, target.requested)
+    schema_history.remove(context.client.storage, [target.requested])
+
+
+def hand_down_versions(context: ServiceContext, targets: Collection[str]) -> None:
+    """Keep the versions of an id-based schema that only files of instants hold which are to be undone.
+
+    The newest commit that stays gets a history of its own, as far as it had come.
+
+    Args:
+        context: the table; its lock must not be held.
+        targets: requested times, newer than all that stays.
+    """
+    client = context.client
+    if client.evolved_schema() is None or set(client.schema_history_files()) - set(targets):
+        return
+    with context.lock():
+        client = context.reload().client
+        left = [i for i in client.timeline.write_instants() if i.requested not in targets]
+        newest = client.schema_commit(max(i.requested for i in left)) if left else None
+        if newest is None or LATEST_SCHEMA not in newest.extra:
+            return  # before its first change the table had no versions
+        instant = newest.instant
+        versions = versions_until(schema_history.read(client), instant.requested)
+        schema_history.persist(client, instant.requested, instant.completed or "", versions)
 
 
 def changes_of(metadata: RollbackMetadata) -> MetadataChanges:
@@ -281,7 +306,6 @@ def _check(context: ServiceContext, target: Instant) -> None:
         )
     refuse_planned(context.client, target)
     refuse_lost_versions(context.client, target)
-    refuse_lost_schemas(context.client, [target.requested])
 
 
 def _check_again(now: ServiceContext, *, target: Instant, dead: bool) -> None:
@@ -352,6 +376,8 @@ def _execute(
     keep = bool(target.path) and not drop_plan and keeps_plan(context, target)
     if instant.state is State.REQUESTED:
         instant = context.writer.transition_inflight(ROLLBACK, instant.requested)
+    if target.is_completed:
+        hand_down_versions(context, [target.requested])
     metadata = undo(context, instant.requested, target, requests)
 
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
