@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from hudi_hive.errors import InvalidOptionError
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.schema.evolution import merge_writer
 from hudi_hive.schema.internal import EvolvedSchema, InternalSchema
@@ -41,6 +42,20 @@ def evolved_after(client: MetaClient, avro: Mapping[str, Any], as_of: str | None
         return found
     merged = merge_writer(found.query, avro)
     return found if merged.fields == found.query.fields else replace(found, query=merged)
+
+
+def refuse_without_ids(client: MetaClient) -> None:
+    """Refuse to write by names alone into a table whose columns have ids.
+
+    Raises:
+        InvalidOptionError: later readers would not know of names and types that columns had before.
+    """
+    if client.evolved_schema() is not None:
+        raise InvalidOptionError(
+            "hoodie.schema.on.read.enable=false contradicts the table, whose columns have ids",
+            path=client.base_path,
+            remedy="leave the option out: the table's commits say what its files call the columns",
+        )
 
 
 def next_versions(client: MetaClient, avro: Mapping[str, Any], instant: str) -> tuple[InternalSchema, ...]:

@@ -23,6 +23,7 @@ from hudi_hive.timeline.instant import COMMIT, DELTA_COMMIT, REPLACE_COMMIT
 from hudi_hive.write.assign import assign_inserts, record_size, spread
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.conflicts import BASE, TOUCHED_SCHEMA, refuse_clustered
+from hudi_hive.write.evolving import refuse_without_ids
 from hudi_hive.write.executor import Executor, LocalExecutor
 from hudi_hive.write.index import Index
 from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY, WriteJob
@@ -119,6 +120,8 @@ class LocalWriter:
         self._lock = lock
         self._extra = {**self.config.commit_metadata, **(extra or {})}
         _refuse(client)
+        if self.config.rows.schema_on_read is False:
+            refuse_without_ids(client)
 
     def write(self, rows: pa.Table) -> WriteReport:
         """Write rows the way that ``hoodie.datasource.write.operation`` says.

@@ -158,8 +158,10 @@ REFUSED: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "hoodie.parquet.writelegacyformat.enabled": (("", "false", "auto"), "lists have three levels"),
     "hoodie.payload.event.time.field": (("",), "commits do not hold the range of event times"),
     "hoodie.write.track.event.time.watermark": (("false",), "commits do not hold the range of event times"),
-    "hoodie.schema.on.read.enable": (("false",), "schemas evolve by names; change columns by ids in Spark with Hudi"),
-    "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": (("false",), "columns that rows lack stay"),
+    "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": (
+        ("false",),
+        "columns that rows lack stay; drop them with HudiTable.update_schema or `hudi-hive schema-alter`",
+    ),
     "hoodie.parquet.outputtimestamptype": (("timestamp_micros",), "timestamps are written in microseconds"),
     "hoodie.metadata.index.column.stats.file.group.count": (("2",), "column statistics have two file groups"),
     "hoodie.metadata.index.partition.stats.file.group.count": (("1",), "partition statistics have one file group"),

@@ -101,6 +101,7 @@ class RowSettings:
     overwrite_mode: str = option("hoodie.datasource.overwrite.mode", "DYNAMIC", word("STATIC", "DYNAMIC"))
     null_for_missing_columns: bool = option("hoodie.write.set.null.for.missing.columns", True, flag)
     reconcile_schema: bool = option("hoodie.datasource.write.reconcile.schema", False, flag)
+    schema_on_read: bool | None = option("hoodie.schema.on.read.enable", None, flag)
     commit_metadata_prefix: str = option("hoodie.datasource.write.commitmeta.key.prefix", "_", text)
 
     @property
