@@ -44,8 +44,9 @@ class PlannedScan:
         bytes: their size.
         seconds: how long planning took.
         merged: number of slices with log files that are merged in Arrow; 0 for a scan by Spark's own reader.
-        columns: the columns that merged slices are read with.
-        skipped: files (slices, when merged) left out by what the metadata table tells of their rows.
+        columns: the columns that slices are read with in Arrow.
+        skipped: files (slices, in Arrow) left out by what the metadata table tells of their rows.
+        converted: number of base files alone that are read in Arrow: a column has another name or type there.
     """
 
     table: str
@@ -58,6 +59,7 @@ class PlannedScan:
     merged: int = 0
     columns: tuple[str, ...] = ()
     skipped: int = 0
+    converted: int = 0
 
     def describe(self) -> str:
         """A line on what is read and what was left out."""
@@ -65,10 +67,13 @@ class PlannedScan:
         what = f"Spark's own reader: {self.files} base files"
         if self.merged:
             what = f"merged in Arrow: {self.merged} slices with log files, {self.files} files"
+            what += f", {self.converted} of them converted from an older schema" if self.converted else ""
+        elif self.converted:
+            what = f"converted in Arrow: {self.converted} base files of an older schema"
         line = f"{self.table}: {self.partitions_planned} of {self.partitions_total} partitions{by}; {what}"
         line += f", {self.bytes} bytes"
         line += f", {self.skipped} left out by their statistics" if self.skipped else ""
-        return f"{line}; columns {', '.join(self.columns) or 'none'}" if self.merged else line
+        return f"{line}; columns {', '.join(self.columns) or 'none'}" if self.merged or self.converted else line
 
     def __str__(self) -> str:
         return (

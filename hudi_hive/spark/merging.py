@@ -1,9 +1,10 @@
-"""Scans of merge-on-read tables: one part for Spark's own reader, one part merged in Python.
+"""Scans of merge-on-read tables and of evolved ones: one part for Spark's own reader, one part made in Python.
 
 Which columns and partitions a statement wants is known when it has been optimised, so an optimiser rule
 (``MergeRule.java``) splits the scan then: slices of a base file alone stay a vectorised scan of Spark's over
-:class:`BaseFileIndex`; of slices with log files a task each reads the wanted columns, merges and gives Arrow batches.
-A relation that the rule did not see is refused when its files are listed.
+:class:`BaseFileIndex`; of slices with log files, and of those whose file holds one of the columns under another name or
+type, a task each reads the wanted columns, merges and gives Arrow batches. A relation that the rule did not see is
+refused when its files are listed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from hudi_hive.spark.filters import is_known
 from hudi_hive.spark.jvm import Jvm, class_name, scala_items
 from hudi_hive.spark.rows import RowBuilder
 from hudi_hive.spark.schema import arrow_schema
-from hudi_hive.spark.snapshot import PlannedFiles, TableSnapshot, with_logs
+from hudi_hive.spark.snapshot import PlannedFiles, TableSnapshot, for_arrow, with_logs
 
 RULE = "hudi_hive.MergeRule"
 
@@ -44,7 +45,7 @@ _PLANS_KEPT = 8
 
 
 def install_merge_rule(jvm: Jvm, session: JavaValue) -> None:
-    """Let a session split scans of merge-on-read tables. Idempotent."""
+    """Let a session split scans of merge-on-read and of evolved tables. Idempotent."""
     methods = session.experimental()
     rules = list(scala_items(methods.extraOptimizations()))
     if all(str(rule.toString()) != RULE for rule in rules):
@@ -58,11 +59,12 @@ def _new_rule(jvm: Jvm) -> JavaValue:
 
 
 class BaseFileIndex(HudiFileIndex):
-    """The slices of a base file alone; part of a scan that was split, so it stays at its moment.
+    """The slices that Spark's own reader reads; part of a scan that was split, so it stays at its moment.
 
     Args:
         jvm, session, snapshot, columns, hidden, name, log: as for :class:`HudiFileIndex`.
         merged: what the other part reads, None when there is none.
+        read: the columns that the scan reads.
     """
 
     def __init__(
@@ -75,9 +77,13 @@ class BaseFileIndex(HudiFileIndex):
         name: str,
         log: PlanLog,
         merged: PlannedScan | None,
+        read: StructType,
     ) -> None:
         super().__init__(jvm, session, snapshot, columns, hidden, name, log)
         self._merged = merged
+        self._read = read
+        # Which files are listed depends on the columns where older ones have other names or types.
+        self._token = f"{snapshot.token}|{read.simpleString()}" if snapshot.evolves else snapshot.token
 
     def _told(self) -> list[PlannedScan]:
         return [*super()._told(), *([] if self._merged is None else [self._merged])]
@@ -87,15 +93,15 @@ class BaseFileIndex(HudiFileIndex):
         """Nothing: the other part of the scan would not follow."""
 
     def _files(self, partitions: Sequence[str] | None = None, row_filter: RowFilter | None = None) -> PlannedFiles:
-        return self._snapshot.files(partitions, beside_logs=True, row_filter=row_filter)
+        return self._snapshot.files(partitions, beside_logs=True, columns=self._read, row_filter=row_filter)
 
     def toString(self) -> str:
         """The token of all slices, and that these are not all."""
-        return f"BaseFileIndex({self._snapshot.token})"
+        return f"BaseFileIndex({self._token})"
 
 
 class MergeFileIndex(HudiFileIndex):
-    """All slices: as a function it splits a scan, as a file index it refuses log files.
+    """All slices: as a function it splits a scan, as a file index it refuses what has to be split off.
 
     Args:
         jvm, session, snapshot, columns, hidden, name, log: as for :class:`HudiFileIndex`.
@@ -120,9 +126,9 @@ class MergeFileIndex(HudiFileIndex):
     class Java:
         implements = (*HudiFileIndex.Java.implements, "scala.Function1")
 
-    def _base_files(self, merged: PlannedScan | None) -> BaseFileIndex:
+    def _base_files(self, merged: PlannedScan | None, read: StructType) -> BaseFileIndex:
         arguments = (self._jvm, self._session, self._snapshot, self._columns, self._hidden, self._name, self._log)
-        return BaseFileIndex(*arguments, merged)
+        return BaseFileIndex(*arguments, merged, read)
 
     @to_java
     def refresh(self) -> None:
@@ -134,7 +140,7 @@ class MergeFileIndex(HudiFileIndex):
 
     @to_java
     def apply(self, request: JavaValue) -> JavaValue:
-        """``(index of slices without logs, plan of the rows of the others or null)`` of a scan.
+        """``(index of slices for Spark's own reader, plan of the rows of the others or null)`` of a scan.
 
         Args:
             request: the scan's columns and its conditions, two sequences.
@@ -148,8 +154,9 @@ class MergeFileIndex(HudiFileIndex):
             kept = self._parts.get(texts)
             if kept is not None and all(old.equals(new) for old, new in zip(kept[0], conditions, strict=True)):
                 return kept[1]
-            plan, record = self._merged(StructType.fromJson(json.loads(text)), filters, conditions)
-            parts = self._jvm.view.scala.Tuple2(self._base_files(record), plan)
+            columns = StructType.fromJson(json.loads(text))
+            plan, record = self._merged(columns, filters, conditions)
+            parts = self._jvm.view.scala.Tuple2(self._base_files(record, columns), plan)
             self._parts[texts] = conditions, parts
             while len(self._parts) > _PLANS_KEPT:
                 self._parts.popitem(last=False)
@@ -166,28 +173,25 @@ class MergeFileIndex(HudiFileIndex):
     def _merged(
         self, columns: StructType, filters: list[JavaValue], conditions: list[JavaValue]
     ) -> tuple[JavaValue | None, PlannedScan | None]:
-        """The plan of the rows of slices with log files, and what it reads; None when there are none."""
+        """The plan of the rows of slices for Arrow, and what it reads; None when there are none."""
         started = time.perf_counter()
         snapshot = self._snapshot
-        known = {name.lower() for name in self._all.names}
-        for name in columns.names:
-            if name.lower() not in known:
-                raise UnsupportedTableError(
-                    f"column {name} tells of files, and rows of slices with log files come from several",
-                    path=snapshot.location,
-                    remedy="leave it out, or query the read-optimised table",
-                )
+        if snapshot.may_have_logs:
+            self._refuse_file_columns(columns)
         paths = snapshot.partition_paths()
         plan = snapshot.plan(self._prune(paths, filters) if filters else None)
-        plan = replace(plan, slices=plan.slices.filter(with_logs(plan)))
-        with_log_files = plan.slices.num_rows
-        row_filter = self._row_filter(plan, conditions) if with_log_files else None
+        plan = replace(plan, slices=plan.slices.filter(for_arrow(plan, columns)))
+        found = plan.slices.num_rows
+        if found:
+            self._refuse_file_columns(columns)
+        row_filter = self._row_filter(plan, conditions) if found else None
         if row_filter is not None:
             plan = snapshot.narrowed(plan, row_filter)
         slices = plan.slices
         if not slices.num_rows:
             return None, None
         made = self._rows_plan(plan, columns)
+        merged = int(pc.sum(with_logs(plan)).as_py())
         record = PlannedScan(
             self._name,
             tuple(str(item.toString()) for item in filters),
@@ -196,12 +200,23 @@ class MergeFileIndex(HudiFileIndex):
             len(pc.list_flatten(slices.column("log_files"))) + pc.sum(pc.is_valid(slices.column("base_file"))).as_py(),
             plan.total_bytes,
             time.perf_counter() - started,
-            slices.num_rows,
+            merged,
             tuple(columns.names),
-            with_log_files - slices.num_rows,
+            found - slices.num_rows,
+            slices.num_rows - merged,
         )
         self._log.add(record)
         return made, record
+
+    def _refuse_file_columns(self, columns: StructType) -> None:
+        known = {name.lower() for name in self._all.names}
+        for name in columns.names:
+            if name.lower() not in known:
+                raise UnsupportedTableError(
+                    f"column {name} tells of files, and rows that are not read by Spark's own reader come from several",
+                    path=self._snapshot.location,
+                    remedy="leave it out, or query the read-optimised table",
+                )
 
     def _rows_plan(self, plan: ScanPlan, columns: StructType) -> JavaValue:
         """A plan of tasks that read and merge the slices of ``plan``."""

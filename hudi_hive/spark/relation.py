@@ -24,8 +24,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from hudi_hive.errors import SparkError
+from hudi_hive.errors import SchemaError, SparkError
 from hudi_hive.plan import Query, QueryType
+from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.changes import changes_plan
 from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.file_index import HudiFileIndex, PlanLog
@@ -132,18 +133,36 @@ def table_snapshot(
 
 def scanned(snapshot: TableSnapshot, declared: Declared | None = None) -> Scanned:
     """What Spark's scan of a snapshot shows; ``declared`` as for :func:`relation_plan`."""
-    own = spark_schema(snapshot.client, snapshot.query.as_of)
-    columns = own if declared is None else _declared_columns(declared, own, snapshot.query)
+    own = spark_schema(snapshot.client, snapshot.schema_time)
+    columns = own if declared is None else _declared_columns(declared, own, snapshot)
     columns = _formatted_as_text(snapshot, columns)
     return Scanned(snapshot, columns, _split(snapshot, columns, own))
 
 
-def _declared_columns(declared: Declared, own: StructType, query: Query) -> StructType:
-    """The catalog's columns; for time travel to before some of them existed, the table's columns of then."""
-    if query.as_of is None:
+def _declared_columns(declared: Declared, own: StructType, snapshot: TableSnapshot) -> StructType:
+    """The catalog's columns; for time travel to before some of them existed, the table's columns of then.
+
+    Raises:
+        SchemaError: the schema goes by ids, and the catalog has a column that the table has no more.
+    """
+    if snapshot.schema_time is None and not snapshot.evolves:
         return declared.columns
-    known = {name.lower() for name in own.names} | {name.lower() for name in declared.partition_columns}
-    return declared.columns if all(name.lower() in known for name in declared.columns.names) else own
+    known = {name.lower() for name in (*own.names, *declared.partition_columns, *META_FIELDS)}
+    unknown = [name for name in declared.columns.names if name.lower() not in known]
+    if snapshot.schema_time is not None:
+        if unknown or (snapshot.evolves and _kinds(declared.columns) != _kinds(own)):
+            return own
+    elif unknown:
+        raise SchemaError(
+            f"{declared.name} has columns in the catalog that the table has not: {', '.join(unknown)}",
+            path=snapshot.location,
+            remedy="the table's schema has changed since it was synced; sync it again",
+        )
+    return declared.columns
+
+
+def _kinds(columns: StructType) -> dict[str, DataType]:
+    return {field.name.lower(): field.dataType for field in columns.fields}
 
 
 def _formatted_as_text(snapshot: TableSnapshot, columns: StructType) -> StructType:
@@ -217,7 +236,7 @@ def file_index(environment: Environment, session: JavaValue, scan: Scanned, name
     """The file index of a scan; ``name`` is what to call the table in logs."""
     jvm, split = environment.jvm, scan.split
     arguments = (jvm, session, scan.snapshot, split.path, split.hidden, name, environment.log)
-    if not scan.snapshot.may_have_logs:
+    if not scan.snapshot.may_be_split:
         return HudiFileIndex(*arguments)
     install_merge_rule(jvm, session)
     return MergeFileIndex(*arguments, split.data)

@@ -13,13 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql.types import StructType
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.plan import Query, QueryType, ScanPlan, narrowed_plan, plan_scan
 from hudi_hive.plan.listing import listed_as_asked
 from hudi_hive.plan.snapshot import check_time_travel
 from hudi_hive.predicate import RowFilter
-from hudi_hive.schema.internal import InternalField, schema_at
+from hudi_hive.spark.evolution import unlike
 from hudi_hive.spark.listings import KeptListings
 from hudi_hive.spark.rows import DIRECTORY_SCHEMA
 from hudi_hive.table import MetaClient
@@ -111,6 +112,26 @@ class TableSnapshot:
             QueryType.INCREMENTAL,
         )
 
+    @property
+    def evolves(self) -> bool:
+        """Whether the table's schema goes by ids, so that older files may call columns by other names."""
+        return self.query.options.schema_evolution is not False and (
+            self.client.evolved_schema(self.query.as_of) is not None
+        )
+
+    @property
+    def may_be_split(self) -> bool:
+        """Whether Spark's own reader may not be able to read all slices of the query."""
+        return self.may_have_logs or (self.query.query_type is not QueryType.CDC and self.evolves)
+
+    @property
+    def schema_time(self) -> str | None:
+        """Requested time whose schema the query shows; None for the newest."""
+        if self.query.query_type is QueryType.INCREMENTAL and self.query.options.end_instant_schema:
+            times = self.fixed_plan().commit_times
+            return times[-1].as_py() if times is not None and len(times) else None
+        return self.query.as_of
+
     def fixed_plan(self) -> ScanPlan:
         """The plan of the whole query, made once."""
         with self._lock:
@@ -122,20 +143,16 @@ class TableSnapshot:
         return self._fixed
 
     def _check_names(self, plan: ScanPlan) -> None:
-        """Refuse files whose columns have other names than the table's: Spark's reader matches them by name."""
-        if plan.evolved_schema is None:
-            return
-        evolved = plan.evolved_schema
-        for instant in pc.unique(plan.slices.column("base_instant")).to_pylist():
-            written = schema_at(evolved.history, instant)
-            renamed = None if written is None else _other_name(evolved.query.fields, written.fields)
-            if renamed is not None:
-                raise UnsupportedTableError(
-                    f"column {renamed} has another name in older files (schema evolution on read)",
-                    path=self.location,
-                    instant=instant,
-                    remedy="read it with HudiTable.scan, or rewrite the files with clustering",
-                )
+        """Refuse files of another version of the schema: Spark's reader matches columns by name."""
+        different, column = unlike(plan)
+        if column is not None:
+            instant = plan.slices.filter(different).column("base_instant")[0].as_py()
+            raise UnsupportedTableError(
+                f"column {column} has another name or type in older files (schema evolution on read)",
+                path=self.location,
+                instant=instant,
+                remedy="read it with HudiTable.scan, or rewrite the files with clustering",
+            )
 
     def partition_paths(self) -> list[str]:
         """Partitions of the table, or of an incremental query's range, sorted."""
@@ -192,24 +209,27 @@ class TableSnapshot:
         partitions: Sequence[str] | None = None,
         *,
         beside_logs: bool = False,
+        columns: StructType | None = None,
         row_filter: RowFilter | None = None,
     ) -> PlannedFiles:
         """The base files for Spark's own reader, of some partitions or of all.
 
         Args:
             partitions: paths of partitions.
-            beside_logs: leave out slices with log files, which are read elsewhere, in place of refusing them.
+            beside_logs: leave out slices of :func:`for_arrow`, which are read elsewhere, in place of refusing them.
+            columns: those that are read, where that is known.
             row_filter: leave out files that hold no row passing it, as far as the metadata table tells.
 
         Raises:
-            UnsupportedTableError: change data, log files, or a file whose columns have other names than the table's.
+            UnsupportedTableError: change data, log files, or a file of another version of the schema.
             HudiHiveError: whatever planning refuses.
         """
         plan = self.plan(partitions)
         if beside_logs:
-            plan = replace(plan, slices=plan.slices.filter(pc.invert(with_logs(plan))))
+            plan = replace(plan, slices=plan.slices.filter(pc.invert(for_arrow(plan, columns))))
         plan.require_base_files("Spark's own reader")
-        self._check_names(plan)
+        if not beside_logs:
+            self._check_names(plan)
         before = plan.slices.num_rows
         if row_filter is not None:
             plan = self.narrowed(plan, row_filter)
@@ -239,17 +259,6 @@ def with_logs(plan: ScanPlan) -> pa.ChunkedArray:
     return pc.greater(pc.list_value_length(plan.slices.column("log_files")), 0)
 
 
-def _other_name(query: Sequence[InternalField], file: Sequence[InternalField]) -> str | None:
-    """A column that matching by name would miss, or take another column for; None when names and ids agree."""
-    by_id = {item.id: item for item in file}
-    names = {item.name for item in file}
-    for wanted in query:
-        found = by_id.get(wanted.id)
-        if found is None and wanted.name not in names:
-            continue  # the file is older than the column
-        if found is None or found.name != wanted.name:
-            return wanted.name
-        nested = _other_name(wanted.children, found.children)
-        if nested is not None:
-            return f"{wanted.name}.{nested}"
-    return None
+def for_arrow(plan: ScanPlan, columns: StructType | None = None) -> pa.ChunkedArray:
+    """Which of a plan's slices Spark's own reader cannot read; ``columns`` as for :func:`unlike`."""
+    return pc.or_(with_logs(plan), unlike(plan, columns)[0])

@@ -177,7 +177,7 @@ def read_relation(
         _install_commit_rule(environment.jvm, session)
         made: SourceIndex = CommitsIndex(environment.jvm, snapshot, index)
     else:
-        made = (MergedIndex if snapshot.may_have_logs else SourceIndex)(environment.jvm, snapshot, index)
+        made = (MergedIndex if snapshot.may_be_split else SourceIndex)(environment.jvm, snapshot, index)
     # All columns are given as columns of files, so that partition columns keep their place among them.
     return files_relation(environment, session, scan, made, scan.columns)
 
@@ -188,7 +188,7 @@ def _declared(snapshot: TableSnapshot, schema: StructType) -> Declared:
     Those the table does not have would be read as nulls, and numbers as narrower ones without what does not fit; the
     path's text of a partition value can be of any type.
     """
-    own = spark_schema(snapshot.client, snapshot.query.as_of)
+    own = spark_schema(snapshot.client, snapshot.schema_time)
     known = {field.name.lower(): field.dataType.simpleString() for field in own.fields}
     known = dict.fromkeys(map(str.lower, META_FIELDS), "string") | known  # a sync declares them in any case
     in_path = {name.lower() for name in snapshot.partition_fields}
@@ -277,7 +277,7 @@ class SourceIndex(JavaProxy):
 
 
 class MergedIndex(SourceIndex):
-    """That of slices with log files, which an optimiser rule splits: as a function it does what its index does."""
+    """That of slices of several kinds, which an optimiser rule splits: as a function it does what its index does."""
 
     class Java:
         implements = (*HudiFileIndex.Java.implements, "scala.Function1")
