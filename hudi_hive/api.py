@@ -34,7 +34,11 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from hudi_hive.connector.dataset import ScanDataset
+    from hudi_hive.sync.after_write import SyncAfterWrite
+    from hudi_hive.write.alter import AlterReport, Change
+    from hudi_hive.write.config import WriteConfig
     from hudi_hive.write.local import LocalWriter, WriteReport
+    from hudi_hive.write.schema_builder import SchemaBuilder
 
 
 class HudiTable:
@@ -141,17 +145,67 @@ class HudiTable:
 
     def _written(self, writer: LocalWriter, write: Callable[[LocalWriter], WriteReport]) -> WriteReport:
         """What a write came to, with the sync that its options ask for behind it."""
-        from hudi_hive.sync.after_write import SyncAfterWrite
-        from hudi_hive.sync.locations import path_of
-
-        storage = self._client.storage
-        base = path_of(self.path) if storage.is_local else self.path
-        sync = SyncAfterWrite.asked_by(writer.config, base, storage.storage_options)
+        sync = self._sync_asked_by(writer.config)
         report = write(writer)
         self._client = self._client.reload()
         if sync is not None:
             sync.run(self._client, report.instant)
         return report
+
+    def _sync_asked_by(self, config: WriteConfig) -> SyncAfterWrite | None:
+        from hudi_hive.sync.after_write import SyncAfterWrite
+        from hudi_hive.sync.locations import path_of
+
+        storage = self._client.storage
+        base = path_of(self.path) if storage.is_local else self.path
+        return SyncAfterWrite.asked_by(config, base, storage.storage_options)
+
+    def update_schema(self, options: Mapping[str, Any] | None = None) -> SchemaBuilder:
+        """Changes of the schema, to be committed as one: ``update_schema().add("tip", "double").commit()``.
+
+        Columns are known by ids from the first change on, so that they can be renamed, dropped, moved and given wider
+        types without a look at files; readers need ``hoodie.schema.on.read.enable`` in real Hudi. The table is
+        refreshed after the commit, and synced if the options say so.
+
+        Args:
+            options: Hudi's write options, and those of hive-sync.
+
+        Raises:
+            SchemaError: the table has no schema, or columns of types that have no id-based form.
+            UnsupportedTableError: the schema of such a table cannot change.
+        """
+        from hudi_hive.write.schema_builder import SchemaBuilder
+
+        return SchemaBuilder(self._client, lambda changes, dry_run: self._altered(changes, options or {}, dry_run))
+
+    def _altered(self, changes: Sequence[Change], options: Mapping[str, Any], dry_run: bool) -> AlterReport:
+        from hudi_hive.metastore.locks import MetastoreLock
+        from hudi_hive.write.alter import alter, write_config
+        from hudi_hive.write.locks import table_lock
+
+        config = write_config(self._client, options)
+        sync = self._sync_asked_by(config)
+        lock = table_lock(config.options, self._client.storage, metastore=MetastoreLock.of)
+        report = alter(self._client, changes, options, lock=lock, dry_run=dry_run)
+        if report.instant is not None:
+            self._client = self._client.reload()
+            if sync is not None:
+                sync.run(self._client, report.instant)
+        return report
+
+    def schema_history(self) -> pa.Table:
+        """All versions of a schema whose columns have ids, the newest first; no rows where columns have none.
+
+        Returns:
+            A row per column: version, instant (null for the version before all changes), column (dotted), id, type,
+            optional, doc.
+
+        Raises:
+            SchemaError: the history cannot be decoded.
+        """
+        from hudi_hive.write.schema_builder import versions_table
+
+        return versions_table(self._client)
 
     def _writer(self, operation: str, options: Mapping[str, Any] | None, extra: Mapping[str, str]) -> LocalWriter:
         from hudi_hive.metastore.locks import MetastoreLock

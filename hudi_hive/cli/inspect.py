@@ -91,13 +91,24 @@ def _write_page(client: MetaClient, page: str, archived: bool, max_groups: int, 
 @click.command()
 @click.argument("path")
 @click.option("--as-of", metavar="INSTANT", help="The schema that the table had then.")
+@click.option("--history", is_flag=True, help="All versions of columns with ids, the newest first.")
 @storage_options
 @with_output
-def schema(path: str, as_of: str | None, storage_option: tuple[str, ...], output: Output) -> None:
+def schema(path: str, as_of: str | None, history: bool, storage_option: tuple[str, ...], output: Output) -> None:
     """The columns of a table with their Arrow types."""
     from hudi_hive.timeline import normalise_instant
 
+    if history and as_of:
+        raise click.UsageError("--history and --as-of do not go together")
     client = open_client(path, storage_option)
+    if history:
+        from hudi_hive.write.schema_builder import versions_table
+
+        versions = versions_table(client)
+        output.arrow("schema history", versions.filter(~pc.starts_with(pc.field("column"), "_hoodie_")))
+        if not versions.num_rows:
+            output.note("the columns of the table have no ids: its schema never changed by them")
+        return
     columns = client.schema(normalise_instant(as_of, client.config.timezone) if as_of else None)
     partition = set(client.config.partition_fields)
     output.section(

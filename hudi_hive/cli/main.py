@@ -22,7 +22,7 @@ _COMMANDS = {
     "demo": ("hudi_hive.cli.demo", "The main job, end to end, on an embedded metastore."),
     "show": ("hudi_hive.cli.inspect", "What a table is: version, type, keys, partitions, last commit."),
     "timeline": ("hudi_hive.cli.inspect", "The instants of a table."),
-    "schema": ("hudi_hive.cli.inspect", "The columns of a table."),
+    "schema": ("hudi_hive.cli.schema_alter", "The columns of a table; add, drop, rename, change them."),
     "files": ("hudi_hive.cli.inspect", "The latest file slices of a table."),
     "stats": ("hudi_hive.cli.stats", "Files, bytes, slices and rows of a table and of its commits."),
     "metadata": ("hudi_hive.cli.metadata", "Look into the metadata table: stats, partitions, files, validate."),

@@ -290,7 +290,10 @@ class SchemaUpdate:
         for column, role in self.protected.items():
             lower = column.lower()
             if lower == name.lower() or (below and lower.startswith(f"{name}.".lower())):
-                raise SchemaError(f"column {name!r} cannot be {what}: {column!r} is the table's {role}")
+                raise SchemaError(
+                    f"column {name!r} cannot be {what}: {column!r} is the table's {role}",
+                    remedy="it stays as it is as long as the table does",
+                )
 
     # -- results ---------------------------------------------------------------------------------------------------
 

@@ -129,7 +129,7 @@ def alter(
     """As :func:`alter_schema`, with what changed; a dry run only checks the changes and writes nothing."""
     client = client.reload()
     begun = changed(client, update)
-    config = WriteConfig.of({_WRITE_OPERATION: "upsert", **(options or {})}, client.config)
+    config = write_config(client, options)
     if dry_run:
         return AlterReport(None, begun.before, begun.schema)
     for attempt in range(_ATTEMPTS):
@@ -141,6 +141,15 @@ def alter(
             if attempt + 1 == _ATTEMPTS or schema_update(client).before.fields != begun.before.fields:
                 raise
     raise AssertionError
+
+
+def write_config(client: MetaClient, options: Mapping[str, Any] | None) -> WriteConfig:
+    """Write options of a change of the schema, typed.
+
+    Raises:
+        InvalidOptionError: one is unknown, not supported, or contradicts the table.
+    """
+    return WriteConfig.of({_WRITE_OPERATION: "upsert", **(options or {})}, client.config)
 
 
 def _alter(
