@@ -313,7 +313,7 @@ def test_columns_whose_statistics_are_not_trusted():
 
     def of(version, path_columns=()):
         client = SimpleNamespace(schema=lambda: schema, config=SimpleNamespace(version=version))
-        return prunable_columns(client, row_filter, path_columns)
+        return tuple(prunable_columns(client, row_filter, path_columns))
 
     assert of(6) == of(8) == ("i", "s")
     assert of(9) == ("i", "ts", "s")

@@ -5,8 +5,8 @@ A bound that cannot be told for sure is null: pruning keeps what it does not kno
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,9 @@ from hudi_hive.errors import UnknownColumnError
 from hudi_hive.metadata.file_group import Found
 from hudi_hive.metadata.merge import runs, stack
 from hudi_hive.metadata.records import STATS_SCHEMA, WRAPPED, WRAPPERS, stats
+
+Columns: TypeAlias = Sequence[str] | Mapping[str, pa.DataType]
+"""Columns of a table's schema, or columns of any names with the types that their bounds are to have."""
 
 _SUMS: Final = ("value_count", "null_count", "total_size", "total_uncompressed_size")
 

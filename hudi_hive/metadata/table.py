@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -20,7 +20,7 @@ from hudi_hive.metadata.file_group import FileGroup, Found
 from hudi_hive.metadata.instants import ValidInstants, missing_write, newest
 from hudi_hive.metadata.merge import merge_entries
 from hudi_hive.metadata.merge import newest as newest_records
-from hudi_hive.metadata.ranges import column_type, merge_stats, typed_ranges
+from hudi_hive.metadata.ranges import Columns, column_type, merge_stats, typed_ranges
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
 from hudi_hive.table import FILES_SCHEMA, MetaClient, TableConfig
 from hudi_hive.table.listing import list_folders
@@ -217,12 +217,12 @@ class MetadataTable:
     # -- statistics ----------------------------------------------------------------------------------------------
 
     def column_ranges(
-        self, columns: Sequence[str], file_names: Sequence[str] | None = None, partitions: Sequence[str] | None = None
+        self, columns: Columns, file_names: Sequence[str] | None = None, partitions: Sequence[str] | None = None
     ) -> dict[str, pa.Table]:
         """What is known of columns' values, file by file (base and log files), one table per column.
 
         Args:
-            columns: columns of the table; fields of nested structs by dotted names.
+            columns: columns of the table, nested fields by dotted names; or those of files, with types to give them.
             file_names: bare names of the files that are wanted; all without it.
             partitions: partition paths to look into; all without it.
 
@@ -252,13 +252,13 @@ class MetadataTable:
     def _ranges(
         self,
         index: str,
-        columns: Sequence[str],
+        columns: Columns,
         file_names: Sequence[str] | None,
         partitions: Sequence[str] | None,
         name_column: str,
     ) -> dict[str, pa.Table]:
         schema = self._client.schema()
-        kinds = {column: column_type(schema, column) for column in dict.fromkeys(columns)}
+        kinds = dict(columns) if isinstance(columns, Mapping) else {c: column_type(schema, c) for c in columns}
         if not kinds:
             return {}
         heads = [names.column_key(column) for column in kinds]

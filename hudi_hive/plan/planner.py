@@ -23,7 +23,7 @@ from hudi_hive.plan.incremental import (
 from hudi_hive.plan.listing import listed_as_asked
 from hudi_hive.plan.options import MergeType, QueryType
 from hudi_hive.plan.partitions import prune_partitions
-from hudi_hive.plan.pruning import SkipContext, prune, prune_changes, wanted_keys
+from hudi_hive.plan.pruning import SkipContext, prune, prune_changes, stays, wanted_keys
 from hudi_hive.plan.query import Query
 from hudi_hive.plan.scan_plan import PLAN_SCHEMA, LogMerge, PlanStep, ScanPlan, base_files_as_slices, has_logs
 from hudi_hive.plan.snapshot import check_time_travel, partitions_cleaned, snapshot_slices
@@ -136,7 +136,7 @@ def narrowed_plan(client: MetaClient, plan: ScanPlan, row_filter: RowFilter) -> 
         return plan
     assert plan.row_filter is None
     builder = PlanBuilder(client, plan.query, None)
-    builder.schema, builder.row_filter = plan.schema, row_filter
+    builder.schema, builder.row_filter, builder.evolved_schema = plan.schema, row_filter, plan.evolved_schema
     slices = builder.skip_files(plan.slices, in_part=plan.query.query_type is QueryType.INCREMENTAL)
     merge = None if plan.merge is None else replace(plan.merge, keys=builder.wanted_keys())
     return replace(plan, slices=slices, row_filter=row_filter, merge=merge, steps=(*plan.steps, *builder.steps))
@@ -361,7 +361,11 @@ class PlanBuilder:
             and not in_part
             and (query.query_type is QueryType.SNAPSHOT or not self.client.config.is_merge_on_read)
         )
-        context = SkipContext(self.path_columns, self._renamed(), newest, in_part, options.record_index)
+        if self.evolved_schema is not None and self.row_filter is not None:
+            self.evolved_schema = with_commit_versions(self.client, self.evolved_schema, slices)
+        context = SkipContext(
+            self.path_columns, self._renamed(), newest, in_part, options.record_index, self.evolved_schema
+        )
         slices, steps = prune(self.client, slices, self.row_filter, context)
         self.steps += steps
         return slices
@@ -374,7 +378,9 @@ class PlanBuilder:
         """The record keys that rows passing the filter have, if it tells."""
         if self.row_filter is None or self.changes is not None:
             return None
-        keys = wanted_keys(self.client, self.row_filter, by_fields=not self._renamed())
+        evolved = self.evolved_schema
+        keys_stay = evolved is not None and all(stays(evolved, name) for name in self.client.config.record_keys)
+        keys = wanted_keys(self.client, self.row_filter, by_fields=keys_stay or not self._renamed())
         return None if keys is None else pa.array(keys, pa.string())
 
     def finish(self, cost: dict[str, int], *, with_merge: bool = False) -> ScanPlan:

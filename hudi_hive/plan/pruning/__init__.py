@@ -6,5 +6,6 @@ tell for sure is kept; an index that cannot be read prunes nothing.
 
 from hudi_hive.plan.pruning.keys import wanted_keys
 from hudi_hive.plan.pruning.prune import SkipContext, prune, prune_changes
+from hudi_hive.plan.pruning.versions import stays
 
-__all__ = ["SkipContext", "prune", "prune_changes", "wanted_keys"]
+__all__ = ["SkipContext", "prune", "prune_changes", "stays", "wanted_keys"]

@@ -16,8 +16,10 @@ from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.table import BLOOM_FILTERS, COLUMN_STATS, PARTITION_STATS, RECORD_INDEX
 from hudi_hive.plan.pruning.keys import by_bloom_filters, by_record_index, wanted_keys
 from hudi_hive.plan.pruning.statistics import by_column_stats, by_partition_stats, prunable_columns
+from hudi_hive.plan.pruning.versions import MovedColumns, may_match_by_version, stays
 from hudi_hive.plan.scan_plan import PlanStep
 from hudi_hive.predicate import RowFilter
+from hudi_hive.schema.internal import EvolvedSchema
 from hudi_hive.table import MetaClient
 
 _OPERATIONS = (("inserted", "i"), ("deleted", "d"))
@@ -35,6 +37,7 @@ class SkipContext:
     Args:
         path_columns: columns whose values come from the partition path: statistics of files say nothing of them.
         renamed: columns may have had other names in older files, so that statistics by name are not theirs.
+        evolved: tells what the files of the slices call the columns, if they were renamed.
         newest: the slices are the newest of the table with all their log files, of which the record index and the
             partition statistics tell.
         in_part: the slices are what a range of commits wrote: one with log files may be read with older files of its
@@ -48,6 +51,12 @@ class SkipContext:
     newest: bool = False
     in_part: bool = False
     record_index: bool = False
+    evolved: EvolvedSchema | None = None
+
+    @property
+    def by_name(self) -> bool:
+        """Whether all files call the columns as the table does."""
+        return self.evolved is None and not self.renamed
 
 
 def prune(
@@ -67,9 +76,18 @@ def prune(
     steps: list[PlanStep] = []
     if row_filter is None or not slices.num_rows:
         return slices, steps
-    columns = () if context.renamed else prunable_columns(client, row_filter, context.path_columns)
-    keys = wanted_keys(client, row_filter) if not context.renamed else None
-    if not columns and keys is None:
+    evolved = context.evolved
+    if evolved is not None:
+        slices, steps = _by_versions(client, evolved, slices, row_filter, context)
+    columns: dict[str, pa.DataType] = {}
+    if context.by_name or evolved is not None:
+        columns = prunable_columns(client, row_filter, context.path_columns, by_name=evolved is None)
+    moved = {} if evolved is None else {name: kind for name, kind in columns.items() if not stays(evolved, name)}
+    named = [name for name in columns if name not in moved]
+    keys = None
+    if context.by_name or evolved is not None:
+        keys = wanted_keys(client, row_filter, by_fields=evolved is None or _keys_stay(client, evolved))
+    if not slices.num_rows or (not columns and keys is None):
         return slices, steps
     try:
         metadata = MetadataTable.open(client)
@@ -89,17 +107,35 @@ def prune(
         steps.append(PlanStep(f"{name} that the filter leaves", "files", _files(slices), _files(kept)))
         slices = kept
 
+    if named and context.newest:  # older rows may lie outside of the bounds of a partition
+        step("partition statistics", PARTITION_STATS, lambda s: by_partition_stats(metadata, s, row_filter, named))
     if columns:
-        if context.newest:  # older rows may lie outside of the bounds of a partition
-            step(
-                "partition statistics", PARTITION_STATS, lambda s: by_partition_stats(metadata, s, row_filter, columns)
-            )
-        step("column statistics", COLUMN_STATS, lambda s: by_column_stats(client, metadata, s, row_filter, columns))
+        others = None if evolved is None else MovedColumns(evolved, moved)
+        step(
+            "column statistics",
+            COLUMN_STATS,
+            lambda s: by_column_stats(client, metadata, s, row_filter, named, others),
+        )
     if keys is not None:
         step("bloom filters", BLOOM_FILTERS, lambda s: by_bloom_filters(metadata, s, keys))
         if context.newest and context.record_index:
             step("record index", RECORD_INDEX, lambda s: by_record_index(metadata, s, keys))
     return slices, steps
+
+
+def _by_versions(
+    client: MetaClient, evolved: EvolvedSchema, slices: pa.Table, row_filter: RowFilter, context: SkipContext
+) -> tuple[pa.Table, list[PlanStep]]:
+    """Slices left by what the versions of their files say, and the step if it left any out."""
+    keep = may_match_by_version(client, evolved, slices, row_filter, context.path_columns)
+    if keep.all():
+        return slices, []
+    kept = slices.filter(pa.array(keep))
+    return kept, [PlanStep("versions of the schema that the filter leaves", "files", _files(slices), _files(kept))]
+
+
+def _keys_stay(client: MetaClient, evolved: EvolvedSchema) -> bool:
+    return all(stays(evolved, name) for name in client.config.record_keys)
 
 
 def _verdict(keep: _Test, slices: pa.Table, context: SkipContext) -> npt.NDArray[np.bool_]:

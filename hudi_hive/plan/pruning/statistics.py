@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.metadata import MetadataTable
+from hudi_hive.plan.pruning.versions import MovedColumns, ranges_by_version
 from hudi_hive.predicate import ColumnRange, RowFilter, nodes
 from hudi_hive.table import MetaClient
 
@@ -38,22 +39,31 @@ _ONE_ROW_GROUP: Final = 100
 Mask = npt.NDArray[np.bool_]
 
 
-def prunable_columns(client: MetaClient, row_filter: RowFilter, path_columns: Sequence[str]) -> tuple[str, ...]:
-    """Columns that the filter reads and whose statistics can be trusted; nested fields by dotted names."""
+def prunable_columns(
+    client: MetaClient, row_filter: RowFilter, path_columns: Sequence[str], *, by_name: bool = True
+) -> dict[str, pa.DataType]:
+    """Columns that the filter reads and whose statistics can be trusted, and their types.
+
+    Args:
+        client: the table.
+        row_filter: the filter.
+        path_columns: columns whose values come from the partition path.
+        by_name: files call the columns as the table's newest schema does, which types their bounds.
+    """
     schema = client.schema()
-    found: dict[str, None] = {}
+    found: dict[str, pa.DataType] = {}
     for node in nodes.walk_outlines(row_filter.root):
         for column in nodes.own_columns(node):
             name = column.name
             if column.path[0] in path_columns or column.path[0] in _SET_BY_READERS:
                 continue
             # A field of a struct is null with its struct, of which writers keep no count; dotted names are ambiguous.
-            if len(column.path) > 1 or "." in name or name not in schema.names:
+            if len(column.path) > 1 or "." in name or not _is_ordered(column.type, client.config.version):
                 continue
             # The filter may be bound to an older schema than the one that the bounds are typed by.
-            if schema.field(name).type == column.type and _is_ordered(column.type, client.config.version):
-                found[name] = None
-    return tuple(found)
+            if not by_name or (name in schema.names and schema.field(name).type == column.type):
+                found[name] = column.type
+    return found
 
 
 def _is_ordered(kind: pa.DataType, version: int) -> bool:
@@ -106,18 +116,36 @@ def by_partition_stats(
 
 
 def by_column_stats(
-    client: MetaClient, metadata: MetadataTable, slices: pa.Table, row_filter: RowFilter, columns: Sequence[str]
+    client: MetaClient,
+    metadata: MetadataTable,
+    slices: pa.Table,
+    row_filter: RowFilter,
+    columns: Sequence[str],
+    moved: MovedColumns | None = None,
 ) -> Mask:
     """For each slice whether its base and log files, taken together, can hold a row that passes.
 
     A column of a slice with a file of which it has no statistics is not known.
+
+    Args:
+        client: the table.
+        metadata: its metadata table.
+        slices: a table of ``PLAN_SCHEMA``.
+        row_filter: the filter.
+        columns: columns that all files call so.
+        moved: columns that some do not.
     """
     owner, names, is_log = _files_of(slices)
     partitions = pc.unique(slices.column("partition")).to_pylist() if client.config.is_partitioned else None
-    tables = metadata.column_ranges(columns, pc.unique(names).to_pylist(), partitions)
+    tables = metadata.column_ranges(columns, pc.unique(names).to_pylist(), partitions) if columns else {}
+    if moved is not None and moved.columns:
+        instants = slices.column("base_instant").combine_chunks().take(pa.array(owner))
+        files = pa.table({"name": names, "base_instant": instants, "is_log": pa.array(is_log)})
+        for item in moved.columns.items():
+            tables[item[0]] = ranges_by_version(client, metadata, moved.evolved, item, files, partitions)
     unique = _once(names)
     ranges: dict[tuple[str, ...], ColumnRange] = {}
-    for column in columns:
+    for column in (*columns, *(moved.columns if moved is not None else ())):
         table = tables[column]
         table = table.filter(pa.array(_once(table.column("file_name").combine_chunks())))
         usable = unique & ~is_log if pa.types.is_decimal(table.schema.field("min").type) else unique

@@ -1,0 +1,166 @@
+"""Data skipping in tables whose columns have ids: statistics go by names, and a name's column depends on the file.
+
+A column that always had one name and one type, and its name to itself, is looked up by name. Of others each file is
+asked by the name that the version of its commit gives the column; files of versions without it hold nulls alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.metadata import MetadataTable
+from hudi_hive.metadata.ranges import typed_ranges
+from hudi_hive.metadata.records import STATS_SCHEMA
+from hudi_hive.predicate import ColumnRange, RowFilter, nodes
+from hudi_hive.schema.internal import EvolvedSchema, InternalField, InternalSchema
+from hudi_hive.table import MetaClient
+from hudi_hive.table.file_names import parse_file_names
+
+_NUMBERS: Final = {"int": ("long", "float", "double"), "long": ("float", "double"), "float": ("double",)}
+"""Promotions of types whose bounds, and counts of nulls, still tell of the newer type or say that they do not."""
+
+_VERSION_WITH_INSTANTS: Final = 8
+# From this table version on a log file is one commit's, whose time its name tells.
+
+
+@dataclass(frozen=True, slots=True)
+class MovedColumns:
+    """Columns that files may call otherwise, or hold with another type.
+
+    Attributes:
+        evolved: tells what files call them.
+        columns: their names and types in the query.
+    """
+
+    evolved: EvolvedSchema
+    columns: Mapping[str, pa.DataType]
+
+
+def stays(evolved: EvolvedSchema, name: str) -> bool:
+    """Whether a top-level column has been the same in all versions, and the only one of its name."""
+    now = _field_named(evolved.query, name)
+    if now is None:
+        return False
+    for version in evolved.versions:
+        then = _field_named(version, name)
+        if then is None or then.id != now.id or then.type != now.type:
+            return False
+    return True
+
+
+def may_match_by_version(
+    client: MetaClient, evolved: EvolvedSchema, slices: pa.Table, row_filter: RowFilter, path_columns: Sequence[str]
+) -> npt.NDArray[np.bool_]:
+    """For each slice whether the columns that its base file cannot have leave it; slices with log files stay."""
+    paths = {column.path for node in nodes.walk_outlines(row_filter.root) for column in nodes.own_columns(node)}
+    from_path = {*path_columns, *client.config.partition_fields}
+    wanted = {path: evolved.query.find(".".join(path)) for path in paths if path[0] not in from_path}
+    ids = {path: field.id for path, field in wanted.items() if field is not None and not any("." in p for p in path)}
+    alone = pc.and_(
+        pc.is_valid(slices.column("base_file")), pc.equal(pc.list_value_length(slices.column("log_files")), 0)
+    )
+    coded = slices.column("base_instant").combine_chunks().dictionary_encode()
+    verdicts = [
+        _may_match(row_filter, _absent(evolved.written(instant), ids)) for instant in coded.dictionary.to_pylist()
+    ]
+    by_instant = pa.array(verdicts, pa.bool_()).take(coded.indices)
+    kept = pc.or_(pc.invert(alone), pc.fill_null(by_instant, True))
+    return np.asarray(kept.to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _absent(version: InternalSchema | None, ids: Mapping[tuple[str, ...], int]) -> list[tuple[str, ...]]:
+    if version is None:
+        return []
+    return [path for path, field_id in ids.items() if version.name_of(field_id) is None]
+
+
+def _may_match(row_filter: RowFilter, absent: Iterable[tuple[str, ...]]) -> bool:
+    nothing, one = pa.nulls(1, pa.int64()), pa.array([1], pa.int64())
+    ranges = {path: ColumnRange(nothing, nothing, one, one) for path in absent}
+    return bool(row_filter.groups_that_may_match(ranges, 1)[0]) if ranges else True
+
+
+def ranges_by_version(
+    client: MetaClient,
+    metadata: MetadataTable,
+    evolved: EvolvedSchema,
+    column: tuple[str, pa.DataType],
+    files: pa.Table,
+    partitions: Sequence[str] | None,
+) -> pa.Table:
+    """Statistics of a column of the query, as :meth:`MetadataTable.column_ranges` gives them.
+
+    Args:
+        client: the table.
+        metadata: its metadata table.
+        evolved: the versions, with what the commits of the files say.
+        column: its name and type in the query.
+        files: columns ``name``, ``base_instant`` and ``is_log``.
+        partitions: partition paths to look into; all without it.
+    """
+    name, kind = column
+    now = _field_named(evolved.query, name)
+    assert now is not None
+    by_name: dict[str, list[str]] = {}
+    absent: list[str] = []
+    names = files.column("name").to_pylist()
+    for file, instant in zip(names, _instants(client, files), strict=True):
+        version = None if instant is None else evolved.written(instant)
+        if version is not None:
+            then = next((field for field in version.fields if field.id == now.id), None)
+            if then is None:
+                absent.append(file)
+            elif _tells(then, now):
+                by_name.setdefault(then.name, []).append(file)
+    tables = [typed_ranges(STATS_SCHEMA.empty_table(), kind, "file_name")]
+    if by_name:
+        kinds = dict.fromkeys(by_name, kind)
+        wanted = [file for group in by_name.values() for file in group]
+        found = metadata.column_ranges(kinds, wanted, partitions)
+        for then_named, group in by_name.items():
+            table = found[then_named]
+            tables.append(table.filter(pc.is_in(table.column("file_name"), value_set=pa.array(group, pa.string()))))
+    tables.append(_nulls_alone(absent, tables[0].schema))
+    return pa.concat_tables(tables).combine_chunks()
+
+
+def _nulls_alone(files: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """Statistics of files that do not have a column."""
+    columns = {name: pa.nulls(len(files), schema.field(name).type) for name in schema.names}
+    columns["file_name"] = pa.array(files, pa.string())
+    for name in ("null_count", "value_count"):
+        columns[name] = pa.repeat(pa.scalar(1, schema.field(name).type), len(files))
+    for name in ("total_size", "total_uncompressed_size"):
+        columns[name] = pa.repeat(pa.scalar(0, schema.field(name).type), len(files))
+    return pa.table(columns, schema=schema)
+
+
+def _instants(client: MetaClient, files: pa.Table) -> list[str | None]:
+    """The commit of each file; None where a file may hold blocks of several."""
+    if client.config.version >= _VERSION_WITH_INSTANTS:
+        of_logs = parse_file_names(files.column("name")).column("instant").cast(pa.string())
+    else:
+        of_logs = pa.chunked_array([pa.nulls(files.num_rows, pa.string())])
+    instants: list[str | None] = pc.if_else(files.column("is_log"), of_logs, files.column("base_instant")).to_pylist()
+    return instants
+
+
+def _tells(then: InternalField, now: InternalField) -> bool:
+    """Whether statistics of the older type can be taken for those of the newer."""
+    if then.type == now.type:
+        return True
+    if not (isinstance(then.type, str) and isinstance(now.type, str)):
+        return False
+    decimals = then.type.startswith("decimal") and now.type.startswith("decimal")
+    return decimals or now.type in _NUMBERS.get(then.type, ())
+
+
+def _field_named(version: InternalSchema, name: str) -> InternalField | None:
+    return next((field for field in version.fields if field.name == name), None)
