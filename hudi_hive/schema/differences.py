@@ -76,7 +76,7 @@ def _moved(before: Sequence[int], after: Sequence[int]) -> set[int]:
     best: list[tuple[int, int | None]] = []
     for at, field_id in enumerate(after):
         chain = [(best[p][0] + 1, p) for p in range(at) if rank[after[p]] < rank[field_id]]
-        best.append(max(chain, key=lambda found: found[0], default=(1, None)))
+        best.append(max(chain, default=(1, None)))
     stays: set[int] = set()
     here = max(range(len(best)), key=lambda at: best[at][0], default=None)
     while here is not None:
