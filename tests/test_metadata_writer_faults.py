@@ -17,7 +17,7 @@ from hudi_hive.timeline import State
 from tests.metadata_writing import HandMade
 from tests.support import VERSIONS
 
-_CHANGING = ("write_bytes", "create_if_absent", "delete", "delete_tree", "create_dir")
+_CHANGING = ("write_bytes", "replace_bytes", "create_if_absent", "delete", "delete_tree", "create_dir")
 
 
 _BOTH_LAYOUTS = (6, 9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -78,6 +79,23 @@ def test_create_if_absent_has_one_winner_and_leaves_nothing_behind(storage):
         storage.create_if_absent("t/commit", b"second")
     assert storage.read_bytes("t/commit") == b"first"
     assert storage.list("t").num_rows == 1
+
+
+def test_a_file_is_replaced_in_one_step(tmp_path, monkeypatch):
+    storage = Storage(tmp_path)
+    storage.replace_bytes("a/defs", b"first")
+    (tmp_path / "a" / ".defs.crc").write_bytes(b"of the first")
+    seen = []
+    replace = os.replace
+
+    def spied(source, target):
+        seen.append((Path(target).read_bytes(), Path(source).read_bytes()))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", spied)
+    storage.replace_bytes("a/defs", b"second")
+    assert seen == [(b"first", b"second")]
+    assert storage.read_bytes("a/defs") == b"second" and os.listdir(tmp_path / "a") == ["defs"]
 
 
 @pytest.mark.parametrize("nameless", [True, False])

@@ -36,17 +36,18 @@ CALLS = (
     "_info",
     "open_input",
     "write_bytes",
+    "replace_bytes",
     "open_output",
     "create_if_absent",
     "create_dir",
     "delete",
     "delete_tree",
 )
-CHANGES = ("write_bytes", "open_output", "create_if_absent", "create_dir", "delete", "delete_tree")
+CHANGES = ("write_bytes", "replace_bytes", "open_output", "create_if_absent", "create_dir", "delete", "delete_tree")
 """Those that change something: a death ahead of another one leaves what a death ahead of the next of these leaves."""
 
 _TORN = ("write_bytes", "open_output", "delete_tree")
-_TORN_TOO = ("create_if_absent",)
+_TORN_TOO = ("create_if_absent", "replace_bytes")
 """Half-way these leave nothing, or where files need a name at once a temporary file that nobody looks at."""
 
 Act = Callable[[Path], Any]
@@ -105,8 +106,8 @@ def _die(name: str, storage: Storage, arguments: tuple[Any, ...]) -> None:
 def _tear(name: str, storage: Storage, arguments: tuple[Any, ...]) -> None:
     """Do half of a call that changes something, and end."""
     full = storage.full_path(arguments[0]) if arguments else storage.root
-    if name in ("write_bytes", "create_if_absent"):
-        # A finished file is linked into place: half of one never bears the final name.
+    if name in ("write_bytes", *_TORN_TOO):
+        # A finished file is linked or moved into place: half of one never bears the final name.
         os.makedirs(os.path.dirname(full), exist_ok=True)
         with open(full if name == "write_bytes" else f"{os.path.dirname(full)}/.tmp-1-torn", "wb") as stream:
             stream.write(arguments[1][: len(arguments[1]) // 2])

@@ -216,7 +216,7 @@ def _change_definitions(client: MetaClient, changes: Mapping[str, dict[str, Any]
     if entries == definitions["indexDefinitions"]:
         return
     text = json.dumps({**definitions, "indexDefinitions": entries}, indent=2)
-    client.storage.write_bytes(_DEFINITIONS_PATH, text.encode())
+    client.storage.replace_bytes(_DEFINITIONS_PATH, text.encode())
 
 
 def _clear(store: MetadataStore, partition: str) -> None:

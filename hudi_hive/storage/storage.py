@@ -231,6 +231,21 @@ class Storage:
             with self._filesystem.open_output_stream(full) as stream:
                 stream.write(data)
 
+    def replace_bytes(self, path: str, data: bytes) -> None:
+        """Write a whole file in one step: who reads the one that is there gets all of the old or all of the new one.
+
+        True of local files and of object stores; HDFS shows the file while it is written.
+        """
+        if not self.is_local:
+            self.write_bytes(path, data)
+            return
+        self.counters.add("writes")
+        full = self.full_path(path)
+        with _mapped(self.uri(path)):
+            self._drop_checksum(full)
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+            os.replace(_temporary(full, data), full)
+
     def open_output(self, path: str) -> pa.NativeFile:
         """A stream that writes a file, replacing one that is there; missing parent folders are made.
 
@@ -333,16 +348,21 @@ def _open_nameless(folder: str) -> int | None:
 
 
 def _link_temporary(full: str, data: bytes) -> None:
-    """The same by a temporary name, which no table takes for a log file or an instant."""
+    temporary = _temporary(full, data)
+    try:
+        os.link(temporary, full)
+    finally:
+        os.unlink(temporary)
+
+
+def _temporary(full: str, data: bytes) -> str:
+    """A whole file beside another, under a name that no table takes for a log file or an instant."""
     temporary = f"{os.path.dirname(full)}/.tmp-{os.getpid()}-{os.urandom(4).hex()}"
     with open(temporary, "xb") as stream:
         stream.write(data)
         stream.flush()
         os.fsync(stream.fileno())
-    try:
-        os.link(temporary, full)
-    finally:
-        os.unlink(temporary)
+    return temporary
 
 
 @contextmanager
