@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.errors import SchemaSyncError
+from hudi_hive.errors import SchemaSyncError, SyncError
 from hudi_hive.metastore import FieldSchema, HiveMetastore
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool, SyncReport
@@ -221,3 +222,37 @@ def test_old_columns_are_no_way_to_have_none():
     found = detour(old, [old[0], old[2]])
     assert found is not None
     assert [[c.name for c in step] for step in found.steps] == [["a"], ["a", "c"]]
+
+
+def test_a_change_of_the_schema_is_synced_as_writes_are(client, server, tmp_path):
+    """With the options of hive-sync; comments too, and what Hive does not convert ends in an error after the commit."""
+    rows = pa.table({"id": ["1"], "num": pa.array([1], pa.int32()), "Fee": [1.5], "day": ["d1"]})
+    table = HudiTable.create(tmp_path / "t", name="t", record_keys=["id"], partition_fields=["day"])
+    options = {
+        "hoodie.datasource.hive_sync.enable": "true",
+        "hoodie.datasource.hive_sync.metastore.uris": server.uri,
+        "hoodie.datasource.hive_sync.database": DATABASE,
+        "hoodie.datasource.hive_sync.sync_comment": "true",
+    }
+    table.insert(rows, options)
+    with table.update_schema(options) as update:
+        update.add("tip", "decimal(8,2)", doc="what was given", after="num").rename("Fee", "fare").comment(
+            "num", "how many"
+        )
+    found = client.table(DATABASE, "t")
+    data = {c.name: (c.type.lower(), c.comment) for c in found.sd.cols if not c.name.startswith("_hoodie")}
+    assert data == {
+        "id": ("string", ""),
+        "num": ("int", "how many"),
+        "fare": ("double", ""),
+        "tip": ("decimal(8,2)", "what was given"),
+    }
+    (partition,) = client.partitions(DATABASE, "t")
+    assert partition.sd.cols == [FieldSchema(c.name, c.type, c.comment) for c in found.sd.cols]
+    stamp = found.parameters["last_commit_time_sync"]
+    assert stamp == table.timeline.write_instants()[-1].requested
+    with pytest.raises(SyncError, match="fare") as caught, table.update_schema(options) as update:
+        update.change_type("fare", "decimal(20,4)")
+    assert "disallow.incompatible.col.type.changes" in caught.value.remedy
+    assert table.refresh().schema().field("fare").type == pa.decimal128(20, 4)
+    assert client.table(DATABASE, "t").parameters["last_commit_time_sync"] == stamp
