@@ -160,7 +160,7 @@ REFUSED: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "hoodie.write.track.event.time.watermark": (("false",), "commits do not hold the range of event times"),
     "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": (
         ("false",),
-        "columns that rows lack stay; drop them with HudiTable.update_schema or `hudi-hive schema-alter`",
+        "columns that rows lack stay; drop them with HudiTable.update_schema or `hudi-hive schema alter`",
     ),
     "hoodie.parquet.outputtimestamptype": (("timestamp_micros",), "timestamps are written in microseconds"),
     "hoodie.metadata.index.column.stats.file.group.count": (("2",), "column statistics have two file groups"),
