@@ -238,6 +238,14 @@ def test_files_of_the_history_that_nobody_needs(tmp_path):
     assert [row["name"] for row in rows_of(path)] == ["x", "y"]
 
 
+def test_a_lost_history(tmp_path):
+    table = make(tmp_path / "t")
+    table.update_schema(NO_METADATA).drop("n").commit()
+    shutil.rmtree(tmp_path / "t/.hoodie/.schema")
+    with pytest.raises(SchemaError, match="is lost"):
+        table.refresh().update_schema(NO_METADATA)
+
+
 # -- deaths ----------------------------------------------------------------------------------------------------------
 
 

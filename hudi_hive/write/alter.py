@@ -61,11 +61,17 @@ def schema_update(client: MetaClient) -> SchemaUpdate:
     """The columns of a table, ready to be changed; what the table is built on is protected.
 
     Raises:
-        SchemaError: the table has no schema, or columns of types that have no id-based form.
+        SchemaError: the table has no schema, columns of types that have no id-based form, or lost its history.
         UnsupportedTableError: the schema of such a table cannot change.
     """
     _refuse(client)
     evolved = client.evolved_schema()
+    if evolved is not None and not evolved.history:
+        raise SchemaError(
+            "the history of the table's columns is lost: nothing tells what older files call them",
+            path=client.base_path,
+            remedy="restore .hoodie/.schema",
+        )
     return SchemaUpdate(_baseline(client) if evolved is None else evolved.query, protected=_protected(client))
 
 
