@@ -24,9 +24,11 @@ from hudi_hive.formats.base_file import select
 from hudi_hive.plan.cdc import CDC_SCHEMA, DATA_BEFORE_AFTER, OP_KEY_ONLY, Case
 from hudi_hive.plan.scan_plan import ScanPlan
 from hudi_hive.read.ordered import in_order
+from hudi_hive.read.reconcile import BY_NAME, ColumnMapping, Reconciler
 from hudi_hive.read.scan_files import output_schema
 from hudi_hive.read.scan_slices import SliceReader
-from hudi_hive.read.sources import partition_columns
+from hudi_hive.read.sources import mapping_at, partition_columns
+from hudi_hive.schema import META_FIELDS
 from hudi_hive.storage import Storage
 from hudi_hive.table.log_scanner import scan_logs
 
@@ -146,7 +148,8 @@ class _Group:
             mode = DATA_BEFORE_AFTER if "after" in names else OP_KEY_ONLY if "before" not in names else "DATA_BEFORE"
             if "op" not in names or (mode != DATA_BEFORE_AFTER and "record_key" not in names):
                 raise CorruptFileError("a change block without op or record_key", path=block.path)
-            rows = pa.Table.from_batches([as_avro(block.batch)]).to_pylist()
+            shown = self._images_as_shown(block.batch, block.instant, block.path)
+            rows = pa.Table.from_batches([as_avro(shown)]).to_pylist()
             if mode == DATA_BEFORE_AFTER:
                 for row in rows:
                     yield row["op"], avro_json(row["before"]), avro_json(row["after"])
@@ -172,6 +175,28 @@ class _Group:
                 yield op, old, new
 
     # -- images ----------------------------------------------------------------------------------------------------
+
+    def _images_as_shown(self, batch: pa.RecordBatch, instant: str, path: str | None) -> pa.RecordBatch:
+        """Listed images with the columns that the query shows, where columns have ids; else as they were written."""
+        evolved = self._after_reader.evolved
+        if evolved is None:
+            return batch
+        mapping = mapping_at(evolved, instant) or BY_NAME
+        columns, names = [], batch.schema.names
+        for name, column in zip(names, batch.columns, strict=True):
+            if name in ("before", "after") and pa.types.is_struct(column.type):
+                column = self._image_as_shown(column, mapping, path)
+            columns.append(column)
+        return pa.RecordBatch.from_arrays(columns, names=names)
+
+    def _image_as_shown(self, image: pa.StructArray, mapping: ColumnMapping, path: str | None) -> pa.StructArray:
+        written = pa.schema([image.type.field(i) for i in range(image.type.num_fields)])
+        rows = pa.RecordBatch.from_arrays([image.field(i) for i in range(image.type.num_fields)], schema=written)
+        meta = [name for name in META_FIELDS if name not in written.names]
+        target = pa.schema([item for item in self._after_reader.output if item.name not in meta])
+        shown = Reconciler(written, target, mapping, path).apply(rows)
+        mask = image.is_null() if image.null_count else None
+        return pa.StructArray.from_arrays(shown.columns, fields=list(target), mask=mask)
 
     def _after_rows(self) -> Iterator[dict[str, Any]]:
         return self._rows(self._after_reader, self._row)
