@@ -13,6 +13,7 @@ from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.table.creation import create_table
 from hudi_hive.timeline.instant import CLEAN, COMMIT, COMPLETED_WRITE_ACTIONS, REPLACE_COMMIT, RESTORE, SAVEPOINT
+from hudi_hive.write.alter import alter_schema
 from hudi_hive.write.executor import LocalExecutor
 from hudi_hive.write.local import LocalWriter
 from hudi_hive.write.locks import table_lock
@@ -75,6 +76,12 @@ def prepare(
         write(path, options, rows(2 + step, "a", "cc"))
     for more in then:
         more(path, options)
+
+
+def renew_value(path: Path, options: dict[str, str]) -> None:
+    """Columns get ids, and `value` is from now on another column than that of the rows that are there."""
+    client = MetaClient.load(path)
+    alter_schema(client, lambda update: update.drop("value").add("value", "string", after="ts"), options)
 
 
 # -- writes ----------------------------------------------------------------------------------------------------------
@@ -284,6 +291,8 @@ SCENARIOS = [
     *_each("upsert_metadata_services", upsert, options=METADATA_SERVICES, upserts=3),
     *_each("upsert_record_index", upsert, options=RECORD_INDEX),
     *_each("upsert_change_data", upsert, cdc=True),
+    *_each("upsert_ids", upsert, then=[renew_value]),
+    *_each("restore_ids", go_back, then=[save, renew_value, delete], done=is_restored, again_first=True),
     *_each("delete", delete),
     *_each("bulk_insert", bulk_insert, doubles=True),
     *_each("insert_overwrite_table", overwrite_table, replaces_all=True),

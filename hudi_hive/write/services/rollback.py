@@ -22,7 +22,7 @@ from hudi_hive.formats.log_writer import command_block
 from hudi_hive.metadata.changes import DELETED_FILES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.storage import Storage
-from hudi_hive.table import FILES_SCHEMA
+from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instant import (
     CLUSTERING,
@@ -238,18 +238,24 @@ def hand_down_versions(context: ServiceContext, targets: Collection[str]) -> Non
         context: the table; its lock must not be held.
         targets: requested times, newer than all that stays.
     """
-    client = context.client
-    if client.evolved_schema() is None or set(client.schema_history_files()) - set(targets):
+    newest = _newest_left(context.client, targets)
+    if newest is None:
         return
     with context.lock():
         client = context.reload().client
-        left = [i for i in client.timeline.write_instants() if i.requested not in targets]
-        newest = client.schema_commit(max(i.requested for i in left)) if left else None
-        if newest is None or LATEST_SCHEMA not in newest.extra:
-            return  # before its first change the table had no versions
-        instant = newest.instant
-        versions = versions_until(schema_history.read(client), instant.requested)
-        schema_history.persist(client, instant.requested, instant.completed or "", versions)
+        versions = versions_until(schema_history.read(client), newest.requested)
+        schema_history.persist(client, newest.requested, newest.completed or "", versions)
+
+
+def _newest_left(client: MetaClient, targets: Collection[str]) -> Instant | None:
+    """The newest commit that stays, if it has no history of its own; None before the first change of columns."""
+    if client.evolved_schema() is None:
+        return None
+    left = [i.requested for i in client.timeline.write_instants() if i.requested not in targets]
+    newest = client.schema_commit(max(left)) if left else None
+    if newest is None or LATEST_SCHEMA not in newest.extra:
+        return None
+    return None if newest.instant.requested in client.schema_history_files() else newest.instant
 
 
 def changes_of(metadata: RollbackMetadata) -> MetadataChanges:
