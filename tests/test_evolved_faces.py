@@ -10,7 +10,7 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.connector import HudiConnector
-from hudi_hive.errors import UnknownColumnError
+from hudi_hive.errors import InvalidOptionError, UnknownColumnError
 from hudi_hive.input_format import HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat, JobConf
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.testing import FakeMetastore
@@ -19,7 +19,7 @@ from hudi_hive.plan.splits import SplitOptions
 from hudi_hive.sql import SqlEngine
 from hudi_hive.sql.catalog import ConnectorCatalog
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
-from tests.evolved_tables import EVOLVED, History
+from tests.evolved_tables import EVOLVED, History, commits
 from tests.support import encode_rows, rows_sha256, unzip_fixture
 
 FILTERS = {
@@ -113,6 +113,30 @@ def test_columns_of_record_readers(name):
     stale = made(JobConf({"hive.io.file.readcolumn.names": "name"}).with_input_paths([str(path)]))
     with pytest.raises(UnknownColumnError, match="name"):
         list(stale.get_record_reader(stale.get_splits(1)[0]))
+
+
+@pytest.mark.parametrize("name", ["v8_cow_schema_evo", "v9_mor_schema_evo"])
+def test_a_job_can_go_by_names(name):
+    """``hudi.hive.schema.evolution`` is Hive's key, ``hoodie.schema.on.read.enable`` that of all readers."""
+    path = unzip_fixture(name)
+    made = HoodieParquetRealtimeInputFormat if "_mor_" in name else HoodieParquetInputFormat
+    renamed = commits(name)[9].requested  # nothing was written since
+    moment = {f"hoodie.{HudiTable.open(path).name}.consume.snapshot.time": renamed}
+    names = {}
+    for conf in (
+        {},
+        {"hudi.hive.schema.evolution": "false"},
+        {"hoodie.schema.on.read.enable": "false"},
+        {"hudi.hive.schema.evolution": "false", "hoodie.schema.on.read.enable": "true"},
+    ):
+        job = made(JobConf(conf | moment).with_input_paths([str(path)]))
+        rows = pa.Table.from_batches([b for split in job.get_splits(1) for b in job.get_record_reader(split)])
+        names[tuple(conf.items())] = sorted(rows["full_name"].to_pylist(), key=str)
+    by_ids, hive, hudi, both = names.values()
+    assert None not in by_ids and by_ids == both
+    assert set(hive) == {None} and hive == hudi
+    with pytest.raises(InvalidOptionError, match=r"schema\.evolution"):
+        made(JobConf({"hudi.hive.schema.evolution": "perhaps"}).with_input_paths([str(path)])).get_splits(1)
 
 
 def test_a_handle_keeps_the_columns_of_its_moment(tmp_path):

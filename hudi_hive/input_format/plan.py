@@ -19,7 +19,11 @@ from hudi_hive.plan.classify import PathGroups, TableInputs
 from hudi_hive.plan.hadoop_paths import Stores
 from hudi_hive.plan.planner import plan_of_files
 
-_READ_OPTIONS = ("hoodie.datasource.read.extract.partition.values.from.path", "hoodie.schema.on.read.enable")
+_SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
+_READ_OPTIONS = ("hoodie.datasource.read.extract.partition.values.from.path", _SCHEMA_ON_READ)
+
+HIVE_EVOLUTION = "hudi.hive.schema.evolution"
+"""Whether columns with ids go by them, as input formats are asked; ``hoodie.schema.on.read.enable`` goes before it."""
 
 INCREMENTAL, SNAPSHOT, PLAIN = "incremental", "snapshot", "plain"
 
@@ -146,7 +150,10 @@ def read_options(conf: JobConf) -> ReadOptions:
     Raises:
         InvalidOptionError: a value that an option does not take.
     """
-    return ReadOptions.parse({key: conf[key] for key in _READ_OPTIONS if key in conf})
+    options = {key: conf[key] for key in _READ_OPTIONS if key in conf}
+    if _SCHEMA_ON_READ not in options and not conf.get_bool(HIVE_EVOLUTION, True):
+        options[_SCHEMA_ON_READ] = "false"
+    return ReadOptions.parse(options)
 
 
 def plan_table(inputs: TableInputs, conf: JobConf) -> TablePlan:
