@@ -6,6 +6,7 @@ is completed, so a file may be there before its commit is, and what a dead write
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -20,6 +21,8 @@ from hudi_hive.timeline.instant import SAVEPOINT
 
 FOLDER: Final = ".hoodie/.schema"
 _NAME: Final = re.compile(r"(\d+)(?:_\d+)?\.schemacommit(?:\.requested|\.inflight)?")
+
+_TEMPORARY: Final = ".tmp-"
 
 
 def read(client: MetaClient) -> tuple[InternalSchema, ...]:
@@ -57,13 +60,13 @@ def persist(client: MetaClient, instant: str, completion: str, history: Sequence
     storage.write_bytes(f"{path}.schemacommit.requested", b"")
     storage.write_bytes(f"{path}.schemacommit.inflight", b"")
     name = path if client.config.layout == 1 else f"{path}_{completion}"
-    storage.write_bytes(f"{name}.schemacommit", history_bytes(history))
+    storage.replace_bytes(f"{name}.schemacommit", history_bytes(history))
 
 
 def remove(storage: Storage, instants: Iterable[str]) -> None:
     """Delete the files of instants that were undone or never completed."""
     gone = set(instants)
-    for time, path in _files(storage):
+    for time, path in _files(_paths(storage)):
         if time in gone:
             storage.delete(path)
 
@@ -77,7 +80,11 @@ def tidy(client: MetaClient, *, keep: str = "") -> None:
         client: the table, read under its lock.
         keep: requested time of a commit in the making.
     """
-    files = _files(client.storage)
+    paths = _paths(client.storage)
+    for path in paths:
+        if posixpath.basename(path).startswith(_TEMPORARY):
+            client.storage.delete(path)
+    files = _files(paths)
     times = sorted({time for time, _ in files} - {keep})
     if not times:
         return
@@ -95,8 +102,12 @@ def tidy(client: MetaClient, *, keep: str = "") -> None:
             client.storage.delete(path)
 
 
-def _files(storage: Storage) -> list[tuple[str, str]]:
+def _paths(storage: Storage) -> list[str]:
+    paths: list[str] = storage.list(FOLDER, missing_ok=True).column("path").to_pylist()
+    return paths
+
+
+def _files(paths: Sequence[str]) -> list[tuple[str, str]]:
     """Files of all states, with the requested time that each names."""
-    names = [path.rpartition("/")[2] for path in storage.list(FOLDER, missing_ok=True).column("path").to_pylist()]
-    found = [_NAME.fullmatch(name) for name in names]
+    found = [_NAME.fullmatch(posixpath.basename(path)) for path in paths]
     return [(match[1], f"{FOLDER}/{match[0]}") for match in found if match is not None]
