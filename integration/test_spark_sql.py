@@ -309,7 +309,7 @@ WRITES = [
     "DELETE FROM {t} WHERE city = 'oslo'",
     "UPDATE {t} SET page = 'x'",
     "MERGE INTO {t} a USING {t} b ON a.visit_id = b.visit_id WHEN MATCHED THEN DELETE",
-    "ALTER TABLE {t} ADD COLUMNS (extra int)",
+    "ALTER TABLE {t} REPLACE COLUMNS (page string)",
     "ALTER TABLE {t} DROP PARTITION (city = 'oslo')",
     "ALTER TABLE {t} SET TBLPROPERTIES ('a' = 'b')",
     "TRUNCATE TABLE {t}",

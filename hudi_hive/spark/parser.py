@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from hudi_hive.spark.failures import JavaValue, to_java
 from hudi_hive.spark.jvm import JavaProxy, class_name
 from hudi_hive.spark.partitions import show_partitions
-from hudi_hive.spark.statements import check_statement, check_syntax
+from hudi_hive.spark.statements import alter_columns, check_statement, check_syntax
 
 if TYPE_CHECKING:
     from hudi_hive.spark.session import SessionHook
@@ -75,6 +75,7 @@ class HudiParser(JavaProxy):
         except (PySparkException, Py4JJavaError):
             check_syntax(self._hook, text)
             raise
+        plan = alter_columns(self._hook, plan)
         check_statement(self._hook, plan)
         if class_name(plan) == "ShowPartitions":
             plan = show_partitions(self._hook, plan)

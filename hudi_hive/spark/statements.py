@@ -2,7 +2,7 @@
 
 Spark cannot carry them out without a catalog plugin of Hudi's; what it would do is fail with a stack trace, or write a
 file that is in no commit. They are found in the parsed plan: at its root, below ``EXPLAIN`` and ``WITH``, in an insert
-into several tables, and in a script.
+into several tables, and in a script. ``ALTER TABLE`` of columns is carried out, where it is the whole statement.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from py4j.java_gateway import JavaObject
 
 from hudi_hive.errors import SparkError
+from hudi_hive.spark.alter import COLUMN_CHANGES, Target, alter_plan, changes_of
 from hudi_hive.spark.catalog import FORMATS, PROVIDER, managed_tables
 from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.jvm import Jvm, class_name, option, scala_items
@@ -28,6 +29,7 @@ WRITE_REMEDY = "Spark SQL does not write Hudi tables; use hudi_hive.spark.write(
 
 SYNC_REMEDY = "sync the table with `hudi-hive sync` or hudi_hive.sync.HiveSyncTool"
 _ALTER = ("ALTER TABLE", f"change the table with Hudi; then {SYNC_REMEDY}")
+_COLUMNS = "run ALTER TABLE as a statement of its own, or use HudiTable.update_schema and sync"
 _INDEX = "manage indexes with Hudi; `hudi-hive metadata` shows those of a table"
 _STATISTICS = "Spark reads sizes from the table's own timeline; `hudi-hive stats` shows a table's statistics"
 _PARTITION = "SHOW PARTITIONS lists them, `hudi-hive stats` tells files, bytes and rows by partition"
@@ -45,6 +47,8 @@ _REFUSED = {
     "DropPartitions": ("DROP PARTITION", f"delete partitions with Hudi; then {SYNC_REMEDY}"),
     "RenamePartitions": ("RENAME PARTITION", "rewrite the partition with Hudi"),
     **dict.fromkeys(("AnalyzeTable", "AnalyzeColumn"), ("ANALYZE", _STATISTICS)),
+    **dict.fromkeys(("AddColumns", "AlterColumns", "DropColumns", "RenameColumn"), ("ALTER TABLE", _COLUMNS)),
+    "ReplaceColumns": ("REPLACE COLUMNS", "name the changes: ADD COLUMNS, DROP COLUMNS, ALTER COLUMN …"),
     "CreateIndex": ("CREATE INDEX", _INDEX),
     "DropIndex": ("DROP INDEX", _INDEX),
     "CommentOnTable": ("COMMENT", _ALTER[1]),
@@ -53,12 +57,7 @@ _REFUSED = {
     **dict.fromkeys(("ReplaceTable", "ReplaceTableAsSelect"), ("REPLACE TABLE", WRITE_REMEDY)),
     **dict.fromkeys(
         (
-            "AddColumns",
-            "ReplaceColumns",
-            "DropColumns",
-            "RenameColumn",
             "AlterColumn",
-            "AlterColumns",
             "SetTableProperties",
             "UnsetTableProperties",
             "SetTableLocation",
@@ -116,6 +115,24 @@ def check_statement(hook: SessionHook, plan: JavaValue) -> None:
         check = _CHECKS.get(kind)
         if check is not None:
             check(hook, node)
+
+
+def alter_columns(hook: SessionHook, plan: JavaValue) -> JavaValue:
+    """The command in the place of a parsed ``ALTER TABLE`` that changes columns of a Hudi table; else the plan itself.
+
+    Raises:
+        SchemaError: it asks for something that a table's columns do not have.
+    """
+    if class_name(plan) not in COLUMN_CHANGES:
+        return plan
+    found = _synced(hook, target_of(plan))
+    if found is None:
+        return plan
+    name, location = found
+    parts = target_of(plan)
+    by_path = len(parts) > 1 and parts[-2].lower() == PROVIDER and "/" in parts[-1]
+    entry = None if by_path else hook.find(parts[-2] if len(parts) > 1 else None, parts[-1])
+    return alter_plan(hook, Target(name, location, entry), changes_of(plan, location))
 
 
 def check_syntax(hook: SessionHook, text: str) -> None:
