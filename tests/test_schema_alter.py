@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from hudi_hive import HudiTable
 from hudi_hive.cli.main import cli
-from hudi_hive.errors import SchemaError, UnsupportedTableError, WriteConflictError, WriteError
+from hudi_hive.errors import InvalidOptionError, SchemaError, UnsupportedTableError, WriteConflictError, WriteError
 from hudi_hive.schema.evolution import SchemaUpdate
 from hudi_hive.schema.internal import parse_history
 from hudi_hive.table import MetaClient
@@ -138,6 +138,8 @@ def test_what_is_built_on_stays(tmp_path):
         other.drop("n")
         raise ZeroDivisionError
     assert len(table.refresh().timeline.instants) == before
+    with pytest.raises(InvalidOptionError, match="contradicts a change of the schema"):
+        table.update_schema({"hoodie.schema.on.read.enable": "false"}).drop("n").commit()
     update.commit()
     with pytest.raises(WriteError, match="committed already"):
         update.commit()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from hudi_hive.errors import SchemaError, UnsupportedTableError, WriteConflictError
+from hudi_hive.errors import InvalidOptionError, SchemaError, UnsupportedTableError, WriteConflictError
 from hudi_hive.schema import META_FIELDS, record_name
 from hudi_hive.schema.differences import Difference, differences
 from hudi_hive.schema.evolution import SchemaUpdate
@@ -155,7 +155,14 @@ def write_config(client: MetaClient, options: Mapping[str, Any] | None) -> Write
     Raises:
         InvalidOptionError: one is unknown, not supported, or contradicts the table.
     """
-    return WriteConfig.of({_WRITE_OPERATION: "upsert", **(options or {})}, client.config)
+    config = WriteConfig.of({_WRITE_OPERATION: "upsert", **(options or {})}, client.config)
+    if config.rows.schema_on_read is False:
+        raise InvalidOptionError(
+            "hoodie.schema.on.read.enable=false contradicts a change of the schema, which gives columns ids",
+            path=client.base_path,
+            remedy="leave the option out",
+        )
+    return config
 
 
 def _alter(
