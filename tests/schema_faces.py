@@ -122,7 +122,7 @@ def by_input_format(name: str, query: Asked) -> pa.Table:
 
 FACES = (
     Face("Arrow", by_scan),
-    Face("Arrow, column by column", by_batches_of_columns),
+    Face("Arrow, column by column", by_batches_of_columns, ("snapshot",)),
     Face("Arrow dataset", by_dataset),
     Face("DuckDB", by_duckdb),
     Face("SQL", by_sql, ("snapshot", "time_travel")),

@@ -25,4 +25,4 @@ def test_all_versions_types_and_kinds_are_asked():
     assert tables == {(version, kind) for version in VERSIONS for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")}
     kinds = {query["kind"] for _, _, query in ASKED}
     assert kinds == {"snapshot", "read_optimized", "time_travel", "incremental"}
-    assert len(CASES) == 33 and len(ASKED) == 33 * 5 + 18 + 9
+    assert len(CASES) == 33 and len(ASKED) == 33 * 4 + 6 + 18 + 9
