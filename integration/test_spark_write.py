@@ -11,6 +11,8 @@ import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
 from hudi_hive.errors import InvalidOptionError, PathExistsError, SchemaError
 from hudi_hive.metastore import HiveMetastore
+from hudi_hive.schema import META_FIELDS
+from tests.support import unzip_fixture
 
 pytestmark = pytest.mark.jvm
 
@@ -79,6 +81,32 @@ def test_operations(spark, tmp_path, kind, version):
     model = {key: value for key, value in model.items() if int(key[1:]) % 2} | {f"k{n}": 9.0 for n in (0, 2)}
     write(trips(spark, 0, 3, fare=9.0).where("city = 'c0'"), "insert_overwrite")
     assert {row.id: row.fare for row in hudi_spark.load(spark, path).collect()} == model
+
+
+@pytest.mark.parametrize("name", ["v9_cow_schema_evo", "v6_mor_schema_evo"])
+def test_columns_with_ids(spark, tmp_path, name):
+    """Rows of some columns, one of them wider and one new, into files that call their columns otherwise."""
+    path = unzip_fixture(name, tmp_path)
+
+    def rows():
+        found = HudiTable.open(path).scan().to_arrow().drop_columns(list(META_FIELDS)).to_pylist()
+        return {row["id"]: row for row in found}
+
+    want = {key: {**row, "fresh": None} for key, row in rows().items()}
+    new = spark.createDataFrame(
+        [(2, "n2", 70, "p", "x"), (20, "n20", 70, "q", "y")], "id int, n string, ts long, part string, fresh string"
+    )
+    new = new.selectExpr("fresh", "part", "ts", "id", "n as FULL_NAME", "named_struct('bee', 'B', 'a', 9L) as info")
+    for row in new.collect():
+        info = {"c": None, "a": 9, "bee": "B"}
+        known = {"id": row.id, "ts": 70, "full_name": row.FULL_NAME, "part": row.part, "fresh": row.fresh, "info": info}
+        want[row.id] = {**dict.fromkeys(want[1]), **known}
+    services = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+    report = hudi_spark.write(new, path, services)
+    assert (report.inserted, report.updated, rows()) == (1, 1, want)
+    gone = spark.createDataFrame([(1, "p"), (2, "p")], "id int, part string")
+    hudi_spark.write(gone, path, {**services, "hoodie.datasource.write.operation": "delete"})
+    assert rows() == {key: row for key, row in want.items() if key not in (1, 2)}
 
 
 def test_the_data_source_writes(spark, tmp_path, metastore, metastore_uri):
