@@ -334,3 +334,21 @@ def test_command_line(tmp_path):
     versions = run("schema", "--history", path)
     assert len({row["version"] for row in versions}) == 7
     assert [row["doc"] for row in versions if row["column"] == "name"][:2] == ["what it is called"] * 2
+
+
+@pytest.mark.parametrize("name", ["part", "PART"])
+def test_names_of_what_files_lack_are_taken(tmp_path, name):
+    """The partition column that no file holds is no other's name: its values would take the place of the column's."""
+    path = tmp_path / "t"
+    dropped = {"hoodie.datasource.write.drop.partition.columns": "true"}
+    create_table(path, name="t", record_keys=["id"], partition_fields=["part"], properties=dropped)
+    table = HudiTable.open(path)
+    table.upsert(pa.Table.from_pylist(ROWS, SCHEMA), NO_METADATA)
+    update = table.update_schema(NO_METADATA)
+    for change in (lambda: update.add(name, "int"), lambda: update.rename("name", name)):
+        with pytest.raises(SchemaError, match="partition column"):
+            change()
+    with pytest.raises(SchemaError, match="delete marker"):
+        update.rename("name", "_hoodie_is_deleted")
+    update.add("_hoodie_is_deleted", "boolean").rename("n", "m").commit()
+    assert [(r["name"], r["m"], r["part"]) for r in rows_of(path)] == [("x", 1, "p"), ("y", 2, "q")]

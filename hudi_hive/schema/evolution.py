@@ -6,7 +6,7 @@ A change gives new ids to what is added and keeps those of what stays; what has 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Final, Self
 
@@ -24,6 +24,8 @@ __all__ = ["SchemaUpdate", "merge_writer"]
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _META: Final = (*META_FIELDS, OPERATION_FIELD)
+_MAY_COME: Final = ("delete marker", "ordering column")
+"""Roles of columns that a table may get later, with nulls in all rows of before."""
 
 Fields = tuple[InternalField, ...]
 
@@ -37,7 +39,7 @@ class SchemaUpdate:
     Args:
         schema: the version that changes.
         protected: columns that can be neither dropped, renamed nor given another type -> what they are to the table,
-            such as ``record key``.
+            such as ``record key``. Nor can another column get such a name, if the schema lacks it.
     """
 
     def __init__(self, schema: InternalSchema, *, protected: Mapping[str, str] | None = None) -> None:
@@ -98,6 +100,7 @@ class SchemaUpdate:
         taken = _position(siblings, leaf)
         if taken is not None:
             raise SchemaError(f"there is a column {_join(parent, siblings[taken].name)!r} already")
+        self._guard_new(_join(parent, leaf), _MAY_COME)
         first_id = self._now.max_column_id + 1
         kind, free = with_new_ids(_internal(type), first_id + 1)
         _check_names(kind, name)
@@ -136,6 +139,7 @@ class SchemaUpdate:
         taken = _position(siblings, new)
         if taken is not None and taken != at:
             raise SchemaError(f"there is a column {_join(parent, siblings[taken].name)!r} already")
+        self._guard_new(_join(parent, new))
         return self._with(parent, (*siblings[:at], replace(siblings[at], name=new), *siblings[at + 1 :]))
 
     def move(self, name: str, *, first: bool = False, after: str | None = None, before: str | None = None) -> Self:
@@ -293,6 +297,15 @@ class SchemaUpdate:
                 raise SchemaError(
                     f"column {name!r} cannot be {what}: {column!r} is the table's {role}",
                     remedy="it stays as it is as long as the table does",
+                )
+
+    def _guard_new(self, name: str, may_come: Collection[str] = ()) -> None:
+        """Refuse a name that the table knows without having the column: files without it would get a meaning by it."""
+        for column, role in self.protected.items():
+            if column.lower() == name.lower() and role not in may_come:
+                raise SchemaError(
+                    f"no column can get the name {name!r}: that is the table's {role}, though no column is called so",
+                    remedy="take another name",
                 )
 
     # -- results ---------------------------------------------------------------------------------------------------
