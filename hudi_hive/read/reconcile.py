@@ -7,6 +7,7 @@ file. Fields are matched by their exact name, else by the only one that differs 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -70,6 +71,12 @@ class Reconciler:
             if source is not None:
                 convert = _conversion(source.type, wanted.type, mapping.below(wanted.name), wanted.name, path)
             self._steps.append((None if source is None else source.name, convert))
+
+    def for_file(self, path: str | None) -> Reconciler:
+        """The same for another file with the same schema."""
+        other = copy(self)
+        other.path = path
+        return other
 
     @property
     def sources(self) -> dict[str, str | None]:

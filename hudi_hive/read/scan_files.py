@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
@@ -31,6 +31,9 @@ _GATHERED: Final = 65_536
 
 _SMALL_FILE: Final = 1 << 18
 """Mean size in bytes up to which local files are read one after the other."""
+
+_MOST_ALIKE: Final = 64
+"""Kinds of files of one version that are remembered."""
 
 MappingOf = Callable[[str], ColumnMapping | None]
 """Path of a file → which of its columns is which; None: by name."""
@@ -193,6 +196,22 @@ def output_schema(target_schema: pa.Schema, columns: Sequence[str] | None) -> pa
 
 
 @dataclass(frozen=True, slots=True)
+class _Alike:
+    """What is the same for the files of a scan that have the same columns of the same version.
+
+    ``told`` are columns whose values come from the partition path, ``conditions`` what the filter asks of the file's
+    own columns, ``columns`` those to read.
+    """
+
+    mapping: ColumnMapping
+    schema: pa.Schema
+    reconciler: Reconciler
+    told: frozenset[str]
+    conditions: tuple[nodes.Node, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Scan:
     """What is the same for all files of a scan.
 
@@ -206,6 +225,27 @@ class _Scan:
     from_path: bool
     commit_times: pa.Array | None
     partition_fields: frozenset[str] = frozenset()
+    alike: dict[int, list[_Alike]] = field(default_factory=dict, compare=False, repr=False)
+
+    def of_file(self, file: BaseFile, mapping: ColumnMapping, told: Collection[str]) -> _Alike:
+        """How a file of the scan is read; worked out once for files with the same columns of one version."""
+        known = self.alike.setdefault(id(mapping), [])
+        for alike in known:
+            if alike.mapping is mapping and alike.schema.equals(file.schema):
+                return replace(alike, reconciler=alike.reconciler.for_file(file.path))
+        with decoding(file.path):  # names in a damaged footer need not be text
+            reconciler = Reconciler(file.schema, self.needed, mapping, file.path)
+        sources = reconciler.sources
+        if not self.from_path:
+            told = [name for name in told if sources[name] is None]
+        conditions: list[nodes.Node] = []
+        if self.row_filter is not None:
+            conditions = file_conditions(self.row_filter, file.schema, reconciler, told=told)
+        columns = list(dict.fromkeys(source for name, source in sources.items() if source and name not in told))
+        alike = _Alike(mapping, file.schema, reconciler, frozenset(told), tuple(conditions), tuple(columns))
+        if len(known) < _MOST_ALIKE:
+            known.append(alike)
+        return alike
 
     def finish(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Rows that pass the filter, with the output columns; nothing if there are none."""
@@ -295,23 +335,19 @@ class _FileReader:
     def groups(self) -> tuple[int, int]:
         """Row groups of the file, and those that are read."""
         with open_base_file(self.storage, self.path) as file:
-            with decoding(file.path):
-                reconciler = Reconciler(file.schema, self.scan.needed, self.mapping, file.path)
-            commit_column = self._commit_column(file)
-            skip = self._skip(file, reconciler, self._constants(reconciler), commit_column)
+            alike = self.scan.of_file(file, self.mapping, self.constants)
+            skip = self._skip(file, alike.conditions, self._commit_column(file))
             total, left = file.groups(skip)
             return total, left if skip is None or may_pass(skip) else 0
 
     def batches(self) -> Iterator[_Read]:
         with open_base_file(self.storage, self.path) as file:
-            with decoding(file.path):  # names in a damaged footer need not be text
-                reconciler = Reconciler(file.schema, self.scan.needed, self.mapping, file.path)
-            constants = self._constants(reconciler)
+            alike = self.scan.of_file(file, self.mapping, self.constants)
+            reconciler, columns = alike.reconciler, list(alike.columns)
+            constants = {name: value for name, value in self.constants.items() if name in alike.told}
             self._check_told(reconciler, constants)
-            columns = [source for name, source in reconciler.sources.items() if source and name not in constants]
-            columns = list(dict.fromkeys(columns))
             commit_column = self._commit_column(file)
-            skip = self._skip(file, reconciler, constants, commit_column)
+            skip = self._skip(file, alike.conditions, commit_column)
             if skip is not None and not may_pass(skip):
                 return
             if commit_column is not None and commit_column not in columns:
@@ -335,11 +371,6 @@ class _FileReader:
                 else:
                     yield from ((True, finished) for finished in self.scan.finish(batch))
 
-    def _constants(self, reconciler: Reconciler) -> dict[str, pa.Scalar]:
-        if self.scan.from_path:
-            return dict(self.constants)
-        return {name: value for name, value in self.constants.items() if reconciler.sources[name] is None}
-
     def _check_told(self, reconciler: Reconciler, constants: Mapping[str, pa.Scalar]) -> None:
         """Refuse a partition column of which nothing tells the value: null would be a wrong one."""
         for name, source in reconciler.sources.items():
@@ -357,13 +388,9 @@ class _FileReader:
             raise SchemaError(f"incremental read of a file without {COMMIT_TIME!r}", path=file.path)
         return COMMIT_TIME
 
-    def _skip(
-        self, file: BaseFile, reconciler: Reconciler, constants: Mapping[str, pa.Scalar], commit_column: str | None
-    ) -> RowFilter | None:
+    def _skip(self, file: BaseFile, conditions: Sequence[nodes.Node], commit_column: str | None) -> RowFilter | None:
         """The part of the filter that the file's own columns can speak about, in its names and types."""
-        parts: list[nodes.Node] = []
-        if self.scan.row_filter is not None:
-            parts = file_conditions(self.scan.row_filter, file.schema, reconciler, told=constants)
+        parts = list(conditions)
         if commit_column is not None:
             column = nodes.ColumnRef((commit_column,), file.schema.field(commit_column).type)
             parts.append(nodes.In(column, self.scan.commit_times))
