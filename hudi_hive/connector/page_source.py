@@ -17,10 +17,12 @@ from hudi_hive.plan import ScanPlan
 from hudi_hive.plan.partition_planner import PartitionPlanner
 from hudi_hive.plan.planner import Filter
 from hudi_hive.plan.splits import HudiSplit, split_files, split_slices
+from hudi_hive.plan.versions import with_commit_versions
 from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.nodes import conjunction
 from hudi_hive.read.scan import read_plan
 from hudi_hive.read.scan_files import output_schema
+from hudi_hive.schema.internal import EvolvedSchema
 
 
 class PageSources:
@@ -58,6 +60,7 @@ class PageSources:
         template = PartitionPlanner(handle.client, handle.query, handle.own_filter(self._filter)).template()
         self._asked = self._ask(template, self._filter)
         self._last: tuple[RowFilter, _Asked] | None = None
+        self._evolved: EvolvedSchema | None = None
 
     def read(self, split: HudiSplit) -> Iterator[pa.RecordBatch]:
         """Rows of a split that pass its predicate, too; none of the batches is empty.
@@ -134,6 +137,8 @@ class PageSources:
         if not len(splits):
             return iter(())
         plan: ScanPlan = replace(asked.template, slices=split_slices(splits))
+        if plan.evolved_schema is not None:
+            plan = replace(plan, evolved_schema=self._versions(plan.evolved_schema, plan.slices))
         if merge_instant is not None and plan.merge is not None:
             plan = replace(plan, merge=replace(plan.merge, max_instant=merge_instant))
         # Files are read by row groups, of which a split may have a part; slices with log files are never cut.
@@ -141,6 +146,12 @@ class PageSources:
         return read_plan(
             self._handle.client.storage, plan, asked.needed, files=files, batch_size=self._batch_size, threads=1
         )
+
+    def _versions(self, evolved: EvolvedSchema, slices: pa.Table) -> EvolvedSchema:
+        """The versions that the files of splits were written with; what is known of earlier splits is kept."""
+        known = self._evolved if self._evolved is not None else evolved
+        self._evolved = known = with_commit_versions(self._handle.client, known, slices)
+        return known
 
     def _key_values(self, texts: Mapping[str, str | None]) -> dict[str, pa.Scalar]:
         values = {}
