@@ -102,8 +102,9 @@ class Life:
         self.path, self.version, self.settled = path, version, settled
         self.mor = kind == MERGE_ON_READ
         self.chance = random.Random(f"{seed} {version} {kind}")
-        # Release 1.0.2 shows the last struct of a map for all of them where it makes columns of log records anew.
-        self.inventor = Inventor(self.chance, scalars, structs=1 if settled else 2)
+        # Release 1.0.2 shows the last struct of a map for all of them where it makes columns of log records anew;
+        # 0.15.0 makes a double of a float by its bits in some places, by its text in others.
+        self.inventor = Inventor(self.chance, scalars, plain=settled)
         self.counts: Counter[str] = Counter()
         self.done: list[str] = []
         self.options = self._options(options or {})

@@ -232,29 +232,29 @@ def show(stored: Stored, column: Column) -> Any:
     return {key: show(item, column.kind.value) for key, item in stored.items()}
 
 
-def invent(column: Column, chance: random.Random, nulls: float = 0.15, structs: int = 2) -> Any:
-    """A value as a writer gives it; ``structs`` is the greatest number of those in a list or map."""
+def invent(column: Column, chance: random.Random, nulls: float = 0.15, *, plain: bool = False) -> Any:
+    """A value as a writer gives it; ``plain`` as of :class:`Inventor`."""
     if chance.random() < nulls:
         return None
     if isinstance(column.kind, Struct):
-        return {item.name: invent(item, chance, structs=structs) for item in column.kind.fields}
+        return {item.name: invent(item, chance, plain=plain) for item in column.kind.fields}
     if isinstance(column.kind, str):
-        return _scalar(column.kind, chance)
+        return _scalar(column.kind, chance, plain)
     (below,) = column.below()
-    values = [invent(below, chance, 0.0, structs) for _ in range(chance.randrange(3))]
-    if isinstance(below.kind, Struct):
-        values = values[:structs]
+    values = [invent(below, chance, 0.0, plain=plain) for _ in range(chance.randrange(3))]
+    if plain and isinstance(below.kind, Struct):
+        values = values[:1]
     return values if isinstance(column.kind, ListOf) else {f"k{at}": value for at, value in enumerate(values)}
 
 
-def _scalar(kind: str, chance: random.Random) -> Any:
+def _scalar(kind: str, chance: random.Random, plain: bool) -> Any:
     number = chance.randrange(-40, 40)
     if kind == "int":
         return number
     if kind == "long":
         return number if chance.random() < 0.5 else number * 10**9
     if kind == "float":
-        return float(np.float32(number / 10))
+        return number / 4 if plain else float(np.float32(number / 10))
     if kind == "double":
         return number / 10
     if kind == "date":
@@ -435,7 +435,8 @@ class Inventor:
         chance: all that is random.
         scalars: types of columns that are added.
         kinds: methods that are used.
-        structs: the greatest number of structs in a list or map.
+        plain: values that all readers of real Hudi's releases show alike: floats that are the same number as a double,
+            no two structs in a list or map.
     """
 
     def __init__(
@@ -453,12 +454,12 @@ class Inventor:
             "move",
             "comment",
         ),
-        structs: int = 2,
+        plain: bool = False,
     ) -> None:
         self.chance = chance
         self.scalars = scalars
         self.kinds = kinds
-        self.structs = structs
+        self.plain = plain
 
     def change(self, columns: tuple[Column, ...]) -> Change | None:
         """A legal change; None where the kind that was thrown has nothing to change."""
@@ -533,7 +534,7 @@ class Inventor:
         """A row for each key; its first letter is the partition."""
         return [
             {
-                **{column.name: invent(column, self.chance, structs=self.structs) for column in columns},
+                **{column.name: invent(column, self.chance, plain=self.plain) for column in columns},
                 "id": key,
                 "part": key[0],
                 "ts": ts,
