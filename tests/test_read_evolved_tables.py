@@ -20,9 +20,11 @@ from hudi_hive.plan.pruning.statistics import by_column_stats
 from hudi_hive.plan.pruning.versions import MovedColumns
 from hudi_hive.plan.scan_plan import PLAN_SCHEMA
 from hudi_hive.predicate import parse_filter
+from hudi_hive.read.sources import mapping_at
 from hudi_hive.schema import internal
 from hudi_hive.schema.internal import EvolvedSchema, parse_internal_schema
 from hudi_hive.table import meta_client
+from tests.mor_table import MorTable
 from tests.support import VERSIONS, unzip_fixture
 
 OPTIONS = {
@@ -371,3 +373,30 @@ def test_versions_cost_nothing_to_ask(swapped):
     after = swapped.client.counters.snapshot()
     assert narrowed.files.num_rows == 1 < plan.files.num_rows
     assert after.get("opens", 0) == before.get("opens", 0)
+
+
+# -- log blocks ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [8, 9])
+def test_updates_of_some_columns_reach_them_under_their_new_names(tmp_path, number):
+    made = MorTable(tmp_path, number, hoodie__record__merge__mode="COMMIT_TIME_ORDERING")
+    made.base(1, [{"id": "k1", "ts": 1, "a": "a1", "b": "b1"}, {"id": "k2", "ts": 1, "a": "a2", "b": "b2"}])
+    made.log(2, [{"id": "k1", "b": "B1"}], IS_PARTIAL="true")
+    table = HudiTable.open(tmp_path)
+    table.update_schema(OPTIONS).rename("a", "x").rename("b", "a").rename("x", "b").commit()
+    assert values(table.scan(), "a", "b", "ts") == [("B1", "a1", 1), ("b2", "a2", 1)]
+    table.update_schema(OPTIONS).rename("a", "c").add("a", "string").commit()
+    assert values(table.scan(), "c", "b", "a") == [("B1", "a1", None), ("b2", "a2", None)]
+    assert values(table.scan("c = 'B1'"), "id") == [("k1",)]
+
+
+def test_blocks_whose_version_is_lost_are_refused(tmp_path):
+    table = create(tmp_path, 6, table_type="MERGE_ON_READ")
+    table.upsert(rows([1], a=["a1"]), OPTIONS)
+    table.update_schema(OPTIONS).rename("a", "b").commit()
+    evolved = table.client.evolved_schema()
+    assert mapping_at(evolved, "20200101000000000") is not None
+    with pytest.raises(SchemaError, match="history") as caught:
+        mapping_at(EvolvedSchema(evolved.query, ()), "20200101000000000", "a.log")
+    assert caught.value.path == "a.log" and caught.value.instant == "20200101000000000"

@@ -23,7 +23,7 @@ from hudi_hive.read.merge import merge_slice
 from hudi_hive.read.ordered import in_order
 from hudi_hive.read.reconcile import BY_NAME, ColumnMapping, Reconciler
 from hudi_hive.read.scan_files import COMMIT_TIME, output_schema, read_base_files
-from hudi_hive.read.sources import mapping_at, partition_columns, source_names
+from hudi_hive.read.sources import mapping_at, partition_columns, shown_schema, source_names
 from hudi_hive.schema.internal import EvolvedSchema
 from hudi_hive.storage import Storage
 from hudi_hive.table import FileSystemView
@@ -147,7 +147,7 @@ class SliceReader:
 
     def logs(self, partition: str, log_files: Sequence[str]) -> LogRecords:
         """The blocks of log files that count, with the needed columns under any name they ever had."""
-        return scan_logs(
+        logs = scan_logs(
             self.storage,
             partition,
             log_files,
@@ -156,6 +156,14 @@ class SliceReader:
             columns=source_names(self.evolved, self.needed.names),
             keys=self.merge.keys,
         )
+        if self.evolved is None:
+            return logs
+        # Merging asks a block's schema which columns it has, by the names that the query shows.
+        return replace(logs, blocks=tuple(self._as_shown(b) if isinstance(b, LogData) else b for b in logs.blocks))
+
+    def _as_shown(self, block: LogData) -> LogData:
+        mapping = mapping_at(self.evolved, block.instant, block.path)
+        return block if mapping is None else replace(block, schema=shown_schema(block.schema, mapping))
 
     def _base(self, row: Mapping[str, Any], values: pa.Table | None) -> Iterable[pa.RecordBatch]:
         if row["base_file"] is None:
@@ -185,7 +193,7 @@ class SliceReader:
 
     def _reconcile(self, values: pa.Table | None) -> Callable[[LogData], pa.RecordBatch]:
         def reconcile(block: LogData) -> pa.RecordBatch:
-            mapping: ColumnMapping = mapping_at(self.evolved, block.instant) or BY_NAME
+            mapping: ColumnMapping = mapping_at(self.evolved, block.instant, block.path) or BY_NAME
             reconciler = Reconciler(block.batch.schema, self.needed, mapping, block.path)
             return reconciler.apply(block.batch, self._constants(reconciler, values, block))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -51,9 +52,41 @@ def partition_columns(plan: ScanPlan, files: pa.Table) -> pa.Table | None:
     return pa.table(columns) if columns else None
 
 
-def mapping_at(evolved: EvolvedSchema | None, instant: str) -> ColumnMapping | None:
-    """What a file or log block of a commit calls the query's columns; None when they go by name; made once."""
-    return None if evolved is None else evolved.of_version(instant, _mapping_of_version)
+def mapping_at(evolved: EvolvedSchema | None, instant: str, path: str | None = None) -> ColumnMapping | None:
+    """What a file or log block of a commit calls the query's columns; None when they go by name; made once.
+
+    Args:
+        evolved: the versions; None where columns go by name.
+        instant: requested time of the commit.
+        path: the file, for messages.
+
+    Raises:
+        SchemaError: columns have ids, and nothing tells which the commit's are.
+    """
+    if evolved is None:
+        return None
+    if evolved.written(instant) is None:
+        raise SchemaError(
+            "the history of the table's columns is lost: nothing tells what the files of this commit call them",
+            path=path,
+            instant=instant,
+            remedy="restore .hoodie/.schema, or match columns by name: hoodie.schema.on.read.enable=false",
+        )
+    return evolved.of_version(instant, _mapping_of_version)
+
+
+def shown_schema(schema: Mapping[str, Any], mapping: ColumnMapping) -> Mapping[str, Any]:
+    """A block's Avro schema with the names that the query gives its columns, without those that it does not show."""
+    names = {source.lower(): name for name, source in mapping.sources.items() if source is not None}
+    taken = {name.lower() for name in mapping.sources}
+    fields = []
+    for item in schema["fields"]:
+        lower = item["name"].lower()
+        if lower in names:
+            fields.append({**item, "name": names[lower]})
+        elif lower not in taken:
+            fields.append(item)
+    return {**schema, "fields": fields}
 
 
 def source_names(evolved: EvolvedSchema | None, names: Sequence[str]) -> list[str]:
