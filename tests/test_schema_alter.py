@@ -25,6 +25,7 @@ from hudi_hive.write.alter import alter, alter_schema
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.schema_builder import VERSIONS_SCHEMA
 from hudi_hive.write.services.archival import archive_instants
+from hudi_hive.write.services.clustering import execute_clustering, schedule_clustering
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.statuses import WRITE_STATUS_SCHEMA
 from hudi_hive.write.transaction import Transaction
@@ -166,7 +167,7 @@ def test_tables_whose_schema_cannot_change(tmp_path):
 SEVERAL = {**SEVERAL_WRITERS, **NO_METADATA}
 
 
-def at_second_call(do: Callable[[], object]) -> Callable[[SchemaUpdate], SchemaUpdate]:
+def at_second_call(do: Callable[[], object], name: str = "extra") -> Callable[[SchemaUpdate], SchemaUpdate]:
     """A change that lets something happen between the begin and the commit of its transaction, once."""
     calls = 0
 
@@ -175,7 +176,7 @@ def at_second_call(do: Callable[[], object]) -> Callable[[SchemaUpdate], SchemaU
         calls += 1
         if calls == 2:
             do()
-        return update.add("extra", "int")
+        return update.add(name, "int")
 
     return change
 
@@ -190,6 +191,36 @@ def test_a_newer_write_of_the_old_schema_does_not_hide_the_new_one(tmp_path):
     found = rows_of(tmp_path / "t")
     assert [(r["n"], r["extra"]) for r in found] == [(7, None), (2, None)]
     check_tidy(tmp_path / "t")
+
+
+def test_a_newer_service_does_not_write_the_columns_of_before(tmp_path):
+    """Files go by the versions of their instants: the change takes one behind that of a service that ran beside it."""
+    table = make(tmp_path / "t", options=SEVERAL)
+    sorted_by_id = {**SEVERAL, "hoodie.clustering.plan.strategy.sort.columns": "id"}
+    services: list[str] = []
+
+    def cluster() -> None:
+        context = ServiceContext(HudiTable.open(table.path).client, sorted_by_id)
+        plan = schedule_clustering(context)
+        assert plan is not None
+        services.append(execute_clustering(context, plan).requested)
+
+    change = at_second_call(cluster)
+    report = alter(table.client, lambda update: change(update).rename("n", "m"), SEVERAL)
+    assert report.instant.requested > services[0]
+    assert [r["m"] for r in rows_of(tmp_path / "t")] == [1, 2]
+    check_tidy(tmp_path / "t")
+
+    planned: list[Any] = []
+
+    def plan_only() -> None:
+        planned.append(schedule_clustering(ServiceContext(HudiTable.open(table.path).client, sorted_by_id)))
+
+    change = at_second_call(plan_only, "more")
+    report = alter(HudiTable.open(table.path).client, lambda update: change(update).rename("m", "k"), SEVERAL)
+    assert report.instant.requested > planned[0].requested
+    execute_clustering(ServiceContext(HudiTable.open(table.path).client, SEVERAL), planned[0])
+    assert [r["k"] for r in rows_of(tmp_path / "t")] == [1, 2]
 
 
 def test_two_changes_at_once(tmp_path):

@@ -19,7 +19,7 @@ from hudi_hive.errors import WriteConflictError
 from hudi_hive.schema.internal import InternalField
 from hudi_hive.table.meta_client import MetaClient
 from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline
-from hudi_hive.timeline.instant import RESTORE, ROLLBACK, WRITE_ACTIONS, millis_to_instant
+from hudi_hive.timeline.instant import COMPACTION, LOG_COMPACTION, RESTORE, ROLLBACK, WRITE_ACTIONS, millis_to_instant
 
 BASE: Final = "base"
 LOG: Final = "log"
@@ -262,6 +262,18 @@ def _refuse_other_schema(client: MetaClient, begun: Timeline | None, operation: 
     if newest is not None and newest.instant.requested > operation.instant:
         why = f"it changes the schema, and instant {newest.instant.requested}, which is newer, has the one of before"
         raise _conflict(client, operation, why)
+    service = _newer_service(client.timeline, operation.instant) if operation.columns is not None else None
+    if service is not None:
+        # Files are bound to versions by their instants: its files, with the columns of before, would be read by these.
+        why = f"it changes the schema, and the table service {service}, which is newer, may have read the one of before"
+        raise _conflict(client, operation, why)
+
+
+def _newer_service(now: Timeline, instant: str) -> str | None:
+    """A table service with a later instant, planned or completed; completed writes have been asked for before."""
+    times = {i.requested for i in (*now.write_instants(), *now.pending({COMPACTION, LOG_COMPACTION}))}
+    times |= {plan.instant.requested for plan in now.pending_clustering_plans()}
+    return max((time for time in times if time > instant), default=None)
 
 
 def _columns(client: MetaClient) -> tuple[object, object] | None:
