@@ -296,3 +296,16 @@ def test_texts_of_types():
     for wrong in ("", "struct<>", "array<int", "int int", "decimal(39,1)", "decimal(3,5)", "varchar(x)", "a;b"):
         with pytest.raises(SchemaError):
             parse_type(wrong)
+
+
+def test_what_is_no_type_or_text_is_told_by_the_column():
+    for kind in (pa.null(), pa.uint64(), pa.duration("s")):
+        with pytest.raises(SchemaError, match="column 'new' of type"):
+            UPDATE.add("info.new", kind)
+    for kind in (None, int):
+        with pytest.raises(SchemaError, match="no type for column 'new'"):
+            UPDATE.add("new", kind)
+    with pytest.raises(SchemaError, match="comment of column 'new' is no text: 3"):
+        UPDATE.add("new", "int", doc=3)
+    with pytest.raises(SchemaError, match="comment of column 'n' is no text: 5"):
+        UPDATE.comment("n", 5)

@@ -101,8 +101,9 @@ class SchemaUpdate:
         if taken is not None:
             raise SchemaError(f"there is a column {_join(parent, siblings[taken].name)!r} already")
         self._guard_new(_join(parent, leaf), _MAY_COME)
+        _check_text(doc, name)
         first_id = self._now.max_column_id + 1
-        kind, free = with_new_ids(_internal(type), first_id + 1)
+        kind, free = with_new_ids(_internal(type, leaf), first_id + 1)
         _check_names(kind, name)
         added = InternalField(first_id, leaf, True, kind, doc)
         at = self._place(parent, siblings, first, after, None)
@@ -175,7 +176,7 @@ class SchemaUpdate:
             SchemaError: there is no such column, the table needs it, or its type cannot become the new one.
         """
         name, item = self._found(name, "changed in type")
-        wanted = _internal(type)
+        wanted = _internal(type, item.name)
         if type_name(item.type) == type_name(wanted):
             return self
         self._guard(name, "changed in type", below=False)
@@ -217,6 +218,7 @@ class SchemaUpdate:
             SchemaError: there is no such column, or it is what a list or map holds.
         """
         parent, siblings, at = self._member(name, "commented")
+        _check_text(text, name)
         return self._with(parent, (*siblings[:at], replace(siblings[at], doc=text), *siblings[at + 1 :]))
 
     # -- names -----------------------------------------------------------------------------------------------------
@@ -347,10 +349,19 @@ def _edit_field(
     return replace(item, type=replace(kind, value=inner.type, value_optional=inner.optional))
 
 
-def _internal(kind: pa.DataType | InternalType) -> InternalType:
+def _internal(kind: pa.DataType | InternalType, name: str) -> InternalType:
     if isinstance(kind, pa.DataType):
-        return type_of(kind)
-    return parse_type(kind) if isinstance(kind, str) else kind
+        return type_of(kind, name)
+    if isinstance(kind, str):
+        return parse_type(kind)
+    if isinstance(kind, RecordType | ArrayType | MapType):
+        return kind
+    raise SchemaError(f"{kind!r} is no type for column {name!r}", remedy="an Arrow type, or text such as 'bigint'")
+
+
+def _check_text(doc: str | None, name: str) -> None:
+    if doc is not None and not isinstance(doc, str):
+        raise SchemaError(f"the comment of column {name!r} is no text: {doc!r}")
 
 
 def _check_name(leaf: str, name: str) -> None:

@@ -68,13 +68,13 @@ def from_avro(
     return InternalSchema(version_id, last - 1, numbered.fields)
 
 
-def type_of(kind: pa.DataType) -> InternalType:
-    """The type of an Arrow type, with ids that count for nothing yet; see :func:`with_new_ids`.
+def type_of(kind: pa.DataType, name: str = "column") -> InternalType:
+    """The type of a column of an Arrow type, with ids that count for nothing yet; see :func:`with_new_ids`.
 
     Raises:
         SchemaError: there is none.
     """
-    avro = arrow_to_avro(pa.schema([pa.field("column", kind)]), "record")
+    avro = arrow_to_avro(pa.schema([pa.field(name, kind)]), "record")
     return _AvroTypes(precise=False).record(avro["fields"], "").fields[0].type
 
 
