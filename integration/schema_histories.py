@@ -56,6 +56,12 @@ _OPTIONS = {
     "spark.hadoop.parquet.avro.write-old-list-structure": "false",
 }
 
+KNOWN = {
+    "MERGE_ON_READ-8-3": "release 1.0.2 shows null, of its own tables too, for a field below a list or map that was "
+    "renamed after a log file was written",
+}
+"""Histories that real Hudi shows wrongly, and why: it must say so each time."""
+
 
 class Difference(AssertionError):
     """Rows are not those of the model."""
@@ -284,8 +290,8 @@ def main() -> int:
                     total[version] += 1
                     passed[version] += report(case, peer, (chosen.keep or Path(scratch)) / str(case), counts, chosen)
     for version in total:
-        print(f"version {version}: {passed[version]} of {total[version]} passed")
-    print(f"{passed.total()} of {total.total()} histories passed; {dict(sorted(counts.items()))}")
+        print(f"version {version}: {passed[version]} of {total[version]} as expected")
+    print(f"{passed.total()} of {total.total()} histories as expected; {dict(sorted(counts.items()))}")
     return 0 if passed == total else 1
 
 
@@ -297,10 +303,12 @@ def report(case: History, peer: HudiPeer, path: Path, counts: Counter[str], chos
     except Exception as error:
         notes = "\n".join(getattr(error, "__notes__", []))
         outcome = f"FAILED {type(error).__name__}: {str(error)[:2500]}\n{notes}"
-        if chosen.trace:
+        if str(case) in KNOWN and isinstance(error, Difference):
+            outcome = f"not as the model: {KNOWN[str(case)]}"
+        elif chosen.trace:
             traceback.print_exc()
     print(f"{case} {time.perf_counter() - begin:.1f} s {outcome}", flush=True)
-    return outcome == "ok"
+    return (outcome == "ok") is (str(case) not in KNOWN) and not outcome.startswith("FAILED")
 
 
 if __name__ == "__main__":
