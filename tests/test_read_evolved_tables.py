@@ -19,6 +19,7 @@ from hudi_hive.plan.pruning import stays
 from hudi_hive.plan.pruning.statistics import by_column_stats
 from hudi_hive.plan.pruning.versions import MovedColumns
 from hudi_hive.plan.scan_plan import PLAN_SCHEMA
+from hudi_hive.plan.versions import with_commit_versions
 from hudi_hive.predicate import parse_filter
 from hudi_hive.read.sources import mapping_at
 from hudi_hive.schema import internal
@@ -194,8 +195,23 @@ def test_a_commits_own_word_goes_before_the_history():
     assert evolved.with_commits({"3": OLD}) is evolved
     assert evolved.with_commits({"4": OLD}).written("4") is OLD
     assert EvolvedSchema(NEW, (NEW,)).written("1") is NEW  # older files are bound to the first version there is
-    assert EvolvedSchema(NEW, ()).written("1") is None
+    assert EvolvedSchema(NEW, ()).written("1") is None and EvolvedSchema(NEW, ()).written("2") is NEW
     assert internal.schema_at((OLD, NEW), "1") is OLD
+
+
+def test_a_history_without_its_newest_versions():
+    newest = version(5, (1, "d", "long"))
+    evolved = EvolvedSchema(newest, (OLD, NEW), {"4": NEW})
+    assert evolved.written("5") is newest and evolved.written("2") is NEW
+    assert [instant for instant in "12345" if evolved.is_lost(instant)] == ["3"]  # there may have been another version
+    assert not any(EvolvedSchema(NEW, (OLD, NEW, newest)).is_lost(instant) for instant in "12345")
+    with pytest.raises(SchemaError, match="history"):
+        mapping_at(evolved, "3")
+    known = SimpleNamespace(config=SimpleNamespace(version=8), commit_schemas=lambda _: {}, base_path="t")
+    assert with_commit_versions(known, evolved, slices(("2", "f2", []), ("5", "f5", []))) is evolved
+    with pytest.raises(SchemaError, match="history") as caught:
+        with_commit_versions(known, evolved, slices(("3", "f3", []), ("5", "f5", [])))
+    assert caught.value.instant == "3"
 
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])

@@ -40,15 +40,14 @@ def with_commit_versions(
     # Before its first change a table says nothing of ids.
     found = client.commit_schemas(instant for instant in instants if int(instant) >= first)
     evolved = evolved.with_commits(found)
-    if not evolved.history:
-        lost = sorted(instant for instant in bases if evolved.written(instant) is None)
-        if lost:
-            raise SchemaError(
-                "the history of the table's columns is lost: nothing tells what the files of this commit call them",
-                path=client.base_path,
-                instant=lost[0],
-                remedy="restore .hoodie/.schema, or match columns by name: hoodie.schema.on.read.enable=false",
-            )
+    lost = sorted(instant for instant in bases if evolved.is_lost(instant))
+    if lost:
+        raise SchemaError(
+            "the history of the table's columns is lost: nothing tells what the files of this commit call them",
+            path=client.base_path,
+            instant=lost[0],
+            remedy="restore .hoodie/.schema, or match columns by name: hoodie.schema.on.read.enable=false",
+        )
     return evolved
 
 

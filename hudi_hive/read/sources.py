@@ -65,7 +65,7 @@ def mapping_at(evolved: EvolvedSchema | None, instant: str, path: str | None = N
     """
     if evolved is None:
         return None
-    if evolved.written(instant) is None:
+    if evolved.is_lost(instant):
         raise SchemaError(
             "the history of the table's columns is lost: nothing tells what the files of this commit call them",
             path=path,

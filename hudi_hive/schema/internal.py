@@ -162,8 +162,28 @@ class EvolvedSchema:
         Args:
             instant: requested time of the commit, as in a file's name.
         """
-        known = self.commits.get(instant) or schema_at(self.history, instant)
+        known = self.commits.get(instant)
+        if known is None and self.newest_known < self.query.version_id <= int(instant):
+            return self.query
+        known = known or schema_at(self.history, instant)
         return self.history[0] if known is None and self.history else known
+
+    @property
+    def newest_known(self) -> int:
+        """The newest version of the history; older than the query's where a part of the history is lost."""
+        return self.history[-1].version_id if self.history else 0
+
+    def is_lost(self, instant: str) -> bool:
+        """Whether nothing tells for sure which version a commit wrote its files with.
+
+        Args:
+            instant: requested time of the commit, as in a file's name.
+        """
+        if instant in self.commits:
+            return False
+        if not self.history:
+            return self.written(instant) is None
+        return self.newest_known < int(instant) < self.query.version_id
 
     def sources(self, instant: str) -> dict[str, FieldSource] | None:
         """Where a file that a commit wrote holds the query's columns; None when matching by name does.
