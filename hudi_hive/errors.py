@@ -52,6 +52,20 @@
     ├── SyncError
     │   ├── PartitionValueError         a partition path does not fit the extractor or the fields
     │   └── SchemaSyncError             the metastore cannot take the table's schema
+    ├── MutationError                   a merge into a Hive ACID table could not be done; nothing of it is visible
+    │   ├── UnsupportedAcidTableError   external, insert-only, sorted, legacy or not ORC: refused by name
+    │   ├── UnsupportedAcidValueError   a type or value that Hive would read as another
+    │   ├── MutationStateError          a call that the client, transaction or coordinator is not ready for
+    │   ├── TransactionError            the metastore refuses something about the transaction
+    │   │   ├── TransactionLostError    it was aborted or timed out, or the metastore never knew it
+    │   │   ├── TransactionConflictError another writer was at the same rows and committed first
+    │   │   └── TransactionLockError    its lock was not granted, or was lost
+    │   └── MutationWorkerError         records that do not keep the rules of a coordinator
+    │       ├── RecordIdentifierError   a record without the identifier of the row that it changes
+    │       ├── BucketIdError           an identifier of another bucket than the record's columns say
+    │       ├── RecordSequenceError     records of a group out of order
+    │       ├── GroupRevisitedError     a partition and bucket that was left comes again
+    │       └── PartitionCreationError  a partition that is not there and is not to be, or cannot be, made
     ├── SparkError                      the Spark session cannot be used, or a statement is not supported
     └── EnvironmentError_
         ├── JavaNotFoundError           no Java, or one that is too old
@@ -298,6 +312,62 @@ class PartitionValueError(SyncError):
 
 class SchemaSyncError(SyncError):
     """The metastore cannot take the table's schema."""
+
+
+class MutationError(HudiHiveError):
+    """A merge into a Hive ACID table could not be done, and nothing of it is visible."""
+
+
+class UnsupportedAcidTableError(MutationError):
+    """A table or a layout of its files that is not written or read: external, insert-only, sorted, legacy, not ORC."""
+
+
+class UnsupportedAcidValueError(MutationError):
+    """A type or value that cannot be bucketed as Hive does it, or that Hive would read as another."""
+
+
+class MutationStateError(MutationError):
+    """A call that does not fit the state: begin twice, commit without begin, a record after close."""
+
+
+class TransactionError(MutationError):
+    """The metastore refuses to open, prolong, commit or abort a transaction."""
+
+
+class TransactionLostError(TransactionError):
+    """The transaction is not open any more: aborted by someone, timed out, or unknown to the metastore."""
+
+
+class TransactionConflictError(TransactionError):
+    """Another writer changed the same table or partition and committed first: read again and merge again."""
+
+
+class TransactionLockError(TransactionError):
+    """The lock of a transaction was not granted in time, was refused, or was lost."""
+
+
+class MutationWorkerError(MutationError):
+    """Records that do not keep the rules of a coordinator."""
+
+
+class RecordIdentifierError(MutationWorkerError):
+    """A record without the identifier of the row that it updates or deletes, or with one that cannot be."""
+
+
+class BucketIdError(MutationWorkerError):
+    """A record's identifier is of another bucket than its bucketing columns say."""
+
+
+class RecordSequenceError(MutationWorkerError):
+    """A group's records are not ordered by (write id, bucket property, row id)."""
+
+
+class GroupRevisitedError(MutationWorkerError):
+    """Records are not grouped: a partition and bucket that was left comes again."""
+
+
+class PartitionCreationError(MutationWorkerError):
+    """A record's partition is not there, and is not to be made or cannot be."""
 
 
 class SparkError(HudiHiveError):
