@@ -39,6 +39,8 @@ def type_text(kind: int, detail: Any) -> str:  # noqa: ANN401 - shape depends on
         return str(detail[0].__name__)
     if kind == TType.LIST:
         return f"list[{type_text(detail[0], detail[1])}]"
+    if kind == TType.SET:
+        return f"set[{type_text(detail[0], detail[1])}]"
     if kind == TType.MAP:
         key = type_text(detail[0], detail[1]).replace("list[", "tuple[").replace("str]", "str, ...]")
         return f"dict[{key}, {type_text(detail[2], detail[3])}]"

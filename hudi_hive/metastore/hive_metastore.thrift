@@ -1,7 +1,9 @@
 /**
  * The part of the Hive metastore's Thrift interface that this package calls.
  *
- * Only calls that metastores 2.3, 3.1 and 4.x have in common; field numbers and types are those of the wire. A field is
+ * Only calls that metastores 2.3, 3.1 and 4.x have in common, and those of transactions on tables of rows that change,
+ * which 3.1 and 4.x have (create_table_req, alter_table_req, alter_partitions_req, get_open_txns_req: 4.x alone). Field
+ * numbers and types are those of the wire. A field is
  * `optional` here when an answer may leave it out (nothing changes on the wire: Python leaves out what is None).
  * Fields of newer servers that we do not use are skipped when read. Table field 16 is a string in some 2.3 builds and a
  * struct from 3.0 on, so it stays undeclared.
@@ -95,7 +97,8 @@ struct Table {
   14: optional bool temporary,
   15: optional bool rewriteEnabled,
   17: optional string catName,
-  18: optional PrincipalType ownerType
+  18: optional PrincipalType ownerType,
+  22: optional i8 accessType
 }
 
 struct Partition {
@@ -117,7 +120,9 @@ struct EnvironmentContext {
 struct GetTableRequest {
   1: required string dbName,
   2: required string tblName,
-  4: optional string catName
+  4: optional string catName,
+  8: optional list<string> processorCapabilities,
+  9: optional string processorIdentifier
 }
 
 struct GetTableResult {
@@ -173,6 +178,39 @@ struct DropPartitionsResult {
   1: optional list<Partition> partitions
 }
 
+struct CreateTableRequest {
+  1: required Table table,
+  2: optional EnvironmentContext envContext,
+  9: optional list<string> processorCapabilities,
+  10: optional string processorIdentifier
+}
+
+struct AlterTableRequest {
+  1: optional string catName,
+  2: required string dbName,
+  3: required string tableName,
+  4: required Table table,
+  5: optional EnvironmentContext environmentContext,
+  6: optional i64 writeId,
+  7: optional string validWriteIdList,
+  8: optional list<string> processorCapabilities,
+  9: optional string processorIdentifier
+}
+
+struct AlterTableResponse {}
+
+struct AlterPartitionsRequest {
+  1: optional string catName,
+  2: required string dbName,
+  3: required string tableName,
+  4: required list<Partition> partitions,
+  5: optional EnvironmentContext environmentContext,
+  6: optional i64 writeId,
+  7: optional string validWriteIdList
+}
+
+struct AlterPartitionsResponse {}
+
 exception MetaException { 1: string message }
 exception UnknownTableException { 1: string message }
 exception UnknownDBException { 1: string message }
@@ -185,7 +223,8 @@ exception ConfigValSecurityException { 1: string message }
 enum LockState { ACQUIRED = 1, WAITING = 2, ABORT = 3, NOT_ACQUIRED = 4 }
 enum LockLevel { DB = 1, TABLE = 2, PARTITION = 3 }
 enum DataOperationType { SELECT = 1, INSERT = 2, UPDATE = 3, DELETE = 4, UNSET = 5, NO_TXN = 6 }
-enum LockType { SHARED_READ = 1, SHARED_WRITE = 2, EXCLUSIVE = 3 }
+enum LockType { SHARED_READ = 1, SHARED_WRITE = 2, EXCLUSIVE = 3, EXCL_WRITE = 4 }
+enum TxnState { COMMITTED = 1, ABORTED = 2, OPEN = 3 }
 
 exception NoSuchTxnException { 1: string message }
 exception TxnAbortedException { 1: string message }
@@ -193,26 +232,104 @@ exception NoSuchLockException { 1: string message }
 exception TxnOpenException { 1: string message }
 
 struct LockComponent {
-  1: required LockType type
-  2: required LockLevel level
-  3: required string dbname
-  4: optional string tablename
-  6: optional DataOperationType operationType
+  1: required LockType type,
+  2: required LockLevel level,
+  3: required string dbname,
+  4: optional string tablename,
+  6: optional DataOperationType operationType,
+  7: optional bool isTransactional,
+  8: optional bool isDynamicPartitionWrite
 }
 struct LockRequest {
-  1: required list<LockComponent> component
-  2: optional i64 txnid
-  3: required string user
-  4: required string hostname
+  1: required list<LockComponent> component,
+  2: optional i64 txnid,
+  3: required string user,
+  4: required string hostname,
   5: optional string agentInfo
 }
 struct LockResponse {
-  1: required i64 lockid
-  2: required LockState state
+  1: required i64 lockid,
+  2: required LockState state,
+  3: optional string errorMessage
 }
-struct CheckLockRequest { 1: required i64 lockid }
+struct CheckLockRequest {
+  1: required i64 lockid,
+  2: optional i64 txnid
+}
 struct UnlockRequest { 1: required i64 lockid }
-struct HeartbeatRequest { 1: optional i64 lockid }
+struct HeartbeatRequest {
+  1: optional i64 lockid,
+  2: optional i64 txnid
+}
+struct HeartbeatTxnRangeRequest {
+  1: required i64 min,
+  2: required i64 max
+}
+struct HeartbeatTxnRangeResponse {
+  1: required set<i64> aborted,
+  2: required set<i64> nosuch
+}
+
+struct OpenTxnRequest {
+  1: required i32 num_txns,
+  2: required string user,
+  3: required string hostname,
+  4: optional string agentInfo
+}
+struct OpenTxnsResponse { 1: required list<i64> txn_ids }
+struct CommitTxnRequest {
+  1: required i64 txnid,
+  6: optional bool exclWriteEnabled
+}
+struct AbortTxnRequest { 1: required i64 txnid }
+struct GetOpenTxnsRequest {}
+struct GetOpenTxnsResponse {
+  1: required i64 txn_high_water_mark,
+  2: required list<i64> open_txns,
+  3: optional i64 min_open_txn,
+  4: required binary abortedBits
+}
+struct TxnInfo {
+  1: required i64 id,
+  2: required TxnState state,
+  3: required string user,
+  4: required string hostname,
+  5: optional string agentInfo
+}
+struct GetOpenTxnsInfoResponse {
+  1: required i64 txn_high_water_mark,
+  2: required list<TxnInfo> open_txns
+}
+struct GetValidWriteIdsRequest {
+  1: required list<string> fullTableNames,
+  2: required string validTxnList
+}
+struct TableValidWriteIds {
+  1: required string fullTableName,
+  2: required i64 writeIdHighWaterMark,
+  3: required list<i64> invalidWriteIds,
+  4: optional i64 minOpenWriteId,
+  5: required binary abortedBits
+}
+struct GetValidWriteIdsResponse { 1: required list<TableValidWriteIds> tblValidWriteIds }
+struct AllocateTableWriteIdsRequest {
+  1: required string dbName,
+  2: required string tableName,
+  3: optional list<i64> txnIds
+}
+struct TxnToWriteId {
+  1: required i64 txnId,
+  2: required i64 writeId
+}
+struct AllocateTableWriteIdsResponse { 1: required list<TxnToWriteId> txnToWriteIds }
+struct AddDynamicPartitions {
+  1: required i64 txnid,
+  2: required i64 writeid,
+  3: required string dbname,
+  4: required string tablename,
+  5: required list<string> partitionnames,
+  6: optional DataOperationType operationType
+}
 
 service ThriftHiveMetastore {
   list<string> set_ugi(1: string user_name, 2: list<string> group_names) throws (1: MetaException o1)
@@ -237,10 +354,14 @@ service ThriftHiveMetastore {
     throws (1: MetaException o1, 2: UnknownTableException o2, 3: UnknownDBException o3)
   void create_table(1: Table tbl)
     throws (1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3, 4: NoSuchObjectException o4)
+  void create_table_req(1: CreateTableRequest request)
+    throws (1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3, 4: NoSuchObjectException o4)
   void create_table_with_environment_context(1: Table tbl, 2: EnvironmentContext environment_context)
     throws (1: AlreadyExistsException o1, 2: InvalidObjectException o2, 3: MetaException o3, 4: NoSuchObjectException o4)
   void alter_table_with_environment_context(
     1: string dbname, 2: string tbl_name, 3: Table new_tbl, 4: EnvironmentContext environment_context)
+    throws (1: InvalidOperationException o1, 2: MetaException o2)
+  AlterTableResponse alter_table_req(1: AlterTableRequest req)
     throws (1: InvalidOperationException o1, 2: MetaException o2)
   void drop_table(1: string dbname, 2: string name, 3: bool deleteData)
     throws (1: NoSuchObjectException o1, 2: MetaException o3)
@@ -269,6 +390,8 @@ service ThriftHiveMetastore {
   void alter_partitions_with_environment_context(
     1: string db_name, 2: string tbl_name, 3: list<Partition> new_parts, 4: EnvironmentContext environment_context)
     throws (1: InvalidOperationException o1, 2: MetaException o2)
+  AlterPartitionsResponse alter_partitions_req(1: AlterPartitionsRequest req)
+    throws (1: InvalidOperationException o1, 2: MetaException o2)
   DropPartitionsResult drop_partitions_req(1: DropPartitionsRequest req)
     throws (1: NoSuchObjectException o1, 2: MetaException o2)
 
@@ -278,4 +401,18 @@ service ThriftHiveMetastore {
   void unlock(1: UnlockRequest rqst) throws (1: NoSuchLockException o1, 2: TxnOpenException o2)
   void heartbeat(1: HeartbeatRequest ids)
     throws (1: NoSuchLockException o1, 2: NoSuchTxnException o2, 3: TxnAbortedException o3)
+  HeartbeatTxnRangeResponse heartbeat_txn_range(1: HeartbeatTxnRangeRequest txns)
+
+  OpenTxnsResponse open_txns(1: OpenTxnRequest rqst)
+  void commit_txn(1: CommitTxnRequest rqst) throws (1: NoSuchTxnException o1, 2: TxnAbortedException o2)
+  void abort_txn(1: AbortTxnRequest rqst) throws (1: NoSuchTxnException o1)
+  GetOpenTxnsResponse get_open_txns()
+  GetOpenTxnsResponse get_open_txns_req(1: GetOpenTxnsRequest getOpenTxnsRequest)
+  GetOpenTxnsInfoResponse get_open_txns_info()
+  GetValidWriteIdsResponse get_valid_write_ids(1: GetValidWriteIdsRequest rqst)
+    throws (1: NoSuchTxnException o1, 2: MetaException o2)
+  AllocateTableWriteIdsResponse allocate_table_write_ids(1: AllocateTableWriteIdsRequest rqst)
+    throws (1: NoSuchTxnException o1, 2: TxnAbortedException o2, 3: MetaException o3)
+  void add_dynamic_partitions(1: AddDynamicPartitions rqst)
+    throws (1: NoSuchTxnException o1, 2: TxnAbortedException o2)
 }

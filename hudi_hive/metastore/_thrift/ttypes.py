@@ -53,6 +53,14 @@ class LockType(IntEnum):
     SHARED_READ = 1
     SHARED_WRITE = 2
     EXCLUSIVE = 3
+    EXCL_WRITE = 4
+
+
+
+class TxnState(IntEnum):
+    COMMITTED = 1
+    ABORTED = 2
+    OPEN = 3
 
 
 
@@ -1186,6 +1194,7 @@ class Table(object):
      - rewriteEnabled
      - catName
      - ownerType
+     - accessType
 
     """
 
@@ -1207,10 +1216,11 @@ class Table(object):
         'rewriteEnabled',
         'catName',
         'ownerType',
+        'accessType',
     )
 
 
-    def __init__(self, tableName=None, dbName=None, owner=None, createTime=None, lastAccessTime=None, retention=None, sd=None, partitionKeys=None, parameters=None, viewOriginalText=None, viewExpandedText=None, tableType=None, privileges=None, temporary=None, rewriteEnabled=None, catName=None, ownerType=None,):
+    def __init__(self, tableName=None, dbName=None, owner=None, createTime=None, lastAccessTime=None, retention=None, sd=None, partitionKeys=None, parameters=None, viewOriginalText=None, viewExpandedText=None, tableType=None, privileges=None, temporary=None, rewriteEnabled=None, catName=None, ownerType=None, accessType=None,):
         self.tableName = tableName
         self.dbName = dbName
         self.owner = owner
@@ -1228,6 +1238,7 @@ class Table(object):
         self.rewriteEnabled = rewriteEnabled
         self.catName = catName
         self.ownerType = ownerType
+        self.accessType = accessType
 
     def read(self, iprot):
         if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
@@ -1337,6 +1348,11 @@ class Table(object):
                     self.ownerType = PrincipalType(iprot.readI32()).name
                 else:
                     iprot.skip(ftype)
+            elif fid == 22:
+                if ftype == TType.BYTE:
+                    self.accessType = iprot.readByte()
+                else:
+                    iprot.skip(ftype)
             else:
                 iprot.skip(ftype)
             iprot.readFieldEnd()
@@ -1421,6 +1437,10 @@ class Table(object):
         if self.ownerType is not None:
             oprot.writeFieldBegin('ownerType', TType.I32, 18)
             oprot.writeI32(PrincipalType[self.ownerType].value)
+            oprot.writeFieldEnd()
+        if self.accessType is not None:
+            oprot.writeFieldBegin('accessType', TType.BYTE, 22)
+            oprot.writeByte(self.accessType)
             oprot.writeFieldEnd()
         oprot.writeFieldStop()
         oprot.writeStructEnd()
@@ -1715,6 +1735,8 @@ class GetTableRequest(object):
      - dbName
      - tblName
      - catName
+     - processorCapabilities
+     - processorIdentifier
 
     """
 
@@ -1722,13 +1744,17 @@ class GetTableRequest(object):
         'dbName',
         'tblName',
         'catName',
+        'processorCapabilities',
+        'processorIdentifier',
     )
 
 
-    def __init__(self, dbName=None, tblName=None, catName=None,):
+    def __init__(self, dbName=None, tblName=None, catName=None, processorCapabilities=None, processorIdentifier=None,):
         self.dbName = dbName
         self.tblName = tblName
         self.catName = catName
+        self.processorCapabilities = processorCapabilities
+        self.processorIdentifier = processorIdentifier
 
     def read(self, iprot):
         if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
@@ -1754,6 +1780,21 @@ class GetTableRequest(object):
                     self.catName = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
                 else:
                     iprot.skip(ftype)
+            elif fid == 8:
+                if ftype == TType.LIST:
+                    self.processorCapabilities = []
+                    (_etype177, _size174) = iprot.readListBegin()
+                    for _i178 in range(_size174):
+                        _elem179 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                        self.processorCapabilities.append(_elem179)
+                    iprot.readListEnd()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 9:
+                if ftype == TType.STRING:
+                    self.processorIdentifier = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
             else:
                 iprot.skip(ftype)
             iprot.readFieldEnd()
@@ -1775,6 +1816,17 @@ class GetTableRequest(object):
         if self.catName is not None:
             oprot.writeFieldBegin('catName', TType.STRING, 4)
             oprot.writeString(self.catName.encode('utf-8') if sys.version_info[0] == 2 else self.catName)
+            oprot.writeFieldEnd()
+        if self.processorCapabilities is not None:
+            oprot.writeFieldBegin('processorCapabilities', TType.LIST, 8)
+            oprot.writeListBegin(TType.STRING, len(self.processorCapabilities))
+            for iter180 in self.processorCapabilities:
+                oprot.writeString(iter180.encode('utf-8') if sys.version_info[0] == 2 else iter180)
+            oprot.writeListEnd()
+            oprot.writeFieldEnd()
+        if self.processorIdentifier is not None:
+            oprot.writeFieldBegin('processorIdentifier', TType.STRING, 9)
+            oprot.writeString(self.processorIdentifier.encode('utf-8') if sys.version_info[0] == 2 else self.processorIdentifier)
             oprot.writeFieldEnd()
         oprot.writeFieldStop()
         oprot.writeStructEnd()
@@ -1914,10 +1966,10 @@ class GetTablesRequest(object):
             elif fid == 2:
                 if ftype == TType.LIST:
                     self.tblNames = []
-                    (_etype177, _size174) = iprot.readListBegin()
-                    for _i178 in range(_size174):
-                        _elem179 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
-                        self.tblNames.append(_elem179)
+                    (_etype184, _size181) = iprot.readListBegin()
+                    for _i185 in range(_size181):
+                        _elem186 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                        self.tblNames.append(_elem186)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -1943,8 +1995,8 @@ class GetTablesRequest(object):
         if self.tblNames is not None:
             oprot.writeFieldBegin('tblNames', TType.LIST, 2)
             oprot.writeListBegin(TType.STRING, len(self.tblNames))
-            for iter180 in self.tblNames:
-                oprot.writeString(iter180.encode('utf-8') if sys.version_info[0] == 2 else iter180)
+            for iter187 in self.tblNames:
+                oprot.writeString(iter187.encode('utf-8') if sys.version_info[0] == 2 else iter187)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         if self.catName is not None:
@@ -2005,11 +2057,11 @@ class GetTablesResult(object):
             if fid == 1:
                 if ftype == TType.LIST:
                     self.tables = []
-                    (_etype184, _size181) = iprot.readListBegin()
-                    for _i185 in range(_size181):
-                        _elem186 = Table()
-                        _elem186.read(iprot)
-                        self.tables.append(_elem186)
+                    (_etype191, _size188) = iprot.readListBegin()
+                    for _i192 in range(_size188):
+                        _elem193 = Table()
+                        _elem193.read(iprot)
+                        self.tables.append(_elem193)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -2026,8 +2078,8 @@ class GetTablesResult(object):
         if self.tables is not None:
             oprot.writeFieldBegin('tables', TType.LIST, 1)
             oprot.writeListBegin(TType.STRUCT, len(self.tables))
-            for iter187 in self.tables:
-                iter187.write(oprot)
+            for iter194 in self.tables:
+                iter194.write(oprot)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         oprot.writeFieldStop()
@@ -2109,11 +2161,11 @@ class AddPartitionsRequest(object):
             elif fid == 3:
                 if ftype == TType.LIST:
                     self.parts = []
-                    (_etype191, _size188) = iprot.readListBegin()
-                    for _i192 in range(_size188):
-                        _elem193 = Partition()
-                        _elem193.read(iprot)
-                        self.parts.append(_elem193)
+                    (_etype198, _size195) = iprot.readListBegin()
+                    for _i199 in range(_size195):
+                        _elem200 = Partition()
+                        _elem200.read(iprot)
+                        self.parts.append(_elem200)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -2153,8 +2205,8 @@ class AddPartitionsRequest(object):
         if self.parts is not None:
             oprot.writeFieldBegin('parts', TType.LIST, 3)
             oprot.writeListBegin(TType.STRUCT, len(self.parts))
-            for iter194 in self.parts:
-                iter194.write(oprot)
+            for iter201 in self.parts:
+                iter201.write(oprot)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         if self.ifNotExists is not None:
@@ -2229,11 +2281,11 @@ class AddPartitionsResult(object):
             if fid == 1:
                 if ftype == TType.LIST:
                     self.partitions = []
-                    (_etype198, _size195) = iprot.readListBegin()
-                    for _i199 in range(_size195):
-                        _elem200 = Partition()
-                        _elem200.read(iprot)
-                        self.partitions.append(_elem200)
+                    (_etype205, _size202) = iprot.readListBegin()
+                    for _i206 in range(_size202):
+                        _elem207 = Partition()
+                        _elem207.read(iprot)
+                        self.partitions.append(_elem207)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -2250,8 +2302,8 @@ class AddPartitionsResult(object):
         if self.partitions is not None:
             oprot.writeFieldBegin('partitions', TType.LIST, 1)
             oprot.writeListBegin(TType.STRUCT, len(self.partitions))
-            for iter201 in self.partitions:
-                iter201.write(oprot)
+            for iter208 in self.partitions:
+                iter208.write(oprot)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         oprot.writeFieldStop()
@@ -2391,21 +2443,21 @@ class RequestPartsSpec(object):
             if fid == 1:
                 if ftype == TType.LIST:
                     self.names = []
-                    (_etype205, _size202) = iprot.readListBegin()
-                    for _i206 in range(_size202):
-                        _elem207 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
-                        self.names.append(_elem207)
+                    (_etype212, _size209) = iprot.readListBegin()
+                    for _i213 in range(_size209):
+                        _elem214 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                        self.names.append(_elem214)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
             elif fid == 2:
                 if ftype == TType.LIST:
                     self.exprs = []
-                    (_etype211, _size208) = iprot.readListBegin()
-                    for _i212 in range(_size208):
-                        _elem213 = DropPartitionsExpr()
-                        _elem213.read(iprot)
-                        self.exprs.append(_elem213)
+                    (_etype218, _size215) = iprot.readListBegin()
+                    for _i219 in range(_size215):
+                        _elem220 = DropPartitionsExpr()
+                        _elem220.read(iprot)
+                        self.exprs.append(_elem220)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -2422,15 +2474,15 @@ class RequestPartsSpec(object):
         if self.names is not None:
             oprot.writeFieldBegin('names', TType.LIST, 1)
             oprot.writeListBegin(TType.STRING, len(self.names))
-            for iter214 in self.names:
-                oprot.writeString(iter214.encode('utf-8') if sys.version_info[0] == 2 else iter214)
+            for iter221 in self.names:
+                oprot.writeString(iter221.encode('utf-8') if sys.version_info[0] == 2 else iter221)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         if self.exprs is not None:
             oprot.writeFieldBegin('exprs', TType.LIST, 2)
             oprot.writeListBegin(TType.STRUCT, len(self.exprs))
-            for iter215 in self.exprs:
-                iter215.write(oprot)
+            for iter222 in self.exprs:
+                iter222.write(oprot)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         oprot.writeFieldStop()
@@ -2657,11 +2709,11 @@ class DropPartitionsResult(object):
             if fid == 1:
                 if ftype == TType.LIST:
                     self.partitions = []
-                    (_etype219, _size216) = iprot.readListBegin()
-                    for _i220 in range(_size216):
-                        _elem221 = Partition()
-                        _elem221.read(iprot)
-                        self.partitions.append(_elem221)
+                    (_etype226, _size223) = iprot.readListBegin()
+                    for _i227 in range(_size223):
+                        _elem228 = Partition()
+                        _elem228.read(iprot)
+                        self.partitions.append(_elem228)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -2678,10 +2730,562 @@ class DropPartitionsResult(object):
         if self.partitions is not None:
             oprot.writeFieldBegin('partitions', TType.LIST, 1)
             oprot.writeListBegin(TType.STRUCT, len(self.partitions))
-            for iter222 in self.partitions:
-                iter222.write(oprot)
+            for iter229 in self.partitions:
+                iter229.write(oprot)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class CreateTableRequest(object):
+    """
+    Attributes:
+     - table
+     - envContext
+     - processorCapabilities
+     - processorIdentifier
+
+    """
+
+    __slots__ = (
+        'table',
+        'envContext',
+        'processorCapabilities',
+        'processorIdentifier',
+    )
+
+
+    def __init__(self, table=None, envContext=None, processorCapabilities=None, processorIdentifier=None,):
+        self.table = table
+        self.envContext = envContext
+        self.processorCapabilities = processorCapabilities
+        self.processorIdentifier = processorIdentifier
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.STRUCT:
+                    self.table = Table()
+                    self.table.read(iprot)
+                else:
+                    iprot.skip(ftype)
+            elif fid == 2:
+                if ftype == TType.STRUCT:
+                    self.envContext = EnvironmentContext()
+                    self.envContext.read(iprot)
+                else:
+                    iprot.skip(ftype)
+            elif fid == 9:
+                if ftype == TType.LIST:
+                    self.processorCapabilities = []
+                    (_etype233, _size230) = iprot.readListBegin()
+                    for _i234 in range(_size230):
+                        _elem235 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                        self.processorCapabilities.append(_elem235)
+                    iprot.readListEnd()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 10:
+                if ftype == TType.STRING:
+                    self.processorIdentifier = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('CreateTableRequest')
+        if self.table is not None:
+            oprot.writeFieldBegin('table', TType.STRUCT, 1)
+            self.table.write(oprot)
+            oprot.writeFieldEnd()
+        if self.envContext is not None:
+            oprot.writeFieldBegin('envContext', TType.STRUCT, 2)
+            self.envContext.write(oprot)
+            oprot.writeFieldEnd()
+        if self.processorCapabilities is not None:
+            oprot.writeFieldBegin('processorCapabilities', TType.LIST, 9)
+            oprot.writeListBegin(TType.STRING, len(self.processorCapabilities))
+            for iter236 in self.processorCapabilities:
+                oprot.writeString(iter236.encode('utf-8') if sys.version_info[0] == 2 else iter236)
+            oprot.writeListEnd()
+            oprot.writeFieldEnd()
+        if self.processorIdentifier is not None:
+            oprot.writeFieldBegin('processorIdentifier', TType.STRING, 10)
+            oprot.writeString(self.processorIdentifier.encode('utf-8') if sys.version_info[0] == 2 else self.processorIdentifier)
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.table is None:
+            raise TProtocolException(message='Required field table is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class AlterTableRequest(object):
+    """
+    Attributes:
+     - catName
+     - dbName
+     - tableName
+     - table
+     - environmentContext
+     - writeId
+     - validWriteIdList
+     - processorCapabilities
+     - processorIdentifier
+
+    """
+
+    __slots__ = (
+        'catName',
+        'dbName',
+        'tableName',
+        'table',
+        'environmentContext',
+        'writeId',
+        'validWriteIdList',
+        'processorCapabilities',
+        'processorIdentifier',
+    )
+
+
+    def __init__(self, catName=None, dbName=None, tableName=None, table=None, environmentContext=None, writeId=None, validWriteIdList=None, processorCapabilities=None, processorIdentifier=None,):
+        self.catName = catName
+        self.dbName = dbName
+        self.tableName = tableName
+        self.table = table
+        self.environmentContext = environmentContext
+        self.writeId = writeId
+        self.validWriteIdList = validWriteIdList
+        self.processorCapabilities = processorCapabilities
+        self.processorIdentifier = processorIdentifier
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.STRING:
+                    self.catName = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 2:
+                if ftype == TType.STRING:
+                    self.dbName = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 3:
+                if ftype == TType.STRING:
+                    self.tableName = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 4:
+                if ftype == TType.STRUCT:
+                    self.table = Table()
+                    self.table.read(iprot)
+                else:
+                    iprot.skip(ftype)
+            elif fid == 5:
+                if ftype == TType.STRUCT:
+                    self.environmentContext = EnvironmentContext()
+                    self.environmentContext.read(iprot)
+                else:
+                    iprot.skip(ftype)
+            elif fid == 6:
+                if ftype == TType.I64:
+                    self.writeId = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 7:
+                if ftype == TType.STRING:
+                    self.validWriteIdList = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 8:
+                if ftype == TType.LIST:
+                    self.processorCapabilities = []
+                    (_etype240, _size237) = iprot.readListBegin()
+                    for _i241 in range(_size237):
+                        _elem242 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                        self.processorCapabilities.append(_elem242)
+                    iprot.readListEnd()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 9:
+                if ftype == TType.STRING:
+                    self.processorIdentifier = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('AlterTableRequest')
+        if self.catName is not None:
+            oprot.writeFieldBegin('catName', TType.STRING, 1)
+            oprot.writeString(self.catName.encode('utf-8') if sys.version_info[0] == 2 else self.catName)
+            oprot.writeFieldEnd()
+        if self.dbName is not None:
+            oprot.writeFieldBegin('dbName', TType.STRING, 2)
+            oprot.writeString(self.dbName.encode('utf-8') if sys.version_info[0] == 2 else self.dbName)
+            oprot.writeFieldEnd()
+        if self.tableName is not None:
+            oprot.writeFieldBegin('tableName', TType.STRING, 3)
+            oprot.writeString(self.tableName.encode('utf-8') if sys.version_info[0] == 2 else self.tableName)
+            oprot.writeFieldEnd()
+        if self.table is not None:
+            oprot.writeFieldBegin('table', TType.STRUCT, 4)
+            self.table.write(oprot)
+            oprot.writeFieldEnd()
+        if self.environmentContext is not None:
+            oprot.writeFieldBegin('environmentContext', TType.STRUCT, 5)
+            self.environmentContext.write(oprot)
+            oprot.writeFieldEnd()
+        if self.writeId is not None:
+            oprot.writeFieldBegin('writeId', TType.I64, 6)
+            oprot.writeI64(self.writeId)
+            oprot.writeFieldEnd()
+        if self.validWriteIdList is not None:
+            oprot.writeFieldBegin('validWriteIdList', TType.STRING, 7)
+            oprot.writeString(self.validWriteIdList.encode('utf-8') if sys.version_info[0] == 2 else self.validWriteIdList)
+            oprot.writeFieldEnd()
+        if self.processorCapabilities is not None:
+            oprot.writeFieldBegin('processorCapabilities', TType.LIST, 8)
+            oprot.writeListBegin(TType.STRING, len(self.processorCapabilities))
+            for iter243 in self.processorCapabilities:
+                oprot.writeString(iter243.encode('utf-8') if sys.version_info[0] == 2 else iter243)
+            oprot.writeListEnd()
+            oprot.writeFieldEnd()
+        if self.processorIdentifier is not None:
+            oprot.writeFieldBegin('processorIdentifier', TType.STRING, 9)
+            oprot.writeString(self.processorIdentifier.encode('utf-8') if sys.version_info[0] == 2 else self.processorIdentifier)
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.dbName is None:
+            raise TProtocolException(message='Required field dbName is unset!')
+        if self.tableName is None:
+            raise TProtocolException(message='Required field tableName is unset!')
+        if self.table is None:
+            raise TProtocolException(message='Required field table is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class AlterTableResponse(object):
+
+    __slots__ = (
+    )
+
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('AlterTableResponse')
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class AlterPartitionsRequest(object):
+    """
+    Attributes:
+     - catName
+     - dbName
+     - tableName
+     - partitions
+     - environmentContext
+     - writeId
+     - validWriteIdList
+
+    """
+
+    __slots__ = (
+        'catName',
+        'dbName',
+        'tableName',
+        'partitions',
+        'environmentContext',
+        'writeId',
+        'validWriteIdList',
+    )
+
+
+    def __init__(self, catName=None, dbName=None, tableName=None, partitions=None, environmentContext=None, writeId=None, validWriteIdList=None,):
+        self.catName = catName
+        self.dbName = dbName
+        self.tableName = tableName
+        self.partitions = partitions
+        self.environmentContext = environmentContext
+        self.writeId = writeId
+        self.validWriteIdList = validWriteIdList
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.STRING:
+                    self.catName = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 2:
+                if ftype == TType.STRING:
+                    self.dbName = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 3:
+                if ftype == TType.STRING:
+                    self.tableName = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 4:
+                if ftype == TType.LIST:
+                    self.partitions = []
+                    (_etype247, _size244) = iprot.readListBegin()
+                    for _i248 in range(_size244):
+                        _elem249 = Partition()
+                        _elem249.read(iprot)
+                        self.partitions.append(_elem249)
+                    iprot.readListEnd()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 5:
+                if ftype == TType.STRUCT:
+                    self.environmentContext = EnvironmentContext()
+                    self.environmentContext.read(iprot)
+                else:
+                    iprot.skip(ftype)
+            elif fid == 6:
+                if ftype == TType.I64:
+                    self.writeId = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 7:
+                if ftype == TType.STRING:
+                    self.validWriteIdList = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('AlterPartitionsRequest')
+        if self.catName is not None:
+            oprot.writeFieldBegin('catName', TType.STRING, 1)
+            oprot.writeString(self.catName.encode('utf-8') if sys.version_info[0] == 2 else self.catName)
+            oprot.writeFieldEnd()
+        if self.dbName is not None:
+            oprot.writeFieldBegin('dbName', TType.STRING, 2)
+            oprot.writeString(self.dbName.encode('utf-8') if sys.version_info[0] == 2 else self.dbName)
+            oprot.writeFieldEnd()
+        if self.tableName is not None:
+            oprot.writeFieldBegin('tableName', TType.STRING, 3)
+            oprot.writeString(self.tableName.encode('utf-8') if sys.version_info[0] == 2 else self.tableName)
+            oprot.writeFieldEnd()
+        if self.partitions is not None:
+            oprot.writeFieldBegin('partitions', TType.LIST, 4)
+            oprot.writeListBegin(TType.STRUCT, len(self.partitions))
+            for iter250 in self.partitions:
+                iter250.write(oprot)
+            oprot.writeListEnd()
+            oprot.writeFieldEnd()
+        if self.environmentContext is not None:
+            oprot.writeFieldBegin('environmentContext', TType.STRUCT, 5)
+            self.environmentContext.write(oprot)
+            oprot.writeFieldEnd()
+        if self.writeId is not None:
+            oprot.writeFieldBegin('writeId', TType.I64, 6)
+            oprot.writeI64(self.writeId)
+            oprot.writeFieldEnd()
+        if self.validWriteIdList is not None:
+            oprot.writeFieldBegin('validWriteIdList', TType.STRING, 7)
+            oprot.writeString(self.validWriteIdList.encode('utf-8') if sys.version_info[0] == 2 else self.validWriteIdList)
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.dbName is None:
+            raise TProtocolException(message='Required field dbName is unset!')
+        if self.tableName is None:
+            raise TProtocolException(message='Required field tableName is unset!')
+        if self.partitions is None:
+            raise TProtocolException(message='Required field partitions is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class AlterPartitionsResponse(object):
+
+    __slots__ = (
+    )
+
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('AlterPartitionsResponse')
         oprot.writeFieldStop()
         oprot.writeStructEnd()
 
@@ -3723,6 +4327,8 @@ class LockComponent(object):
      - dbname
      - tablename
      - operationType
+     - isTransactional
+     - isDynamicPartitionWrite
 
     """
 
@@ -3732,15 +4338,19 @@ class LockComponent(object):
         'dbname',
         'tablename',
         'operationType',
+        'isTransactional',
+        'isDynamicPartitionWrite',
     )
 
 
-    def __init__(self, type=None, level=None, dbname=None, tablename=None, operationType=None,):
+    def __init__(self, type=None, level=None, dbname=None, tablename=None, operationType=None, isTransactional=None, isDynamicPartitionWrite=None,):
         self.type = type
         self.level = level
         self.dbname = dbname
         self.tablename = tablename
         self.operationType = operationType
+        self.isTransactional = isTransactional
+        self.isDynamicPartitionWrite = isDynamicPartitionWrite
 
     def read(self, iprot):
         if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
@@ -3776,6 +4386,16 @@ class LockComponent(object):
                     self.operationType = DataOperationType(iprot.readI32()).name
                 else:
                     iprot.skip(ftype)
+            elif fid == 7:
+                if ftype == TType.BOOL:
+                    self.isTransactional = iprot.readBool()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 8:
+                if ftype == TType.BOOL:
+                    self.isDynamicPartitionWrite = iprot.readBool()
+                else:
+                    iprot.skip(ftype)
             else:
                 iprot.skip(ftype)
             iprot.readFieldEnd()
@@ -3805,6 +4425,14 @@ class LockComponent(object):
         if self.operationType is not None:
             oprot.writeFieldBegin('operationType', TType.I32, 6)
             oprot.writeI32(DataOperationType[self.operationType].value)
+            oprot.writeFieldEnd()
+        if self.isTransactional is not None:
+            oprot.writeFieldBegin('isTransactional', TType.BOOL, 7)
+            oprot.writeBool(self.isTransactional)
+            oprot.writeFieldEnd()
+        if self.isDynamicPartitionWrite is not None:
+            oprot.writeFieldBegin('isDynamicPartitionWrite', TType.BOOL, 8)
+            oprot.writeBool(self.isDynamicPartitionWrite)
             oprot.writeFieldEnd()
         oprot.writeFieldStop()
         oprot.writeStructEnd()
@@ -3876,11 +4504,11 @@ class LockRequest(object):
             if fid == 1:
                 if ftype == TType.LIST:
                     self.component = []
-                    (_etype226, _size223) = iprot.readListBegin()
-                    for _i227 in range(_size223):
-                        _elem228 = LockComponent()
-                        _elem228.read(iprot)
-                        self.component.append(_elem228)
+                    (_etype254, _size251) = iprot.readListBegin()
+                    for _i255 in range(_size251):
+                        _elem256 = LockComponent()
+                        _elem256.read(iprot)
+                        self.component.append(_elem256)
                     iprot.readListEnd()
                 else:
                     iprot.skip(ftype)
@@ -3917,8 +4545,8 @@ class LockRequest(object):
         if self.component is not None:
             oprot.writeFieldBegin('component', TType.LIST, 1)
             oprot.writeListBegin(TType.STRUCT, len(self.component))
-            for iter229 in self.component:
-                iter229.write(oprot)
+            for iter257 in self.component:
+                iter257.write(oprot)
             oprot.writeListEnd()
             oprot.writeFieldEnd()
         if self.txnid is not None:
@@ -3973,18 +4601,21 @@ class LockResponse(object):
     Attributes:
      - lockid
      - state
+     - errorMessage
 
     """
 
     __slots__ = (
         'lockid',
         'state',
+        'errorMessage',
     )
 
 
-    def __init__(self, lockid=None, state=None,):
+    def __init__(self, lockid=None, state=None, errorMessage=None,):
         self.lockid = lockid
         self.state = state
+        self.errorMessage = errorMessage
 
     def read(self, iprot):
         if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
@@ -4005,6 +4636,11 @@ class LockResponse(object):
                     self.state = LockState(iprot.readI32()).name
                 else:
                     iprot.skip(ftype)
+            elif fid == 3:
+                if ftype == TType.STRING:
+                    self.errorMessage = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
             else:
                 iprot.skip(ftype)
             iprot.readFieldEnd()
@@ -4022,6 +4658,10 @@ class LockResponse(object):
         if self.state is not None:
             oprot.writeFieldBegin('state', TType.I32, 2)
             oprot.writeI32(LockState[self.state].value)
+            oprot.writeFieldEnd()
+        if self.errorMessage is not None:
+            oprot.writeFieldBegin('errorMessage', TType.STRING, 3)
+            oprot.writeString(self.errorMessage.encode('utf-8') if sys.version_info[0] == 2 else self.errorMessage)
             oprot.writeFieldEnd()
         oprot.writeFieldStop()
         oprot.writeStructEnd()
@@ -4056,16 +4696,19 @@ class CheckLockRequest(object):
     """
     Attributes:
      - lockid
+     - txnid
 
     """
 
     __slots__ = (
         'lockid',
+        'txnid',
     )
 
 
-    def __init__(self, lockid=None,):
+    def __init__(self, lockid=None, txnid=None,):
         self.lockid = lockid
+        self.txnid = txnid
 
     def read(self, iprot):
         if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
@@ -4081,6 +4724,11 @@ class CheckLockRequest(object):
                     self.lockid = iprot.readI64()
                 else:
                     iprot.skip(ftype)
+            elif fid == 2:
+                if ftype == TType.I64:
+                    self.txnid = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
             else:
                 iprot.skip(ftype)
             iprot.readFieldEnd()
@@ -4094,6 +4742,10 @@ class CheckLockRequest(object):
         if self.lockid is not None:
             oprot.writeFieldBegin('lockid', TType.I64, 1)
             oprot.writeI64(self.lockid)
+            oprot.writeFieldEnd()
+        if self.txnid is not None:
+            oprot.writeFieldBegin('txnid', TType.I64, 2)
+            oprot.writeI64(self.txnid)
             oprot.writeFieldEnd()
         oprot.writeFieldStop()
         oprot.writeStructEnd()
@@ -4196,16 +4848,19 @@ class HeartbeatRequest(object):
     """
     Attributes:
      - lockid
+     - txnid
 
     """
 
     __slots__ = (
         'lockid',
+        'txnid',
     )
 
 
-    def __init__(self, lockid=None,):
+    def __init__(self, lockid=None, txnid=None,):
         self.lockid = lockid
+        self.txnid = txnid
 
     def read(self, iprot):
         if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
@@ -4219,6 +4874,11 @@ class HeartbeatRequest(object):
             if fid == 1:
                 if ftype == TType.I64:
                     self.lockid = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 2:
+                if ftype == TType.I64:
+                    self.txnid = iprot.readI64()
                 else:
                     iprot.skip(ftype)
             else:
@@ -4235,10 +4895,1639 @@ class HeartbeatRequest(object):
             oprot.writeFieldBegin('lockid', TType.I64, 1)
             oprot.writeI64(self.lockid)
             oprot.writeFieldEnd()
+        if self.txnid is not None:
+            oprot.writeFieldBegin('txnid', TType.I64, 2)
+            oprot.writeI64(self.txnid)
+            oprot.writeFieldEnd()
         oprot.writeFieldStop()
         oprot.writeStructEnd()
 
     def validate(self):
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class HeartbeatTxnRangeRequest(object):
+    """
+    Attributes:
+     - min
+     - max
+
+    """
+
+    __slots__ = (
+        'min',
+        'max',
+    )
+
+
+    def __init__(self, min=None, max=None,):
+        self.min = min
+        self.max = max
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.I64:
+                    self.min = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 2:
+                if ftype == TType.I64:
+                    self.max = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('HeartbeatTxnRangeRequest')
+        if self.min is not None:
+            oprot.writeFieldBegin('min', TType.I64, 1)
+            oprot.writeI64(self.min)
+            oprot.writeFieldEnd()
+        if self.max is not None:
+            oprot.writeFieldBegin('max', TType.I64, 2)
+            oprot.writeI64(self.max)
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.min is None:
+            raise TProtocolException(message='Required field min is unset!')
+        if self.max is None:
+            raise TProtocolException(message='Required field max is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class HeartbeatTxnRangeResponse(object):
+    """
+    Attributes:
+     - aborted
+     - nosuch
+
+    """
+
+    __slots__ = (
+        'aborted',
+        'nosuch',
+    )
+
+
+    def __init__(self, aborted=None, nosuch=None,):
+        self.aborted = aborted
+        self.nosuch = nosuch
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.SET:
+                    self.aborted = set()
+                    (_etype261, _size258) = iprot.readSetBegin()
+                    for _i262 in range(_size258):
+                        _elem263 = iprot.readI64()
+                        self.aborted.add(_elem263)
+                    iprot.readSetEnd()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 2:
+                if ftype == TType.SET:
+                    self.nosuch = set()
+                    (_etype267, _size264) = iprot.readSetBegin()
+                    for _i268 in range(_size264):
+                        _elem269 = iprot.readI64()
+                        self.nosuch.add(_elem269)
+                    iprot.readSetEnd()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('HeartbeatTxnRangeResponse')
+        if self.aborted is not None:
+            oprot.writeFieldBegin('aborted', TType.SET, 1)
+            oprot.writeSetBegin(TType.I64, len(self.aborted))
+            for iter270 in self.aborted:
+                oprot.writeI64(iter270)
+            oprot.writeSetEnd()
+            oprot.writeFieldEnd()
+        if self.nosuch is not None:
+            oprot.writeFieldBegin('nosuch', TType.SET, 2)
+            oprot.writeSetBegin(TType.I64, len(self.nosuch))
+            for iter271 in self.nosuch:
+                oprot.writeI64(iter271)
+            oprot.writeSetEnd()
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.aborted is None:
+            raise TProtocolException(message='Required field aborted is unset!')
+        if self.nosuch is None:
+            raise TProtocolException(message='Required field nosuch is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class OpenTxnRequest(object):
+    """
+    Attributes:
+     - num_txns
+     - user
+     - hostname
+     - agentInfo
+
+    """
+
+    __slots__ = (
+        'num_txns',
+        'user',
+        'hostname',
+        'agentInfo',
+    )
+
+
+    def __init__(self, num_txns=None, user=None, hostname=None, agentInfo=None,):
+        self.num_txns = num_txns
+        self.user = user
+        self.hostname = hostname
+        self.agentInfo = agentInfo
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.I32:
+                    self.num_txns = iprot.readI32()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 2:
+                if ftype == TType.STRING:
+                    self.user = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 3:
+                if ftype == TType.STRING:
+                    self.hostname = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 4:
+                if ftype == TType.STRING:
+                    self.agentInfo = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('OpenTxnRequest')
+        if self.num_txns is not None:
+            oprot.writeFieldBegin('num_txns', TType.I32, 1)
+            oprot.writeI32(self.num_txns)
+            oprot.writeFieldEnd()
+        if self.user is not None:
+            oprot.writeFieldBegin('user', TType.STRING, 2)
+            oprot.writeString(self.user.encode('utf-8') if sys.version_info[0] == 2 else self.user)
+            oprot.writeFieldEnd()
+        if self.hostname is not None:
+            oprot.writeFieldBegin('hostname', TType.STRING, 3)
+            oprot.writeString(self.hostname.encode('utf-8') if sys.version_info[0] == 2 else self.hostname)
+            oprot.writeFieldEnd()
+        if self.agentInfo is not None:
+            oprot.writeFieldBegin('agentInfo', TType.STRING, 4)
+            oprot.writeString(self.agentInfo.encode('utf-8') if sys.version_info[0] == 2 else self.agentInfo)
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.num_txns is None:
+            raise TProtocolException(message='Required field num_txns is unset!')
+        if self.user is None:
+            raise TProtocolException(message='Required field user is unset!')
+        if self.hostname is None:
+            raise TProtocolException(message='Required field hostname is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class OpenTxnsResponse(object):
+    """
+    Attributes:
+     - txn_ids
+
+    """
+
+    __slots__ = (
+        'txn_ids',
+    )
+
+
+    def __init__(self, txn_ids=None,):
+        self.txn_ids = txn_ids
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.LIST:
+                    self.txn_ids = []
+                    (_etype275, _size272) = iprot.readListBegin()
+                    for _i276 in range(_size272):
+                        _elem277 = iprot.readI64()
+                        self.txn_ids.append(_elem277)
+                    iprot.readListEnd()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('OpenTxnsResponse')
+        if self.txn_ids is not None:
+            oprot.writeFieldBegin('txn_ids', TType.LIST, 1)
+            oprot.writeListBegin(TType.I64, len(self.txn_ids))
+            for iter278 in self.txn_ids:
+                oprot.writeI64(iter278)
+            oprot.writeListEnd()
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.txn_ids is None:
+            raise TProtocolException(message='Required field txn_ids is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class CommitTxnRequest(object):
+    """
+    Attributes:
+     - txnid
+     - exclWriteEnabled
+
+    """
+
+    __slots__ = (
+        'txnid',
+        'exclWriteEnabled',
+    )
+
+
+    def __init__(self, txnid=None, exclWriteEnabled=None,):
+        self.txnid = txnid
+        self.exclWriteEnabled = exclWriteEnabled
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.I64:
+                    self.txnid = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 6:
+                if ftype == TType.BOOL:
+                    self.exclWriteEnabled = iprot.readBool()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('CommitTxnRequest')
+        if self.txnid is not None:
+            oprot.writeFieldBegin('txnid', TType.I64, 1)
+            oprot.writeI64(self.txnid)
+            oprot.writeFieldEnd()
+        if self.exclWriteEnabled is not None:
+            oprot.writeFieldBegin('exclWriteEnabled', TType.BOOL, 6)
+            oprot.writeBool(self.exclWriteEnabled)
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.txnid is None:
+            raise TProtocolException(message='Required field txnid is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class AbortTxnRequest(object):
+    """
+    Attributes:
+     - txnid
+
+    """
+
+    __slots__ = (
+        'txnid',
+    )
+
+
+    def __init__(self, txnid=None,):
+        self.txnid = txnid
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.I64:
+                    self.txnid = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('AbortTxnRequest')
+        if self.txnid is not None:
+            oprot.writeFieldBegin('txnid', TType.I64, 1)
+            oprot.writeI64(self.txnid)
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.txnid is None:
+            raise TProtocolException(message='Required field txnid is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class GetOpenTxnsRequest(object):
+
+    __slots__ = (
+    )
+
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('GetOpenTxnsRequest')
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class GetOpenTxnsResponse(object):
+    """
+    Attributes:
+     - txn_high_water_mark
+     - open_txns
+     - min_open_txn
+     - abortedBits
+
+    """
+
+    __slots__ = (
+        'txn_high_water_mark',
+        'open_txns',
+        'min_open_txn',
+        'abortedBits',
+    )
+
+
+    def __init__(self, txn_high_water_mark=None, open_txns=None, min_open_txn=None, abortedBits=None,):
+        self.txn_high_water_mark = txn_high_water_mark
+        self.open_txns = open_txns
+        self.min_open_txn = min_open_txn
+        self.abortedBits = abortedBits
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.I64:
+                    self.txn_high_water_mark = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 2:
+                if ftype == TType.LIST:
+                    self.open_txns = []
+                    (_etype282, _size279) = iprot.readListBegin()
+                    for _i283 in range(_size279):
+                        _elem284 = iprot.readI64()
+                        self.open_txns.append(_elem284)
+                    iprot.readListEnd()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 3:
+                if ftype == TType.I64:
+                    self.min_open_txn = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 4:
+                if ftype == TType.STRING:
+                    self.abortedBits = iprot.readBinary()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('GetOpenTxnsResponse')
+        if self.txn_high_water_mark is not None:
+            oprot.writeFieldBegin('txn_high_water_mark', TType.I64, 1)
+            oprot.writeI64(self.txn_high_water_mark)
+            oprot.writeFieldEnd()
+        if self.open_txns is not None:
+            oprot.writeFieldBegin('open_txns', TType.LIST, 2)
+            oprot.writeListBegin(TType.I64, len(self.open_txns))
+            for iter285 in self.open_txns:
+                oprot.writeI64(iter285)
+            oprot.writeListEnd()
+            oprot.writeFieldEnd()
+        if self.min_open_txn is not None:
+            oprot.writeFieldBegin('min_open_txn', TType.I64, 3)
+            oprot.writeI64(self.min_open_txn)
+            oprot.writeFieldEnd()
+        if self.abortedBits is not None:
+            oprot.writeFieldBegin('abortedBits', TType.STRING, 4)
+            oprot.writeBinary(self.abortedBits)
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.txn_high_water_mark is None:
+            raise TProtocolException(message='Required field txn_high_water_mark is unset!')
+        if self.open_txns is None:
+            raise TProtocolException(message='Required field open_txns is unset!')
+        if self.abortedBits is None:
+            raise TProtocolException(message='Required field abortedBits is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class TxnInfo(object):
+    """
+    Attributes:
+     - id
+     - state
+     - user
+     - hostname
+     - agentInfo
+
+    """
+
+    __slots__ = (
+        'id',
+        'state',
+        'user',
+        'hostname',
+        'agentInfo',
+    )
+
+
+    def __init__(self, id=None, state=None, user=None, hostname=None, agentInfo=None,):
+        self.id = id
+        self.state = state
+        self.user = user
+        self.hostname = hostname
+        self.agentInfo = agentInfo
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.I64:
+                    self.id = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 2:
+                if ftype == TType.I32:
+                    self.state = TxnState(iprot.readI32()).name
+                else:
+                    iprot.skip(ftype)
+            elif fid == 3:
+                if ftype == TType.STRING:
+                    self.user = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 4:
+                if ftype == TType.STRING:
+                    self.hostname = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 5:
+                if ftype == TType.STRING:
+                    self.agentInfo = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('TxnInfo')
+        if self.id is not None:
+            oprot.writeFieldBegin('id', TType.I64, 1)
+            oprot.writeI64(self.id)
+            oprot.writeFieldEnd()
+        if self.state is not None:
+            oprot.writeFieldBegin('state', TType.I32, 2)
+            oprot.writeI32(TxnState[self.state].value)
+            oprot.writeFieldEnd()
+        if self.user is not None:
+            oprot.writeFieldBegin('user', TType.STRING, 3)
+            oprot.writeString(self.user.encode('utf-8') if sys.version_info[0] == 2 else self.user)
+            oprot.writeFieldEnd()
+        if self.hostname is not None:
+            oprot.writeFieldBegin('hostname', TType.STRING, 4)
+            oprot.writeString(self.hostname.encode('utf-8') if sys.version_info[0] == 2 else self.hostname)
+            oprot.writeFieldEnd()
+        if self.agentInfo is not None:
+            oprot.writeFieldBegin('agentInfo', TType.STRING, 5)
+            oprot.writeString(self.agentInfo.encode('utf-8') if sys.version_info[0] == 2 else self.agentInfo)
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.id is None:
+            raise TProtocolException(message='Required field id is unset!')
+        if self.state is None:
+            raise TProtocolException(message='Required field state is unset!')
+        if self.user is None:
+            raise TProtocolException(message='Required field user is unset!')
+        if self.hostname is None:
+            raise TProtocolException(message='Required field hostname is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class GetOpenTxnsInfoResponse(object):
+    """
+    Attributes:
+     - txn_high_water_mark
+     - open_txns
+
+    """
+
+    __slots__ = (
+        'txn_high_water_mark',
+        'open_txns',
+    )
+
+
+    def __init__(self, txn_high_water_mark=None, open_txns=None,):
+        self.txn_high_water_mark = txn_high_water_mark
+        self.open_txns = open_txns
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.I64:
+                    self.txn_high_water_mark = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 2:
+                if ftype == TType.LIST:
+                    self.open_txns = []
+                    (_etype289, _size286) = iprot.readListBegin()
+                    for _i290 in range(_size286):
+                        _elem291 = TxnInfo()
+                        _elem291.read(iprot)
+                        self.open_txns.append(_elem291)
+                    iprot.readListEnd()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('GetOpenTxnsInfoResponse')
+        if self.txn_high_water_mark is not None:
+            oprot.writeFieldBegin('txn_high_water_mark', TType.I64, 1)
+            oprot.writeI64(self.txn_high_water_mark)
+            oprot.writeFieldEnd()
+        if self.open_txns is not None:
+            oprot.writeFieldBegin('open_txns', TType.LIST, 2)
+            oprot.writeListBegin(TType.STRUCT, len(self.open_txns))
+            for iter292 in self.open_txns:
+                iter292.write(oprot)
+            oprot.writeListEnd()
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.txn_high_water_mark is None:
+            raise TProtocolException(message='Required field txn_high_water_mark is unset!')
+        if self.open_txns is None:
+            raise TProtocolException(message='Required field open_txns is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class GetValidWriteIdsRequest(object):
+    """
+    Attributes:
+     - fullTableNames
+     - validTxnList
+
+    """
+
+    __slots__ = (
+        'fullTableNames',
+        'validTxnList',
+    )
+
+
+    def __init__(self, fullTableNames=None, validTxnList=None,):
+        self.fullTableNames = fullTableNames
+        self.validTxnList = validTxnList
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.LIST:
+                    self.fullTableNames = []
+                    (_etype296, _size293) = iprot.readListBegin()
+                    for _i297 in range(_size293):
+                        _elem298 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                        self.fullTableNames.append(_elem298)
+                    iprot.readListEnd()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 2:
+                if ftype == TType.STRING:
+                    self.validTxnList = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('GetValidWriteIdsRequest')
+        if self.fullTableNames is not None:
+            oprot.writeFieldBegin('fullTableNames', TType.LIST, 1)
+            oprot.writeListBegin(TType.STRING, len(self.fullTableNames))
+            for iter299 in self.fullTableNames:
+                oprot.writeString(iter299.encode('utf-8') if sys.version_info[0] == 2 else iter299)
+            oprot.writeListEnd()
+            oprot.writeFieldEnd()
+        if self.validTxnList is not None:
+            oprot.writeFieldBegin('validTxnList', TType.STRING, 2)
+            oprot.writeString(self.validTxnList.encode('utf-8') if sys.version_info[0] == 2 else self.validTxnList)
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.fullTableNames is None:
+            raise TProtocolException(message='Required field fullTableNames is unset!')
+        if self.validTxnList is None:
+            raise TProtocolException(message='Required field validTxnList is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class TableValidWriteIds(object):
+    """
+    Attributes:
+     - fullTableName
+     - writeIdHighWaterMark
+     - invalidWriteIds
+     - minOpenWriteId
+     - abortedBits
+
+    """
+
+    __slots__ = (
+        'fullTableName',
+        'writeIdHighWaterMark',
+        'invalidWriteIds',
+        'minOpenWriteId',
+        'abortedBits',
+    )
+
+
+    def __init__(self, fullTableName=None, writeIdHighWaterMark=None, invalidWriteIds=None, minOpenWriteId=None, abortedBits=None,):
+        self.fullTableName = fullTableName
+        self.writeIdHighWaterMark = writeIdHighWaterMark
+        self.invalidWriteIds = invalidWriteIds
+        self.minOpenWriteId = minOpenWriteId
+        self.abortedBits = abortedBits
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.STRING:
+                    self.fullTableName = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 2:
+                if ftype == TType.I64:
+                    self.writeIdHighWaterMark = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 3:
+                if ftype == TType.LIST:
+                    self.invalidWriteIds = []
+                    (_etype303, _size300) = iprot.readListBegin()
+                    for _i304 in range(_size300):
+                        _elem305 = iprot.readI64()
+                        self.invalidWriteIds.append(_elem305)
+                    iprot.readListEnd()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 4:
+                if ftype == TType.I64:
+                    self.minOpenWriteId = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 5:
+                if ftype == TType.STRING:
+                    self.abortedBits = iprot.readBinary()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('TableValidWriteIds')
+        if self.fullTableName is not None:
+            oprot.writeFieldBegin('fullTableName', TType.STRING, 1)
+            oprot.writeString(self.fullTableName.encode('utf-8') if sys.version_info[0] == 2 else self.fullTableName)
+            oprot.writeFieldEnd()
+        if self.writeIdHighWaterMark is not None:
+            oprot.writeFieldBegin('writeIdHighWaterMark', TType.I64, 2)
+            oprot.writeI64(self.writeIdHighWaterMark)
+            oprot.writeFieldEnd()
+        if self.invalidWriteIds is not None:
+            oprot.writeFieldBegin('invalidWriteIds', TType.LIST, 3)
+            oprot.writeListBegin(TType.I64, len(self.invalidWriteIds))
+            for iter306 in self.invalidWriteIds:
+                oprot.writeI64(iter306)
+            oprot.writeListEnd()
+            oprot.writeFieldEnd()
+        if self.minOpenWriteId is not None:
+            oprot.writeFieldBegin('minOpenWriteId', TType.I64, 4)
+            oprot.writeI64(self.minOpenWriteId)
+            oprot.writeFieldEnd()
+        if self.abortedBits is not None:
+            oprot.writeFieldBegin('abortedBits', TType.STRING, 5)
+            oprot.writeBinary(self.abortedBits)
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.fullTableName is None:
+            raise TProtocolException(message='Required field fullTableName is unset!')
+        if self.writeIdHighWaterMark is None:
+            raise TProtocolException(message='Required field writeIdHighWaterMark is unset!')
+        if self.invalidWriteIds is None:
+            raise TProtocolException(message='Required field invalidWriteIds is unset!')
+        if self.abortedBits is None:
+            raise TProtocolException(message='Required field abortedBits is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class GetValidWriteIdsResponse(object):
+    """
+    Attributes:
+     - tblValidWriteIds
+
+    """
+
+    __slots__ = (
+        'tblValidWriteIds',
+    )
+
+
+    def __init__(self, tblValidWriteIds=None,):
+        self.tblValidWriteIds = tblValidWriteIds
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.LIST:
+                    self.tblValidWriteIds = []
+                    (_etype310, _size307) = iprot.readListBegin()
+                    for _i311 in range(_size307):
+                        _elem312 = TableValidWriteIds()
+                        _elem312.read(iprot)
+                        self.tblValidWriteIds.append(_elem312)
+                    iprot.readListEnd()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('GetValidWriteIdsResponse')
+        if self.tblValidWriteIds is not None:
+            oprot.writeFieldBegin('tblValidWriteIds', TType.LIST, 1)
+            oprot.writeListBegin(TType.STRUCT, len(self.tblValidWriteIds))
+            for iter313 in self.tblValidWriteIds:
+                iter313.write(oprot)
+            oprot.writeListEnd()
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.tblValidWriteIds is None:
+            raise TProtocolException(message='Required field tblValidWriteIds is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class AllocateTableWriteIdsRequest(object):
+    """
+    Attributes:
+     - dbName
+     - tableName
+     - txnIds
+
+    """
+
+    __slots__ = (
+        'dbName',
+        'tableName',
+        'txnIds',
+    )
+
+
+    def __init__(self, dbName=None, tableName=None, txnIds=None,):
+        self.dbName = dbName
+        self.tableName = tableName
+        self.txnIds = txnIds
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.STRING:
+                    self.dbName = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 2:
+                if ftype == TType.STRING:
+                    self.tableName = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 3:
+                if ftype == TType.LIST:
+                    self.txnIds = []
+                    (_etype317, _size314) = iprot.readListBegin()
+                    for _i318 in range(_size314):
+                        _elem319 = iprot.readI64()
+                        self.txnIds.append(_elem319)
+                    iprot.readListEnd()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('AllocateTableWriteIdsRequest')
+        if self.dbName is not None:
+            oprot.writeFieldBegin('dbName', TType.STRING, 1)
+            oprot.writeString(self.dbName.encode('utf-8') if sys.version_info[0] == 2 else self.dbName)
+            oprot.writeFieldEnd()
+        if self.tableName is not None:
+            oprot.writeFieldBegin('tableName', TType.STRING, 2)
+            oprot.writeString(self.tableName.encode('utf-8') if sys.version_info[0] == 2 else self.tableName)
+            oprot.writeFieldEnd()
+        if self.txnIds is not None:
+            oprot.writeFieldBegin('txnIds', TType.LIST, 3)
+            oprot.writeListBegin(TType.I64, len(self.txnIds))
+            for iter320 in self.txnIds:
+                oprot.writeI64(iter320)
+            oprot.writeListEnd()
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.dbName is None:
+            raise TProtocolException(message='Required field dbName is unset!')
+        if self.tableName is None:
+            raise TProtocolException(message='Required field tableName is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class TxnToWriteId(object):
+    """
+    Attributes:
+     - txnId
+     - writeId
+
+    """
+
+    __slots__ = (
+        'txnId',
+        'writeId',
+    )
+
+
+    def __init__(self, txnId=None, writeId=None,):
+        self.txnId = txnId
+        self.writeId = writeId
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.I64:
+                    self.txnId = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 2:
+                if ftype == TType.I64:
+                    self.writeId = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('TxnToWriteId')
+        if self.txnId is not None:
+            oprot.writeFieldBegin('txnId', TType.I64, 1)
+            oprot.writeI64(self.txnId)
+            oprot.writeFieldEnd()
+        if self.writeId is not None:
+            oprot.writeFieldBegin('writeId', TType.I64, 2)
+            oprot.writeI64(self.writeId)
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.txnId is None:
+            raise TProtocolException(message='Required field txnId is unset!')
+        if self.writeId is None:
+            raise TProtocolException(message='Required field writeId is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class AllocateTableWriteIdsResponse(object):
+    """
+    Attributes:
+     - txnToWriteIds
+
+    """
+
+    __slots__ = (
+        'txnToWriteIds',
+    )
+
+
+    def __init__(self, txnToWriteIds=None,):
+        self.txnToWriteIds = txnToWriteIds
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.LIST:
+                    self.txnToWriteIds = []
+                    (_etype324, _size321) = iprot.readListBegin()
+                    for _i325 in range(_size321):
+                        _elem326 = TxnToWriteId()
+                        _elem326.read(iprot)
+                        self.txnToWriteIds.append(_elem326)
+                    iprot.readListEnd()
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('AllocateTableWriteIdsResponse')
+        if self.txnToWriteIds is not None:
+            oprot.writeFieldBegin('txnToWriteIds', TType.LIST, 1)
+            oprot.writeListBegin(TType.STRUCT, len(self.txnToWriteIds))
+            for iter327 in self.txnToWriteIds:
+                iter327.write(oprot)
+            oprot.writeListEnd()
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.txnToWriteIds is None:
+            raise TProtocolException(message='Required field txnToWriteIds is unset!')
+        return
+
+    def __repr__(self):
+        L = ['%s=%r' % (key, getattr(self, key))
+             for key in self.__slots__]
+        return '%s(%s)' % (self.__class__.__name__, ', '.join(L))
+
+    def __eq__(self, other):
+        if not isinstance(other, self.__class__):
+            return False
+        for attr in self.__slots__:
+            my_val = getattr(self, attr)
+            other_val = getattr(other, attr)
+            if my_val != other_val:
+                return False
+        return True
+
+    def __ne__(self, other):
+        return not (self == other)
+
+
+class AddDynamicPartitions(object):
+    """
+    Attributes:
+     - txnid
+     - writeid
+     - dbname
+     - tablename
+     - partitionnames
+     - operationType
+
+    """
+
+    __slots__ = (
+        'txnid',
+        'writeid',
+        'dbname',
+        'tablename',
+        'partitionnames',
+        'operationType',
+    )
+
+
+    def __init__(self, txnid=None, writeid=None, dbname=None, tablename=None, partitionnames=None, operationType=None,):
+        self.txnid = txnid
+        self.writeid = writeid
+        self.dbname = dbname
+        self.tablename = tablename
+        self.partitionnames = partitionnames
+        self.operationType = operationType
+
+    def read(self, iprot):
+        if iprot._fast_decode is not None and isinstance(iprot.trans, TTransport.CReadableTransport) and self.thrift_spec is not None:
+            iprot._fast_decode(self, iprot, [self.__class__, self.thrift_spec])
+            return
+        iprot.readStructBegin()
+        while True:
+            (fname, ftype, fid) = iprot.readFieldBegin()
+            if ftype == TType.STOP:
+                break
+            if fid == 1:
+                if ftype == TType.I64:
+                    self.txnid = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 2:
+                if ftype == TType.I64:
+                    self.writeid = iprot.readI64()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 3:
+                if ftype == TType.STRING:
+                    self.dbname = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 4:
+                if ftype == TType.STRING:
+                    self.tablename = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 5:
+                if ftype == TType.LIST:
+                    self.partitionnames = []
+                    (_etype331, _size328) = iprot.readListBegin()
+                    for _i332 in range(_size328):
+                        _elem333 = iprot.readString().decode('utf-8', errors='replace') if sys.version_info[0] == 2 else iprot.readString()
+                        self.partitionnames.append(_elem333)
+                    iprot.readListEnd()
+                else:
+                    iprot.skip(ftype)
+            elif fid == 6:
+                if ftype == TType.I32:
+                    self.operationType = DataOperationType(iprot.readI32()).name
+                else:
+                    iprot.skip(ftype)
+            else:
+                iprot.skip(ftype)
+            iprot.readFieldEnd()
+        iprot.readStructEnd()
+
+    def write(self, oprot):
+        if oprot._fast_encode is not None and self.thrift_spec is not None:
+            oprot.trans.write(oprot._fast_encode(self, [self.__class__, self.thrift_spec]))
+            return
+        oprot.writeStructBegin('AddDynamicPartitions')
+        if self.txnid is not None:
+            oprot.writeFieldBegin('txnid', TType.I64, 1)
+            oprot.writeI64(self.txnid)
+            oprot.writeFieldEnd()
+        if self.writeid is not None:
+            oprot.writeFieldBegin('writeid', TType.I64, 2)
+            oprot.writeI64(self.writeid)
+            oprot.writeFieldEnd()
+        if self.dbname is not None:
+            oprot.writeFieldBegin('dbname', TType.STRING, 3)
+            oprot.writeString(self.dbname.encode('utf-8') if sys.version_info[0] == 2 else self.dbname)
+            oprot.writeFieldEnd()
+        if self.tablename is not None:
+            oprot.writeFieldBegin('tablename', TType.STRING, 4)
+            oprot.writeString(self.tablename.encode('utf-8') if sys.version_info[0] == 2 else self.tablename)
+            oprot.writeFieldEnd()
+        if self.partitionnames is not None:
+            oprot.writeFieldBegin('partitionnames', TType.LIST, 5)
+            oprot.writeListBegin(TType.STRING, len(self.partitionnames))
+            for iter334 in self.partitionnames:
+                oprot.writeString(iter334.encode('utf-8') if sys.version_info[0] == 2 else iter334)
+            oprot.writeListEnd()
+            oprot.writeFieldEnd()
+        if self.operationType is not None:
+            oprot.writeFieldBegin('operationType', TType.I32, 6)
+            oprot.writeI32(DataOperationType[self.operationType].value)
+            oprot.writeFieldEnd()
+        oprot.writeFieldStop()
+        oprot.writeStructEnd()
+
+    def validate(self):
+        if self.txnid is None:
+            raise TProtocolException(message='Required field txnid is unset!')
+        if self.writeid is None:
+            raise TProtocolException(message='Required field writeid is unset!')
+        if self.dbname is None:
+            raise TProtocolException(message='Required field dbname is unset!')
+        if self.tablename is None:
+            raise TProtocolException(message='Required field tablename is unset!')
+        if self.partitionnames is None:
+            raise TProtocolException(message='Required field partitionnames is unset!')
         return
 
     def __repr__(self):
@@ -4353,6 +6642,10 @@ Table.thrift_spec = (
     None,  # 16
     (17, TType.STRING, 'catName', 'UTF8', None, ),  # 17
     (18, TType.I32, 'ownerType', None, None, ),  # 18
+    None,  # 19
+    None,  # 20
+    None,  # 21
+    (22, TType.BYTE, 'accessType', None, None, ),  # 22
 )
 all_structs.append(Partition)
 Partition.thrift_spec = (
@@ -4379,6 +6672,11 @@ GetTableRequest.thrift_spec = (
     (2, TType.STRING, 'tblName', 'UTF8', None, ),  # 2
     None,  # 3
     (4, TType.STRING, 'catName', 'UTF8', None, ),  # 4
+    None,  # 5
+    None,  # 6
+    None,  # 7
+    (8, TType.LIST, 'processorCapabilities', (TType.STRING, 'UTF8', False), None, ),  # 8
+    (9, TType.STRING, 'processorIdentifier', 'UTF8', None, ),  # 9
 )
 all_structs.append(GetTableResult)
 GetTableResult.thrift_spec = (
@@ -4442,6 +6740,50 @@ all_structs.append(DropPartitionsResult)
 DropPartitionsResult.thrift_spec = (
     None,  # 0
     (1, TType.LIST, 'partitions', (TType.STRUCT, [Partition, None], False), None, ),  # 1
+)
+all_structs.append(CreateTableRequest)
+CreateTableRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRUCT, 'table', [Table, None], None, ),  # 1
+    (2, TType.STRUCT, 'envContext', [EnvironmentContext, None], None, ),  # 2
+    None,  # 3
+    None,  # 4
+    None,  # 5
+    None,  # 6
+    None,  # 7
+    None,  # 8
+    (9, TType.LIST, 'processorCapabilities', (TType.STRING, 'UTF8', False), None, ),  # 9
+    (10, TType.STRING, 'processorIdentifier', 'UTF8', None, ),  # 10
+)
+all_structs.append(AlterTableRequest)
+AlterTableRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'catName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'dbName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'tableName', 'UTF8', None, ),  # 3
+    (4, TType.STRUCT, 'table', [Table, None], None, ),  # 4
+    (5, TType.STRUCT, 'environmentContext', [EnvironmentContext, None], None, ),  # 5
+    (6, TType.I64, 'writeId', None, None, ),  # 6
+    (7, TType.STRING, 'validWriteIdList', 'UTF8', None, ),  # 7
+    (8, TType.LIST, 'processorCapabilities', (TType.STRING, 'UTF8', False), None, ),  # 8
+    (9, TType.STRING, 'processorIdentifier', 'UTF8', None, ),  # 9
+)
+all_structs.append(AlterTableResponse)
+AlterTableResponse.thrift_spec = (
+)
+all_structs.append(AlterPartitionsRequest)
+AlterPartitionsRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'catName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'dbName', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'tableName', 'UTF8', None, ),  # 3
+    (4, TType.LIST, 'partitions', (TType.STRUCT, [Partition, None], False), None, ),  # 4
+    (5, TType.STRUCT, 'environmentContext', [EnvironmentContext, None], None, ),  # 5
+    (6, TType.I64, 'writeId', None, None, ),  # 6
+    (7, TType.STRING, 'validWriteIdList', 'UTF8', None, ),  # 7
+)
+all_structs.append(AlterPartitionsResponse)
+AlterPartitionsResponse.thrift_spec = (
 )
 all_structs.append(MetaException)
 MetaException.thrift_spec = (
@@ -4512,6 +6854,8 @@ LockComponent.thrift_spec = (
     (4, TType.STRING, 'tablename', 'UTF8', None, ),  # 4
     None,  # 5
     (6, TType.I32, 'operationType', None, None, ),  # 6
+    (7, TType.BOOL, 'isTransactional', None, None, ),  # 7
+    (8, TType.BOOL, 'isDynamicPartitionWrite', None, None, ),  # 8
 )
 all_structs.append(LockRequest)
 LockRequest.thrift_spec = (
@@ -4527,11 +6871,13 @@ LockResponse.thrift_spec = (
     None,  # 0
     (1, TType.I64, 'lockid', None, None, ),  # 1
     (2, TType.I32, 'state', None, None, ),  # 2
+    (3, TType.STRING, 'errorMessage', 'UTF8', None, ),  # 3
 )
 all_structs.append(CheckLockRequest)
 CheckLockRequest.thrift_spec = (
     None,  # 0
     (1, TType.I64, 'lockid', None, None, ),  # 1
+    (2, TType.I64, 'txnid', None, None, ),  # 2
 )
 all_structs.append(UnlockRequest)
 UnlockRequest.thrift_spec = (
@@ -4542,6 +6888,121 @@ all_structs.append(HeartbeatRequest)
 HeartbeatRequest.thrift_spec = (
     None,  # 0
     (1, TType.I64, 'lockid', None, None, ),  # 1
+    (2, TType.I64, 'txnid', None, None, ),  # 2
+)
+all_structs.append(HeartbeatTxnRangeRequest)
+HeartbeatTxnRangeRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.I64, 'min', None, None, ),  # 1
+    (2, TType.I64, 'max', None, None, ),  # 2
+)
+all_structs.append(HeartbeatTxnRangeResponse)
+HeartbeatTxnRangeResponse.thrift_spec = (
+    None,  # 0
+    (1, TType.SET, 'aborted', (TType.I64, None, False), None, ),  # 1
+    (2, TType.SET, 'nosuch', (TType.I64, None, False), None, ),  # 2
+)
+all_structs.append(OpenTxnRequest)
+OpenTxnRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.I32, 'num_txns', None, None, ),  # 1
+    (2, TType.STRING, 'user', 'UTF8', None, ),  # 2
+    (3, TType.STRING, 'hostname', 'UTF8', None, ),  # 3
+    (4, TType.STRING, 'agentInfo', 'UTF8', None, ),  # 4
+)
+all_structs.append(OpenTxnsResponse)
+OpenTxnsResponse.thrift_spec = (
+    None,  # 0
+    (1, TType.LIST, 'txn_ids', (TType.I64, None, False), None, ),  # 1
+)
+all_structs.append(CommitTxnRequest)
+CommitTxnRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.I64, 'txnid', None, None, ),  # 1
+    None,  # 2
+    None,  # 3
+    None,  # 4
+    None,  # 5
+    (6, TType.BOOL, 'exclWriteEnabled', None, None, ),  # 6
+)
+all_structs.append(AbortTxnRequest)
+AbortTxnRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.I64, 'txnid', None, None, ),  # 1
+)
+all_structs.append(GetOpenTxnsRequest)
+GetOpenTxnsRequest.thrift_spec = (
+)
+all_structs.append(GetOpenTxnsResponse)
+GetOpenTxnsResponse.thrift_spec = (
+    None,  # 0
+    (1, TType.I64, 'txn_high_water_mark', None, None, ),  # 1
+    (2, TType.LIST, 'open_txns', (TType.I64, None, False), None, ),  # 2
+    (3, TType.I64, 'min_open_txn', None, None, ),  # 3
+    (4, TType.STRING, 'abortedBits', 'BINARY', None, ),  # 4
+)
+all_structs.append(TxnInfo)
+TxnInfo.thrift_spec = (
+    None,  # 0
+    (1, TType.I64, 'id', None, None, ),  # 1
+    (2, TType.I32, 'state', None, None, ),  # 2
+    (3, TType.STRING, 'user', 'UTF8', None, ),  # 3
+    (4, TType.STRING, 'hostname', 'UTF8', None, ),  # 4
+    (5, TType.STRING, 'agentInfo', 'UTF8', None, ),  # 5
+)
+all_structs.append(GetOpenTxnsInfoResponse)
+GetOpenTxnsInfoResponse.thrift_spec = (
+    None,  # 0
+    (1, TType.I64, 'txn_high_water_mark', None, None, ),  # 1
+    (2, TType.LIST, 'open_txns', (TType.STRUCT, [TxnInfo, None], False), None, ),  # 2
+)
+all_structs.append(GetValidWriteIdsRequest)
+GetValidWriteIdsRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.LIST, 'fullTableNames', (TType.STRING, 'UTF8', False), None, ),  # 1
+    (2, TType.STRING, 'validTxnList', 'UTF8', None, ),  # 2
+)
+all_structs.append(TableValidWriteIds)
+TableValidWriteIds.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'fullTableName', 'UTF8', None, ),  # 1
+    (2, TType.I64, 'writeIdHighWaterMark', None, None, ),  # 2
+    (3, TType.LIST, 'invalidWriteIds', (TType.I64, None, False), None, ),  # 3
+    (4, TType.I64, 'minOpenWriteId', None, None, ),  # 4
+    (5, TType.STRING, 'abortedBits', 'BINARY', None, ),  # 5
+)
+all_structs.append(GetValidWriteIdsResponse)
+GetValidWriteIdsResponse.thrift_spec = (
+    None,  # 0
+    (1, TType.LIST, 'tblValidWriteIds', (TType.STRUCT, [TableValidWriteIds, None], False), None, ),  # 1
+)
+all_structs.append(AllocateTableWriteIdsRequest)
+AllocateTableWriteIdsRequest.thrift_spec = (
+    None,  # 0
+    (1, TType.STRING, 'dbName', 'UTF8', None, ),  # 1
+    (2, TType.STRING, 'tableName', 'UTF8', None, ),  # 2
+    (3, TType.LIST, 'txnIds', (TType.I64, None, False), None, ),  # 3
+)
+all_structs.append(TxnToWriteId)
+TxnToWriteId.thrift_spec = (
+    None,  # 0
+    (1, TType.I64, 'txnId', None, None, ),  # 1
+    (2, TType.I64, 'writeId', None, None, ),  # 2
+)
+all_structs.append(AllocateTableWriteIdsResponse)
+AllocateTableWriteIdsResponse.thrift_spec = (
+    None,  # 0
+    (1, TType.LIST, 'txnToWriteIds', (TType.STRUCT, [TxnToWriteId, None], False), None, ),  # 1
+)
+all_structs.append(AddDynamicPartitions)
+AddDynamicPartitions.thrift_spec = (
+    None,  # 0
+    (1, TType.I64, 'txnid', None, None, ),  # 1
+    (2, TType.I64, 'writeid', None, None, ),  # 2
+    (3, TType.STRING, 'dbname', 'UTF8', None, ),  # 3
+    (4, TType.STRING, 'tablename', 'UTF8', None, ),  # 4
+    (5, TType.LIST, 'partitionnames', (TType.STRING, 'UTF8', False), None, ),  # 5
+    (6, TType.I32, 'operationType', None, None, ),  # 6
 )
 fix_spec(all_structs)
 del all_structs

@@ -32,6 +32,12 @@ class LockType(IntEnum):
     SHARED_READ = 1
     SHARED_WRITE = 2
     EXCLUSIVE = 3
+    EXCL_WRITE = 4
+
+class TxnState(IntEnum):
+    COMMITTED = 1
+    ABORTED = 2
+    OPEN = 3
 
 class FieldSchema:
     name: str
@@ -175,6 +181,7 @@ class Table:
     rewriteEnabled: bool | None
     catName: str | None
     ownerType: PrincipalType | None
+    accessType: int | None
     def __init__(
         self,
         tableName: str | None = ...,
@@ -194,6 +201,7 @@ class Table:
         rewriteEnabled: bool | None = ...,
         catName: str | None = ...,
         ownerType: PrincipalType | None = ...,
+        accessType: int | None = ...,
     ) -> None: ...
 
 class Partition:
@@ -230,11 +238,15 @@ class GetTableRequest:
     dbName: str
     tblName: str
     catName: str | None
+    processorCapabilities: list[str] | None
+    processorIdentifier: str | None
     def __init__(
         self,
         dbName: str | None = ...,
         tblName: str | None = ...,
         catName: str | None = ...,
+        processorCapabilities: list[str] | None = ...,
+        processorIdentifier: str | None = ...,
     ) -> None: ...
 
 class GetTableResult:
@@ -334,6 +346,71 @@ class DropPartitionsResult:
         partitions: list[Partition] | None = ...,
     ) -> None: ...
 
+class CreateTableRequest:
+    table: Table
+    envContext: EnvironmentContext | None
+    processorCapabilities: list[str] | None
+    processorIdentifier: str | None
+    def __init__(
+        self,
+        table: Table | None = ...,
+        envContext: EnvironmentContext | None = ...,
+        processorCapabilities: list[str] | None = ...,
+        processorIdentifier: str | None = ...,
+    ) -> None: ...
+
+class AlterTableRequest:
+    catName: str | None
+    dbName: str
+    tableName: str
+    table: Table
+    environmentContext: EnvironmentContext | None
+    writeId: int | None
+    validWriteIdList: str | None
+    processorCapabilities: list[str] | None
+    processorIdentifier: str | None
+    def __init__(
+        self,
+        catName: str | None = ...,
+        dbName: str | None = ...,
+        tableName: str | None = ...,
+        table: Table | None = ...,
+        environmentContext: EnvironmentContext | None = ...,
+        writeId: int | None = ...,
+        validWriteIdList: str | None = ...,
+        processorCapabilities: list[str] | None = ...,
+        processorIdentifier: str | None = ...,
+    ) -> None: ...
+
+class AlterTableResponse:
+    def __init__(
+        self,
+    ) -> None: ...
+
+class AlterPartitionsRequest:
+    catName: str | None
+    dbName: str
+    tableName: str
+    partitions: list[Partition]
+    environmentContext: EnvironmentContext | None
+    writeId: int | None
+    validWriteIdList: str | None
+    def __init__(
+        self,
+        catName: str | None = ...,
+        dbName: str | None = ...,
+        tableName: str | None = ...,
+        partitions: list[Partition] | None = ...,
+        environmentContext: EnvironmentContext | None = ...,
+        writeId: int | None = ...,
+        validWriteIdList: str | None = ...,
+    ) -> None: ...
+
+class AlterPartitionsResponse:
+    def __init__(
+        self,
+    ) -> None: ...
+
 class MetaException(TException):
     message: str
     def __init__(
@@ -422,8 +499,10 @@ class LockComponent:
     type: LockType
     level: LockLevel
     dbname: str
-    tablename: str
-    operationType: DataOperationType
+    tablename: str | None
+    operationType: DataOperationType | None
+    isTransactional: bool | None
+    isDynamicPartitionWrite: bool | None
     def __init__(
         self,
         type: LockType | None = ...,
@@ -431,14 +510,16 @@ class LockComponent:
         dbname: str | None = ...,
         tablename: str | None = ...,
         operationType: DataOperationType | None = ...,
+        isTransactional: bool | None = ...,
+        isDynamicPartitionWrite: bool | None = ...,
     ) -> None: ...
 
 class LockRequest:
     component: list[LockComponent]
-    txnid: int
+    txnid: int | None
     user: str
     hostname: str
-    agentInfo: str
+    agentInfo: str | None
     def __init__(
         self,
         component: list[LockComponent] | None = ...,
@@ -451,17 +532,21 @@ class LockRequest:
 class LockResponse:
     lockid: int
     state: LockState
+    errorMessage: str | None
     def __init__(
         self,
         lockid: int | None = ...,
         state: LockState | None = ...,
+        errorMessage: str | None = ...,
     ) -> None: ...
 
 class CheckLockRequest:
     lockid: int
+    txnid: int | None
     def __init__(
         self,
         lockid: int | None = ...,
+        txnid: int | None = ...,
     ) -> None: ...
 
 class UnlockRequest:
@@ -473,7 +558,180 @@ class UnlockRequest:
 
 class HeartbeatRequest:
     lockid: int | None
+    txnid: int | None
     def __init__(
         self,
         lockid: int | None = ...,
+        txnid: int | None = ...,
+    ) -> None: ...
+
+class HeartbeatTxnRangeRequest:
+    min: int
+    max: int
+    def __init__(
+        self,
+        min: int | None = ...,
+        max: int | None = ...,
+    ) -> None: ...
+
+class HeartbeatTxnRangeResponse:
+    aborted: set[int]
+    nosuch: set[int]
+    def __init__(
+        self,
+        aborted: set[int] | None = ...,
+        nosuch: set[int] | None = ...,
+    ) -> None: ...
+
+class OpenTxnRequest:
+    num_txns: int
+    user: str
+    hostname: str
+    agentInfo: str | None
+    def __init__(
+        self,
+        num_txns: int | None = ...,
+        user: str | None = ...,
+        hostname: str | None = ...,
+        agentInfo: str | None = ...,
+    ) -> None: ...
+
+class OpenTxnsResponse:
+    txn_ids: list[int]
+    def __init__(
+        self,
+        txn_ids: list[int] | None = ...,
+    ) -> None: ...
+
+class CommitTxnRequest:
+    txnid: int
+    exclWriteEnabled: bool | None
+    def __init__(
+        self,
+        txnid: int | None = ...,
+        exclWriteEnabled: bool | None = ...,
+    ) -> None: ...
+
+class AbortTxnRequest:
+    txnid: int
+    def __init__(
+        self,
+        txnid: int | None = ...,
+    ) -> None: ...
+
+class GetOpenTxnsRequest:
+    def __init__(
+        self,
+    ) -> None: ...
+
+class GetOpenTxnsResponse:
+    txn_high_water_mark: int
+    open_txns: list[int]
+    min_open_txn: int | None
+    abortedBits: bytes
+    def __init__(
+        self,
+        txn_high_water_mark: int | None = ...,
+        open_txns: list[int] | None = ...,
+        min_open_txn: int | None = ...,
+        abortedBits: bytes | None = ...,
+    ) -> None: ...
+
+class TxnInfo:
+    id: int
+    state: TxnState
+    user: str
+    hostname: str
+    agentInfo: str | None
+    def __init__(
+        self,
+        id: int | None = ...,
+        state: TxnState | None = ...,
+        user: str | None = ...,
+        hostname: str | None = ...,
+        agentInfo: str | None = ...,
+    ) -> None: ...
+
+class GetOpenTxnsInfoResponse:
+    txn_high_water_mark: int
+    open_txns: list[TxnInfo]
+    def __init__(
+        self,
+        txn_high_water_mark: int | None = ...,
+        open_txns: list[TxnInfo] | None = ...,
+    ) -> None: ...
+
+class GetValidWriteIdsRequest:
+    fullTableNames: list[str]
+    validTxnList: str
+    def __init__(
+        self,
+        fullTableNames: list[str] | None = ...,
+        validTxnList: str | None = ...,
+    ) -> None: ...
+
+class TableValidWriteIds:
+    fullTableName: str
+    writeIdHighWaterMark: int
+    invalidWriteIds: list[int]
+    minOpenWriteId: int | None
+    abortedBits: bytes
+    def __init__(
+        self,
+        fullTableName: str | None = ...,
+        writeIdHighWaterMark: int | None = ...,
+        invalidWriteIds: list[int] | None = ...,
+        minOpenWriteId: int | None = ...,
+        abortedBits: bytes | None = ...,
+    ) -> None: ...
+
+class GetValidWriteIdsResponse:
+    tblValidWriteIds: list[TableValidWriteIds]
+    def __init__(
+        self,
+        tblValidWriteIds: list[TableValidWriteIds] | None = ...,
+    ) -> None: ...
+
+class AllocateTableWriteIdsRequest:
+    dbName: str
+    tableName: str
+    txnIds: list[int] | None
+    def __init__(
+        self,
+        dbName: str | None = ...,
+        tableName: str | None = ...,
+        txnIds: list[int] | None = ...,
+    ) -> None: ...
+
+class TxnToWriteId:
+    txnId: int
+    writeId: int
+    def __init__(
+        self,
+        txnId: int | None = ...,
+        writeId: int | None = ...,
+    ) -> None: ...
+
+class AllocateTableWriteIdsResponse:
+    txnToWriteIds: list[TxnToWriteId]
+    def __init__(
+        self,
+        txnToWriteIds: list[TxnToWriteId] | None = ...,
+    ) -> None: ...
+
+class AddDynamicPartitions:
+    txnid: int
+    writeid: int
+    dbname: str
+    tablename: str
+    partitionnames: list[str]
+    operationType: DataOperationType | None
+    def __init__(
+        self,
+        txnid: int | None = ...,
+        writeid: int | None = ...,
+        dbname: str | None = ...,
+        tablename: str | None = ...,
+        partitionnames: list[str] | None = ...,
+        operationType: DataOperationType | None = ...,
     ) -> None: ...

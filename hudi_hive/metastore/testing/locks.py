@@ -10,7 +10,7 @@ class LockQueue:
 
     def __init__(self) -> None:
         self._last = 0
-        self._asked: dict[int, frozenset[tuple[str, str]]] = {}
+        self._asked: dict[int, frozenset[tuple[str, str | None]]] = {}
 
     def lock(self, request: t.LockRequest) -> t.LockResponse:
         """Queue a request; the table need not exist."""
