@@ -1,0 +1,119 @@
+"""What an attempt has written, as a value that travels from a worker to the driver as text.
+
+An attempt whose manifest never arrives, because it failed or because another attempt at the same task was faster, has
+written nothing that counts: its files stay in its own staging folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Self
+
+from hudi_hive.errors import GroupRevisitedError, MutationError
+
+MARK: Final = "HudiHiveMutationManifestV1:"
+"""What the text form begins with."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFiles:
+    """The files of one partition and bucket.
+
+    Args:
+        partition: a value for each partition key; None is Hive's default partition.
+        bucket: number of the bucket.
+        statement: number of the statement, part of the folder's name.
+        inserts: rows inserted.
+        updates: rows updated: a delete and an insert each.
+        deletes: rows deleted.
+        delta: path of the file with the inserted rows, relative to the table's location; empty without any.
+        delete_delta: path of the file with the identifiers of deleted rows; empty without any.
+    """
+
+    partition: tuple[str | None, ...]
+    bucket: int
+    statement: int = 0
+    inserts: int = 0
+    updates: int = 0
+    deletes: int = 0
+    delta: str = ""
+    delete_delta: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MutationManifest:
+    """All that one attempt has written to one table.
+
+    Args:
+        table: ``database.table``.
+        write_id: the table's write id of the transaction.
+        attempt: name of the attempt.
+        groups: its files by partition and bucket.
+    """
+
+    table: str
+    write_id: int
+    attempt: str
+    groups: tuple[GroupFiles, ...]
+
+    @property
+    def rows(self) -> int:
+        """Mutated rows: inserted, updated and deleted ones."""
+        return sum(group.inserts + group.updates + group.deletes for group in self.groups)
+
+    def encode(self) -> str:
+        """The text form."""
+        return MARK + json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
+
+    @classmethod
+    def decode(cls, text: str) -> Self:
+        """The manifest of a text form.
+
+        Raises:
+            MutationError: no such text.
+        """
+        if not text.startswith(MARK):
+            raise MutationError(f"no manifest of a mutation: the text does not begin with {MARK}")
+        try:
+            values: dict[str, Any] = json.loads(text[len(MARK) :])
+            groups = tuple(
+                GroupFiles(**{**group, "partition": tuple(group["partition"])}) for group in values.pop("groups")
+            )
+            return cls(**values, groups=groups)
+        except (ValueError, TypeError, KeyError) as error:
+            raise MutationError(f"the text of a manifest cannot be read: {error}") from error
+
+
+def check_manifests(manifests: Iterable[MutationManifest], table: str, write_id: int) -> tuple[GroupFiles, ...]:
+    """The files of all manifests, if they are of one transaction and no two hold the same file.
+
+    Args:
+        manifests: one for each task.
+        table: ``database.table`` that they must be of.
+        write_id: that they must have.
+
+    Raises:
+        MutationError: a manifest of another table or transaction.
+        GroupRevisitedError: two tasks, or two attempts at one task, wrote the same partition, bucket and statement.
+    """
+    seen: dict[tuple[tuple[str | None, ...], int, int], str] = {}
+    files: list[GroupFiles] = []
+    for manifest in manifests:
+        if (manifest.table, manifest.write_id) != (table, write_id):
+            raise MutationError(
+                f"a manifest of {manifest.table}, write id {manifest.write_id}, is none of {table}, {write_id}",
+                remedy="give workers the tables of this transaction",
+            )
+        for group in manifest.groups:
+            key = (group.partition, group.bucket, group.statement)
+            if key in seen:
+                raise GroupRevisitedError(
+                    f"bucket {group.bucket} of partition {group.partition} of {table} was written by two attempts, "
+                    f"{seen[key]} and {manifest.attempt}",
+                    remedy="give all rows of a partition and bucket to one task, and count one attempt at each task",
+                )
+            seen[key] = manifest.attempt
+            files.append(group)
+    return tuple(files)
