@@ -28,7 +28,7 @@ def string_hashes(values: pa.Array) -> IntArray:
         return _of_any(values)
     offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
     data = values.buffers()[2]
-    hashes = _hashes(np.frombuffer(data if data is not None else b"", np.uint8), offsets.astype(np.int64))
+    hashes = unit_hashes(np.frombuffer(data if data is not None else b"", np.uint8), offsets.astype(np.int64))
     if values.null_count:
         hashes[values.is_null().to_numpy(zero_copy_only=False)] = 0
     return hashes
@@ -43,12 +43,12 @@ def _of_any(values: pa.Array) -> IntArray:
     units = [text.encode("utf-16-le", "surrogatepass") for text in values.filter(pc.invert(plain)).to_pylist()]
     lengths = np.array([len(unit) // 2 for unit in units], np.int64)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    hashes[~mask] = _hashes(np.frombuffer(b"".join(units), "<u2"), offsets)
+    hashes[~mask] = unit_hashes(np.frombuffer(b"".join(units), "<u2"), offsets)
     return hashes
 
 
-def _hashes(units: npt.NDArray[np.unsignedinteger], offsets: npt.NDArray[np.int64]) -> IntArray:
-    """Hash codes of texts laid end to end: the units of text i begin at ``offsets[i]``."""
+def unit_hashes(units: npt.NDArray[np.integer], offsets: npt.NDArray[np.int64]) -> IntArray:
+    """Hash codes of texts laid end to end: the units of text i begin at ``offsets[i]``; ``int8`` units count signed."""
     count = len(offsets) - 1
     hashes = np.zeros(count, np.uint32)
     lengths = np.diff(offsets)
