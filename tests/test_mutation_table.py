@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import GroupRevisitedError, MutationError, SchemaError, UnsupportedAcidTableError
 from hudi_hive.metastore import Order, Table
-from hudi_hive.mutation.hive_types import arrow_type
 from hudi_hive.mutation.manifest import GroupFiles, MutationManifest, check_manifests
 from hudi_hive.mutation.paths import bucket_file, delta_folder, partition_path
 from hudi_hive.mutation.table import AcidTable
@@ -86,27 +84,9 @@ def test_the_bucketing_version_defaults_to_the_old_one() -> None:
     assert AcidTable.of(table).bucketing_version == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("bigint", pa.int64()),
-        ("VARCHAR(10)", pa.string()),
-        ("decimal(38, 10)", pa.decimal128(38, 10)),
-        ("decimal", pa.decimal128(10, 0)),
-        ("map<string,array<int>>", pa.map_(pa.string(), pa.list_(pa.int32()))),
-        ("struct<a:int,b:struct<c:date>>", pa.struct([("a", pa.int32()), ("b", pa.struct([("c", pa.date32())]))])),
-    ],
-)
-def test_hive_types(text: str, kind: pa.DataType) -> None:
-    assert arrow_type(text) == kind
-
-
-@pytest.mark.parametrize(
-    "text", ["uniontype<int,string>", "int>", "array<int", "struct<a>", "varchar", "", "decimal(39)"]
-)
-def test_types_that_are_not_supported(text: str) -> None:
+def test_types_that_are_not_supported_are_refused_with_the_table() -> None:
     with pytest.raises(SchemaError):
-        arrow_type(text)
+        AcidTable.of(acid_table("file:/w/t", [("id", "int"), ("u", "uniontype<int,string>")]))
 
 
 def test_names_of_folders_and_files() -> None:

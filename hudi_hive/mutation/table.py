@@ -13,8 +13,8 @@ from typing import Any, Final, Self
 import pyarrow as pa
 
 from hudi_hive.errors import MutationError, UnsupportedAcidTableError
+from hudi_hive.formats.hive_type import parse_hive_type
 from hudi_hive.metastore.types import Table
-from hudi_hive.mutation.hive_types import arrow_type
 from hudi_hive.mutation.paths import MAX_BUCKETS
 
 MARK: Final = "HudiHiveAcidTableV1:"
@@ -110,7 +110,7 @@ class AcidTable:
         Raises:
             SchemaError: a column type that is not supported.
         """
-        return pa.schema([(column.name, arrow_type(column.type)) for column in self.columns])
+        return pa.schema([(column.name, parse_hive_type(column.type).arrow) for column in self.columns])
 
     @property
     def key_names(self) -> tuple[str, ...]:
