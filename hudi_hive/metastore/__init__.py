@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from hudi_hive.metastore.embedded import EmbeddedMetastore
     from hudi_hive.metastore.embedded_lock import RunningMetastore, find_running
     from hudi_hive.metastore.java import Java, find_java
+    from hudi_hive.metastore.transaction_values import LockKind, LockPart, LockState, LockStatus, Operation
+    from hudi_hive.metastore.transactions import TransactionClient
+    from hudi_hive.metastore.valid_ids import RangeState, ValidTransactions, ValidWriteIds
 
 __all__ = [
     "BatchSizes",
@@ -37,9 +40,15 @@ __all__ = [
     "FieldSchema",
     "HiveMetastore",
     "Java",
+    "LockKind",
+    "LockPart",
+    "LockState",
+    "LockStatus",
+    "Operation",
     "Order",
     "Partition",
     "PrincipalType",
+    "RangeState",
     "Retries",
     "RunningMetastore",
     "Sasl",
@@ -48,17 +57,29 @@ __all__ = [
     "Table",
     "Timeouts",
     "Tls",
+    "TransactionClient",
+    "ValidTransactions",
+    "ValidWriteIds",
     "find_java",
     "find_running",
     "from_hive_properties",
     "partition_name",
 ]
 
-# Loaded when asked for: a client needs no embedded metastore.
+# Loaded when asked for: a client needs no embedded metastore and no transactions.
 _LATER = {
     "EmbeddedMetastore": "embedded",
     "Java": "java",
+    "LockKind": "transaction_values",
+    "LockPart": "transaction_values",
+    "LockState": "transaction_values",
+    "LockStatus": "transaction_values",
+    "Operation": "transaction_values",
+    "RangeState": "valid_ids",
     "RunningMetastore": "embedded_lock",
+    "TransactionClient": "transactions",
+    "ValidTransactions": "valid_ids",
+    "ValidWriteIds": "valid_ids",
     "find_java": "java",
     "find_running": "embedded_lock",
 }
