@@ -57,26 +57,26 @@ def _footer(stream: pa.NativeFile) -> bytes | None:
     tail = stream.read_at(min(size, _TAIL_BYTES), max(0, size - _TAIL_BYTES))
     if len(tail) < 4 or tail[-1] + 1 > len(tail):
         raise ValueError("too short")
-    postscript = dict(_fields(tail[-1 - tail[-1] : -1]))
+    postscript = dict(message_fields(tail[-1 - tail[-1] : -1]))
     if postscript.get(8000) != _MAGIC:
         raise ValueError("no ORC magic")
-    length, packing = _whole(postscript.get(1, 0)), _whole(postscript.get(2, _NONE))
+    length, packing = whole_number(postscript.get(1, 0)), whole_number(postscript.get(2, _NONE))
     end = size - 1 - tail[-1]
     if not 0 < length <= min(end, _MAX_FOOTER):
         raise ValueError(f"footer of {length} bytes in a file of {size}")
-    return _unpacked(stream.read_at(length, end - length), packing, _whole(postscript.get(3, 256 * 1024)))
+    return unpacked(stream.read_at(length, end - length), packing, whole_number(postscript.get(3, 256 * 1024)))
 
 
 def _check(footer: bytes) -> list[Stripe]:
     stripes = []
-    for number, value in _fields(footer):
+    for number, value in message_fields(footer):
         if number == 3 and isinstance(value, bytes):
-            parts = dict(_fields(value))
-            lengths = [_whole(parts.get(part, 0)) for part in (2, 3, 4)]
-            stripes.append(Stripe(_whole(parts.get(1, 0)), sum(lengths)))
+            parts = dict(message_fields(value))
+            lengths = [whole_number(parts.get(part, 0)) for part in (2, 3, 4)]
+            stripes.append(Stripe(whole_number(parts.get(1, 0)), sum(lengths)))
         elif number == 4 and isinstance(value, bytes):
-            kind = dict(_fields(value))
-            precision, scale = _whole(kind.get(5, 0)), _whole(kind.get(6, 0))
+            kind = dict(message_fields(value))
+            precision, scale = whole_number(kind.get(5, 0)), whole_number(kind.get(6, 0))
             if kind.get(1) == _DECIMAL and not (
                 precision <= _MAX_PRECISION and scale <= max(precision, _MAX_PRECISION)
             ):
@@ -84,24 +84,24 @@ def _check(footer: bytes) -> list[Stripe]:
     return stripes
 
 
-def _whole(value: int | bytes) -> int:
+def whole_number(value: int | bytes) -> int:
     if isinstance(value, bytes):
         raise ValueError("bytes where a number must be")
     return value
 
 
-def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+def message_fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Numbers and values of a message's fields: numbers for varints, bytes for everything else."""
     position = 0
     while position < len(message):
-        key, position = _varint(message, position)
+        key, position = read_varint(message, position)
         kind = key & 7
         if kind == 0:
-            value, position = _varint(message, position)
+            value, position = read_varint(message, position)
             yield key >> 3, value
             continue
         if kind == 2:
-            length, position = _varint(message, position)
+            length, position = read_varint(message, position)
         elif kind in (1, 5):
             length = 8 if kind == 1 else 4
         else:
@@ -112,7 +112,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
         position += length
 
 
-def _varint(data: bytes, position: int) -> tuple[int, int]:
+def read_varint(data: bytes, position: int) -> tuple[int, int]:
     result = shift = 0
     while shift < 70:
         byte = data[position]
@@ -124,7 +124,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     raise ValueError("number too long")
 
 
-def _unpacked(data: bytes, packing: int, block: int) -> bytes | None:
+def unpacked(data: bytes, packing: int, block: int) -> bytes | None:
     """Undo the chunks of three header bytes (length * 2 + 1 if stored as it is) and the chunk's bytes."""
     if packing == _NONE:
         return data
@@ -152,7 +152,7 @@ def _inflate(chunk: bytes, packing: int, block: int) -> bytes:
         with pa.CompressedInputStream(pa.BufferReader(chunk), "zstd") as stream:
             data: bytes = stream.read(block)
         return data
-    size, _ = _varint(chunk, 0)  # snappy begins with the size of what it holds
+    size, _ = read_varint(chunk, 0)  # snappy begins with the size of what it holds
     if size > block:
         raise ValueError("chunk larger than the block size")
     plain: bytes = pa.decompress(chunk, size, codec="snappy", asbytes=True)

@@ -1,0 +1,120 @@
+"""The events of Hive's ACID files: their columns, the identifiers of rows, and what a file's footer says of them.
+
+A row of such a file is an event: operation, the write id, bucket property and row id that identify the row for ever,
+the write id of the event, and the row itself, null for deletes (HIVE-10165, HIVE-14035, Hive's ORC ACID format).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudi_hive.errors import CorruptFileError, RecordIdentifierError, UnsupportedAcidTableError
+from hudi_hive.formats.orc_tail import OrcTail
+
+INSERT: Final = 0
+UPDATE: Final = 1
+DELETE: Final = 2
+
+ACID_FIELDS: Final = (
+    pa.field("operation", pa.int32()),
+    pa.field("originalTransaction", pa.int64()),
+    pa.field("bucket", pa.int32()),
+    pa.field("rowId", pa.int64()),
+    pa.field("currentTransaction", pa.int64()),
+)
+"""The columns before ``row``. Names, order and types are what Hive looks for."""
+
+KEY_INDEX: Final = "hive.acid.key.index"
+STATS: Final = "hive.acid.stats"
+VERSION: Final = "hive.acid.version"
+
+_MOST: Final = 4096
+Ints = npt.NDArray[np.integer]
+Key = tuple[int, int, int]
+
+
+def acid_schema(row: pa.Schema) -> pa.Schema:
+    """Schema of the events of rows."""
+    return pa.schema([*ACID_FIELDS, pa.field("row", pa.struct(list(row)))])
+
+
+class BucketProperty:
+    """The second part of a row's identifier: a bucket and a statement of its transaction in one number.
+
+    Bits 29 to 31 are the version, 1; bits 16 to 27 the bucket; bits 0 to 11 the statement (Hive's ``BucketCodec``). In
+    version 0, of rows from before Hive 3, the number is the bucket.
+    """
+
+    @staticmethod
+    def encode(buckets: int | Ints, statements: int | Ints = 0) -> npt.NDArray[np.int32]:
+        """Properties of version 1.
+
+        Raises:
+            UnsupportedAcidTableError: a bucket or statement that is not in 0 to 4095.
+        """
+        bucket, statement = np.asarray(buckets, np.int64), np.asarray(statements, np.int64)
+        for name, part in (("bucket", bucket), ("statement", statement)):
+            if part.size and not 0 <= part.min() <= part.max() < _MOST:
+                raise UnsupportedAcidTableError(
+                    f"{name} numbers from {part.min()} to {part.max()}, not within 0 to 4095"
+                )
+        return (np.int64(1 << 29) | bucket << 16 | statement).astype(np.int32)
+
+    @staticmethod
+    def decode(properties: int | Ints) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """Buckets and statements.
+
+        Raises:
+            RecordIdentifierError: a number that is no property of version 0 or 1.
+        """
+        number = np.asarray(properties, np.int64)
+        version = number >> 29
+        reserved = (version == 1) & (number & 0x1000F000 != 0)
+        wrong = (version < 0) | (version > 1) | reserved | ((version == 0) & (number >= _MOST))
+        if wrong.any():
+            raise RecordIdentifierError(f"{number[wrong].flat[0]} is no bucket property of a row")
+        bucket = np.where(version == 1, number >> 16 & 0xFFF, number)
+        return bucket.astype(np.int32), np.where(version == 1, number & 0xFFF, 0).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class AcidFooter:
+    """What the footer of an ACID file says of its events.
+
+    Attributes:
+        last_keys: identifier of the last event of each stripe; None without an index.
+        inserts, updates, deletes: numbers of events; None without them.
+        version: of the layout, 2 for files of Hive 3 and 4; None without it.
+    """
+
+    last_keys: tuple[Key, ...] | None
+    inserts: int | None
+    updates: int | None
+    deletes: int | None
+    version: int | None
+
+
+def acid_footer(tail: OrcTail, path: str) -> AcidFooter:
+    """What a tail says of ACID events.
+
+    Raises:
+        CorruptFileError: metadata that are no numbers, or not a key for each stripe.
+    """
+    try:
+        texts = {name: value.decode() for name, value in tail.user_metadata.items()}
+        keys: tuple[Key, ...] | None = None
+        if KEY_INDEX in texts:
+            parts = [tuple(int(part) for part in key.split(",")) for key in texts[KEY_INDEX].split(";") if key]
+            if any(len(part) != 3 for part in parts) or len(parts) != len(tail.stripe_rows):
+                raise ValueError(f"{len(parts)} keys for {len(tail.stripe_rows)} stripes")
+            keys = tuple((a, b, c) for a, b, c in parts)
+        counts = [int(part) for part in texts[STATS].split(",")] if STATS in texts else [None] * 3
+        inserts, updates, deletes = counts
+        return AcidFooter(keys, inserts, updates, deletes, int(texts[VERSION]) if VERSION in texts else None)
+    except ValueError as error:
+        raise CorruptFileError(f"ACID metadata of the ORC footer cannot be decoded: {error}", path=path) from error
