@@ -8,5 +8,6 @@ from __future__ import annotations
 
 from hudi_hive.metastore.testing.faults import Fault, FaultKind
 from hudi_hive.metastore.testing.server import FakeMetastore, RecordedCall
+from hudi_hive.metastore.testing.transactions import METHODS_OF_4
 
-__all__ = ["FakeMetastore", "Fault", "FaultKind", "RecordedCall"]
+__all__ = ["METHODS_OF_4", "FakeMetastore", "Fault", "FaultKind", "RecordedCall"]

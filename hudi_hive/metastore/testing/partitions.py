@@ -9,21 +9,37 @@ from hudi_hive.metastore.partition_names import format_partition_name
 from hudi_hive.metastore.testing import locations
 from hudi_hive.metastore.testing.catalog import DDL_TIME, STATS, TableCatalog, now, shallow, stored_descriptor
 from hudi_hive.metastore.testing.filters import FilterError, Test, parse_filter
-from hudi_hive.metastore.testing.locks import LockQueue
+from hudi_hive.metastore.testing.transactions import FakeTransactions
 from hudi_hive.metastore.types import Partition, Table
 
 
-class FakeCatalog(TableCatalog, LockQueue):
-    """Databases, tables, partitions and locks."""
+class FakeCatalog(TableCatalog, FakeTransactions):
+    """Databases, tables, partitions, locks and transactions."""
 
     def __init__(self, warehouse: Path) -> None:
         TableCatalog.__init__(self, warehouse)
-        LockQueue.__init__(self)
+        FakeTransactions.__init__(self)
         self._partitions: dict[tuple[str, str], dict[str, Partition]] = {}
 
     def _of(self, table: Table) -> dict[str, Partition]:
         """Name -> partition of a table."""
         return self._partitions.setdefault((table.dbName, table.tableName), {})
+
+    # -- as metastore 4 is asked ------------------------------------------------------------------------------------
+
+    def create_table_req(self, request: t.CreateTableRequest) -> None:
+        if (request.table.parameters or {}).get("transactional") == "true" and not request.processorCapabilities:
+            raise t.MetaException(message="Processor has no capabilities, cannot create an ACID table.")
+        self.create_table(request.table)
+
+    def alter_table_req(self, req: t.AlterTableRequest) -> t.AlterTableResponse:
+        context = t.EnvironmentContext(properties={})
+        self.alter_table_with_environment_context(req.dbName, req.tableName, req.table, context)
+        return t.AlterTableResponse()
+
+    def alter_partitions_req(self, req: t.AlterPartitionsRequest) -> t.AlterPartitionsResponse:
+        self.alter_partitions_with_environment_context(req.dbName, req.tableName, req.partitions, None)
+        return t.AlterPartitionsResponse()
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
