@@ -328,3 +328,20 @@ def test_tails_that_break_the_format():
         patched = plain.getvalue()[: -bare.length] + bare.patched({name: value})
         with pytest.raises(CorruptFileError, match="ACID metadata"):
             acid_footer(parse_tail(patched, "f"), "f")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 400), st.integers(0, 255)), min_size=1, max_size=4))
+def test_damaged_tails(changes):
+    """Whatever the bytes are, an error says that they are no tail, or there is one."""
+    data = bytearray(_DATA)
+    for place, byte in changes:
+        data[-place] = byte
+    try:
+        acid_footer(parse_tail(bytes(data), "f"), "f")
+        read_tail(pa.BufferReader(bytes(data)), "f")
+    except (CorruptFileError, UnsupportedFormatError):
+        pass
+
+
+_DATA = _delta(_rows(40))[0]
