@@ -15,6 +15,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import WriteConflictError
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
+from hudi_hive.timeline.archive_writer import archive
 from hudi_hive.timeline.instant import CLEAN, COMPACTION, DELTA_COMMIT, REPLACE_COMMIT, ROLLBACK
 from hudi_hive.timeline.payloads_out import encode_requested_replace
 from hudi_hive.timeline.writer import TimelineWriter
@@ -173,3 +174,22 @@ def test_an_overwrite_that_was_undone_since_the_timeline_was_read(tmp_path: Path
     assert reader.scan().count() == 2
     assert reader.timeline.pending_clustering().num_rows == 0
     assert not reader.timeline.pending({COMPACTION})
+
+
+@VERSIONS
+@pytest.mark.parametrize("archived", [False, True])
+def test_a_write_that_completes_while_it_is_looked_at_is_no_dead_one(
+    version: int, archived: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its heartbeat ends when it completes; others may write, clean and archive before a slow process goes on."""
+    table = make(tmp_path, version)
+    first = table.client.timeline.write_instants()[0]
+    for ts in range(3, 8 if archived else 4):
+        table.upsert(rows(("a", ts)), {**OFF, "hoodie.metadata.enable": "false"})  # it would hold archival back
+    if archived:
+        archive(HudiTable.open(table.path).client, min_commits=2, max_commits=3)
+    context = ServiceContext(HudiTable.open(table.path).client, LAZY)
+    assert archived == all(i.requested != first.requested for i in context.client.timeline.instants)
+    monkeypatch.setattr("hudi_hive.write.services.rollback._dead_writes", lambda context: [first])
+    assert rollback_failed_writes(context) == []
+    assert seen(table)[0] == ("a", 7 if archived else 3)

@@ -55,7 +55,12 @@ _ATTEMPTS: Final = 20
 
 
 def rollback(
-    context: ServiceContext, instant: Instant | str, *, drop_plan: bool = False, dead: bool = False
+    context: ServiceContext,
+    instant: Instant | str,
+    *,
+    drop_plan: bool = False,
+    dead: bool = False,
+    pending: bool = False,
 ) -> RollbackMetadata:
     """Undo an instant under a rollback instant of its own.
 
@@ -68,6 +73,7 @@ def rollback(
         instant: the instant, or its requested time.
         drop_plan: do not leave a table service's plan.
         dead: only if nobody is at work at it.
+        pending: only if it is pending still.
 
     Raises:
         InstantNotFoundError: there is no such instant on the active timeline.
@@ -75,7 +81,10 @@ def rollback(
         WriteError: it cannot be undone; nothing was changed.
     """
     context = context.reload()
-    target = _target(context, instant.requested if isinstance(instant, Instant) else instant)
+    requested = instant.requested if isinstance(instant, Instant) else instant
+    if pending and not any(i.requested == requested for i in context.client.timeline.pending()):
+        raise _conflict(context, f"the write of {requested}", requested)
+    target = _target(context, requested)
     _check(context, target)
     requests = files_to_undo(context.client, target, context.executor)
     drop_plan = drop_plan or target.state is State.REQUESTED
@@ -84,8 +93,8 @@ def rollback(
     def plan(drawn: str) -> bytes:
         beating.append(Heartbeat.of(context.options, context.client.storage, drawn))
         beating[0].start()  # ahead of the request: from there on others go on with it if nobody is at it
-        pending = Instant(drawn, ROLLBACK, State.REQUESTED, None, "", "")
-        return encode_rollback_plan(_plan(pending, target, requests), context.client.base_path)
+        own = Instant(drawn, ROLLBACK, State.REQUESTED, None, "", "")
+        return encode_rollback_plan(_plan(own, target, requests), context.client.base_path)
 
     try:
         now, own = context.request(ROLLBACK, plan, check=partial(_check_again, target=target, dead=dead))
@@ -121,7 +130,7 @@ def rollback_failed_writes(context: ServiceContext) -> list[RollbackMetadata]:
     lazy = _policy(context) != "EAGER"
     for requested in sorted((i.requested for i in _dead_writes(context)), reverse=True):
         with suppress(WriteConflictError, InstantNotFoundError):  # another process was first
-            done.append(rollback(context, requested, dead=lazy))
+            done.append(rollback(context, requested, dead=lazy, pending=True))
     return done
 
 
@@ -319,15 +328,19 @@ def _check_again(now: ServiceContext, *, target: Instant, dead: bool) -> None:
     same = [i for i in now.client.timeline.instants if (i.requested, i.action) == (target.requested, target.action)]
     begun = {target[0] for target in rolled_back_now(now)}
     if not any(i.state is target.state for i in same) or target.requested in begun:
-        raise WriteConflictError(
-            f"{target} was completed or undone by another process, or is being undone",
-            path=now.client.base_path,
-            instant=target.requested,
-            remedy="look at the timeline; roll back again if it still has to be",
-        )
+        raise _conflict(now, str(target), target.requested)
     _check(now, target)
     if dead:
         refuse_beating(now, target)
+
+
+def _conflict(now: ServiceContext, what: str, requested: str) -> WriteConflictError:
+    return WriteConflictError(
+        f"{what} was completed or undone by another process, or is being undone",
+        path=now.client.base_path,
+        instant=requested,
+        remedy="look at the timeline; roll back again if it still has to be",
+    )
 
 
 def keeps_plan(context: ServiceContext, target: Instant) -> bool:
