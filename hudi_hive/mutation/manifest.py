@@ -86,8 +86,10 @@ class MutationManifest:
             raise MutationError(f"the text of a manifest cannot be read: {error}") from error
 
 
-def check_manifests(manifests: Iterable[MutationManifest], table: str, write_id: int) -> tuple[GroupFiles, ...]:
-    """The files of all manifests, if they are of one transaction and no two hold the same file.
+def check_manifests(
+    manifests: Iterable[MutationManifest], table: str, write_id: int
+) -> tuple[tuple[str, GroupFiles], ...]:
+    """The files of all manifests, each with its attempt, if they are of one transaction and no two hold the same file.
 
     Args:
         manifests: one for each task.
@@ -99,7 +101,7 @@ def check_manifests(manifests: Iterable[MutationManifest], table: str, write_id:
         GroupRevisitedError: two tasks, or two attempts at one task, wrote the same partition, bucket and statement.
     """
     seen: dict[tuple[tuple[str | None, ...], int, int], str] = {}
-    files: list[GroupFiles] = []
+    files: list[tuple[str, GroupFiles]] = []
     for manifest in manifests:
         if (manifest.table, manifest.write_id) != (table, write_id):
             raise MutationError(
@@ -115,5 +117,5 @@ def check_manifests(manifests: Iterable[MutationManifest], table: str, write_id:
                     remedy="give all rows of a partition and bucket to one task, and count one attempt at each task",
                 )
             seen[key] = manifest.attempt
-            files.append(group)
+            files.append((manifest.attempt, group))
     return tuple(files)

@@ -1,0 +1,196 @@
+"""The rules of a coordinator that look at more than one record, and the files of the group that is being written.
+
+Source: ``GroupingValidator`` and ``SequenceValidator`` of HIVE-10165, with what is wrong in them put right. Hive merges
+deletes with rows in the order of (write id, bucket property, row id): a file ordered by write id and row id, which
+is what the Java API asks for, loses deletes as soon as one bucket has rows of several statements.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudi_hive.errors import GroupRevisitedError, RecordSequenceError
+from hudi_hive.formats.orc_acid_writer import DeleteDeltaWriter, DeltaWriter
+from hudi_hive.mutation.incoming import DELETE, INSERT, UPDATE, Incoming, Ints
+from hudi_hive.mutation.manifest import GroupFiles
+from hudi_hive.mutation.paths import bucket_file, delta_folder, partition_path
+from hudi_hive.mutation.table import AcidTable
+from hudi_hive.storage import Storage
+
+Group = tuple[tuple[str | None, ...], int]
+"""A partition's values and a bucket number."""
+
+_BEFORE_ALL: Final = (-1, -1, -1)
+
+
+class GroupValidator:
+    """Checks that records come in groups, each of them once, and in order within."""
+
+    def __init__(self) -> None:
+        self._left: set[Group] = set()
+        self._group: Group | None = None
+        self._last = _BEFORE_ALL
+
+    def enter(self, group: Group) -> bool:
+        """The group of the records that come next.
+
+        Returns:
+            Whether it is another one than before.
+
+        Raises:
+            GroupRevisitedError: it was left before.
+        """
+        if group == self._group:
+            return False
+        if group in self._left:
+            raise GroupRevisitedError(
+                f"bucket {group[1]} of partition {group[0]} comes again after records of others",
+                remedy="order records by partition and bucket",
+            )
+        if self._group is not None:
+            self._left.add(self._group)
+        self._group, self._last = group, _BEFORE_ALL
+        return True
+
+    def follow(self, write_ids: Ints, properties: Ints, row_ids: Ints) -> None:
+        """The identifiers of updates and deletes that come next in the group.
+
+        Raises:
+            RecordSequenceError: one is not greater than the one before it.
+        """
+        if not len(write_ids):
+            return
+        keys = [
+            np.concatenate(([last], part))
+            for last, part in zip(self._last, (write_ids, properties, row_ids), strict=True)
+        ]
+        after = np.zeros(len(write_ids), np.bool_)
+        same = np.ones(len(write_ids), np.bool_)
+        for key in keys:
+            after |= same & (key[1:] > key[:-1])
+            same &= key[1:] == key[:-1]
+        if not after.all():
+            at = int(np.argmin(after))
+            before, found = (tuple(int(key[at + place]) for key in keys) for place in (0, 1))
+            raise RecordSequenceError(
+                f"identifier {found} comes after {before}",
+                remedy="order the records of a bucket by write id, bucket property and row id, and change a row once",
+            )
+        self._last = (int(write_ids[-1]), int(properties[-1]), int(row_ids[-1]))
+
+
+def runs(incoming: Incoming) -> Iterator[tuple[Group, slice]]:
+    """The stretches of records of one partition and bucket, in their order."""
+    count = len(incoming.operations)
+    if not count:
+        return
+    changes = (np.diff(incoming.partitions) != 0) | (np.diff(incoming.buckets) != 0)
+    starts = [0, *(np.flatnonzero(changes) + 1).tolist()]
+    for start, end in zip(starts, [*starts[1:], count], strict=True):
+        values = incoming.partition_values[int(incoming.partitions[start])]
+        yield (values, int(incoming.buckets[start])), slice(start, end)
+
+
+class OpenGroup:
+    """The files of one partition and bucket while records come.
+
+    Args:
+        group: the partition and bucket.
+        table: what they are of.
+        storage: of the table's location.
+        staging: the attempt's folder below it.
+        statement: number of the statement.
+    """
+
+    def __init__(self, group: Group, table: AcidTable, storage: Storage, staging: str, statement: int) -> None:
+        self.group = group
+        self._table = table
+        self._storage = storage
+        self._staging = staging
+        self._statement = statement
+        self._folder = partition_path(table.key_names, group[0])
+        self._counts = np.zeros(3, np.int64)
+        self._streams: list[pa.NativeFile] = []
+        self._delta: DeltaWriter | None = None
+        self._deletes: DeleteDeltaWriter | None = None
+
+    def add(self, incoming: Incoming, part: slice) -> None:
+        """Write a stretch of records.
+
+        Raises:
+            UnsupportedAcidValueError: a value that Hive would read as another.
+            StorageError: the files cannot be written.
+        """
+        operations = incoming.operations[part]
+        self._counts += np.bincount(operations, minlength=3)
+        written = operations != DELETE
+        if incoming.rows is not None and written.any():
+            rows = incoming.rows.slice(part.start, part.stop - part.start)
+            if self._delta is None:
+                stream, path = self._open(delete=False)
+                self._delta = DeltaWriter(stream, statement=self._statement, path=path, **self._about())
+            self._delta.write(rows if written.all() else rows.filter(pa.array(written)))
+        gone = operations != INSERT
+        if gone.any():
+            if self._deletes is None:
+                stream, path = self._open(delete=True)
+                self._deletes = DeleteDeltaWriter(stream, path=path, **self._about())
+            self._deletes.write(*changed(incoming, part, gone))
+
+    def _open(self, *, delete: bool) -> tuple[pa.NativeFile, str]:
+        path = posixpath.join(self._staging, self._path(delete=delete))
+        self._streams.append(self._storage.open_output(path))
+        return self._streams[-1], self._storage.uri(path)
+
+    def _about(self) -> dict[str, Any]:
+        columns = [(column.name, column.type) for column in self._table.columns]
+        return {"columns": columns, "write_id": self._table.write_id, "bucket": self.group[1]}
+
+    def _path(self, *, delete: bool) -> str:
+        """Where a file belongs below the table's location."""
+        name = delta_folder(self._table.write_id, statement=self._statement, delete=delete)
+        return posixpath.join(self._folder, name, bucket_file(self.group[1]))
+
+    def close(self) -> GroupFiles:
+        """Finish the files.
+
+        Raises:
+            StorageError: they cannot be written.
+        """
+        for writer in (self._delta, self._deletes):
+            if writer is not None:
+                writer.close()
+        for stream in self._streams:
+            stream.close()
+        inserts, updates, deletes = (int(self._counts[operation]) for operation in (INSERT, UPDATE, DELETE))
+        return GroupFiles(
+            self.group[0],
+            self.group[1],
+            self._statement,
+            inserts,
+            updates,
+            deletes,
+            self._path(delete=False) if self._delta is not None else "",
+            self._path(delete=True) if self._deletes is not None else "",
+        )
+
+    def discard(self) -> None:
+        """Give the files up; what is there of them is in the staging folder."""
+        for writer in (self._delta, self._deletes):
+            if writer is not None:
+                writer.discard()
+        for stream in self._streams:
+            with suppress(OSError, pa.ArrowException):
+                stream.close()
+
+
+def changed(incoming: Incoming, part: slice, gone: npt.NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
+    """Identifiers of the updates and deletes in a stretch of records."""
+    return incoming.write_ids[part][gone], incoming.properties[part][gone], incoming.row_ids[part][gone]

@@ -1,0 +1,314 @@
+"""Records of a caller, checked and in columns: operation, partition, bucket, identifier and row of each.
+
+Source: the rules of HIVE-10165's coordinator for one record (identifier there, bucket right), applied to whole batches.
+The rules that look at more than one record are in ``groups``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import (
+    BucketIdError,
+    MutationError,
+    RecordIdentifierError,
+    SchemaError,
+    UnknownColumnError,
+    UnsupportedAcidValueError,
+)
+from hudi_hive.formats.hive_bucket import bucket_numbers
+from hudi_hive.formats.hive_type import parse_hive_type
+from hudi_hive.formats.orc_acid import BucketProperty
+from hudi_hive.mutation.paths import stored_value
+from hudi_hive.mutation.table import AcidTable, Column
+
+ROW_ID: Final = "ROW__ID"
+"""Column of the identifiers, as Hive names it. Any case will do."""
+
+ROW_ID_TYPE: Final = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
+"""Hive's type of an identifier: write id, bucket property and row id."""
+
+INSERT, UPDATE, DELETE = 0, 1, 2
+"""Operations, with the numbers that Hive writes into its files."""
+
+OPERATIONS: Final = ("insert", "update", "delete")
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """Checked records, in the caller's order.
+
+    Args:
+        operations: 0, 1 or 2 for each record.
+        rows: rows in the table's columns; None if the caller gave none, because all records are deletes.
+        write_ids: of the identifiers; -1 for inserts, like the next two.
+        properties: bucket properties of the identifiers.
+        row_ids: row ids of the identifiers.
+        buckets: bucket number of each record.
+        partitions: index into ``partition_values`` of each record.
+        partition_values: the distinct partitions, each a value (None: Hive's default partition) for each key.
+    """
+
+    operations: npt.NDArray[np.int8]
+    rows: pa.Table | None
+    write_ids: Ints
+    properties: Ints
+    row_ids: Ints
+    buckets: npt.NDArray[np.int32]
+    partitions: npt.NDArray[np.int64]
+    partition_values: tuple[tuple[str | None, ...], ...]
+
+
+def read_incoming(
+    table: AcidTable,
+    data: pa.RecordBatch | pa.Table,
+    operations: npt.NDArray[np.int8],
+    partition_values: Sequence[str | None] | None,
+    writer: int,
+) -> Incoming:
+    """Check the records of a batch one by one, all at once.
+
+    Args:
+        table: what they are for.
+        data: the table's columns, ``ROW__ID`` where rows are updated or deleted, and the partition keys unless
+            ``partition_values`` says them.
+        operations: one for each record.
+        partition_values: of all records; None to take them from the data's columns.
+        writer: "bucket" of inserts into a table without buckets.
+
+    Raises:
+        MutationError: partition values of the wrong number or form.
+        UnknownColumnError: a column that the table does not have.
+        SchemaError: a missing column, or one of the wrong type.
+        RecordIdentifierError: an update or delete without identifier, an insert with one, or one that cannot be.
+        BucketIdError: an update whose row belongs into another bucket than its identifier says.
+    """
+    columns = _columns(table, data, keys_apart=partition_values is not None)
+    if not np.isin(operations, (INSERT, UPDATE, DELETE)).all():
+        raise MutationError("operations are 0 (insert), 1 (update) and 2 (delete)")
+    write_ids, properties, row_ids = _identifiers(table, columns.get(ROW_ID.lower()), operations)
+    rows = _rows(table, columns, data.num_rows, needed=bool((operations != DELETE).any()))
+    buckets = _buckets(table, rows, operations, properties, writer)
+    if partition_values is not None:
+        partitions = np.zeros(data.num_rows, np.int64)
+        distinct: tuple[tuple[str | None, ...], ...] = (check_values(table, partition_values),)
+    else:
+        partitions, distinct = _partitions(table, columns, data.num_rows)
+    return Incoming(operations, rows, write_ids, properties, row_ids, buckets, partitions, distinct)
+
+
+def check_values(table: AcidTable, values: Sequence[str | None]) -> tuple[str | None, ...]:
+    """Partition values in the form that the metastore keeps.
+
+    Raises:
+        MutationError: not one for each key, or one that Hive writes in another way (``01`` for the number 1).
+    """
+    if len(values) != len(table.partition_keys):
+        raise MutationError(
+            f"{len(values)} partition values for {len(table.partition_keys)} partition keys of {table.qualified_name}"
+        )
+    for key, value in zip(table.partition_keys, values, strict=True):
+        _check_value(key, value)
+    return tuple(None if value == "" else value for value in values)
+
+
+def _check_value(key: Column, value: str | None) -> None:
+    if value is None:
+        return
+    if value == stored_value(None):
+        raise MutationError(f"{value} is what Hive writes for a missing {key.name}", remedy="give None")
+    kind = parse_hive_type(key.type).arrow
+    if not (pa.types.is_integer(kind) or pa.types.is_date(kind)):
+        return
+    try:
+        same = pa.scalar(value).cast(kind).cast(pa.string()).as_py() == value
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        same = False
+    if not same:
+        raise MutationError(f"partition value {value!r} of {key.name} is not how Hive writes a {key.type}")
+
+
+def _columns(table: AcidTable, data: pa.RecordBatch | pa.Table, *, keys_apart: bool) -> Mapping[str, pa.ChunkedArray]:
+    """The data's columns by lower-case name."""
+    whole = data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
+    found = dict(zip((name.lower() for name in whole.column_names), whole.columns, strict=True))
+    known = {column.name for column in table.columns} | {ROW_ID.lower()}
+    if not keys_apart:
+        known |= set(table.key_names)
+    if len(found) < whole.num_columns:
+        raise SchemaError(f"columns of records for {table.qualified_name} differ only in case, or not at all")
+    unknown = sorted(set(found) - known)
+    if unknown:
+        raise UnknownColumnError(f"table {table.qualified_name} has no column {', '.join(unknown)}")
+    return found
+
+
+def _identifiers(
+    table: AcidTable, column: pa.ChunkedArray | None, operations: npt.NDArray[np.int8]
+) -> tuple[Ints, Ints, Ints]:
+    """Write ids, bucket properties and row ids; -1 for inserts."""
+    wanted = operations != INSERT
+    none = np.full(len(operations), -1, np.int64)
+    if column is None:
+        if wanted.any():
+            raise RecordIdentifierError(f"updates and deletes need the column {ROW_ID}", remedy="read rows with it")
+        return none, none, none
+    if not pa.types.is_null(column.type) and (not pa.types.is_struct(column.type) or column.type.num_fields != 3):
+        raise RecordIdentifierError(f"{ROW_ID} is {column.type}, not {ROW_ID_TYPE}")
+    given = column.combine_chunks().is_valid().to_numpy(zero_copy_only=False)
+    if (given & ~wanted).any():
+        raise RecordIdentifierError(
+            f"record {int(np.argmax(given & ~wanted))} is an insert and has an identifier", remedy="set it to null"
+        )
+    unknown = pa.types.is_null(column.type)
+    parts = [none if unknown else _part(column, place) for place in range(3)]
+    write_ids, properties, row_ids = parts
+    fits = (write_ids >= 0) & (row_ids >= 0) & (properties >> 29 == 1)
+    fits &= write_ids < table.write_id
+    _refuse_identifier(table, wanted & ~(given & fits), given, parts)
+    if table.buckets and wanted.any():
+        buckets = BucketProperty.decode(properties[wanted])[0]
+        if buckets.max() >= table.buckets:
+            raise BucketIdError(
+                f"an identifier is of bucket {buckets.max()}; {table.qualified_name} has {table.buckets} buckets"
+            )
+    return write_ids, properties, row_ids
+
+
+def _part(column: pa.ChunkedArray, place: int) -> Ints:
+    """One part of the identifiers; -1 where there is none."""
+    values = pc.struct_field(column, [place]).fill_null(-1)
+    if not pa.types.is_integer(values.type):
+        raise RecordIdentifierError(f"{ROW_ID} is {column.type}, not {ROW_ID_TYPE}")
+    return np.asarray(values.cast(pa.int64()).to_numpy())
+
+
+def _refuse_identifier(
+    table: AcidTable, wrong: npt.NDArray[np.bool_], given: npt.NDArray[np.bool_], parts: Sequence[Ints]
+) -> None:
+    if not wrong.any():
+        return
+    at = int(np.argmax(wrong))
+    if not given[at]:
+        raise RecordIdentifierError(
+            f"record {at} has no identifier, which updates and deletes need", remedy=f"read rows with {ROW_ID}"
+        )
+    values = tuple(int(part[at]) for part in parts)
+    raise RecordIdentifierError(
+        f"record {at} has the identifier {values}, which no row of {table.qualified_name} had "
+        f"before write id {table.write_id}",
+        remedy="read the rows under the snapshot of this transaction",
+    )
+
+
+def _rows(table: AcidTable, columns: Mapping[str, pa.ChunkedArray], count: int, *, needed: bool) -> pa.Table | None:
+    """The rows in the table's columns and types."""
+    schema = table.row_schema
+    missing = [field.name for field in schema if field.name not in columns]
+    if missing and not needed:
+        return None
+    if missing:
+        raise SchemaError(f"records for {table.qualified_name} lack the column {', '.join(missing)}")
+    arrays = [_cast(table, columns[field.name], field) for field in schema]
+    return pa.table(
+        arrays, schema=pa.schema([(field.name, array.type) for field, array in zip(schema, arrays, strict=True)])
+    )
+
+
+def _cast(table: AcidTable, array: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    if array.type == field.type:
+        return array
+    if pa.types.is_timestamp(field.type) and pa.types.is_timestamp(array.type) and array.type.tz is None:
+        return array  # a unit fits or not value by value: the file has nanoseconds and a wider range than they have
+    zones = pa.types.is_timestamp(array.type) and array.type.tz is not None
+    if zones or (pa.types.is_floating(array.type) and not pa.types.is_floating(field.type)):
+        raise SchemaError(f"column {field.name} of {table.qualified_name} is {field.type}, the records' {array.type}")
+    try:
+        return array.cast(field.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise SchemaError(
+            f"column {field.name} of {table.qualified_name} is {field.type}, the records' {array.type}: {error}"
+        ) from error
+
+
+def _buckets(
+    table: AcidTable,
+    rows: pa.Table | None,
+    operations: npt.NDArray[np.int8],
+    properties: Ints,
+    writer: int,
+) -> npt.NDArray[np.int32]:
+    """Where each record belongs: deletes to the bucket of their identifier, all others to that of their columns."""
+    decoded = np.full(len(operations), -1, np.int32)
+    decoded[operations != INSERT] = BucketProperty.decode(properties[operations != INSERT])[0]
+    if not table.buckets:
+        return np.where(operations == INSERT, np.int32(writer), decoded).astype(np.int32)
+    if rows is None:
+        return decoded
+    # The columns of deletes may hold anything, so they are left out of what is checked and hashed.
+    kept = operations != DELETE
+    part = rows if kept.all() else rows.filter(pa.array(kept))
+    columns = [part[name].combine_chunks() for name in table.bucket_columns]
+    computed = decoded.copy()
+    computed[kept] = bucket_numbers(columns, table.bucket_types, table.buckets, table.bucketing_version)
+    moved = (operations == UPDATE) & (computed != decoded)
+    if moved.any():
+        at = int(np.argmax(moved))
+        raise BucketIdError(
+            f"record {at} updates a row of bucket {decoded[at]} and belongs into bucket {computed[at]}",
+            remedy="an update cannot change bucketing columns: delete the row and insert another",
+        )
+    return computed
+
+
+def _partitions(
+    table: AcidTable, columns: Mapping[str, pa.ChunkedArray], count: int
+) -> tuple[npt.NDArray[np.int64], tuple[tuple[str | None, ...], ...]]:
+    """Index of each record's partition, and the partitions, out of the key columns."""
+    codes = np.zeros(count, np.int64)
+    if not table.partition_keys:
+        return codes, ((),)
+    texts: list[pa.Array] = []
+    first = codes[:0]
+    for key in table.partition_keys:
+        if key.name not in columns:
+            raise SchemaError(
+                f"records for {table.qualified_name} lack the partition key {key.name}",
+                remedy="give it as a column, or give partition values",
+            )
+        texts.append(_key_text(key, columns[key.name]))
+        encoded = texts[-1].dictionary_encode(null_encoding="encode")
+        codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
+        # Renumbered after each key, so that many keys of many values do not run over.
+        _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+    values = [text.take(pa.array(first)).to_pylist() for text in texts]
+    distinct = tuple(check_values(table, row) for row in zip(*values, strict=True))
+    return codes.astype(np.int64), distinct
+
+
+def _key_text(key: Column, column: pa.ChunkedArray) -> pa.Array:
+    """A partition key's values as Hive writes them into names."""
+    array = column.combine_chunks()
+    kind = parse_hive_type(key.type).arrow
+    if pa.types.is_string(kind) and (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+        return array.cast(pa.string())
+    if pa.types.is_null(array.type):
+        return array.cast(pa.string())
+    whole = pa.types.is_integer(kind) and pa.types.is_integer(array.type)
+    if whole or (pa.types.is_date(kind) and pa.types.is_date(array.type)):
+        return array.cast(kind).cast(pa.string())
+    if pa.types.is_boolean(kind) and pa.types.is_boolean(array.type):
+        return array.cast(pa.string())
+    raise UnsupportedAcidValueError(
+        f"partition key {key.name} of type {key.type} is not taken from a column of type {array.type}",
+        remedy="give partition values as text",
+    )
