@@ -1,0 +1,219 @@
+"""One file of an ACID table by stripe: identifiers as numpy arrays, the table's columns as Arrow arrays.
+
+Columns are found by name, whatever its case; files that only have ``_col0`` … are refused, and columns that a file
+lacks are null (ORC schema evolution). Source: Hive's ORC ACID format (HIVE-10165, HIVE-14035).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+import pyarrow as pa
+
+from hudi_hive.errors import (
+    CorruptFileError,
+    FileVanishedError,
+    PathNotFoundError,
+    SchemaError,
+    UnsupportedAcidTableError,
+    UnsupportedAcidValueError,
+)
+from hudi_hive.formats.base_file import decoding
+from hudi_hive.formats.orc_acid import ACID_FIELDS, DELETE, INSERT, UPDATE
+from hudi_hive.formats.orc_footer import read_stripes
+from hudi_hive.mutation.directories import AcidFile
+from hudi_hive.mutation.row_ids import Keys, Longs
+from hudi_hive.storage import Storage
+
+_META: Final = pa.schema(ACID_FIELDS)
+_ROW: Final = "row"
+_NAMELESS: Final = re.compile(r"_col\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Events of a stripe: identifiers, the write ids that wrote the events, and the columns asked for."""
+
+    keys: Keys
+    written: Longs
+    columns: list[pa.Array]
+
+
+class OpenAcidFile:
+    """An open file of a base, delta or delete delta; a context manager.
+
+    Args:
+        storage: the table's, or the partition's.
+        file: which file.
+
+    Raises:
+        FileVanishedError: the cleaner was faster.
+        CorruptFileError: no ORC file.
+        UnsupportedAcidTableError: its columns are not those of an ACID file.
+    """
+
+    def __init__(self, storage: Storage, file: AcidFile) -> None:
+        import pyarrow.orc as orc
+
+        self._file, self.uri = file, storage.uri(file.path)
+        self._stream = _open(storage, file)
+        try:
+            with decoding(self.uri):
+                read_stripes(self._stream, self.uri)
+                self._orc = orc.ORCFile(self._stream)
+            self.row_type = self._row_type(self._orc.schema)
+        except BaseException:
+            self._stream.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stream.close()
+
+    def _row_type(self, schema: pa.Schema) -> pa.StructType:
+        fields = list(schema)
+        meta = [(field.name, field.type) for field in fields[:-1]]
+        is_acid = meta == [(field.name, field.type) for field in _META]
+        if not is_acid or fields[-1].name != _ROW or not pa.types.is_struct(fields[-1].type):
+            raise UnsupportedAcidTableError(
+                "file without row identifiers, from before the table was transactional or from LOAD DATA",
+                path=self.uri,
+                remedy="run a major compaction",
+            )
+        return fields[-1].type
+
+    def deletes(self) -> Iterator[Events]:
+        """The delete events, a stripe at a time.
+
+        Raises:
+            CorruptFileError: it has other events, or an event without identifier.
+        """
+        for batch in self._stripes([]):
+            yield self._events(batch, {DELETE}, [])
+
+    def rows(self, columns: Sequence[pa.Field]) -> Iterator[Events]:
+        """The rows, a stripe at a time.
+
+        Args:
+            columns: the table's columns that are wanted.
+
+        Raises:
+            UnsupportedAcidTableError: a delta of the legacy layout, with updates and deletes in it.
+            SchemaError: a column of the file is not of the table's type, nor of one that widens to it.
+            UnsupportedAcidValueError: a value that the table's Arrow type cannot hold.
+            CorruptFileError: the file breaks its format.
+        """
+        places = self._places(columns)
+        names = [self.row_type.field(place).name for place in places if place is not None]
+        # Compactions of tables of the legacy layout leave what was updated as it was written.
+        allowed = {INSERT, UPDATE} if self._file.directory.kind == "base" else {INSERT}
+        for batch in self._stripes(names):
+            yield self._events(batch, allowed, self._columns(batch, columns, places))
+
+    def _stripes(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        wanted = [*_META.names, *(f"{_ROW}.{name}" for name in names)]
+        for stripe in range(self._orc.nstripes):
+            with decoding(self.uri):
+                batch = self._orc.read_stripe(stripe, columns=wanted)
+                batch.validate(full=True)
+            yield batch
+
+    def _events(self, batch: pa.RecordBatch, allowed: set[int], columns: list[pa.Array]) -> Events:
+        if any(batch.column(name).null_count for name in _META.names):
+            raise CorruptFileError("an event has no row identifier", path=self.uri)
+        operations = set(np.unique(batch.column("operation").to_numpy()).tolist())
+        if not operations <= allowed:
+            if self._file.directory.kind == "delta":
+                raise UnsupportedAcidTableError(
+                    "updates and deletes among the rows of a delta: the legacy layout",
+                    path=self.uri,
+                    remedy="run a major compaction",
+                )
+            raise CorruptFileError(f"events {sorted(operations - allowed)} where none may be", path=self.uri)
+        write, bucket, row, written = (batch.column(name).to_numpy().astype(np.int64) for name in _META.names[1:])
+        if len(row) and row.min() < 0:
+            raise CorruptFileError("negative row id", path=self.uri)
+        return Events((write, bucket, row), written, columns)
+
+    def _places(self, columns: Sequence[pa.Field]) -> list[int | None]:
+        """Where in the file's rows each column is."""
+        names = [field.name.lower() for field in self.row_type]
+        if len(set(names)) != len(names):
+            raise SchemaError("several columns of one name in a file's rows", path=self.uri)
+        if names and all(_NAMELESS.fullmatch(name) for name in names):
+            raise SchemaError(
+                "the file does not name its columns",
+                path=self.uri,
+                remedy="run a major compaction with Hive 3 or later",
+            )
+        known = {name: place for place, name in enumerate(names)}
+        return [known.get(field.name.lower()) for field in columns]
+
+    def _columns(
+        self, batch: pa.RecordBatch, columns: Sequence[pa.Field], places: Sequence[int | None]
+    ) -> list[pa.Array]:
+        found: dict[str, pa.Array] = {}
+        if any(place is not None for place in places):
+            row = batch.column(_ROW)
+            found = dict(zip((field.name for field in row.type), row.flatten(), strict=True))
+        return [
+            pa.nulls(batch.num_rows, field.type)
+            if place is None
+            else self._cast(found[self.row_type.field(place).name], field)
+            for field, place in zip(columns, places, strict=True)
+        ]
+
+    def _cast(self, array: pa.Array, field: pa.Field) -> pa.Array:
+        if array.type == field.type:
+            return array
+        if not _widens(array.type, field.type):
+            raise SchemaError(
+                f"column {field.name!r} is {array.type} in the file and {field.type} in the table", path=self.uri
+            )
+        try:
+            return array.cast(field.type)
+        except pa.ArrowInvalid as error:
+            raise UnsupportedAcidValueError(
+                f"column {field.name!r} has a value that {field.type} cannot hold: {error}", path=self.uri
+            ) from error
+
+
+def _open(storage: Storage, file: AcidFile) -> pa.NativeFile:
+    try:
+        if file.length is not None:
+            return pa.BufferReader(storage.read_bytes(file.path, 0, file.length))
+        return storage.open_input(file.path)
+    except PathNotFoundError as error:
+        raise FileVanishedError(
+            "file of the snapshot is not there any more",
+            path=storage.uri(file.path),
+            remedy="it was compacted and cleaned: read under a newer snapshot",
+        ) from error
+
+
+def _widens(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether values of one type are values of another without a change that Hive makes in its own way."""
+    kinds = pa.types
+    if source == target or (kinds.is_timestamp(source) and kinds.is_timestamp(target)):
+        return True
+    if kinds.is_integer(source) and kinds.is_integer(target):
+        return bool(source.bit_width <= target.bit_width)
+    if kinds.is_integer(source):
+        return bool(kinds.is_string(target) or kinds.is_float64(target))
+    if kinds.is_decimal(source) and kinds.is_decimal(target):
+        whole = source.precision - source.scale <= target.precision - target.scale
+        return bool(source.scale <= target.scale and whole)
+    if source.num_fields and source.num_fields == target.num_fields and source.id == target.id:
+        pairs = [(source.field(i), target.field(i)) for i in range(source.num_fields)]
+        named = not kinds.is_struct(source) or all(one.name == two.name for one, two in pairs)
+        return bool(named) and all(_widens(one.type, two.type) for one, two in pairs)
+    return bool(kinds.is_float32(source) and kinds.is_float64(target))
