@@ -167,6 +167,7 @@ class TransactionBehaviour:
 
     def test_aborted_is_never_visible(self, client, table):
         gone, kept = client.open(), client.open()
+        client.lock(gone, writes(table))  # one that touched nothing is forgotten sooner or later
         ids = [client.allocate_write_id(one, "default", table) for one in (gone, kept)]
         assert not any(self.seen(client, table).valid_mask(ids))
         client.abort(gone)
@@ -208,7 +209,7 @@ class TransactionBehaviour:
 
     def test_aborted_twice(self, client, table):
         transaction = client.open()
-        client.allocate_write_id(transaction, "default", table)
+        client.lock(transaction, writes(table))
         client.abort(transaction)
         client.abort(transaction)
         assert client.heartbeat_range(transaction, transaction) == ({transaction}, frozenset())
@@ -259,13 +260,16 @@ class TransactionBehaviour:
     # -- conflicts --------------------------------------------------------------------------------------------------
 
     def test_two_updates_of_a_table(self, client, table):
-        """The metastore does not ask whether the second one has its lock, but it compares what both wrote."""
-        first, second = client.open(), client.open()
-        client.lock(first, writes(table))
-        client.lock(second, writes(table))
-        for one in (first, second):
+        """Who had to wait for a lock began too early, whether it has the lock by now or not."""
+        first, second, third = client.open(), client.open(), client.open()
+        waiting = [client.lock(one, writes(table)) for one in (first, second, third)][1:]
+        for one in (first, second, third):
             client.allocate_write_id(one, "default", table)
         client.commit(first)
+        assert client.check_lock(second, waiting[0].id).state is LockState.ACQUIRED
+        assert client.check_lock(third, waiting[1].id).state is LockState.WAITING
+        with pytest.raises(TransactionConflictError, match="conflict"):
+            client.commit(third)
         with pytest.raises(TransactionConflictError, match="conflict"):
             client.commit(second)
         with pytest.raises(TransactionLostError):

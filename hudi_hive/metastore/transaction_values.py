@@ -73,8 +73,9 @@ class LockPart:
         table: name of the table.
         kind: how much it keeps out.
         operation: what for; ``SELECT`` for tables that are only read.
-        dynamic: the touched partitions are told later, by ``add_dynamic_partitions``; not for unpartitioned tables,
-            whose lock alone tells the metastore what to check for conflicts.
+        dynamic: the touched partitions are told later, by ``add_dynamic_partitions``: before any file is where readers
+            look, because metastore 3.1 forgets an aborted transaction of which it knows no partition, and its write id
+            counts as valid then. Not for unpartitioned tables, whose lock alone tells what is changed.
     """
 
     database: str

@@ -244,13 +244,16 @@ class TransactionClient:
         return int(answer.txn_ids[0])
 
     def commit(self, transaction: int) -> None:
-        """Make a transaction's writes visible, unless another changed the same meanwhile. Twice is the same as once.
+        """Make a transaction's writes visible, unless another changed the same since it was opened.
 
-        The metastore does not ask whether the transaction's lock was acquired: whoever commits must have checked that.
+        Twice is the same as once, for one that changed something. The metastore does not ask whether the transaction's
+        lock was acquired: whoever commits must have checked that. And it compares with all that was committed since
+        ``open``: who had to wait for a lock conflicts with whom it waited for, if both change the same partition.
 
         Raises:
             TransactionConflictError: another writer came first; the transaction is aborted.
-            TransactionLostError: it was aborted or timed out before, or there is none of this number.
+            TransactionLostError: it was aborted or timed out before, or there is none of this number (metastore 3.1
+                remembers none that changed nothing).
         """
         # Metastore 4 compares write sets only if told that the writers' locks do not exclude each other already.
         request = ttypes.CommitTxnRequest(txnid=transaction, exclWriteEnabled=False)
