@@ -9,7 +9,9 @@ import pytest
 from hudi_hive.errors import InvalidOptionError, MutationError, SchemaError, UnknownColumnError
 from hudi_hive.formats.hive_bucket import bucket_numbers
 from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
+from hudi_hive.mutation.coordinator import MutatorCoordinator
 from hudi_hive.mutation.merge import merge
+from hudi_hive.mutation.paths import staging_folder
 from hudi_hive.mutation.reader import AcidPartition, AcidReader
 from hudi_hive.mutation.row_ids import ROW_ID, row_id_keys
 from tests.acid_rows import delete, insert, names, snapshot, table_at
@@ -179,6 +181,29 @@ def test_feeding_a_coordinator(tmp_path):
     assert taken == [(1, [UPDATE])]
 
 
+def test_a_real_coordinator_takes_the_records(tmp_path):
+    table = table_at(tmp_path, "id:int name:string", keys="day:int", bucket_columns=("name",), buckets=4)
+    old = {number: (f"n{number % 7}", number % 3) for number in range(60)}
+    for day in range(3):
+        fill(table, 1, names(*((n, name) for n, (name, at) in old.items() if at == day)), f"day={day}")
+    new = {number: (f"n{number % 5}", number % 4) for number in range(30, 90)}
+    columns = [pa.array(new, pa.int32()), *map(list, zip(*new.values(), strict=True))]
+    result = merge(reader(table), pa.table(columns, names=["id", "name", "day"]), ["id"], delete_where="name = 'n4'")
+    for attempt, part in enumerate(result.split(3)):
+        with MutatorCoordinator(table.in_transaction(5, 2), attempt=f"a{attempt}") as coordinator:
+            part.feed(coordinator)
+        for group in coordinator.close().groups:
+            for path in filter(None, (group.delta, group.delete_delta)):
+                (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+                (tmp_path / staging_folder(2, f"a{attempt}") / path).rename(tmp_path / path)
+    wanted = {**old, **new}
+    for number, (name, _) in new.items():
+        if name == "n4":
+            del wanted[number]
+    assert rows(table) == sorted((number, *values) for number, values in wanted.items())
+    assert rows(table, 1) == sorted((number, *values) for number, values in old.items())
+
+
 def test_refusals(tmp_path):
     table = table_at(tmp_path, "id:int name:string f:double", keys="day:int")
     row = pa.table([pa.array([1], pa.int32()), ["a"], [0.5]], names=["id", "name", "f"])
@@ -199,8 +224,16 @@ def test_refusals(tmp_path):
         merge(reader(table), changes, ["id"], when_matched="upsert")
     assert merge(reader(table), changes.append_column("op", ["d"]), ["id"], delete_where="op = 'd'").deleted == 1
     for partition, what in (
-        (AcidPartition(("1",), f"{table.location}/elsewhere"), "not in the folder of its name"),
+        (AcidPartition(("1",), "DAY=1"), "not in the folder of its name"),
         (AcidPartition(("01",), f"{table.location}/day=01"), "not how Hive writes a int32"),
     ):
         with pytest.raises(MutationError, match=what):
             merge(AcidReader(table, snapshot(9), partitions=[partition]), changes, ["id"])
+
+
+def test_partitions_elsewhere_are_found_by_their_values(tmp_path):
+    table = table_at(tmp_path / "t", keys="p:string")
+    fill(table, 1, names((1, "a")), "../elsewhere")
+    partitions = [AcidPartition(("x",), str(tmp_path / "elsewhere"))]
+    changes = names((1, "b")).append_column("p", pa.array(["x"]))
+    assert merge(AcidReader(table, snapshot(9), partitions=partitions), changes, ["id", "p"]).updated == 1

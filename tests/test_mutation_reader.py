@@ -22,6 +22,7 @@ from hudi_hive.errors import (
     UnsupportedAcidTableError,
     UnsupportedAcidValueError,
 )
+from hudi_hive.metastore import Partition, StorageDescriptor
 from hudi_hive.metastore.valid_ids import ValidTransactions
 from hudi_hive.mutation.directories import choose, parse_directory
 from hudi_hive.mutation.reader import AcidPartition, AcidReader
@@ -192,11 +193,15 @@ def test_partitions_of_the_metastore(tmp_path):
     insert(table, 1, 0, names((3, "c")), partition="p=dropped")
     partitions = [
         AcidPartition(("x",), f"{table.location}/p=x"),
-        AcidPartition(("y",), str(tmp_path / "elsewhere")),
+        AcidPartition.of(
+            Partition(
+                values=["__HIVE_DEFAULT_PARTITION__"], sd=StorageDescriptor(location=f"file:{tmp_path}/elsewhere")
+            )
+        ),
         AcidPartition(("empty",), f"{table.location}/p=empty"),
     ]
     found = AcidReader(table, ALL, partitions=partitions).read(with_row_id=False)
-    assert found.to_pylist() == [{"id": 1, "name": "a", "p": "x"}, {"id": 2, "name": "b", "p": "y"}]
+    assert found.to_pylist() == [{"id": 1, "name": "a", "p": "x"}, {"id": 2, "name": "b", "p": None}]
 
 
 def test_columns_added_and_widened_later(tmp_path):

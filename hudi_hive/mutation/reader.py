@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import pyarrow as pa
 from hudi_hive.errors import MutationError, SchemaError, UnknownColumnError, UnsupportedAcidTableError
 from hudi_hive.formats.hive_type import parse_hive_type
 from hudi_hive.metastore.partition_names import DEFAULT_PARTITION, unescape
+from hudi_hive.metastore.types import Partition
 from hudi_hive.metastore.valid_ids import ValidTransactions, ValidWriteIds
 from hudi_hive.mutation.acid_files import Events, OpenAcidFile
 from hudi_hive.mutation.directories import AcidFile, PartitionState, partition_state
@@ -41,6 +42,18 @@ class AcidPartition:
 
     values: tuple[str | None, ...] = ()
     location: str = ""
+
+    @classmethod
+    def of(cls, partition: Partition) -> Self:
+        """The partition that the metastore describes.
+
+        Raises:
+            MutationError: it has no location.
+        """
+        if not partition.sd.location:
+            raise MutationError(f"partition {'/'.join(partition.values)} has no location in the metastore")
+        values = tuple(None if value == DEFAULT_PARTITION else value for value in partition.values)
+        return cls(values, partition.sd.location)
 
 
 class AcidReader:
