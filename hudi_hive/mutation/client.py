@@ -1,0 +1,185 @@
+"""The driver's side: tables to read and write, and transactions over them.
+
+Source: ``MutatorClient``, ``MutatorClientBuilder`` and ``Transaction`` of HIVE-10165.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from hudi_hive.errors import InvalidOptionError, MutationStateError
+from hudi_hive.metastore.client import HiveMetastore
+from hudi_hive.metastore.transactions import TransactionClient
+from hudi_hive.mutation.heartbeat import LockFailureListener
+from hudi_hive.mutation.table import AcidTable
+from hudi_hive.mutation.transaction import Settings, Transaction, TransactionState
+
+
+class MutatorClient:
+    """Mutates ACID tables, one transaction at a time.
+
+    ::
+
+        with MutatorClient("thrift://host:9083", sinks=["db.accounts"]) as client, client.new_transaction() as txn:
+            coordinator = MutatorCoordinator(txn.table("db", "accounts"))
+            coordinator.insert([], {"id": 1, "amount": 10})
+            txn.accept(coordinator.close())
+
+    Args:
+        metastore: URIs of a metastore 3.1 or 4.x, or a client of it, which stays the caller's and needs a connection
+            to spare for heartbeats.
+        sinks: tables to write, ``database.table``; more with ``add_sink``.
+        sources: tables to read under the same lock and snapshot; more with ``add_source``.
+        create_partitions: of ``sinks``: register unknown partitions in the metastore when a transaction commits.
+        user: who transactions belong to; None for the user of this process.
+        on_lock_failure: told once, in another thread, when the lock of a transaction is lost; ``commit`` raises then.
+        lock_wait_s: seconds to wait for locks that others hold.
+        heartbeat_s: seconds from beat to beat; None for a third of the metastore's own time-out.
+        storage_options: of the warehouse's file system.
+
+    Raises:
+        InvalidOptionError: a table's name is not ``database.table``, or times that are not positive.
+    """
+
+    def __init__(
+        self,
+        metastore: str | Iterable[str] | HiveMetastore,
+        *,
+        sinks: Sequence[str] = (),
+        sources: Sequence[str] = (),
+        create_partitions: bool = False,
+        user: str | None = None,
+        on_lock_failure: LockFailureListener | None = None,
+        lock_wait_s: float = 150.0,
+        heartbeat_s: float | None = None,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        if lock_wait_s < 0 or (heartbeat_s is not None and heartbeat_s <= 0):
+            raise InvalidOptionError(f"waiting {lock_wait_s} s for locks, beating every {heartbeat_s} s")
+        own = not isinstance(metastore, HiveMetastore)
+        first = HiveMetastore(metastore) if not isinstance(metastore, HiveMetastore) else metastore
+        # Beats have a connection that no batch of partitions keeps busy.
+        beats = HiveMetastore(metastore, pool_size=1) if not isinstance(metastore, HiveMetastore) else first
+        self._own = [first, beats] if own else []
+        self._client = TransactionClient(first, user=user)
+        self._beats = TransactionClient(beats, user=user)
+        self._settings = Settings(lock_wait_s, heartbeat_s, on_lock_failure, dict(storage_options or {}))
+        self._wanted: dict[tuple[str, str], tuple[bool, bool]] = {}
+        self._tables: tuple[AcidTable, ...] | None = None
+        self._transaction: Transaction | None = None
+        for name in sources:
+            self.add_source(*_split(name))
+        for name in sinks:
+            self.add_sink(*_split(name), create_partitions=create_partitions)
+
+    def add_source(self, database: str, table: str) -> Self:
+        """Read a table under the transactions' locks and snapshots.
+
+        Raises:
+            InvalidOptionError: it was added before.
+            MutationStateError: the client is connected.
+        """
+        return self._add(database, table, sink=False, create_partitions=False)
+
+    def add_sink(self, database: str, table: str, *, create_partitions: bool = False) -> Self:
+        """Write a table; a source that was added before becomes one.
+
+        Args:
+            database: name of the database.
+            table: name of the table.
+            create_partitions: register unknown partitions in the metastore when a transaction commits. Otherwise their
+                files are only in the warehouse, where Hive looks for them once somebody has added the partition.
+
+        Raises:
+            InvalidOptionError: it was added before as one.
+            MutationStateError: the client is connected.
+        """
+        return self._add(database, table, sink=True, create_partitions=create_partitions)
+
+    def _add(self, database: str, table: str, *, sink: bool, create_partitions: bool) -> Self:
+        if self.connected:
+            raise MutationStateError("the client is connected: tables are added before")
+        key = (database.lower(), table.lower())
+        if not all(key):
+            raise InvalidOptionError(f"no name of a table: {database!r}, {table!r}")
+        if key in self._wanted and (self._wanted[key][0] or not sink):
+            raise InvalidOptionError(f"table {database}.{table} was added before")
+        self._wanted[key] = (sink, create_partitions)
+        return self
+
+    @property
+    def connected(self) -> bool:
+        """Whether the tables were looked up, and the client was not closed since."""
+        return self._tables is not None
+
+    def connect(self) -> Self:
+        """Look the tables up and check that they can be mutated.
+
+        Raises:
+            MutationStateError: connected already, or without any table.
+            NoSuchObjectError: there is no such table.
+            UnsupportedAcidTableError: a table that cannot be mutated.
+            MethodNotSupportedError: the metastore is older than 3.1.
+        """
+        if self.connected:
+            raise MutationStateError("the client is connected already")
+        if not self._wanted:
+            raise MutationStateError("a client without tables", remedy="add sinks")
+        self._tables = tuple(
+            AcidTable.of(self._client.table(*name), sink=sink, create_partitions=create_partitions)
+            for name, (sink, create_partitions) in self._wanted.items()
+        )
+        return self
+
+    @property
+    def tables(self) -> tuple[AcidTable, ...]:
+        """The tables, without ids of a transaction.
+
+        Raises:
+            MutationStateError: not connected.
+        """
+        if self._tables is None:
+            raise MutationStateError("the client is not connected", remedy="call connect(), or use it in a with block")
+        return self._tables
+
+    def new_transaction(self) -> Transaction:
+        """A transaction over all tables, for ``begin`` or a ``with`` block.
+
+        Raises:
+            MutationStateError: not connected, or another transaction is open.
+        """
+        tables = self.tables
+        if self._transaction is not None and self._transaction.state is TransactionState.OPEN:
+            raise MutationStateError(
+                f"transaction {self._transaction.id} of this client is open", remedy="commit or abort it"
+            )
+        self._transaction = Transaction(self._client, self._beats, tables, self._settings)
+        return self._transaction
+
+    def close(self) -> None:
+        """Abort a transaction that is open, and close the connections that are the client's own."""
+        transaction, self._transaction = self._transaction, None
+        self._tables = None
+        try:
+            if transaction is not None and transaction.state is TransactionState.OPEN:
+                transaction.abort()
+        finally:
+            for metastore in self._own:
+                metastore.close()
+
+    def __enter__(self) -> Self:
+        return self if self.connected else self.connect()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _split(name: str) -> tuple[str, str]:
+    database, dot, table = name.partition(".")
+    if not (database and dot and table) or "." in table:
+        raise InvalidOptionError(f"{name!r} is not database.table")
+    return database, table

@@ -1,0 +1,130 @@
+"""Files of accepted attempts, moved to where readers look for them once the transaction is committed.
+
+A folder of deltas is invisible while its write id is open, so files may arrive one after the other.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from hudi_hive.errors import HudiHiveError, StorageError
+from hudi_hive.mutation.manifest import GroupFiles
+from hudi_hive.mutation.paths import STAGING, VERSION, VERSION_FILE, partition_path, staging_folder
+from hudi_hive.mutation.table import AcidTable
+from hudi_hive.storage import Storage
+
+_THREADS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    source: str
+    """Path below the table's location."""
+    target: Storage
+    """Storage of the partition."""
+    path: str
+    """Path below the partition's location."""
+
+
+class Publisher:
+    """Moves files of one table and transaction.
+
+    Args:
+        table: the table, with its write id.
+        storage_options: of the warehouse's file system.
+    """
+
+    def __init__(self, table: AcidTable, storage_options: Mapping[str, Any] | None = None) -> None:
+        self._table = table
+        self._options = storage_options
+        self._storage = Storage(table.location, storage_options)
+        self._placed: list[_Move] = []
+
+    def place(self, files: Iterable[tuple[str, GroupFiles]], locations: Mapping[tuple[str | None, ...], str]) -> None:
+        """Move files out of their attempts' staging folders.
+
+        Args:
+            files: what ``check_manifests`` gave.
+            locations: URI of each partition that is elsewhere than its name says.
+
+        Raises:
+            StorageError: a file could not be moved; ``withdraw`` removes those that were.
+        """
+        moves = list(self._moves(files, locations))
+        folders = {(move.target.uri(posixpath.dirname(move.path))): move for move in moves}
+        self._placed = moves
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="mutation") as threads:
+            # One version file a folder, made before the files, so that the folder is there for all of them.
+            for _ in threads.map(_write_version, folders.values()):
+                pass
+            for _ in threads.map(self._move, moves):
+                pass
+
+    def _moves(
+        self, files: Iterable[tuple[str, GroupFiles]], locations: Mapping[tuple[str | None, ...], str]
+    ) -> Iterable[_Move]:
+        storages: dict[tuple[str | None, ...], Storage] = {}
+        for attempt, group in files:
+            name = partition_path(self._table.key_names, group.partition)
+            if group.partition not in storages:
+                storages[group.partition] = self._partition_storage(name, locations.get(group.partition))
+            staging = staging_folder(self._table.write_id, attempt)
+            for path in (group.delta, group.delete_delta):
+                if path:
+                    below = posixpath.relpath(path, name) if name else path
+                    yield _Move(f"{staging}/{path}", storages[group.partition], below)
+
+    def _partition_storage(self, name: str, location: str | None) -> Storage:
+        if location is not None:
+            return Storage(location, self._options)
+        return self._storage.child(name) if name else self._storage
+
+    def _move(self, move: _Move) -> None:
+        source, target = self._storage.uri(move.source), move.target.uri(move.path)
+        if source.partition(":")[0] == target.partition(":")[0] and _authority(source) == _authority(target):
+            try:
+                self._storage.filesystem.move(self._storage.full_path(move.source), move.target.full_path(move.path))
+            except (OSError, pa.ArrowException) as error:
+                raise StorageError(f"cannot move a file of deltas to {target}: {error}", path=source) from error
+            return
+        move.target.write_bytes(move.path, self._storage.read_bytes(move.source))
+
+    def withdraw(self) -> None:
+        """Remove what was moved, after the transaction was aborted; what cannot be removed stays invisible."""
+        for move in self._placed:
+            with suppress(HudiHiveError):
+                move.target.delete_tree(posixpath.dirname(move.path))
+        self._placed = []
+
+    def clean(self) -> None:
+        """Remove the staging folders of all the transaction's attempts."""
+        with suppress(HudiHiveError):
+            self._storage.delete_tree(staging_folder(self._table.write_id))
+
+    def clean_others(self, open_write_ids: Sequence[int]) -> None:
+        """Remove the staging folders of earlier transactions that have ended without doing so.
+
+        Args:
+            open_write_ids: write ids of the table whose transactions are open.
+        """
+        with suppress(HudiHiveError):
+            for path in self._storage.list(STAGING, missing_ok=True)["path"].to_pylist():
+                name = posixpath.basename(path)
+                if name.isdigit() and int(name) < self._table.write_id and int(name) not in open_write_ids:
+                    self._storage.delete_tree(path)
+
+
+def _write_version(move: _Move) -> None:
+    move.target.write_bytes(posixpath.join(posixpath.dirname(move.path), VERSION_FILE), VERSION)
+
+
+def _authority(uri: str) -> str:
+    after = uri.partition(":")[2]
+    return after.removeprefix("//").partition("/")[0] if after.startswith("//") else ""

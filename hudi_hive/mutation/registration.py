@@ -1,0 +1,174 @@
+"""What the metastore is told of a transaction before it commits: partitions, conflicts to look for, statistics.
+
+Source: the order of calls of Hive's own writers (HIVE-10165 leaves out all but the first).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Final
+
+from hudi_hive.errors import PartitionCreationError
+from hudi_hive.metastore.partition_names import format_partition_name
+from hudi_hive.metastore.transactions import Operation, TransactionClient, ValidWriteIds
+from hudi_hive.metastore.types import Partition, Table
+from hudi_hive.mutation.manifest import GroupFiles
+from hudi_hive.mutation.paths import partition_path, stored_value
+from hudi_hive.mutation.table import AcidTable
+from hudi_hive.storage import Storage
+
+_ACCURATE: Final = "COLUMN_STATS_ACCURATE"
+
+Values = tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A partition that a transaction has written, or the table itself if it has none.
+
+    Args:
+        values: its values; empty for the table.
+        changed: whether rows of it were updated or deleted.
+    """
+
+    values: Values
+    changed: bool
+
+
+def touched_partitions(groups: Iterable[GroupFiles]) -> list[Touched]:
+    """The partitions of groups, in order, each once."""
+    changed: dict[Values, bool] = {}
+    for group in groups:
+        changed[group.partition] = changed.get(group.partition, False) or bool(group.updates or group.deletes)
+    return [
+        Touched(values, changed[values]) for values in sorted(changed, key=lambda values: [v or "" for v in values])
+    ]
+
+
+class Registration:
+    """Tells the metastore about one table of a transaction.
+
+    Args:
+        client: the metastore's transactions.
+        table: the table, with the transaction's ids.
+        valid: what the transaction sees of it.
+    """
+
+    def __init__(self, client: TransactionClient, table: AcidTable, valid: ValidWriteIds) -> None:
+        self._client = client
+        self._table = table
+        self._valid = valid
+
+    def register(self, touched: Sequence[Touched]) -> dict[Values, str]:
+        """Make partitions that are not there, if the table says so, and tell which ones are written.
+
+        This comes before any file is where readers look: the metastore remembers that a write id was aborted only as
+        long as it knows of partitions that may have files of it, and forgets a transaction that touched nothing.
+
+        Args:
+            touched: the partitions.
+
+        Returns:
+            locations of those that are elsewhere than their names say.
+
+        Raises:
+            PartitionCreationError: rows of a partition that is not there are updated or deleted.
+            MetastoreError: the metastore refuses.
+        """
+        if not self._table.partition_keys:
+            return {}
+        names = {self._stored_name(part.values): part for part in touched}
+        found = self._find(list(names))
+        missing = [part for name, part in names.items() if name not in found]
+        for part in missing:
+            if part.changed:
+                raise PartitionCreationError(
+                    f"{self._table.qualified_name} has no partition {part.values}, whose rows are updated or deleted",
+                    remedy="take partition values from where the rows were read",
+                )
+        if missing and self._table.create_partitions:
+            self._create(missing)
+        self._tell(names)
+        return {
+            names[name].values: partition.sd.location
+            for name, partition in found.items()
+            if partition.sd.location and not self._is_default(names[name].values, partition.sd.location)
+        }
+
+    def _create(self, parts: Sequence[Touched]) -> None:
+        definition = self._client.table(self._table.database, self._table.name)
+        self._client.metastore.add_partitions(
+            self._table.database,
+            self._table.name,
+            [self._partition(definition, part.values) for part in parts],
+            if_not_exists=True,
+        )
+
+    def _partition(self, definition: Table, values: Values) -> Partition:
+        sd = deepcopy(definition.sd)
+        sd.location = f"{self._table.location.rstrip('/')}/{partition_path(self._table.key_names, values)}"
+        return Partition(
+            values=[stored_value(value) for value in values],
+            dbName=definition.dbName,
+            tableName=definition.tableName,
+            createTime=0,
+            lastAccessTime=0,
+            sd=sd,
+            parameters={},
+        )
+
+    def _tell(self, names: dict[str, Touched]) -> None:
+        # Inserts conflict with nothing, so they are not told as updates.
+        for operation, changed in ((Operation.INSERT, False), (Operation.UPDATE, True)):
+            self._client.add_dynamic_partitions(
+                self._table.transaction_id,
+                self._table.write_id,
+                self._table.database,
+                self._table.name,
+                [name for name, part in names.items() if part.changed is changed],
+                operation,
+            )
+
+    def drop_statistics(self, touched: Sequence[Touched]) -> None:
+        """Take the word from the metastore that its statistics of the table and the partitions are right.
+
+        Hive answers ``COUNT``, ``MIN`` and ``MAX`` from them while that word stands. Taking it is harmless if the
+        transaction is aborted.
+
+        Args:
+            touched: the partitions.
+
+        Raises:
+            MetastoreError: the metastore refuses.
+        """
+        definition = self._client.table(self._table.database, self._table.name)
+        if definition.parameters.pop(_ACCURATE, None) is not None:
+            self._client.alter_table(definition, write_id=self._table.write_id, valid=self._valid)
+        if not self._table.partition_keys:
+            return
+        found = self._find([self._stored_name(part.values) for part in touched])
+        stale = [
+            partition
+            for partition in found.values()
+            if partition.parameters and partition.parameters.pop(_ACCURATE, None) is not None
+        ]
+        if stale:
+            self._client.alter_partitions(
+                self._table.database, self._table.name, stale, write_id=self._table.write_id, valid=self._valid
+            )
+
+    def _stored_name(self, values: Values) -> str:
+        return partition_path(self._table.key_names, values)
+
+    def _find(self, names: Sequence[str]) -> dict[str, Partition]:
+        """The partitions of these names that are there."""
+        found = self._client.metastore.partitions(self._table.database, self._table.name, names)
+        return {format_partition_name(self._table.key_names, partition.values): partition for partition in found}
+
+    def _is_default(self, values: Values, location: str) -> bool:
+        default = f"{self._table.location.rstrip('/')}/{partition_path(self._table.key_names, values)}"
+        return (
+            Storage(location).uri() == Storage(default).uri() if location.startswith("file:") else location == default
+        )

@@ -1,0 +1,406 @@
+"""One transaction over ACID tables, from its lock to its commit.
+
+Source: ``Transaction`` and ``Lock`` of HIVE-10165, with the checks that Hive's metastores leave to their clients: that
+the lock was granted and is still held, that write sets are compared, and that statistics are not believed any more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from types import TracebackType
+from typing import Any, Final, Self
+
+import numpy as np
+
+from hudi_hive.errors import (
+    HudiHiveError,
+    MutationStateError,
+    TransactionConflictError,
+    TransactionError,
+    TransactionLockError,
+    TransactionLostError,
+)
+from hudi_hive.metastore.transactions import (
+    LockKind,
+    LockPart,
+    LockState,
+    LockStatus,
+    Operation,
+    TransactionClient,
+    ValidTransactions,
+    ValidWriteIds,
+)
+from hudi_hive.mutation.heartbeat import Heartbeat, LockFailure, LockFailureListener
+from hudi_hive.mutation.manifest import GroupFiles, MutationManifest, check_manifests
+from hudi_hive.mutation.publish import Publisher
+from hudi_hive.mutation.registration import Registration, Touched, touched_partitions
+from hudi_hive.mutation.table import AcidTable
+
+_FIRST_WAIT_S: Final = 0.05
+_LONGEST_WAIT_S: Final = 2.0
+_BEATS: Final = 3
+"""Beats in the time that the metastore gives."""
+
+
+class TransactionState(Enum):
+    """Where a transaction is."""
+
+    INACTIVE = "inactive"
+    OPEN = "open"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    UNKNOWN = "unknown"
+    """The metastore could not be reached to say whether the commit arrived."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a client wants its transactions; see ``MutatorClient``."""
+
+    lock_wait_s: float = 150.0
+    heartbeat_s: float | None = None
+    on_lock_failure: LockFailureListener | None = None
+    storage_options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Transaction:
+    """A transaction: ``begin``, workers write, ``accept`` their manifests, ``commit`` or ``abort``.
+
+    In a ``with`` block it begins, and commits at the end unless an error aborts it. Made by
+    ``MutatorClient.new_transaction``.
+    """
+
+    def __init__(
+        self, client: TransactionClient, beats: TransactionClient, tables: Sequence[AcidTable], settings: Settings
+    ) -> None:
+        self._client = client
+        self._beats = beats
+        self._settings = settings
+        self._tables = {table.qualified_name: table for table in tables}
+        self._state = TransactionState.INACTIVE
+        self._id = 0
+        self._heartbeat: Heartbeat | None = None
+        self._lock_id: int | None = None
+        self._snapshot: ValidTransactions | None = None
+        self._valid: dict[str, ValidWriteIds] = {}
+        self._commit_sent = False
+        self._manifests: list[MutationManifest] = []
+        self._publishers: dict[str, Publisher] = {}
+
+    # -- what it is -------------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> TransactionState:
+        """Where it is."""
+        return self._state
+
+    @property
+    def id(self) -> int:
+        """The metastore's number; 0 before ``begin``."""
+        return self._id
+
+    @property
+    def tables(self) -> tuple[AcidTable, ...]:
+        """Its tables, sinks with their write ids once it has begun."""
+        return tuple(self._tables.values())
+
+    def table(self, database: str, name: str) -> AcidTable:
+        """One of its tables.
+
+        Raises:
+            MutationStateError: it is none of them.
+        """
+        found = self._tables.get(f"{database}.{name}".lower())
+        if found is None:
+            raise MutationStateError(f"table {database}.{name} is not part of this transaction")
+        return found
+
+    @property
+    def snapshot(self) -> ValidTransactions:
+        """The transactions that it sees, for ``_v`` folders of compaction.
+
+        Raises:
+            MutationStateError: it has not begun.
+        """
+        if self._snapshot is None:
+            raise MutationStateError("the transaction has not begun")
+        return self._snapshot
+
+    def valid_write_ids(self, database: str, name: str) -> ValidWriteIds:
+        """What it sees of a table: identifiers for updates and deletes must be read under these.
+
+        Raises:
+            MutationStateError: it has not begun, or the table is not part of it.
+        """
+        table = self.table(database, name)
+        if table.qualified_name not in self._valid:
+            raise MutationStateError("the transaction has not begun")
+        return self._valid[table.qualified_name]
+
+    # -- begin ------------------------------------------------------------------------------------------------------
+
+    def begin(self, read_under: Sequence[ValidWriteIds] = ()) -> Self:
+        """Open the transaction, begin to beat, wait for the lock, and take the snapshot and write ids under it.
+
+        Args:
+            read_under: snapshots under which identifiers were read already; the transaction is only of use if nobody
+                has written these tables since.
+
+        Raises:
+            MutationStateError: it began before.
+            TransactionLockError: the lock was refused, or not granted in time.
+            TransactionConflictError: a table of ``read_under`` was written since.
+            MetastoreError: the metastore refuses or cannot be reached.
+        """
+        if self._state is not TransactionState.INACTIVE:
+            raise MutationStateError(f"the transaction is {self._state.value} and cannot begin")
+        timeout_s = self._client.timeout_seconds()
+        self._id = self._client.open()
+        self._state = TransactionState.OPEN
+        try:
+            self._start_heartbeat(timeout_s)
+            self._acquire()
+            self._take_snapshot(read_under)
+        except BaseException:
+            self._give_up()
+            raise
+        return self
+
+    def _start_heartbeat(self, timeout_s: float) -> None:
+        interval_s = self._settings.heartbeat_s or timeout_s / _BEATS
+        self._heartbeat = Heartbeat(
+            self._beats, self._id, interval_s=interval_s, timeout_s=timeout_s, on_loss=self._tell_loss
+        )
+        self._heartbeat.start()
+
+    def _tell_loss(self, cause: HudiHiveError) -> None:
+        if self._settings.on_lock_failure is not None:
+            self._settings.on_lock_failure(LockFailure(self._id, self._lock_id, tuple(self._tables), cause))
+
+    def _acquire(self) -> None:
+        """Ask for all locks in one request, and poll that one until it is granted."""
+        until = time.monotonic() + self._settings.lock_wait_s
+        status = self._client.lock(self._id, [_lock_part(table) for table in self._tables.values()])
+        pause = _FIRST_WAIT_S
+        while status.state is LockState.WAITING:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise self._not_granted(status, f"was not granted within {self._settings.lock_wait_s:g} s")
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, _LONGEST_WAIT_S)
+            status = self._client.check_lock(self._id, status.id)
+        if status.state is not LockState.ACQUIRED:
+            raise self._not_granted(status, f"was {status.state.value}")
+        self._lock_id = status.id
+        if self._heartbeat is not None:
+            self._heartbeat.lock_id = status.id
+
+    def _not_granted(self, status: LockStatus, what: str) -> TransactionLockError:
+        tables = ", ".join(self._tables)
+        return TransactionLockError(
+            f"lock {status.id} of {tables} {what}" + (f": {status.message}" if status.message else ""),
+            path=self._client.metastore.uri,
+            remedy="SHOW LOCKS tells who holds it; try again when they are done",
+        )
+
+    def _take_snapshot(self, read_under: Sequence[ValidWriteIds]) -> None:
+        self._snapshot = self._client.valid_transactions(self._id)
+        for name, table in list(self._tables.items()):
+            valid = self._client.valid_write_ids(table.database, table.name, self._snapshot)
+            self._valid[name] = valid
+            write_id = 0
+            if table.sink:
+                write_id = self._client.allocate_write_id(self._id, table.database, table.name)
+            self._tables[name] = table.in_transaction(self._id, write_id)
+            if table.sink:
+                self._publishers[name] = Publisher(self._tables[name], self._settings.storage_options)
+                self._publishers[name].clean_others(valid.open)
+        for earlier in read_under:
+            now = self._valid.get(earlier.table.lower())
+            if now is not None and _has_more(now, earlier):
+                raise TransactionConflictError(
+                    f"table {earlier.table} was written since its rows were read",
+                    remedy="begin, then read the rows under the transaction's own snapshot",
+                )
+
+    # -- the end ----------------------------------------------------------------------------------------------------
+
+    def accept(self, *manifests: MutationManifest) -> None:
+        """Count what attempts have written: one manifest for each task, of the attempt that succeeded.
+
+        Raises:
+            MutationStateError: the transaction is not open.
+            MutationError: a manifest of another table or transaction.
+            GroupRevisitedError: two of them hold the same partition and bucket.
+        """
+        self._check_open()
+        self._check([*self._manifests, *manifests])
+        self._manifests.extend(manifests)
+
+    def commit(self, manifests: Iterable[MutationManifest] = ()) -> None:
+        """Make visible what the accepted attempts have written, and nothing else.
+
+        Args:
+            manifests: to be accepted before.
+
+        Raises:
+            MutationStateError: the transaction is not open.
+            TransactionLockError, TransactionLostError: its lock or the transaction itself was lost.
+            TransactionConflictError: another writer changed the same partitions and committed first.
+            TransactionError: the metastore could not be reached to say whether it is committed (``state`` is UNKNOWN).
+            MutationError, StorageError, MetastoreError: something before the commit failed; it is aborted.
+        """
+        self._check_open()
+        try:
+            self.accept(*manifests)
+            self._prepare(self._check(self._manifests))
+            assert self._heartbeat is not None
+            self._heartbeat.stop()
+            self._heartbeat.verify()
+        except BaseException:
+            self._give_up()
+            raise
+        self._commit_sent = True
+        try:
+            self._client.commit(self._id)
+        except (TransactionConflictError, TransactionLostError):
+            self._give_up()
+            raise
+        except HudiHiveError as error:
+            self._settle(error)
+        except BaseException:
+            self._state = TransactionState.UNKNOWN
+            raise
+        self._state = TransactionState.COMMITTED
+        self._clean()
+
+    def _check(self, manifests: Sequence[MutationManifest]) -> dict[str, tuple[tuple[str, GroupFiles], ...]]:
+        """Files of each sink."""
+        by_table: dict[str, list[MutationManifest]] = {}
+        for manifest in manifests:
+            self.table(*manifest.table.split(".", 1))
+            by_table.setdefault(manifest.table, []).append(manifest)
+        return {
+            name: check_manifests(given, name, self._tables[name].write_id or -1) for name, given in by_table.items()
+        }
+
+    def _prepare(self, files: Mapping[str, tuple[tuple[str, GroupFiles], ...]]) -> None:
+        """All that comes before the commit: nothing of it is visible."""
+        if self._heartbeat is None or self._lock_id is None:
+            raise MutationStateError("the transaction has no lock")
+        self._heartbeat.verify()
+        for name, groups in files.items():
+            touched: list[Touched] = touched_partitions(group for _, group in groups)
+            if not touched:
+                continue
+            registration = Registration(self._client, self._tables[name], self._valid[name])
+            locations = registration.register(touched)
+            self._publishers[name].place(groups, locations)
+            registration.drop_statistics(touched)
+
+    def _settle(self, error: HudiHiveError) -> None:
+        """After a commit without answer: returns if it is committed.
+
+        Raises:
+            TransactionError: it is not, or cannot be found out.
+        """
+        self._state = TransactionState.UNKNOWN
+        unknown = TransactionError(
+            f"whether transaction {self._id} is committed is not known: {error.message}",
+            path=error.path,
+            remedy="SHOW TRANSACTIONS lists it if it is open or aborted; otherwise it is committed",
+        )
+        try:
+            known = {info.id: info.aborted for info in self._client.open_transactions()}
+        except HudiHiveError:
+            raise unknown from error
+        if self._id not in known:
+            return
+        if not known[self._id]:
+            try:
+                self._client.abort(self._id)
+            except TransactionLostError:
+                return  # the commit was under way, and has arrived by now
+            except HudiHiveError:
+                raise unknown from error
+        self._end_aborted()
+        raise TransactionLostError(
+            f"transaction {self._id} was aborted: its commit did not arrive",
+            path=error.path,
+            remedy="repeat it in a new transaction",
+        ) from error
+
+    def abort(self) -> None:
+        """Give all up; what workers have written is never visible.
+
+        Raises:
+            MutationStateError: the transaction is not open.
+            MetastoreTransportError: the metastore cannot be told; it aborts the transaction after its time-out.
+        """
+        self._check_open()
+        self._stop_heartbeat()
+        self._state = TransactionState.ABORTED
+        try:
+            self._client.abort(self._id)
+        except TransactionLostError:
+            if self._commit_sent:
+                return  # whatever became of it, its files are not ours to remove
+        self._end_aborted()
+
+    def _give_up(self) -> None:
+        """Abort after an error, which is the one to be told."""
+        with suppress(HudiHiveError):
+            self.abort()
+
+    def _end_aborted(self) -> None:
+        self._state = TransactionState.ABORTED
+        for publisher in self._publishers.values():
+            publisher.withdraw()
+        self._clean()
+
+    def _clean(self) -> None:
+        for publisher in self._publishers.values():
+            publisher.clean()
+
+    def _stop_heartbeat(self) -> None:
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+
+    def _check_open(self) -> None:
+        if self._state is not TransactionState.OPEN:
+            raise MutationStateError(f"the transaction is {self._state.value}, not open")
+
+    def __enter__(self) -> Self:
+        return self.begin() if self._state is TransactionState.INACTIVE else self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._state is not TransactionState.OPEN:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self._give_up()
+
+
+def _lock_part(table: AcidTable) -> LockPart:
+    if not table.sink:
+        return LockPart(table.database, table.name, LockKind.READ, Operation.SELECT)
+    partitioned = bool(table.partition_keys)
+    return LockPart(table.database, table.name, LockKind.WRITE, Operation.UPDATE, dynamic=partitioned)
+
+
+def _has_more(now: ValidWriteIds, earlier: ValidWriteIds) -> bool:
+    """Whether something is visible now that was not earlier."""
+    candidates = np.concatenate(
+        [
+            np.array(earlier.open, np.int64),
+            np.arange(earlier.high_water + 1, max(earlier.high_water, now.high_water) + 1, dtype=np.int64),
+        ]
+    )
+    return bool(now.valid_mask(candidates).any())

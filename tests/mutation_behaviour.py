@@ -1,0 +1,298 @@
+"""Clients and coordinators over whole transactions, whichever metastore keeps them: a fake one or a real one.
+
+A subclass gives the fixtures ``metastore`` (anything with ``uri``) and ``warehouse`` (a folder for tables).
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import orc
+
+from hudi_hive.errors import (
+    GroupRevisitedError,
+    HudiHiveError,
+    MutationError,
+    MutationStateError,
+    PartitionCreationError,
+    TransactionConflictError,
+    TransactionLockError,
+    TransactionLostError,
+    UnsupportedAcidTableError,
+)
+from hudi_hive.metastore import HiveMetastore, TransactionClient, ValidWriteIds
+from hudi_hive.mutation.client import MutatorClient
+from hudi_hive.mutation.coordinator import MutatorCoordinator, RowId
+from hudi_hive.mutation.manifest import MutationManifest
+from hudi_hive.mutation.table import AcidTable
+from hudi_hive.mutation.transaction import Transaction, TransactionState
+from tests.acid_definitions import acid_table
+
+STATISTICS = "COLUMN_STATS_ACCURATE"
+_numbers = itertools.count(int(time.time() * 1000))
+Rows = dict[RowId, tuple[str, int, str]]
+"""Identifier to partition folder, id and message."""
+
+
+def visible_rows(folder: Path, valid: ValidWriteIds) -> Rows:
+    """What a reader of deltas sees, in the plainest way."""
+    rows: Rows = {}
+    gone: set[RowId] = set()
+    for path in folder.rglob("bucket_*"):
+        if "_hudi_hive_mutation" in path.parts or not valid.is_valid(int(path.parent.name.split("_")[-2])):
+            continue
+        partition = path.parent.parent.relative_to(folder).as_posix()
+        for event in orc.ORCFile(io.BytesIO(path.read_bytes())).read().to_pylist():
+            key = RowId(event["originalTransaction"], event["bucket"], event["rowId"])
+            if event["operation"] == 2:
+                gone.add(key)
+            else:
+                rows[key] = (partition, event["row"]["id"], event["row"]["msg"])
+    return {key: row for key, row in rows.items() if key not in gone}
+
+
+def write(table: AcidTable, ids: list[int], partition: tuple[str, ...] = ()) -> list[MutationManifest]:
+    """Insert rows, a coordinator for each, so that order does not matter; ids 0 to 9 fall into both buckets."""
+    manifests = []
+    for statement, number in enumerate(ids):
+        coordinator = MutatorCoordinator(table, statement=statement)
+        coordinator.insert(partition, {"id": number, "msg": f"m{number}"})
+        manifests.append(coordinator.close())
+    return manifests
+
+
+class MutationBehaviour:
+    """The tests."""
+
+    @pytest.fixture
+    def transactions(self, metastore: Any) -> Iterator[TransactionClient]:
+        with HiveMetastore(metastore.uri) as client:
+            yield TransactionClient(client)
+
+    def make(self, transactions: TransactionClient, warehouse: Path, *, partitioned: bool = False) -> str:
+        name = f"m{next(_numbers)}"
+        keys = [("country", "string")] if partitioned else []
+        made = acid_table(f"file:{warehouse}/{name}", keys=keys, name=name)
+        transactions.create_table(made)
+        return name
+
+    def see(self, transactions: TransactionClient, warehouse: Path, name: str) -> Rows:
+        valid = transactions.valid_write_ids("default", name, transactions.valid_transactions())
+        return visible_rows(warehouse / name, valid)
+
+    def ids(self, transactions: TransactionClient, warehouse: Path, name: str) -> list[int]:
+        return sorted(number for _, number, _ in self.see(transactions, warehouse, name).values())
+
+    def test_rows_are_visible_after_the_commit_alone(
+        self, metastore: Any, warehouse: Path, transactions: TransactionClient
+    ) -> None:
+        name = self.make(transactions, warehouse)
+        with MutatorClient(metastore.uri, sinks=[f"default.{name}"]) as client:
+            with client.new_transaction() as first:
+                assert first.state.value == "open"
+                first.accept(*write(first.table("default", name), [1, 2, 3]))
+                assert not self.ids(transactions, warehouse, name)
+            assert first.state is TransactionState.COMMITTED
+            assert self.ids(transactions, warehouse, name) == [1, 2, 3]
+
+            with client.new_transaction() as second:
+                valid = second.valid_write_ids("default", name)
+                rows = {row[1]: key for key, row in visible_rows(warehouse / name, valid).items()}
+                for number, manifest in self._change(second.table("default", name), rows):
+                    assert manifest.rows == 1, number
+                    second.accept(manifest)
+            assert sorted(self.see(transactions, warehouse, name).values()) == [(".", 1, "m1"), (".", 2, "changed")]
+
+            third = client.new_transaction().begin()
+            third.accept(*write(third.table("default", name), [7]))
+            third.abort()
+            assert third.state is TransactionState.ABORTED
+            assert self.ids(transactions, warehouse, name) == [1, 2]
+        assert not list((warehouse / name / "_hudi_hive_mutation").iterdir())
+
+    def _change(self, table: AcidTable, rows: dict[int, RowId]) -> Iterator[tuple[int, MutationManifest]]:
+        for statement, number in enumerate((2, 3)):
+            coordinator = MutatorCoordinator(table, statement=statement)
+            if number == 2:
+                coordinator.update((), {"id": 2, "msg": "changed", "ROW__ID": rows[2]})
+            else:
+                coordinator.delete((), {"ROW__ID": rows[3]})
+            yield number, coordinator.close()
+
+    def test_partitions_are_made_or_refused(
+        self, metastore: Any, warehouse: Path, transactions: TransactionClient
+    ) -> None:
+        name = self.make(transactions, warehouse, partitioned=True)
+        sink = f"default.{name}"
+        with MutatorClient(metastore.uri, sinks=[sink], create_partitions=True) as client:
+            with client.new_transaction() as first:
+                first.accept(*write(first.table("default", name), [1], ("x/y",)))
+                first.accept(*write(first.table("default", name), [2], ("z",)))
+            assert transactions.metastore.partition_names("default", name) == ["country=x%2Fy", "country=z"]
+            seen = self.see(transactions, warehouse, name)
+            assert sorted(seen.values()) == [("country=x%2Fy", 1, "m1"), ("country=z", 2, "m2")]
+            second = client.new_transaction().begin()
+            coordinator = MutatorCoordinator(second.table("default", name))
+            coordinator.delete(("nowhere",), {"ROW__ID": next(iter(seen))})
+            with pytest.raises(PartitionCreationError, match="nowhere"):
+                second.commit([coordinator.close()])
+            assert second.state is TransactionState.ABORTED
+        with MutatorClient(metastore.uri, sinks=[sink]) as client, client.new_transaction() as third:
+            third.accept(*write(third.table("default", name), [3], ("w",)))
+        assert "country=w" not in transactions.metastore.partition_names("default", name)
+        assert self.ids(transactions, warehouse, name) == [1, 2, 3]
+
+    def test_statistics_are_not_believed_any_more(
+        self, metastore: Any, warehouse: Path, transactions: TransactionClient
+    ) -> None:
+        name = self.make(transactions, warehouse, partitioned=True)
+        with MutatorClient(metastore.uri, sinks=[f"default.{name}"], create_partitions=True) as client:
+            with client.new_transaction() as first:
+                first.accept(*write(first.table("default", name), [1], ("x",)))
+            store = transactions.metastore
+            (partition,) = store.partitions("default", name)
+            partition.parameters[STATISTICS] = '{"BASIC_STATS":"true","COLUMN_STATS":{"id":"true"}}'
+            with client.new_transaction() as setter:
+                valid = setter.valid_write_ids("default", name)
+                write_id = setter.table("default", name).write_id
+                transactions.alter_partitions("default", name, [partition], write_id=write_id, valid=valid)
+            with client.new_transaction() as second:
+                second.accept(*write(second.table("default", name), [2], ("x",)))
+            (partition,) = store.partitions("default", name)
+            assert STATISTICS not in partition.parameters
+
+    def test_a_task_counts_once(self, metastore: Any, warehouse: Path, transactions: TransactionClient) -> None:
+        """Two attempts at one task have written the same; the second one does not count."""
+        name = self.make(transactions, warehouse)
+        with MutatorClient(metastore.uri, sinks=[f"default.{name}"]) as client, client.new_transaction() as txn:
+            table = AcidTable.decode(txn.table("default", name).encode())
+            first, second = (write(table, [5]) for _ in range(2))
+            txn.accept(*first)
+            with pytest.raises(GroupRevisitedError):
+                txn.accept(*second)
+        assert self.ids(transactions, warehouse, name) == [5]
+
+    def test_states(self, metastore: Any, warehouse: Path, transactions: TransactionClient) -> None:
+        name = self.make(transactions, warehouse)
+        client = MutatorClient(metastore.uri, sinks=[f"default.{name}"])
+        with pytest.raises(MutationStateError, match="not connected"):
+            client.new_transaction()
+        with client:
+            with pytest.raises(MutationStateError, match="connected already"):
+                client.connect()
+            txn = client.new_transaction()
+            assert (txn.state, txn.id) == (TransactionState.INACTIVE, 0)
+            for call in (txn.commit, txn.abort, txn.accept):
+                with pytest.raises(MutationStateError, match="inactive"):
+                    call()
+            txn.begin()
+            with pytest.raises(MutationStateError, match="open"):
+                txn.begin()
+            with pytest.raises(MutationStateError, match="is open"):
+                client.new_transaction()
+            txn.commit()
+            for end in (txn.commit, txn.abort):
+                with pytest.raises(MutationStateError, match="committed"):
+                    end()
+            with pytest.raises(RuntimeError), client.new_transaction() as failing:
+                raise RuntimeError
+            assert failing.state is TransactionState.ABORTED
+            left = client.new_transaction().begin()
+        assert left.state is TransactionState.ABORTED
+        assert not client.connected
+
+    def test_tables_are_looked_at_first(self, metastore: Any, warehouse: Path, transactions: TransactionClient) -> None:
+        with (
+            pytest.raises(HudiHiveError, match="nothing_here"),
+            MutatorClient(metastore.uri, sinks=["default.nothing_here"]),
+        ):
+            pass
+        name = f"m{next(_numbers)}"
+        made = acid_table(f"file:{warehouse}/{name}", name=name, parameters={"transactional_properties": "insert_only"})
+        transactions.create_table(made)
+        with pytest.raises(UnsupportedAcidTableError), MutatorClient(metastore.uri, sinks=[f"default.{name}"]):
+            pass
+
+    def test_one_writer_waits_for_another(
+        self, metastore: Any, warehouse: Path, transactions: TransactionClient
+    ) -> None:
+        name = self.make(transactions, warehouse)
+        sink = f"default.{name}"
+        with (
+            MutatorClient(metastore.uri, sinks=[sink]) as client,
+            MutatorClient(metastore.uri, sinks=[sink], lock_wait_s=0.3) as other,
+        ):
+            holder = client.new_transaction().begin()
+            waiting = other.new_transaction()
+            with pytest.raises(TransactionLockError, match=r"not granted within 0\.3 s"):
+                waiting.begin()
+            assert waiting.state is TransactionState.ABORTED
+            holder.accept(*write(holder.table("default", name), [1]))
+            holder.commit()
+            late = other.new_transaction()
+            old = holder.valid_write_ids("default", name)
+            with pytest.raises(TransactionConflictError, match="written since"):
+                late.begin(read_under=[old])
+            current = transactions.valid_write_ids("default", name, transactions.valid_transactions())
+            again = other.new_transaction().begin(read_under=[current])
+            again.abort()
+
+    def test_a_lost_lock_is_told_and_nothing_is_committed(
+        self, metastore: Any, warehouse: Path, transactions: TransactionClient
+    ) -> None:
+        name = self.make(transactions, warehouse)
+        told: list[int] = []
+        with MutatorClient(
+            metastore.uri,
+            sinks=[f"default.{name}"],
+            heartbeat_s=0.05,
+            on_lock_failure=lambda failure: told.append(failure.transaction_id),
+        ) as client:
+            txn = client.new_transaction().begin()
+            txn.accept(*write(txn.table("default", name), [1]))
+            transactions.abort(txn.id)
+            until = time.monotonic() + 10
+            while not told and time.monotonic() < until:
+                time.sleep(0.02)
+            assert told == [txn.id]
+            with pytest.raises((TransactionLockError, TransactionLostError)):
+                txn.commit()
+            assert txn.state is TransactionState.ABORTED
+        assert not self.ids(transactions, warehouse, name)
+
+    def test_batches_of_others_are_refused(
+        self, metastore: Any, warehouse: Path, transactions: TransactionClient
+    ) -> None:
+        name = self.make(transactions, warehouse)
+        with MutatorClient(metastore.uri, sinks=[f"default.{name}"]) as client:
+            manifests = []
+            for _ in range(2):
+                txn: Transaction = client.new_transaction().begin()
+                manifests.append(write(txn.table("default", name), [1])[0])
+                if len(manifests) == 2:
+                    with pytest.raises(MutationError, match="none of"):
+                        txn.accept(manifests[0])
+                txn.abort()
+        assert not self.ids(transactions, warehouse, name)
+
+    def test_many_rows(self, metastore: Any, warehouse: Path, transactions: TransactionClient) -> None:
+        name = self.make(transactions, warehouse)
+        from hudi_hive.formats.hive_bucket import bucket_numbers
+
+        numbers = pa.array(range(10_000), pa.int32())
+        buckets = bucket_numbers([numbers], ["int"], 2, 2)
+        batch = pa.table({"id": numbers, "msg": numbers.cast(pa.string())}).take(
+            pa.array(buckets.argsort(kind="stable"))
+        )
+        with MutatorClient(metastore.uri, sinks=[f"default.{name}"]) as client, client.new_transaction() as txn:
+            with MutatorCoordinator(txn.table("default", name)) as coordinator:
+                coordinator.insert_batch(batch)
+            txn.accept(coordinator.close())
+        assert self.ids(transactions, warehouse, name) == list(range(10_000))
