@@ -27,13 +27,9 @@ from hudi_hive.formats.hive_bucket import bucket_numbers
 from hudi_hive.formats.hive_type import parse_hive_type
 from hudi_hive.formats.orc_acid import BucketProperty
 from hudi_hive.mutation.paths import stored_value
+from hudi_hive.mutation.row_ids import ROW_ID as ROW_ID
+from hudi_hive.mutation.row_ids import ROW_ID_TYPE as ROW_ID_TYPE
 from hudi_hive.mutation.table import AcidTable, Column
-
-ROW_ID: Final = "ROW__ID"
-"""Column of the identifiers, as Hive names it. Any case will do."""
-
-ROW_ID_TYPE: Final = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()), ("rowid", pa.int64())])
-"""Hive's type of an identifier: write id, bucket property and row id."""
 
 INSERT, UPDATE, DELETE = 0, 1, 2
 """Operations, with the numbers that Hive writes into its files."""
