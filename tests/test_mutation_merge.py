@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -237,3 +240,29 @@ def test_partitions_elsewhere_are_found_by_their_values(tmp_path):
     partitions = [AcidPartition(("x",), str(tmp_path / "elsewhere"))]
     changes = names((1, "b")).append_column("p", pa.array(["x"]))
     assert merge(AcidReader(table, snapshot(9), partitions=partitions), changes, ["id", "p"]).updated == 1
+
+
+@pytest.mark.parametrize(
+    "kind, values",
+    [
+        ("boolean", [True, False]),
+        ("tinyint", [1, -1]),
+        ("bigint", [2**40, -(2**40)]),
+        ("date", [datetime.date(2020, 1, 1), datetime.date(1960, 1, 1)]),
+        ("timestamp", [datetime.datetime(2020, 1, 1, 1, 2, 3, 4), datetime.datetime(1960, 1, 1)]),
+        ("decimal(20,2)", [Decimal("1.50"), Decimal("-12345678901234567.25")]),
+        ("binary", [b"\xff\x00", b""]),
+        ("varchar(9)", ["o'clock", ""]),
+    ],
+)
+def test_keys_of_all_types(tmp_path, kind, values):
+    table = table_at(tmp_path, f"k:{kind} v:int", buckets=0)
+    old = pa.table(
+        [pa.array([*values, None], table.row_schema.types[0]), pa.array([1, 2, 3], pa.int32())], names=["k", "v"]
+    )
+    fill(table, 1, old)
+    for chosen in (old.slice(0, 1), old.slice(1, 2), old):
+        result = merge(reader(table), chosen, ["k"])
+        known = len(chosen) - chosen["k"].null_count
+        assert (result.updated, result.inserted) == (known, chosen["k"].null_count)
+        assert sorted(result.records["v"].to_pylist()) == sorted(chosen["v"].to_pylist())
