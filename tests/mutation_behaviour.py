@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,7 @@ from hudi_hive.metastore import HiveMetastore, TransactionClient, ValidWriteIds
 from hudi_hive.mutation.client import MutatorClient
 from hudi_hive.mutation.coordinator import MutatorCoordinator, RowId
 from hudi_hive.mutation.manifest import MutationManifest
+from hudi_hive.mutation.merge import merge
 from hudi_hive.mutation.table import AcidTable
 from hudi_hive.mutation.transaction import Transaction, TransactionState
 from tests.acid_definitions import acid_table
@@ -281,6 +283,45 @@ class MutationBehaviour:
                         txn.accept(manifests[0])
                 txn.abort()
         assert not self.ids(transactions, warehouse, name)
+
+    def test_merges_leave_what_a_dictionary_would(
+        self, metastore: Any, warehouse: Path, transactions: TransactionClient
+    ) -> None:
+        """Random merges over partitions and buckets, by two tasks each, some of them aborted."""
+        name = self.make(transactions, warehouse, partitioned=True)
+        chance = random.Random(7)
+        model: dict[int, tuple[str, str]] = {}
+        with MutatorClient(metastore.uri, sinks=[f"default.{name}"], create_partitions=True) as client:
+            for number in range(12):
+                changes = {
+                    chance.randrange(30): (f"round {number}", chance.choice("xyz"), chance.random() < 0.25)
+                    for _ in range(8)
+                }
+                txn = client.new_transaction().begin()
+                self._merge(txn, name, changes)
+                if chance.random() < 0.25:
+                    txn.abort()
+                else:
+                    txn.commit()
+                    model |= {key: (message, country) for key, (message, country, _) in changes.items()}
+                    model = {key: row for key, row in model.items() if key not in changes or not changes[key][2]}
+                with client.new_transaction() as last:
+                    found = last.reader("default", name).read(with_row_id=False).to_pylist()
+                assert {row["id"]: (row["msg"], row["country"]) for row in found} == model
+                assert len(found) == len(model)
+
+    def _merge(self, txn: Transaction, name: str, changes: dict[int, tuple[str, str, bool]]) -> None:
+        columns = {
+            "id": pa.array(changes, pa.int32()),
+            "msg": pa.array([message for message, _, _ in changes.values()]),
+            "country": pa.array([country for _, country, _ in changes.values()]),
+            "gone": pa.array([gone for _, _, gone in changes.values()]),
+        }
+        merged = merge(txn.reader("default", name), pa.table(columns), ["id"], delete_where="gone = true")
+        for part in merged.split(2):
+            coordinator = MutatorCoordinator(txn.table("default", name))
+            part.feed(coordinator)
+            txn.accept(coordinator.close())
 
     def test_many_rows(self, metastore: Any, warehouse: Path, transactions: TransactionClient) -> None:
         name = self.make(transactions, warehouse)

@@ -28,9 +28,9 @@ from hudi_hive.errors import (
 from hudi_hive.formats.hive_bucket import bucket_numbers
 from hudi_hive.mutation.coordinator import MutatorCoordinator, RowId
 from hudi_hive.mutation.groups import GroupValidator
-from hudi_hive.mutation.incoming import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.manifest import MutationManifest
 from hudi_hive.mutation.paths import staging_folder
+from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.table import AcidTable
 from tests.acid_definitions import acid_table
 

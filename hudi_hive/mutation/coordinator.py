@@ -18,19 +18,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.errors import MutationStateError, SchemaError
+from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
 from hudi_hive.mutation.groups import GroupValidator, OpenGroup, changed, runs
-from hudi_hive.mutation.incoming import (
-    DELETE,
-    INSERT,
-    ROW_ID,
-    ROW_ID_TYPE,
-    UPDATE,
-    Incoming,
-    check_values,
-    read_incoming,
-)
+from hudi_hive.mutation.incoming import Incoming, check_values, read_incoming
 from hudi_hive.mutation.manifest import GroupFiles, MutationManifest
 from hudi_hive.mutation.paths import MAX_BUCKETS, MAX_STATEMENT, staging_folder
+from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.table import AcidTable
 from hudi_hive.storage import Storage
 

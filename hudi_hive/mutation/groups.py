@@ -17,8 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.errors import GroupRevisitedError, RecordSequenceError
+from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
 from hudi_hive.formats.orc_acid_writer import DeleteDeltaWriter, DeltaWriter
-from hudi_hive.mutation.incoming import DELETE, INSERT, UPDATE, Incoming, Ints
+from hudi_hive.mutation.incoming import Incoming, Ints
 from hudi_hive.mutation.manifest import GroupFiles
 from hudi_hive.mutation.paths import bucket_file, delta_folder, partition_path
 from hudi_hive.mutation.table import AcidTable

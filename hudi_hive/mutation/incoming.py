@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,16 +24,10 @@ from hudi_hive.errors import (
 )
 from hudi_hive.formats.hive_bucket import bucket_numbers
 from hudi_hive.formats.hive_type import parse_hive_type
-from hudi_hive.formats.orc_acid import BucketProperty
+from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE, BucketProperty
 from hudi_hive.mutation.paths import stored_value
-from hudi_hive.mutation.row_ids import ROW_ID as ROW_ID
-from hudi_hive.mutation.row_ids import ROW_ID_TYPE as ROW_ID_TYPE
+from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.table import AcidTable, Column
-
-INSERT, UPDATE, DELETE = 0, 1, 2
-"""Operations, with the numbers that Hive writes into its files."""
-
-OPERATIONS: Final = ("insert", "update", "delete")
 
 Ints = npt.NDArray[np.int64]
 

@@ -37,6 +37,7 @@ from hudi_hive.metastore.transactions import (
 from hudi_hive.mutation.heartbeat import Heartbeat, LockFailure, LockFailureListener
 from hudi_hive.mutation.manifest import GroupFiles, MutationManifest, check_manifests
 from hudi_hive.mutation.publish import Publisher
+from hudi_hive.mutation.reader import AcidPartition, AcidReader
 from hudi_hive.mutation.registration import Registration, Touched, touched_partitions
 from hudi_hive.mutation.table import AcidTable
 
@@ -140,6 +141,23 @@ class Transaction:
         if table.qualified_name not in self._valid:
             raise MutationStateError("the transaction has not begun")
         return self._valid[table.qualified_name]
+
+    def reader(self, database: str, name: str) -> AcidReader:
+        """A reader of one of its tables under its snapshot, for ``merge`` or for what updates and deletes need.
+
+        Raises:
+            MutationStateError: it has not begun, or the table is not part of it.
+            MetastoreError: the partitions cannot be asked for.
+        """
+        table = self.table(database, name)
+        valid = self.valid_write_ids(database, name)
+        partitions = None
+        if table.partition_keys:
+            found = self._client.metastore.partitions(table.database, table.name)
+            partitions = [AcidPartition.of(partition) for partition in found]
+        return AcidReader(
+            table, valid, self.snapshot, partitions=partitions, storage_options=self._settings.storage_options
+        )
 
     # -- begin ------------------------------------------------------------------------------------------------------
 
