@@ -17,6 +17,7 @@ import pyarrow as pa
 from hudi_hive.errors import MutationError, SchemaError, UnknownColumnError, UnsupportedAcidTableError
 from hudi_hive.formats.hive_type import parse_hive_type
 from hudi_hive.metastore.partition_names import DEFAULT_PARTITION, unescape
+from hudi_hive.metastore.transactions import TransactionClient
 from hudi_hive.metastore.types import Partition
 from hudi_hive.metastore.valid_ids import ValidTransactions, ValidWriteIds
 from hudi_hive.mutation.acid_files import Events, OpenAcidFile
@@ -91,6 +92,38 @@ class AcidReader:
         keys = [(key.name, parse_hive_type(key.type).arrow) for key in table.partition_keys]
         self.key_schema = pa.schema(keys)
         self.schema = pa.schema([*table.row_schema, *self.key_schema])
+
+    @classmethod
+    def open(
+        cls,
+        client: TransactionClient,
+        database: str,
+        name: str,
+        *,
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """A reader of what is committed now; ``Transaction.reader`` reads what a transaction sees.
+
+        No lock is taken, so the cleaner may remove files in the meantime.
+
+        Args:
+            client: of the metastore.
+            database: name of the database.
+            name: name of the table.
+            storage_options: of the warehouse's file system.
+
+        Raises:
+            NoSuchObjectError: no such table.
+            UnsupportedAcidTableError: it is not a full ACID table.
+            MetastoreError: the metastore refuses or cannot be reached.
+        """
+        table = AcidTable.of(client.table(database, name), sink=False)
+        seen = client.valid_transactions()
+        write_ids = client.valid_write_ids(database, name, seen)
+        partitions = None
+        if table.partition_keys:
+            partitions = [AcidPartition.of(one) for one in client.metastore.partitions(database, name)]
+        return cls(table, write_ids, seen, partitions=partitions, storage_options=storage_options)
 
     def partitions(self) -> tuple[AcidPartition, ...]:
         """The partitions that are read: as given, or as the table's folders say.
