@@ -5,6 +5,7 @@ A subclass gives the fixtures ``metastore`` (anything with ``uri``) and ``wareho
 
 from __future__ import annotations
 
+import copy
 import io
 import itertools
 import random
@@ -28,7 +29,7 @@ from hudi_hive.errors import (
     TransactionLostError,
     UnsupportedAcidTableError,
 )
-from hudi_hive.metastore import HiveMetastore, TransactionClient, ValidWriteIds
+from hudi_hive.metastore import HiveMetastore, Partition, TransactionClient, ValidWriteIds
 from hudi_hive.mutation.client import MutatorClient
 from hudi_hive.mutation.coordinator import MutatorCoordinator, RowId
 from hudi_hive.mutation.manifest import MutationManifest
@@ -150,6 +151,24 @@ class MutationBehaviour:
             third.accept(*write(third.table("default", name), [3], ("w",)))
         assert "country=w" not in transactions.metastore.partition_names("default", name)
         assert self.ids(transactions, warehouse, name) == [1, 2, 3]
+
+    def test_partitions_may_lie_elsewhere(
+        self, metastore: Any, warehouse: Path, transactions: TransactionClient
+    ) -> None:
+        name = self.make(transactions, warehouse, partitioned=True)
+        elsewhere = warehouse / f"{name}_elsewhere" / "p"
+        sd = copy.deepcopy(transactions.table("default", name).sd)
+        sd.location = f"file:{elsewhere}"
+        moved = Partition(values=["x"], dbName="default", tableName=name, sd=sd, parameters={})
+        transactions.metastore.add_partitions("default", name, [moved])
+        with MutatorClient(metastore.uri, sinks=[f"default.{name}"], create_partitions=True) as client:
+            with client.new_transaction() as first:
+                first.accept(*write(first.table("default", name), [1], ("x",)))
+                first.accept(*write(first.table("default", name), [2], ("y",)))
+            with client.new_transaction() as second:
+                found = second.reader("default", name).read(with_row_id=False).to_pylist()
+        assert sorted((row["id"], row["country"]) for row in found) == [(1, "x"), (2, "y")]
+        assert [path.parent.parent for path in elsewhere.rglob("bucket_*")] == [elsewhere]
 
     def test_statistics_are_not_believed_any_more(
         self, metastore: Any, warehouse: Path, transactions: TransactionClient
