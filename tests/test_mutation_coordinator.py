@@ -218,6 +218,51 @@ def test_columns_must_be_the_tables(tmp_path: Path) -> None:
         MutatorCoordinator(_sink(tmp_path, partitioned=True)).insert_batch(_batch([1]))
 
 
+@pytest.mark.parametrize(
+    ("kind", "records"),
+    [
+        ("int", pa.string()),
+        ("string", pa.int32()),
+        ("date", pa.int32()),
+        ("date", pa.timestamp("us")),
+        ("timestamp", pa.int64()),
+        ("timestamp", pa.timestamp("us", "UTC")),
+        ("boolean", pa.int8()),
+        ("float", pa.float64()),
+        ("decimal(10,2)", pa.float64()),
+        ("struct<a:int,b:int>", pa.struct([("a", pa.int32())])),
+        ("array<date>", pa.list_(pa.int32())),
+    ],
+)
+def test_values_are_not_made_of_others(tmp_path: Path, kind: str, records: pa.DataType) -> None:
+    table = AcidTable.of(acid_table(f"file:{tmp_path}", [("id", "int"), ("v", kind)])).in_transaction(1, 1)
+    batch = pa.table({"id": pa.array([1], pa.int32()), "v": pa.nulls(1, records)})
+    with pytest.raises(SchemaError, match="column v"):
+        MutatorCoordinator(table).insert_batch(batch)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("bigint", pa.array([1], pa.int8())),
+        ("decimal(20,2)", pa.array([1], pa.int32())),
+        ("double", pa.array([1.5], pa.float32())),
+        ("string", pa.array(["a"], pa.large_string())),
+        ("string", pa.array(["a"]).dictionary_encode()),
+        ("timestamp", pa.array([1], pa.timestamp("ns"))),
+        ("array<bigint>", pa.array([[1]], pa.list_(pa.int32()))),
+        ("int", pa.nulls(1)),
+    ],
+)
+def test_values_of_narrower_types_are_taken(tmp_path: Path, kind: str, values: pa.Array) -> None:
+    table = AcidTable.of(acid_table(f"file:{tmp_path}", [("id", "int"), ("v", kind)])).in_transaction(1, WRITE_ID)
+    coordinator = MutatorCoordinator(table)
+    coordinator.insert_batch(pa.table({"id": pa.array([1], pa.int32()), "v": values}))
+    manifest = coordinator.close()
+    (event,) = _events(tmp_path, manifest, manifest.groups[0].delta)
+    assert event["row"]["v"] == values[0].as_py()  # type: ignore[index]
+
+
 @pytest.mark.parametrize("values", [["2024-1-1", "x"], ["x"], ["2024-01-01", "__HIVE_DEFAULT_PARTITION__"]])
 def test_partition_values_are_as_hive_writes_them(tmp_path: Path, values: list[str]) -> None:
     with pytest.raises(MutationError):

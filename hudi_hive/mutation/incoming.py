@@ -25,6 +25,7 @@ from hudi_hive.errors import (
 from hudi_hive.formats.hive_bucket import bucket_numbers
 from hudi_hive.formats.hive_type import parse_hive_type
 from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE, BucketProperty
+from hudi_hive.mutation.column_types import holds
 from hudi_hive.mutation.paths import stored_value
 from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.table import AcidTable, Column
@@ -218,9 +219,11 @@ def _cast(table: AcidTable, array: pa.ChunkedArray, field: pa.Field) -> pa.Chunk
         return array
     if pa.types.is_timestamp(field.type) and pa.types.is_timestamp(array.type) and array.type.tz is None:
         return array  # a unit fits or not value by value: the file has nanoseconds and a wider range than they have
-    zones = pa.types.is_timestamp(array.type) and array.type.tz is not None
-    if zones or (pa.types.is_floating(array.type) and not pa.types.is_floating(field.type)):
-        raise SchemaError(f"column {field.name} of {table.qualified_name} is {field.type}, the records' {array.type}")
+    if not holds(field.type, array.type):
+        raise SchemaError(
+            f"column {field.name} of {table.qualified_name} is {field.type}, the records' {array.type}",
+            remedy="cast it before",
+        )
     try:
         return array.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:

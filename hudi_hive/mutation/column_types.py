@@ -1,0 +1,56 @@
+"""Which Arrow types of records stand for the same values as a table's column.
+
+Arrow casts more than that: numbers to text, whole numbers to days, times to their days, doubles to the nearest float.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import pyarrow as pa
+
+_KINDS: Final[tuple[tuple[str, Callable[[pa.DataType], bool]], ...]] = (
+    ("boolean", pa.types.is_boolean),
+    ("integer", pa.types.is_integer),
+    ("floating", pa.types.is_floating),
+    ("decimal", pa.types.is_decimal),
+    ("text", lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)),
+    ("binary", lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind)),
+    ("date", pa.types.is_date),
+    ("timestamp", lambda kind: pa.types.is_timestamp(kind) and kind.tz is None),
+    ("list", lambda kind: pa.types.is_list(kind) or pa.types.is_large_list(kind)),
+    ("map", pa.types.is_map),
+    ("struct", pa.types.is_struct),
+)
+
+
+def holds(column: pa.DataType, records: pa.DataType) -> bool:
+    """Whether a column can take the records' type, if the values are within its range, which a safe cast tells.
+
+    Args:
+        column: type of the table's column.
+        records: type of what is to be written.
+    """
+    if pa.types.is_dictionary(records):
+        return holds(column, records.value_type)
+    if pa.types.is_null(records) or column == records:
+        return True
+    wanted, found = _kind(column), _kind(records)
+    if wanted != found:
+        return found == "integer" and wanted in ("floating", "decimal")
+    if wanted == "floating":
+        return bool(records.bit_width <= column.bit_width)
+    if wanted == "list":
+        return holds(column.value_type, records.value_type)
+    if wanted == "map":
+        return holds(column.key_type, records.key_type) and holds(column.item_type, records.item_type)
+    if wanted == "struct":
+        return [field.name for field in column] == [field.name for field in records] and all(
+            holds(ours.type, theirs.type) for ours, theirs in zip(column, records, strict=True)
+        )
+    return wanted is not None
+
+
+def _kind(kind: pa.DataType) -> str | None:
+    return next((name for name, fits in _KINDS if fits(kind)), None)
