@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from hudi_hive.errors import TransactionError, TransactionLostError
-from hudi_hive.metastore import HiveMetastore, TransactionClient
+from hudi_hive.errors import HudiHiveError, TransactionError, TransactionLostError
+from hudi_hive.metastore import HiveMetastore, Retries, TransactionClient
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.mutation.client import MutatorClient
+from hudi_hive.mutation.heartbeat import Heartbeat
 from hudi_hive.mutation.transaction import TransactionState
 from tests.mutation_behaviour import MutationBehaviour, write
 
@@ -69,3 +71,22 @@ class TestFakeMetastore(MutationBehaviour):
         assert self.ids(transactions, warehouse, name) == rows
         # An aborted write id may be forgotten one day, so its files must not wait for that.
         assert len(list((warehouse / name).rglob("bucket_*"))) == len(rows)
+
+
+def test_silence_longer_than_the_time_out_is_a_loss(fake: FakeMetastore) -> None:
+    losses: list[HudiHiveError] = []
+    with HiveMetastore(fake.uri, retries=Retries(attempts=1)) as store:
+        client = TransactionClient(store)
+        number = client.open()
+        heartbeat = Heartbeat(client, number, interval_s=0.02, timeout_s=0.3, on_loss=losses.append)
+        heartbeat.start()
+        time.sleep(0.1)
+        heartbeat.verify()
+        fake.stop()
+        until = time.monotonic() + 10
+        while not losses and time.monotonic() < until:
+            time.sleep(0.02)
+        heartbeat.stop()
+        assert [type(loss) for loss in losses] == [TransactionLostError]
+        with pytest.raises(TransactionLostError, match=r"0\.3 s"):
+            heartbeat.verify()
