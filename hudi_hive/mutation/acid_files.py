@@ -130,15 +130,17 @@ class OpenAcidFile:
     def _events(self, batch: pa.RecordBatch, allowed: set[int], columns: list[pa.Array]) -> Events:
         if any(batch.column(name).null_count for name in _META.names):
             raise CorruptFileError("an event has no row identifier", path=self.uri)
-        operations = set(np.unique(batch.column("operation").to_numpy()).tolist())
-        if not operations <= allowed:
+        operations = batch.column("operation").to_numpy()
+        if len(operations) and (operations.min() < min(allowed) or operations.max() > max(allowed)):
             if self._file.directory.kind == "delta":
                 raise UnsupportedAcidTableError(
                     "updates and deletes among the rows of a delta: the legacy layout",
                     path=self.uri,
                     remedy="run a major compaction",
                 )
-            raise CorruptFileError(f"events {sorted(operations - allowed)} where none may be", path=self.uri)
+            raise CorruptFileError(
+                f"events of kind {operations.min()} to {operations.max()}, not {allowed}", path=self.uri
+            )
         write, bucket, row, written = (batch.column(name).to_numpy().astype(np.int64) for name in _META.names[1:])
         if len(row) and row.min() < 0:
             raise CorruptFileError("negative row id", path=self.uri)

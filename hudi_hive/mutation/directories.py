@@ -103,7 +103,7 @@ def partition_state(
     Raises:
         UnsupportedAcidTableError: files from before the table became transactional, foreign files or folders, several
             files of one bucket in a folder, or ``_vTXN`` without ``transactions``.
-        TimeTravelError: compactions have dropped what the snapshot needs.
+        TimeTravelError: a compaction or INSERT OVERWRITE replaced what the snapshot needs.
         CorruptFileError: a side file of a streaming write cannot be understood.
     """
     listing = storage.list(path, recursive=True, missing_ok=True)
@@ -171,16 +171,18 @@ def choose(
 
     Raises:
         UnsupportedAcidTableError: ``_vTXN`` without ``transactions``.
-        TimeTravelError: the only bases come from compactions that the snapshot may not see.
+        TimeTravelError: the only bases hold more than the snapshot may see.
     """
     visible = [one for one in found if _is_visible(one, transactions, path)]
     bases = [one for one in visible if one.kind == "base"]
     names = set(compacted)
     usable = [one for one in bases if _base_counts(one, write_ids, names)]
     base = max(usable, key=lambda one: (one.max_write_id, one.visibility), default=None)
-    if base is None and any(one.visibility or one.name in names for one in bases):
+    # An INSERT OVERWRITE that is open or aborted leaves what was there, but what a later one replaced may be gone.
+    later = [one for one in bases if one.visibility or one.name in names or one.max_write_id > write_ids.high_water]
+    if base is None and later:
         raise TimeTravelError(
-            "compactions went past the snapshot's write ids", path=path, remedy="read under a newer snapshot"
+            f"{later[0].name} replaced what the snapshot needs", path=path, remedy="read under a newer snapshot"
         )
     rest = [one for one in visible if one.kind != "base"]
     return base, _choose_deltas(rest, -1 if base is None else base.max_write_id, write_ids)
