@@ -109,6 +109,8 @@ class TransactionClient:
             request = ttypes.GetValidWriteIdsRequest(fullTableNames=[], validTxnList=ValidTransactions(0).format())
             self._call("get_valid_write_ids", request, about=about)
             return 3
+        except MetastoreServerError:
+            return 4  # 4.0 has the call, and fails in it while transactions are open
 
     def timeout_seconds(self) -> float:
         """Seconds without a beat after which the metastore takes a transaction for dead: its ``hive.txn.timeout``.
