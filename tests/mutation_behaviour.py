@@ -236,7 +236,7 @@ class MutationBehaviour:
         ):
             pass
         name = f"m{next(_numbers)}"
-        made = acid_table(f"file:{warehouse}/{name}", name=name, parameters={"transactional_properties": "insert_only"})
+        made = acid_table(f"file:{warehouse}/{name}", name=name, parameters={"bucketing_version": "9"})
         transactions.create_table(made)
         with pytest.raises(UnsupportedAcidTableError), MutatorClient(metastore.uri, sinks=[f"default.{name}"]):
             pass
