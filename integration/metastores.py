@@ -19,7 +19,7 @@ import tarfile
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -136,6 +136,16 @@ RELEASES: Mapping[str, Release] = {
 }
 
 
+HIVE_EXEC: Mapping[str, Artifact] = {
+    artifact.version: artifact
+    for artifact in _jars(
+        "org.apache.hive hive-exec 3.1.3 de86f70a73d05070c01f902ed1293b5dfbc4c0fb4d2232d9e218dc7d13ff8d6a",
+        "org.apache.hive hive-exec 4.0.1 dd5e22aed78a7e62d8351e314fb438d90219f5c10014391448d30878c3ed3b03",
+    )
+}
+"""Hive itself, by version: a metastore without it makes no ACID tables, because it loads their input format."""
+
+
 class ReleasedMetastore:
     """A Hive metastore of a given release; from 4.0 on it listens on the loopback address only.
 
@@ -144,6 +154,7 @@ class ReleasedMetastore:
         directory: its own folder, made when missing: database, warehouse, configuration, log.
         heap: largest heap of the Java process.
         properties: metastore properties on top of its own.
+        jars: more for its class path.
 
     However this process ends, the Java process ends too: a shell between the two waits for the end of a pipe.
     """
@@ -155,7 +166,9 @@ class ReleasedMetastore:
         *,
         heap: str = "512m",
         properties: Mapping[str, str] | None = None,
+        jars: Sequence[Artifact] = (),
     ) -> None:
+        self._jars = tuple(jars)
         self.release = RELEASES[version]
         self.directory = Path(directory).absolute()
         self._heap = heap
@@ -197,7 +210,11 @@ class ReleasedMetastore:
             "metastore.metrics.enabled": "false",
         }
         _write_configuration(self.directory, database, properties | self._properties)
-        java = _java(home, self.directory, f"-Xmx{self._heap}", _CLASS + "HiveMetaStore", "-p", str(self._port))
+        if self._jars:  # Hive's own threads in it, of compaction, read only this file
+            shutil.copyfile(self.directory / "metastore-site.xml", self.directory / "hive-site.xml")
+        jars = [fetch(jar) for jar in self._jars]
+        arguments = (f"-Xmx{self._heap}", _CLASS + "HiveMetaStore", "-p", str(self._port))
+        java = _java(home, self.directory, *arguments, jars=jars)
         # The shell leaves when its input ends (we are gone or stop) and takes the server with it.
         script = '"$@" </dev/null & child=$!; { read -r _ <&3; kill "$child"; } & wait "$child"; kill $! 2>/dev/null'
         with self.log_path.open("ab") as log:
@@ -313,8 +330,8 @@ def _make_database(release: Release, home: Path) -> None:
         )
 
 
-def _java(home: Path, configuration: Path, *arguments: str) -> list[str]:
-    classes = os.pathsep.join((str(configuration), f"{home}/lib/*"))
+def _java(home: Path, configuration: Path, *arguments: str, jars: Sequence[Path] = ()) -> list[str]:
+    classes = os.pathsep.join((str(configuration), f"{home}/lib/*", *map(str, jars)))
     return [str(find_java().executable), *_OPENS, "-cp", classes, *arguments]
 
 
