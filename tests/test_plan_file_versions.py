@@ -86,13 +86,15 @@ def test_a_partition_of_the_past_that_is_gone_is_refused(tmp_path, name, gone):
     table = HudiTable.open(path)
     with pytest.raises(TimeTravelError, match="cleaned") as caught:
         table.scan(as_of=before, options=options).to_arrow()
-    assert "rome" in (caught.value.path or "")
+    assert str(path) in (caught.value.path or "")
     assert table.scan(options=options).count() == table.scan().count()
     # Who names the partitions that are there does not know of it; nor may a plan of those be all there is.
     query = Query.of(as_of=before, options=options)
     present = [partition for partition in table.partitions() if partition != "rome"]
     with pytest.raises(TimeTravelError, match="cleaned"):
         plan_scan(table.client, query, partitions=present)
-    loader = SplitLoader([present], PartitionPlanner(table.client, query))
-    with loader, pytest.raises(TimeTravelError, match="cleaned"):
+    with (
+        pytest.raises(TimeTravelError, match="cleaned"),
+        SplitLoader([present], PartitionPlanner(table.client, query)) as loader,
+    ):
         loader.next_batch()
