@@ -78,30 +78,39 @@ def task_errors() -> Iterator[None]:
 def settled(context: SparkContext) -> Iterator[None]:
     """When the block is done no task that Spark started for it runs any more.
 
-    With speculation, Spark goes on when the first of two attempts is done and only then stops the other one: what that
-    writes after the files of failed attempts were removed would stay in the table.
+    With speculation, Spark goes on when the first of two attempts is done and only then stops the other one; when a job
+    fails, its other tasks are stopped behind the error. What those write after files of failed attempts were removed
+    would stay in the table.
 
     Raises:
         WriteError: an attempt cannot be stopped.
     """
-    if context.getConf().get("spark.speculation", "false").lower() != "true":
-        yield
-        return
     tag = f"hudi-hive-{uuid4().hex}"
     context.addJobTag(tag)
     try:
         yield
-    finally:
+    except BaseException:
         context.removeJobTag(tag)
+        _all_ended(context, tag)
+        raise
+    context.removeJobTag(tag)
+    speculative = context.getConf().get("spark.speculation", "false").lower() == "true"
+    if speculative and not _all_ended(context, tag):
+        raise WriteError(
+            "a task that Spark ran twice does not stop", remedy="write again, or without spark.speculation"
+        )
+
+
+def _all_ended(context: SparkContext, tag: str) -> bool:
+    """Wait for the tasks of a tag to end; whether they did in time."""
     # What the tracker knows comes by this bus.
     context._jsc.sc().listenerBus().waitUntilEmpty()
     ends = time.monotonic() + _LOSERS_SECONDS
     while _running(context, tag):
         if time.monotonic() > ends:
-            raise WriteError(
-                "a task that Spark ran twice does not stop", remedy="write again, or without spark.speculation"
-            )
+            return False
         time.sleep(_POLL_SECONDS)
+    return True
 
 
 def _running(context: SparkContext, tag: str) -> int:
