@@ -58,6 +58,13 @@ def part_of(node, names):
     return IndexOptions if f"{text}.{node.attr}" == "self.options" and "self.options" in names else None
 
 
+def assigned(target, value):
+    """(name, value) pairs of an assignment, one for each element where both sides have as many."""
+    if not (isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)):
+        return [(target, value)]
+    return list(zip(target.elts, value.elts, strict=True))
+
+
 def reads_of(function, names):
     """(group, field) pairs that a function reads."""
     names = dict(names)
@@ -65,10 +72,7 @@ def reads_of(function, names):
         if argument.annotation is not None and (part := ANNOTATED.get(ast.unparse(argument.annotation))) is not None:
             names[argument.arg] = part
     for node in (node for node in ast.walk(function) if isinstance(node, ast.Assign)):
-        targets, values = [node.targets[0]], [node.value]
-        if isinstance(node.value, ast.Tuple) and isinstance(node.targets[0], ast.Tuple):
-            targets, values = node.targets[0].elts, node.value.elts
-        for target, value in zip(targets, values, strict=True):
+        for target, value in assigned(node.targets[0], node.value):
             if isinstance(target, ast.Name) and (part := part_of(value, names)) is not None:
                 names[target.id] = part
     for node in ast.walk(function):
