@@ -11,6 +11,7 @@ import itertools
 import random
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -264,6 +265,39 @@ class MutationBehaviour:
             current = transactions.valid_write_ids("default", name, transactions.valid_transactions())
             again = other.new_transaction().begin(read_under=[current])
             again.abort()
+
+    def test_who_waited_sees_what_it_waited_for(
+        self, metastore: Any, warehouse: Path, transactions: TransactionClient
+    ) -> None:
+        """Two clients change the same row, the second while it waits for the first: both succeed, in turn."""
+        name = self.make(transactions, warehouse, partitioned=True)
+        sink = f"default.{name}"
+        with (
+            MutatorClient(metastore.uri, sinks=[sink], create_partitions=True) as client,
+            MutatorClient(metastore.uri, sinks=[sink]) as other,
+            ThreadPoolExecutor(1) as thread,
+        ):
+            with client.new_transaction() as first:
+                self._merge(first, name, {1: ("a", "x", False)})
+            holder = client.new_transaction().begin()
+            waiting = other.new_transaction()
+            begun = thread.submit(waiting.begin)
+            until = time.monotonic() + 20
+            while not waiting.id and time.monotonic() < until:
+                time.sleep(0.01)
+            opened = waiting.id
+            time.sleep(0.1)
+            self._merge(holder, name, {1: ("ab", "x", False)})
+            holder.commit()
+            begun.result(20)
+            assert waiting.id > opened > holder.id
+            (row,) = waiting.reader("default", name).read(with_row_id=False).to_pylist()
+            self._merge(waiting, name, {1: (row["msg"] + "c", "x", False)})
+            waiting.commit()
+            with client.new_transaction() as last:
+                assert last.reader("default", name).read(["msg"], with_row_id=False)["msg"].to_pylist() == ["abc"]
+            dead = {info.id for info in transactions.open_transactions() if not info.aborted}
+            assert not dead & {opened, waiting.id, holder.id}
 
     def test_a_lost_lock_is_told_and_nothing_is_committed(
         self, metastore: Any, warehouse: Path, transactions: TransactionClient

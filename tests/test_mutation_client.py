@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from hudi_hive.errors import HudiHiveError, TransactionError, TransactionLostError
-from hudi_hive.metastore import HiveMetastore, Retries, TransactionClient
+from hudi_hive.errors import HudiHiveError, TransactionConflictError, TransactionError, TransactionLostError
+from hudi_hive.metastore import HiveMetastore, LockPart, LockStatus, Retries, TransactionClient
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.mutation.client import MutatorClient
 from hudi_hive.mutation.heartbeat import Heartbeat
 from hudi_hive.mutation.transaction import TransactionState
+from tests.acid_definitions import acid_table
 from tests.mutation_behaviour import MutationBehaviour, write
+
+TRUE_LOCK = TransactionClient.lock
 
 
 @pytest.fixture
@@ -71,6 +74,29 @@ class TestFakeMetastore(MutationBehaviour):
         assert self.ids(transactions, warehouse, name) == rows
         # An aborted write id may be forgotten one day, so its files must not wait for that.
         assert len(list((warehouse / name).rglob("bucket_*"))) == len(rows)
+
+
+def test_who_always_comes_too_late_is_told(
+    fake: FakeMetastore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody whose locks keep nobody out commits between each of our transactions and its lock."""
+    with HiveMetastore(fake.uri) as store:
+        beside = TransactionClient(store)
+        beside.create_table(acid_table(f"file:{tmp_path}/t"))
+
+        def lock(client: TransactionClient, number: int, parts: Sequence[LockPart]) -> LockStatus:
+            other = beside.open()
+            beside.allocate_write_id(other, "default", "t")
+            beside.commit(other)
+            return TRUE_LOCK(client, number, parts)
+
+        monkeypatch.setattr(TransactionClient, "lock", lock)
+        with MutatorClient(fake.uri, sinks=["default.t"], lock_wait_s=0) as client:
+            late = client.new_transaction()
+            with pytest.raises(TransactionConflictError, match="each of 3 locks"):
+                late.begin()
+        assert late.state is TransactionState.ABORTED
+        assert [info.aborted for info in beside.open_transactions()] == [True] * 3
 
 
 def test_silence_longer_than_the_time_out_is_a_loss(fake: FakeMetastore) -> None:

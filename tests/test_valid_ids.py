@@ -66,6 +66,14 @@ def test_a_base_holds_no_open_id(ids, number):
     assert ids.is_valid_base(number) == complete
 
 
+@given(lists(), lists())
+def test_what_became_visible(earlier, later):
+    """Aborted ids stay invisible for ever."""
+    new = [n for n in range(1, 50) if later.is_valid(n) and not earlier.is_valid(n) and n not in earlier.aborted]
+    beyond = [n for n in earlier.aborted if n > earlier.high_water and later.is_valid(n)]
+    assert later.has_more_than(earlier) == bool(new or beyond)
+
+
 @given(st.lists(st.tuples(st.integers(1, 1000), st.booleans()), max_size=30, unique_by=lambda entry: entry[0]))
 def test_bits_mark_the_aborted(entries):
     bits = bytearray((len(entries) + 7) // 8)

@@ -77,6 +77,11 @@ class ValidIds:
         """True if a base of all rows up to this id can be read: nothing in it is open; aborted rows were left out."""
         return number <= self.high_water and number < self.min_open
 
+    def has_more_than(self, earlier: ValidIds) -> bool:
+        """True if something is visible here that was not in an earlier list."""
+        later = np.arange(earlier.high_water + 1, max(earlier.high_water, self.high_water) + 1, dtype=np.int64)
+        return bool(self.valid_mask(np.concatenate([np.array(earlier.open, np.int64), later])).any())
+
     def _tail(self) -> str:
         opened, aborted = (",".join(map(str, ids)) for ids in (self.open, self.aborted))
         return f"{self.high_water}:{self.min_open}:{opened}:{aborted}"

@@ -14,8 +14,6 @@ from enum import Enum
 from types import TracebackType
 from typing import Any, Final, Self
 
-import numpy as np
-
 from hudi_hive.errors import (
     HudiHiveError,
     MutationStateError,
@@ -42,7 +40,9 @@ from hudi_hive.mutation.registration import Registration, Touched, touched_parti
 from hudi_hive.mutation.table import AcidTable
 
 _FIRST_WAIT_S: Final = 0.05
-_LONGEST_WAIT_S: Final = 2.0
+_LONGEST_WAIT_S: Final = 0.5
+_TRIES: Final = 3
+"""Transactions that are opened whatever the time, before it is said that others always come first."""
 _BEATS: Final = 3
 """Beats in the time that the metastore gives."""
 
@@ -164,6 +164,9 @@ class Transaction:
     def begin(self, read_under: Sequence[ValidWriteIds] = ()) -> Self:
         """Open the transaction, begin to beat, wait for the lock, and take the snapshot and write ids under it.
 
+        The metastore compares a commit with all that was committed since its transaction was opened. So if a sink was
+        written before the lock was granted, the transaction is given up and another opened, which has another ``id``.
+
         Args:
             read_under: snapshots under which identifiers were read already; the transaction is only of use if nobody
                 has written these tables since.
@@ -171,24 +174,62 @@ class Transaction:
         Raises:
             MutationStateError: it began before.
             TransactionLockError: the lock was refused, or not granted in time.
-            TransactionConflictError: a table of ``read_under`` was written since.
+            TransactionConflictError: a table of ``read_under`` was written since, or others wrote the sinks between
+                all attempts to open a transaction and lock them.
             MetastoreError: the metastore refuses or cannot be reached.
         """
         if self._state is not TransactionState.INACTIVE:
             raise MutationStateError(f"the transaction is {self._state.value} and cannot begin")
         timeout_s = self._client.timeout_seconds()
-        self._id = self._client.open()
-        self._state = TransactionState.OPEN
         try:
-            self._start_heartbeat(timeout_s)
-            self._acquire()
+            self._open_and_lock(timeout_s)
             self._take_snapshot(read_under)
         except BaseException:
-            self._give_up()
+            if self.state is TransactionState.OPEN:
+                self._give_up()
             raise
         return self
 
+    def _open_and_lock(self, timeout_s: float) -> None:
+        """Until a transaction has the lock whose commit can succeed."""
+        until = time.monotonic() + self._settings.lock_wait_s
+        tries = 0
+        while True:
+            before = self._client.valid_transactions()
+            self._id = self._client.open()
+            self._state = TransactionState.OPEN
+            self._start_heartbeat(timeout_s)
+            self._acquire(until)
+            now = self._client.valid_transactions()
+            tries += 1
+            if not self._is_late(before, now):
+                self._snapshot = now.seen_by(self._id)
+                return
+            if tries >= _TRIES and time.monotonic() > until:
+                raise TransactionConflictError(
+                    f"{', '.join(self._tables)} were written by others before each of {tries} locks was granted",
+                    path=self._client.metastore.uri,
+                    remedy="try again, or wait longer for locks",
+                )
+            self._stop_heartbeat()
+            with suppress(TransactionLostError):
+                self._client.abort(self._id)
+
+    def _is_late(self, before: ValidTransactions, now: ValidTransactions) -> bool:
+        """Whether a sink was written by transactions that ended after the first list was taken."""
+        if not now.has_more_than(before):
+            return False
+        return any(
+            self._valid_of(table, now).has_more_than(self._valid_of(table, before))
+            for table in self._tables.values()
+            if table.sink
+        )
+
+    def _valid_of(self, table: AcidTable, seen: ValidTransactions) -> ValidWriteIds:
+        return self._client.valid_write_ids(table.database, table.name, seen)
+
     def _start_heartbeat(self, timeout_s: float) -> None:
+        self._lock_id = None
         interval_s = self._settings.heartbeat_s or timeout_s / _BEATS
         self._heartbeat = Heartbeat(
             self._beats, self._id, interval_s=interval_s, timeout_s=timeout_s, on_loss=self._tell_loss
@@ -199,9 +240,8 @@ class Transaction:
         if self._settings.on_lock_failure is not None:
             self._settings.on_lock_failure(LockFailure(self._id, self._lock_id, tuple(self._tables), cause))
 
-    def _acquire(self) -> None:
+    def _acquire(self, until: float) -> None:
         """Ask for all locks in one request, and poll that one until it is granted."""
-        until = time.monotonic() + self._settings.lock_wait_s
         status = self._client.lock(self._id, [_lock_part(table) for table in self._tables.values()])
         pause = _FIRST_WAIT_S
         while status.state is LockState.WAITING:
@@ -226,9 +266,8 @@ class Transaction:
         )
 
     def _take_snapshot(self, read_under: Sequence[ValidWriteIds]) -> None:
-        self._snapshot = self._client.valid_transactions(self._id)
         for name, table in list(self._tables.items()):
-            valid = self._client.valid_write_ids(table.database, table.name, self._snapshot)
+            valid = self._valid_of(table, self.snapshot)
             self._valid[name] = valid
             write_id = 0
             if table.sink:
@@ -239,7 +278,7 @@ class Transaction:
                 self._publishers[name].clean_others(valid.open)
         for earlier in read_under:
             now = self._valid.get(earlier.table.lower())
-            if now is not None and _has_more(now, earlier):
+            if now is not None and now.has_more_than(earlier):
                 raise TransactionConflictError(
                     f"table {earlier.table} was written since its rows were read",
                     remedy="begin, then read the rows under the transaction's own snapshot",
@@ -411,14 +450,3 @@ def _lock_part(table: AcidTable) -> LockPart:
         return LockPart(table.database, table.name, LockKind.READ, Operation.SELECT)
     partitioned = bool(table.partition_keys)
     return LockPart(table.database, table.name, LockKind.WRITE, Operation.UPDATE, dynamic=partitioned)
-
-
-def _has_more(now: ValidWriteIds, earlier: ValidWriteIds) -> bool:
-    """Whether something is visible now that was not earlier."""
-    candidates = np.concatenate(
-        [
-            np.array(earlier.open, np.int64),
-            np.arange(earlier.high_water + 1, max(earlier.high_water, now.high_water) + 1, dtype=np.int64),
-        ]
-    )
-    return bool(now.valid_mask(candidates).any())
