@@ -1,0 +1,270 @@
+"""What takes the records of one task, whatever the table: states, one record at a time or batches, and the manifest.
+
+Source: ``MutatorCoordinator`` of HIVE-10165. What is done with checked records is the business of those that derive:
+``coordinator`` for Hive ACID tables, ``hudi`` for Hudi tables.
+"""
+
+from __future__ import annotations
+
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import Enum
+from types import TracebackType
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudi_hive.errors import MutationStateError
+from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
+
+_PENDING: Final = 8192
+"""Records that come one by one are checked and turned into columns so many at a time."""
+
+
+class Manifest(Protocol):
+    """What an attempt has written, for the transaction that is to count it."""
+
+    @property
+    def attempt(self) -> str:
+        """Name of the attempt."""
+
+    @property
+    def rows(self) -> int:
+        """Mutated rows."""
+
+    def encode(self) -> str:
+        """The text form."""
+
+
+_M = TypeVar("_M", bound=Manifest)
+
+
+class _State(Enum):
+    OPEN = "open"
+    CLOSED = "closed"
+    FAILED = "failed"
+
+
+class Coordinator(ABC, Generic[_M]):
+    """Takes the records of one task. After an error it is of no use: without its manifest nothing it wrote counts.
+
+    Args:
+        attempt: name of this attempt at the task, unlike that of any other; by default a random one.
+
+    Raises:
+        MutationStateError: a name that cannot be a folder's.
+    """
+
+    def __init__(self, attempt: str | None) -> None:
+        name = uuid.uuid4().hex if attempt is None else attempt
+        if not name or name != name.strip("./") or "/" in name:
+            raise MutationStateError(f"{name!r} cannot name an attempt")
+        self.attempt = name
+        self._state = _State.OPEN
+        self._pending: list[tuple[int, Mapping[str, Any]]] = []
+        self._pending_values: tuple[str | None, ...] = ()
+        self._manifest: _M | None = None
+
+    # -- what those that derive do ----------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _table_name(self) -> str:
+        """The table, as messages name it."""
+
+    @abstractmethod
+    def _check_values(self, values: tuple[str | None, ...]) -> None:
+        """Refuse partition values that cannot be."""
+
+    @abstractmethod
+    def _to_table(self, records: Sequence[tuple[int, Mapping[str, Any]]]) -> pa.Table:
+        """Records that came one by one, each with its operation, in columns."""
+
+    @abstractmethod
+    def _mutate(
+        self,
+        data: pa.RecordBatch | pa.Table,
+        operations: npt.NDArray[np.int8],
+        partition_values: Sequence[str | None] | None,
+    ) -> None:
+        """Check records and write them."""
+
+    @abstractmethod
+    def _finish(self) -> _M:
+        """Write what is left."""
+
+    @abstractmethod
+    def _give_up(self) -> None:
+        """Close what is open."""
+
+    @abstractmethod
+    def _remove(self) -> None:
+        """Remove what was written."""
+
+    # -- one record at a time ---------------------------------------------------------------------------------------
+
+    def insert(self, partition_values: Sequence[str | None], record: Mapping[str, Any]) -> None:
+        """Insert a row. Records are checked some thousands at a time, so errors may come with a later one.
+
+        Args:
+            partition_values: a value for each partition key, None for the default partition; empty without keys.
+            record: a value for each column of the table.
+
+        Raises:
+            MutationWorkerError: this record or one before it breaks a rule; the class says which.
+            MutationStateError: the coordinator is closed, or an earlier record failed.
+        """
+        self._take(INSERT, partition_values, record)
+
+    def update(self, partition_values: Sequence[str | None], record: Mapping[str, Any]) -> None:
+        """Replace a row by the record, which names it by its ``ROW__ID`` or, in Hudi tables, its key; as ``insert``."""
+        self._take(UPDATE, partition_values, record)
+
+    def delete(self, partition_values: Sequence[str | None], record: Mapping[str, Any]) -> None:
+        """Delete the row that the record's ``ROW__ID`` or key names, which is all that is looked at; as ``insert``."""
+        self._take(DELETE, partition_values, record)
+
+    def _take(self, operation: int, values: Sequence[str | None], record: Mapping[str, Any]) -> None:
+        self._check_open()
+        with self._failing():
+            checked = tuple(values)
+            if self._pending and (checked != self._pending_values or len(self._pending) >= _PENDING):
+                self._send_pending()
+            if not self._pending:
+                self._check_values(checked)
+                self._pending_values = checked
+            self._pending.append((operation, record))
+
+    def _send_pending(self) -> None:
+        records, self._pending = self._pending, []
+        if not records:
+            return
+        operations = np.array([operation for operation, _ in records], np.int8)
+        self._mutate(self._to_table(records), operations, self._pending_values)
+
+    # -- batches ----------------------------------------------------------------------------------------------------
+
+    def insert_batch(
+        self, batch: pa.RecordBatch | pa.Table, partition_values: Sequence[str | None] | None = None
+    ) -> None:
+        """Insert rows.
+
+        Args:
+            batch: the table's columns, and the partition keys unless ``partition_values`` says them.
+            partition_values: partition of all rows.
+
+        Raises:
+            MutationWorkerError: a record breaks a rule; the class says which.
+            SchemaError: a column is missing or of another type.
+            MutationStateError: the coordinator is closed, or an earlier record failed.
+        """
+        self.mutate_batch(batch, INSERT, partition_values)
+
+    def update_batch(
+        self, batch: pa.RecordBatch | pa.Table, partition_values: Sequence[str | None] | None = None
+    ) -> None:
+        """Replace the rows that ``ROW__ID`` or keys name; otherwise as ``insert_batch``."""
+        self.mutate_batch(batch, UPDATE, partition_values)
+
+    def delete_batch(
+        self, batch: pa.RecordBatch | pa.Table, partition_values: Sequence[str | None] | None = None
+    ) -> None:
+        """Delete the rows that ``ROW__ID`` or keys name; other columns may be left out. As ``insert_batch``."""
+        self.mutate_batch(batch, DELETE, partition_values)
+
+    def mutate_batch(
+        self,
+        batch: pa.RecordBatch | pa.Table,
+        operations: int | npt.NDArray[np.int8],
+        partition_values: Sequence[str | None] | None = None,
+    ) -> None:
+        """Insert, update and delete in one batch.
+
+        Args:
+            batch: as in ``insert_batch`` and ``update_batch``; ``ROW__ID`` is null for inserts.
+            operations: 0 (insert), 1 (update) or 2 (delete), for all records or for each.
+            partition_values: as in ``insert_batch``.
+
+        Raises:
+            MutationWorkerError, SchemaError, MutationStateError: as ``insert_batch``.
+        """
+        self._check_open()
+        with self._failing():
+            self._send_pending()
+            each = np.broadcast_to(np.asarray(operations, np.int8), (batch.num_rows,))
+            self._mutate(batch, each, partition_values)
+
+    # -- the end ----------------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Check the records that came one by one so far.
+
+        Raises:
+            MutationWorkerError, SchemaError, MutationStateError: as ``insert``.
+        """
+        self._check_open()
+        with self._failing():
+            self._send_pending()
+
+    def close(self) -> _M:
+        """Write what is left.
+
+        Returns:
+            the manifest, which the transaction needs to make the writes count; the same one when closed again.
+
+        Raises:
+            MutationWorkerError, SchemaError: as ``insert``.
+            MutationStateError: an earlier record failed.
+        """
+        if self._state is not _State.CLOSED:
+            self._check_open()
+            with self._failing():
+                self._send_pending()
+                self._manifest = self._finish()
+            self._state = _State.CLOSED
+        assert self._manifest is not None
+        return self._manifest
+
+    def discard(self) -> None:
+        """Remove what this attempt has written. Nothing of it counts any more, also if it was closed."""
+        self._fail()
+        self._remove()
+
+    def _fail(self) -> None:
+        self._state = _State.FAILED
+        self._pending = []
+        self._give_up()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self._state is _State.OPEN:
+            self.close()
+        elif kind is not None:
+            self.discard()
+
+    def _check_open(self) -> None:
+        if self._state is _State.OPEN:
+            return
+        closed = self._state is _State.CLOSED
+        raise MutationStateError(
+            f"the coordinator of {self._table_name}, attempt {self.attempt}, "
+            + ("is closed" if closed else "has failed or was discarded"),
+            remedy="use a new coordinator, and the manifest of that one",
+        )
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """An error within makes the coordinator useless, and passes."""
+        try:
+            yield
+        except BaseException:
+            self._fail()
+            raise
