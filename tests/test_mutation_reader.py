@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import tempfile
 
@@ -302,6 +303,26 @@ def test_vanished_file_and_foreign_snapshot(tmp_path):
     other = table_at(tmp_path)
     with pytest.raises(MutationError, match=r"write ids of db\.t say nothing about"):
         AcidReader(other.__class__("db", "u", other.location, other.columns), ALL)
+
+
+@pytest.mark.parametrize("buckets", [0, 2])
+def test_buckets_are_read_by_themselves(tmp_path, buckets):
+    """What was chosen travels; nothing is listed again, and deletes in the file of another writer count if they may."""
+    table = table_at(tmp_path, buckets=buckets)
+    insert(table, 1, 0, names((1, "a"), (2, "b")))
+    insert(table, 1, 1, names((3, "c"), (4, "d")))
+    delete(table, 2, [key(1, 0, 0), key(1, 1, 1)])
+    if not buckets:
+        (tmp_path / "delete_delta_0000002_0000002_0000" / "bucket_00000").rename(
+            tmp_path / "delete_delta_0000002_0000002_0000" / "bucket_00007"
+        )
+    (place,) = AcidReader(table, ALL).partitions()
+    found = []
+    for state in AcidReader(table, ALL).state(place).by_bucket(bucketed=buckets > 0):
+        reader = AcidReader(table, ALL, partitions=[place], states={place: pickle.loads(pickle.dumps(state))})
+        found.append([row["id"] for row in reader.read(["id"], with_row_id=False).to_pylist()])
+        assert not reader.storage.counters["lists"]
+    assert found == [[2], [3]]
 
 
 # -- against a model --------------------------------------------------------------------------------------------------

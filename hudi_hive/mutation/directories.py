@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -87,6 +87,26 @@ class PartitionState:
     def delete_files(self) -> tuple[AcidFile, ...]:
         """Files with delete events."""
         return tuple(file for directory in self.delete_deltas for file in self.files.get(directory.name, ()))
+
+    def by_bucket(self, *, bucketed: bool) -> tuple[PartitionState, ...]:
+        """A state for the rows of each bucket, to be read by as many tasks.
+
+        Args:
+            bucketed: the table has buckets, so that deletes are in the file of their rows' bucket. Without them Hive 3
+                files deletes by writer, and all go with each.
+        """
+        numbers = sorted({file.bucket for file in self.data_files})
+        kept = set() if bucketed else {directory.name for directory in self.delete_deltas}
+        return tuple(
+            replace(
+                self,
+                files={
+                    name: tuple(file for file in files if name in kept or file.bucket == number)
+                    for name, files in self.files.items()
+                },
+            )
+            for number in numbers
+        )
 
 
 def partition_state(

@@ -67,6 +67,8 @@ class AcidReader:
         partitions: those of the metastore; None takes the folders that the warehouse has, registered or not.
         storage: of the table's location; a new one if not given.
         storage_options: for a storage that is made here.
+        states: what to read of each partition, chosen before (with ``state``, perhaps in another process); a partition
+            is listed if it is not among them.
 
     Raises:
         MutationError: the write ids are those of another table.
@@ -81,6 +83,7 @@ class AcidReader:
         partitions: Sequence[AcidPartition] | None = None,
         storage: Storage | None = None,
         storage_options: Mapping[str, Any] | None = None,
+        states: Mapping[AcidPartition, PartitionState] | None = None,
     ) -> None:
         if write_ids.table and write_ids.table.lower() != table.qualified_name:
             raise MutationError(f"write ids of {write_ids.table} say nothing about {table.qualified_name}")
@@ -89,6 +92,7 @@ class AcidReader:
         self._write_ids = write_ids
         self._transactions = transactions
         self._partitions = partitions
+        self._states = states or {}
         keys = [(key.name, parse_hive_type(key.type).arrow) for key in table.partition_keys]
         self.key_schema = pa.schema(keys)
         self.schema = pa.schema([*table.row_schema, *self.key_schema])
@@ -125,6 +129,16 @@ class AcidReader:
             partitions = [AcidPartition.of(one) for one in client.metastore.partitions(database, name)]
         return cls(table, write_ids, seen, partitions=partitions, storage_options=storage_options)
 
+    @property
+    def write_ids(self) -> ValidWriteIds:
+        """The table's write ids that it sees."""
+        return self._write_ids
+
+    @property
+    def transactions(self) -> ValidTransactions | None:
+        """The transactions that it sees, if it was told."""
+        return self._transactions
+
     def partitions(self) -> tuple[AcidPartition, ...]:
         """The partitions that are read: as given, or as the table's folders say.
 
@@ -137,6 +151,9 @@ class AcidReader:
 
     def state(self, partition: AcidPartition) -> PartitionState:
         """The folders and files of a partition that the snapshot reads; see ``directories.partition_state``."""
+        known = self._states.get(partition)
+        if known is not None:
+            return known
         storage, path = self._place(partition)
         return partition_state(storage, path, self._write_ids, self._transactions)
 
@@ -228,8 +245,8 @@ class AcidReader:
     def _read_partition(
         self, partition: AcidPartition, keys: Mapping[str, pa.Scalar], output: pa.Schema, rest: RowFilter | None
     ) -> Iterator[pa.RecordBatch]:
-        storage, path = self._place(partition)
-        state = partition_state(storage, path, self._write_ids, self._transactions)
+        storage, _ = self._place(partition)
+        state = self.state(partition)
         if not state.data_files:
             return
         deleted = self._deleted(storage, state)
