@@ -111,6 +111,21 @@ def test_partitions_come_from_columns_or_from_the_caller(tmp_path: Path) -> None
     assert "/country=__HIVE_DEFAULT_PARTITION__/" in groups[1].delta
 
 
+def test_inserts_are_spread_over_writers(tmp_path: Path) -> None:
+    """A table without buckets has a file for each writer; a row that is changed stays with the one that it had."""
+    batch = _batch([1, 2, 3, 4], [(3, _property(1), 0), None, None, None])
+    operations = np.array([2, 0, 0, 0], np.int8)
+    with MutatorCoordinator(_sink(tmp_path, buckets=0)) as coordinator:
+        coordinator.mutate_spread(batch, operations, np.array([9, 1, 7, 7], np.int32))
+    groups = coordinator.close().groups
+    assert [(group.bucket, group.inserts, group.deletes) for group in groups] == [(1, 1, 1), (7, 2, 0)]
+    with (
+        MutatorCoordinator(_sink(tmp_path, buckets=0), attempt="b") as other,
+        pytest.raises(MutationError, match="writers 1 to 4096 are out of range"),
+    ):
+        other.mutate_spread(batch, operations, np.array([0, 4096, 7, 7], np.int32))
+
+
 def test_a_group_that_was_left_does_not_come_again(tmp_path: Path) -> None:
     zero, one = _ids_of(0, 2), _ids_of(1, 1)
     coordinator = MutatorCoordinator(_sink(tmp_path))

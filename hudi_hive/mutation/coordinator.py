@@ -93,7 +93,27 @@ class MutatorCoordinator(Coordinator[MutationManifest]):
         operations: npt.NDArray[np.int8],
         partition_values: Sequence[str | None] | None,
     ) -> None:
-        incoming = read_incoming(self.table, data, operations, partition_values, self._writer)
+        self._write(read_incoming(self.table, data, operations, partition_values, self._writer))
+
+    def mutate_spread(
+        self, batch: pa.RecordBatch | pa.Table, operations: npt.NDArray[np.int8], writers: npt.NDArray[np.int32]
+    ) -> None:
+        """As ``mutate_batch``, with the number of a file for each insert into a table without buckets.
+
+        Args:
+            batch: the table's columns and partition keys, and ``ROW__ID``, which is null for inserts.
+            operations: 0 (insert), 1 (update) or 2 (delete) for each record.
+            writers: from 0 to 4095 for each record; looked at for inserts into a table without buckets alone.
+
+        Raises:
+            MutationWorkerError, SchemaError, MutationStateError: as ``insert_batch``.
+        """
+        self._check_open()
+        with self._failing():
+            self._send_pending()
+            self._write(read_incoming(self.table, batch, operations, None, writers))
+
+    def _write(self, incoming: Incoming) -> None:
         for group, part in runs(incoming):
             if self._validator.enter(group):
                 self._leave_group()

@@ -26,7 +26,7 @@ from hudi_hive.formats.hive_bucket import bucket_numbers
 from hudi_hive.formats.hive_type import parse_hive_type
 from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE, BucketProperty
 from hudi_hive.mutation.column_types import holds
-from hudi_hive.mutation.paths import stored_value
+from hudi_hive.mutation.paths import MAX_BUCKETS, stored_value
 from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.table import AcidTable, Column
 
@@ -63,7 +63,7 @@ def read_incoming(
     data: pa.RecordBatch | pa.Table,
     operations: npt.NDArray[np.int8],
     partition_values: Sequence[str | None] | None,
-    writer: int,
+    writer: int | npt.NDArray[np.int32],
 ) -> Incoming:
     """Check the records of a batch one by one, all at once.
 
@@ -73,10 +73,10 @@ def read_incoming(
             ``partition_values`` says them.
         operations: one for each record.
         partition_values: of all records; None to take them from the data's columns.
-        writer: "bucket" of inserts into a table without buckets.
+        writer: "bucket" of inserts into a table without buckets, from 0 to 4095; of all, or one for each record.
 
     Raises:
-        MutationError: partition values of the wrong number or form.
+        MutationError: partition values of the wrong number or form, or writers that cannot be.
         UnknownColumnError: a column that the table does not have.
         SchemaError: a missing column, or one of the wrong type.
         RecordIdentifierError: an update or delete without identifier, an insert with one, or one that cannot be.
@@ -237,13 +237,17 @@ def _buckets(
     rows: pa.Table | None,
     operations: npt.NDArray[np.int8],
     properties: Ints,
-    writer: int,
+    writer: int | npt.NDArray[np.int32],
 ) -> npt.NDArray[np.int32]:
     """Where each record belongs: deletes to the bucket of their identifier, all others to that of their columns."""
     decoded = np.full(len(operations), -1, np.int32)
     decoded[operations != INSERT] = BucketProperty.decode(properties[operations != INSERT])[0]
     if not table.buckets:
-        return np.where(operations == INSERT, np.int32(writer), decoded).astype(np.int32)
+        numbers = np.broadcast_to(np.asarray(writer, np.int32), (len(operations),))
+        chosen = np.where(operations == INSERT, numbers, decoded).astype(np.int32)
+        if len(chosen) and not 0 <= chosen.min() <= chosen.max() < MAX_BUCKETS:
+            raise MutationError(f"writers {chosen.min()} to {chosen.max()} are out of range (0 to {MAX_BUCKETS - 1})")
+        return chosen
     if rows is None:
         return decoded
     # The columns of deletes may hold anything, so they are left out of what is checked and hashed.
