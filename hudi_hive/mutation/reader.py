@@ -6,6 +6,7 @@ Source: Hive's ORC ACID format (HIVE-10165, split update HIVE-14035).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -149,6 +150,17 @@ class AcidReader:
             self._partitions = tuple(_discover(self.storage, self.table.key_names))
         return tuple(self._partitions)
 
+    def partitions_that_may_match(self, row_filter: str | Dnf | RowFilter | None) -> tuple[AcidPartition, ...]:
+        """Those of the partitions in which rows can pass a filter.
+
+        Raises:
+            PredicateError: a filter that does not fit the table.
+            SchemaError: partition values that are not of their key's type.
+        """
+        partitions = self.partitions()
+        wanted = parse_filter(row_filter, self.schema).partitions_that_may_match(self.key_values(partitions))
+        return tuple(itertools.compress(partitions, wanted.to_pylist()))
+
     def state(self, partition: AcidPartition) -> PartitionState:
         """The folders and files of a partition that the snapshot reads; see ``directories.partition_state``."""
         known = self._states.get(partition)
@@ -181,14 +193,12 @@ class AcidReader:
         """
         bound = parse_filter(row_filter, self.schema)
         output = self.output_schema(columns, with_row_id)
-        partitions = self.partitions()
-        values = self._key_values(partitions)
-        wanted = bound.partitions_that_may_match(values).to_pylist()
+        partitions = self.partitions_that_may_match(bound)
+        values = self.key_values(partitions)
         rest = None if bound.is_trivial else bound
         for index, partition in enumerate(partitions):
-            if wanted[index]:
-                row = {name: values.column(name)[index] for name in self.key_schema.names}
-                yield from self._read_partition(partition, row, output, rest)
+            row = {name: values.column(name)[index] for name in self.key_schema.names}
+            yield from self._read_partition(partition, row, output, rest)
 
     def read(
         self,
@@ -214,8 +224,12 @@ class AcidReader:
         first = [pa.field(ROW_ID, ROW_ID_TYPE)] if with_row_id else []
         return pa.schema(first + [self.schema.field(name) for name in dict.fromkeys(names)])
 
-    def _key_values(self, partitions: Sequence[AcidPartition]) -> pa.Table:
-        """A row of typed partition values for each partition."""
+    def key_values(self, partitions: Sequence[AcidPartition]) -> pa.Table:
+        """A row of typed partition values for each partition.
+
+        Raises:
+            SchemaError: values that are not of their key's type.
+        """
         count = len(self.key_schema)
         if any(len(partition.values) != count for partition in partitions):
             raise SchemaError(f"partitions of {self.table.qualified_name} have {count} values each")
