@@ -117,14 +117,15 @@ def _matching_rows(reader: AcidReader, given: pa.Table, rules: MergeRules, *, wh
     return pa.Table.from_batches(batches, schema).combine_chunks()
 
 
-def key_tests(key: str, values: pa.Array) -> list[tuple[str, str, object]]:
+def key_tests(key: str, values: pa.Array, complete: bool = True) -> list[tuple[str, str, object]]:
     """What a row filter can say of a key's values.
 
     Args:
         key: the column.
-        values: all values that are wanted, without null.
+        values: values that are wanted, without null.
+        complete: whether they are all of them; otherwise, the least and the greatest are among them.
     """
-    if len(values) <= _FEW_VALUES:
+    if complete and len(values) <= _FEW_VALUES:
         return [(key, "in", values.to_pylist())]
     if pa.types.is_integer(values.type) or pa.types.is_date(values.type) or pa.types.is_string(values.type):
         ends = pc.min_max(values)

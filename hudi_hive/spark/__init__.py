@@ -6,13 +6,16 @@ Nothing here needs a JVM class of Hudi; everything is done through py4j on class
 
 from __future__ import annotations
 
+from hudi_hive.spark.acid_read import read_acid
 from hudi_hive.spark.file_index import PlannedScan
+from hudi_hive.spark.mutate import MutationReport, mutate
 from hudi_hive.spark.reader import enable, explain, last_scan, load, planned_scans, session_builder, table
 from hudi_hive.spark.services import archive, clean, cluster, compact, init_metadata, restore, rollback
 from hudi_hive.spark.thrift_server import ThriftServer
 from hudi_hive.spark.write import write
 
 __all__ = [
+    "MutationReport",
     "PlannedScan",
     "ThriftServer",
     "archive",
@@ -24,7 +27,9 @@ __all__ = [
     "init_metadata",
     "last_scan",
     "load",
+    "mutate",
     "planned_scans",
+    "read_acid",
     "restore",
     "rollback",
     "session_builder",

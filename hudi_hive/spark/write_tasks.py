@@ -57,7 +57,7 @@ PLACE_FIELDS: Final = (
 line is not a row but a record to delete from where it was."""
 
 
-def _step(call: Callable[..., Batches]) -> Callable[..., Batches]:
+def step(call: Callable[..., Batches]) -> Callable[..., Batches]:
     """A step whose errors reach the driver as what they are."""
 
     @functools.wraps(call)
@@ -70,7 +70,7 @@ def _step(call: Callable[..., Batches]) -> Callable[..., Batches]:
     return told
 
 
-def _gathered(batches: Batches, size: int) -> Iterator[pa.Table]:
+def gathered_tables(batches: Batches, size: int) -> Iterator[pa.Table]:
     """Batches as tables of about ``size`` bytes."""
     found: list[pa.RecordBatch] = []
     total = 0
@@ -112,7 +112,7 @@ class PrepareRows:
     instant: str
     numbered: bool = False
 
-    @_step
+    @step
     def __call__(self, batches: Batches) -> Batches:
         """Prepared rows."""
         context = TaskContext.get()
@@ -147,7 +147,7 @@ class PrepareKeys:
     incoming: pa.Schema
     across_partitions: bool
 
-    @_step
+    @step
     def __call__(self, batches: Batches) -> Batches:
         """Keys and partition paths."""
         for batch in batches:
@@ -172,7 +172,7 @@ class CombineRows:
     schema: WriterSchema
     across_partitions: bool
 
-    @_step
+    @step
     def __call__(self, batches: Batches) -> Batches:
         """Combined rows."""
         gathered = list(batches)
@@ -197,7 +197,7 @@ class RouteKeys:
 
     plan: LookupPlan
 
-    @_step
+    @step
     def __call__(self, batches: Batches) -> Batches:
         """A line for each task and key."""
         for batch in batches:
@@ -219,7 +219,7 @@ class LookKeysUp:
 
     plan: LookupPlan
 
-    @_step
+    @step
     def __call__(self, batches: Batches) -> Batches:
         """Hits."""
         tables = [pa.Table.from_batches([batch]) for batch in batches]
@@ -249,11 +249,11 @@ class TagRows:
     schema: pa.Schema
     drops: bool = False
 
-    @_step
+    @step
     def __call__(self, batches: Batches) -> Batches:
         """Tagged rows, and records to delete elsewhere."""
         self.index.client = self.index.client.at(self.timeline)
-        for table in _gathered(batches, _TAGGED_BYTES):
+        for table in gathered_tables(batches, _TAGGED_BYTES):
             rows = as_schema(table, self.schema).combine_chunks()
             ready = Prepared(rows, {}, self.spec)
             keys = ready.index_keys()
@@ -290,11 +290,11 @@ class TagKeys:
     timeline: Timeline = field(repr=False)
     spec: MergeSpec
 
-    @_step
+    @step
     def __call__(self, batches: Batches) -> Batches:
         """Records to delete."""
         self.index.client = self.index.client.at(self.timeline)
-        for table in _gathered(batches, _TAGGED_BYTES):
+        for table in gathered_tables(batches, _TAGGED_BYTES):
             rows = as_schema(table, KEYS_SCHEMA).combine_chunks()
             keys = Prepared(rows, {}, self.spec).index_keys(deleted=True)
             tags = self.index.locate(keys.combine_chunks(), _flat_hits(rows, one_array(table.column(HITS))))
@@ -341,7 +341,7 @@ class PlaceRows:
     assignment: pa.Table = field(repr=False)
     groups: pa.Table = field(repr=False)
 
-    @_step
+    @step
     def __call__(self, batches: Batches) -> Batches:
         """Lines with the number of their group."""
         shares = _Shares(self.assignment)
@@ -395,7 +395,7 @@ class WriteGroups:
     schema: pa.Schema
     groups: tuple[tuple[Handle, Target], ...] = field(repr=False)
 
-    @_step
+    @step
     def __call__(self, batches: Batches) -> Batches:
         """Statuses."""
         lines = list(batches)
@@ -440,7 +440,7 @@ class WriteNewGroups:
     spec: MergeSpec
     row_size: int
 
-    @_step
+    @step
     def __call__(self, batches: Batches) -> Batches:
         """Statuses."""
         gathered: list[pa.Table] = []
