@@ -52,7 +52,7 @@
     ├── SyncError
     │   ├── PartitionValueError         a partition path does not fit the extractor or the fields
     │   └── SchemaSyncError             the metastore cannot take the table's schema
-    ├── MutationError                   a merge into a Hive ACID table could not be done; nothing of it is visible
+    ├── MutationError                   a merge into a table could not be done; nothing of it is visible
     │   ├── UnsupportedAcidTableError   external, insert-only, sorted, legacy or not ORC: refused by name
     │   ├── UnsupportedAcidValueError   a type or value that Hive would read as another
     │   ├── MutationStateError          a call that the client, transaction or coordinator is not ready for
@@ -60,8 +60,12 @@
     │   │   ├── TransactionLostError    it was aborted or timed out, or the metastore never knew it
     │   │   ├── TransactionConflictError another writer was at the same rows and committed first
     │   │   └── TransactionLockError    its lock was not granted, or was lost
+    │   ├── UnknownRecordError          an update or delete of a record that the Hudi table does not have
+    │   ├── DuplicateRecordError        an insert of one that it has, or two changes of one record
+    │   ├── StaleRecordError            a change that the table's order of events would not let through
     │   └── MutationWorkerError         records that do not keep the rules of a coordinator
     │       ├── RecordIdentifierError   a record without the identifier of the row that it changes
+    │       ├── RecordPartitionError    a record that is given with another partition than its own
     │       ├── BucketIdError           an identifier of another bucket than the record's columns say
     │       ├── RecordSequenceError     records of a group out of order
     │       ├── GroupRevisitedError     a partition and bucket that was left comes again
@@ -315,7 +319,7 @@ class SchemaSyncError(SyncError):
 
 
 class MutationError(HudiHiveError):
-    """A merge into a Hive ACID table could not be done, and nothing of it is visible."""
+    """A merge into a Hive ACID or Hudi table could not be done, and nothing of it is visible."""
 
 
 class UnsupportedAcidTableError(MutationError):
@@ -364,6 +368,22 @@ class RecordSequenceError(MutationWorkerError):
 
 class GroupRevisitedError(MutationWorkerError):
     """Records are not grouped: a partition and bucket that was left comes again."""
+
+
+class RecordPartitionError(MutationWorkerError):
+    """A record is given with another partition than its columns say, or than the row that it changes is in."""
+
+
+class UnknownRecordError(MutationError):
+    """An update or delete of a record that the Hudi table does not have."""
+
+
+class DuplicateRecordError(MutationError):
+    """An insert of a record that the Hudi table has, or two changes of one record in one transaction."""
+
+
+class StaleRecordError(MutationError):
+    """A change that the Hudi table's order of events would not let through: its rows would be as they were."""
 
 
 class PartitionCreationError(MutationWorkerError):

@@ -1,7 +1,7 @@
 """Merges into Hive ACID tables (HIVE-10165): rows to insert, update and delete in, one committed transaction out.
 
 A client holds transaction, locks and heartbeats; coordinators, one per task, write delta and delete delta files that no
-reader sees before the commit. Nothing here knows of Hudi.
+reader sees before the commit. The same over Hudi tables is in ``hudi``; nothing else here knows of Hudi.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Only distinct partition values are looked at one by one. What no generator of Hu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -147,6 +147,16 @@ class KeyGenerator:
         parts = [self._folders(table, field) for field in self.path_fields]
         joined = parts[0] if len(parts) == 1 else _joined(parts)
         return joined.dictionary.take(joined.indices)
+
+    def path_of(self, values: Sequence[str | None]) -> str:
+        """The partition path of values as text, one for each partition field; of formatted times what the path shows.
+
+        Raises:
+            KeyGenerationError: not one for each field, or one that leads out of the table.
+        """
+        if len(values) != len(self.path_fields):
+            raise KeyGenerationError(f"{len(values)} partition values for {len(self.path_fields)} partition fields")
+        return "/".join(self._folder(item.name, value) for item, value in zip(self.path_fields, values, strict=True))
 
     def _text(self, table: pa.Table | pa.RecordBatch, name: str) -> pa.Array:
         return java_text(field_values(table, name), name, consistent_timestamps=self.consistent_timestamps)

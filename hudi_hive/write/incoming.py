@@ -59,7 +59,7 @@ def prepare(
         UnknownColumnError: a column of key or partition is missing.
     """
     data = conformed(rows, schema.arrow)
-    _check_required(data, schema)
+    check_required(data, schema)
     if generator.makes_up_keys and instant is None:
         keys = pa.nulls(data.num_rows, pa.string())
     else:
@@ -194,7 +194,12 @@ def _has(rows: pa.Table, names: tuple[str, ...] | list[str]) -> bool:
     return all(name in rows.column_names or name.partition(".")[0] in rows.column_names for name in names)
 
 
-def _check_required(rows: pa.Table, schema: WriterSchema) -> None:
+def check_required(rows: pa.Table, schema: WriterSchema) -> None:
+    """Refuse nulls where the table takes none.
+
+    Raises:
+        SchemaError: there is one.
+    """
     if not schema.required:
         return
     for entry in schema.avro["fields"]:

@@ -323,7 +323,13 @@ class LocalWriter:
             bound = pc.is_valid(new.column("new_file_id"))
             told = _as_places(new.filter(bound), "new_file_id", new=True)
             fresh = new.filter(pc.invert(bound)).column("row").to_numpy()
-        fresh = fresh[~marked.to_numpy(zero_copy_only=False)[fresh]]
+        given, taking = self._free_places(client, ready, fresh[~marked.to_numpy(zero_copy_only=False)[fresh]], slices)
+        return pa.concat_tables([known, told, given]), deletes, taking
+
+    def _free_places(
+        self, client: MetaClient, ready: Prepared, fresh: np.ndarray, slices: pa.Table | None
+    ) -> tuple[pa.Table, frozenset[tuple[str, str]]]:
+        """Where rows go that any group may take, and the groups that take some because they are small."""
         partitions = ready.rows.column(PARTITION_PATH).take(pa.array(fresh)).combine_chunks()
         counted = pc.value_counts(partitions)
         counts = dict(zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True))
@@ -334,7 +340,7 @@ class LocalWriter:
             [pa.array(fresh), partitions, assignment.column("file_id").take(line), pa.repeat(True, len(fresh))],
             schema=PLACES_SCHEMA,
         )
-        return pa.concat_tables([known, told, given]), deletes, small_groups(assignment)
+        return given, small_groups(assignment)
 
     def _moved(self, ready: Prepared, tags: pa.Table) -> pa.Table:
         """Records that go to another partition are deleted from where they are."""

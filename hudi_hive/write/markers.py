@@ -21,6 +21,7 @@ from hudi_hive.storage import Storage
 _log = logging.getLogger(__name__)
 
 _TEMP: Final = ".hoodie/.temp"
+_STAGING: Final = "mutation-"
 _MARKER: Final = ".marker."
 
 
@@ -35,6 +36,14 @@ class MarkerKind(StrEnum):
 def marker_folder(instant: str) -> str:
     """Folder of an instant's markers, relative to the base path."""
     return f"{_TEMP}/{instant}"
+
+
+def staging_folder(instant: str) -> str:
+    """Folder of what workers hand to the write of an instant, relative to the base path.
+
+    It is not below the folder of markers: Hudi takes all that is there for markers when it rolls a write back.
+    """
+    return f"{_TEMP}/{_STAGING}{instant}"
 
 
 def create_marker(storage: Storage, instant: str, partition: str, name: str, kind: MarkerKind) -> None:
@@ -96,6 +105,20 @@ def remove_markers(storage: Storage, instant: str) -> None:
     storage.delete_tree(marker_folder(instant))
 
 
+def remove_staging(storage: Storage, instant: str) -> None:
+    """Delete what workers have handed to the write of an instant; nothing happens if there is nothing."""
+    storage.delete_tree(staging_folder(instant))
+
+
+def try_remove_leftovers(storage: Storage, instant: str) -> None:
+    """Delete markers and what workers have handed over, as :func:`try_remove_markers` does."""
+    try_remove_markers(storage, instant)
+    try:
+        remove_staging(storage, instant)
+    except HudiHiveError as error:
+        _log.warning("what workers staged for %s is left: %s", instant, error)
+
+
 def try_remove_markers(storage: Storage, instant: str) -> None:
     """Delete the markers of an instant that completed: it stands, and is not to be undone, whether they go or not."""
     try:
@@ -105,7 +128,8 @@ def try_remove_markers(storage: Storage, instant: str) -> None:
 
 
 def marked_instants(storage: Storage) -> list[str]:
-    """Requested times of the instants that have markers."""
+    """Requested times of the instants that have markers, or something that workers have handed over."""
     listing = storage.list(_TEMP, missing_ok=True)
     names = map(posixpath.basename, listing.column("path").filter(listing.column("is_dir")).to_pylist())
-    return [name for name in names if name.isascii() and name.isdigit()]
+    instants = dict.fromkeys(name.removeprefix(_STAGING) for name in names)
+    return [name for name in instants if name.isascii() and name.isdigit()]

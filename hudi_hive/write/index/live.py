@@ -78,7 +78,7 @@ def settled(
     texts = pc.unique(one_array(hits.column("key")).filter(pa.array(doubtful)))
     unsure = pc.is_in(one_array(hits.column("key")), value_set=texts)
     paths = pc.unique(one_array(hits.column("partition")).filter(unsure)).to_pylist()
-    existing = _existing(client, texts, paths, spec.ordering_fields if by_event and spec is not None else ())
+    existing = existing_records(client, texts, paths, spec.ordering_fields if by_event and spec is not None else ())
     found = existing.select(HITS_SCHEMA.names).cast(HITS_SCHEMA)
     hits = pa.concat_tables([hits.filter(pc.invert(unsure)), found]).combine_chunks()
     if by_event and spec is not None:
@@ -93,8 +93,20 @@ def _several(hits: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     return several
 
 
-def _existing(client: MetaClient, keys: pa.Array, partitions: Sequence[str], ordering: Sequence[str]) -> pa.Table:
-    """Records of keys: key, partition, file group, and the top-level columns of their ordering values."""
+def existing_records(
+    client: MetaClient, keys: pa.Array, partitions: Sequence[str], ordering: Sequence[str]
+) -> pa.Table:
+    """Records of keys as readers see them.
+
+    Args:
+        client: the table; it has meta columns.
+        keys: record keys, each once.
+        partitions: where to look.
+        ordering: fields of ordering values, dotted below structs.
+
+    Returns:
+        ``HITS_SCHEMA``, and behind it the top-level columns of the ordering values.
+    """
     plan = plan_scan(client, Query(), pc.field(RECORD_KEY).isin(keys), partitions=partitions)
     columns = dict.fromkeys([RECORD_KEY, _PARTITION, _FILE_NAME])
     columns |= dict.fromkeys(name if name in plan.schema.names else name.partition(".")[0] for name in ordering)

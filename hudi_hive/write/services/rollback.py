@@ -38,7 +38,7 @@ from hudi_hive.timeline.plans_out import encode_rollback_metadata, encode_rollba
 from hudi_hive.write import schema_history
 from hudi_hive.write.evolving import LATEST_SCHEMA, versions_until
 from hudi_hive.write.heartbeat import Heartbeat, beating_instants, heartbeat_times, remove_heartbeat, silent_instants
-from hudi_hive.write.markers import marked_instants, remove_markers, try_remove_markers
+from hudi_hive.write.markers import marked_instants, remove_markers, remove_staging, try_remove_leftovers
 from hudi_hive.write.services.checks import (
     refuse_lost_versions,
     refuse_pending_restore,
@@ -148,7 +148,7 @@ def _drop_leftovers(context: ServiceContext, marked: Sequence[str], beating: Seq
     pending = {i.requested for i in context.client.timeline.pending()}
     for instant in marked:
         if instant not in pending:
-            try_remove_markers(storage, instant)
+            try_remove_leftovers(storage, instant)
     interval, misses = heartbeat_times(context.options)
     left = [instant for instant in beating if instant not in pending]
     for instant in silent_instants(storage, left, interval_ms=interval, misses=misses) if left else ():
@@ -234,6 +234,7 @@ def forget(context: ServiceContext, target: Instant, *, keep_plan: bool) -> None
     if not keep_plan:
         context.writer.delete(target, [State.REQUESTED])
     remove_markers(context.client.storage, target.requested)
+    remove_staging(context.client.storage, target.requested)
     remove_heartbeat(context.client.storage, target.requested)
     schema_history.remove(context.client.storage, [target.requested])
 

@@ -1,0 +1,23 @@
+"""The construct of HIVE-10165 over a Hudi table: changes of records by key in, one completed instant out.
+
+Client, transaction, table handle, coordinator and manifest are those of :mod:`hudi_hive.mutation`, with the same names
+and states; a record is named by its key instead of a ``ROW__ID``, so that nothing need be sorted or grouped.
+"""
+
+from __future__ import annotations
+
+from hudi_hive.mutation.hudi.client import HudiMutatorClient
+from hudi_hive.mutation.hudi.coordinator import HudiMutatorCoordinator
+from hudi_hive.mutation.hudi.manifest import HudiManifest
+from hudi_hive.mutation.hudi.reader import HudiReader
+from hudi_hive.mutation.hudi.table import HudiMutationTable
+from hudi_hive.mutation.hudi.transaction import HudiTransaction
+
+__all__ = [
+    "HudiManifest",
+    "HudiMutationTable",
+    "HudiMutatorClient",
+    "HudiMutatorCoordinator",
+    "HudiReader",
+    "HudiTransaction",
+]

@@ -1,0 +1,140 @@
+"""The driver's side: a Hudi table to change, and transactions over it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from hudi_hive.errors import InvalidOptionError, MutationStateError
+from hudi_hive.metadata import MetadataListing
+from hudi_hive.metastore.locks import MetastoreLock
+from hudi_hive.mutation.hudi.table import HudiMutationTable
+from hudi_hive.mutation.hudi.transaction import HudiTransaction
+from hudi_hive.mutation.transaction import TransactionState
+from hudi_hive.table import MetaClient
+from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.executor import Executor
+from hudi_hive.write.locks import table_lock
+from hudi_hive.write.mutation import MutationWriter
+
+_OPERATION = "hoodie.datasource.write.operation"
+
+
+class HudiMutatorClient:
+    """Changes records of a Hudi table, one transaction at a time; needs no metastore.
+
+    ::
+
+        with HudiMutatorClient("/lake/accounts") as client, client.new_transaction() as txn:
+            coordinator = HudiMutatorCoordinator(txn.table())
+            coordinator.insert(["nl"], {"id": 1, "amount": 10})
+            txn.accept(coordinator.close())
+
+    Args:
+        path: base path of the table: a local path or a URI.
+        options: Hudi's write options: index, files, services, and concurrency mode with a lock provider where several
+            writers share the table; without one this must be the only one from begin to commit.
+        storage_options: of the table's file system.
+        extra: extra metadata of the commits.
+        executor: where files are written; threads of this process without it.
+
+    Raises:
+        InvalidOptionError: an operation other than upsert is asked for.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        options: Mapping[str, Any] | None = None,
+        *,
+        storage_options: Mapping[str, Any] | None = None,
+        extra: Mapping[str, str] | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        given = dict(options or {})
+        operation = str(given.pop(_OPERATION, "upsert")).strip().lower()
+        if operation != "upsert":
+            raise InvalidOptionError(
+                f"option {_OPERATION}={operation} does not go with mutations", remedy="leave the option out"
+            )
+        self._path = path
+        self._options = given
+        self._storage_options = storage_options
+        self._extra = extra
+        self._executor = executor
+        self._client: MetaClient | None = None
+        self._transaction: HudiTransaction | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether the table was looked up, and the client was not closed since."""
+        return self._client is not None
+
+    def connect(self) -> Self:
+        """Look the table up and check that it can be changed.
+
+        Raises:
+            MutationStateError: connected already.
+            TableNotFoundError: there is no Hudi table at the path.
+            InvalidOptionError: an option is unknown, not supported, or contradicts the table.
+            UnsupportedTableError: a table of a kind that is not written.
+            SchemaError: the table has no schema yet.
+        """
+        if self.connected:
+            raise MutationStateError("the client is connected already")
+        client = MetaClient.load(self._path, self._storage_options, listing=MetadataListing())
+        writer = self._writer_of(client)
+        HudiMutationTable.of(client, writer.config.options)
+        self._client = client
+        return self
+
+    def _writer_of(self, client: MetaClient) -> MutationWriter:
+        config = WriteConfig.of({**self._options, _OPERATION: "upsert"}, client.config)
+        lock = table_lock(config.options, client.storage, metastore=MetastoreLock.of)
+        return MutationWriter(client, self._options, executor=self._executor, lock=lock, extra=self._extra)
+
+    def _connected(self) -> MetaClient:
+        if self._client is None:
+            raise MutationStateError("the client is not connected", remedy="call connect(), or use it in a with block")
+        return self._client
+
+    @property
+    def tables(self) -> tuple[HudiMutationTable, ...]:
+        """The table as it is now, without an instant.
+
+        Raises:
+            MutationStateError: not connected.
+        """
+        client = self._connected().reload()
+        return (HudiMutationTable.of(client, self._writer_of(client).config.options),)
+
+    def new_transaction(self) -> HudiTransaction:
+        """A transaction, for ``begin`` or a ``with`` block.
+
+        Raises:
+            MutationStateError: not connected, or another transaction is open.
+        """
+        client = self._connected()
+        if self._transaction is not None and self._transaction.state is TransactionState.OPEN:
+            raise MutationStateError(
+                f"transaction {self._transaction.id} of this client is open", remedy="commit or abort it"
+            )
+        self._transaction = HudiTransaction(lambda: self._writer_of(client.reload()))
+        return self._transaction
+
+    def close(self) -> None:
+        """Abort a transaction that is open."""
+        transaction, self._transaction = self._transaction, None
+        self._client = None
+        if transaction is not None and transaction.state is TransactionState.OPEN:
+            transaction.abort()
+
+    def __enter__(self) -> Self:
+        return self if self.connected else self.connect()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

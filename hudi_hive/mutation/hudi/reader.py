@@ -1,0 +1,40 @@
+"""What a transaction sees of its table: the rows as they were when it began."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from hudi_hive.plan import Query, plan_scan
+from hudi_hive.plan.planner import Filter
+from hudi_hive.read.scan import read_plan
+from hudi_hive.read.scan_files import output_schema
+from hudi_hive.table import MetaClient
+
+
+class HudiReader:
+    """Reads one table as of the moment that its client was made.
+
+    Args:
+        client: the table.
+    """
+
+    def __init__(self, client: MetaClient) -> None:
+        self._client = client
+
+    def read(self, columns: Sequence[str] | None = None, row_filter: Filter = None) -> pa.Table:
+        """Rows, with the meta columns if they are not left out: coordinators pass over these.
+
+        Args:
+            columns: columns to return, in this order; all without it.
+            row_filter: SQL text, DNF tuples or an Arrow expression.
+
+        Raises:
+            PredicateError, UnknownColumnError: the filter or a column is wrong.
+            FileVanishedError: a file was cleaned meanwhile.
+        """
+        plan = plan_scan(self._client, Query(), row_filter)
+        schema = output_schema(plan.schema, columns)
+        batches = read_plan(self._client.storage, plan, None if columns is None else list(columns))
+        return pa.Table.from_batches(batches, schema)

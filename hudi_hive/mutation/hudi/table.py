@@ -1,0 +1,117 @@
+"""A Hudi table of a mutation: what workers must know of it, as a value that travels to them as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Final, Self
+
+from hudi_hive.errors import MutationError, SchemaError
+from hudi_hive.schema import META_FIELDS
+from hudi_hive.table import MetaClient, TableConfig
+from hudi_hive.table.key_generator import KeyGenerator
+from hudi_hive.write.key_style import table_generator
+from hudi_hive.write.schemas import WriterSchema, merged_schema
+
+MARK: Final = "HudiHiveHudiTableV1:"
+"""What the text form begins with."""
+
+_KEY_OPTIONS: Final = "keygen"
+"""What names of options of the key generator have in common; other options, and secrets in them, stay at home."""
+
+
+@dataclass(frozen=True, slots=True)
+class HudiMutationTable:
+    """A Hudi table that a transaction changes.
+
+    Args:
+        location: URI of the base path.
+        name: ``hoodie.table.name``, behind the database if the table tells one.
+        schema: Avro schema of its columns as JSON, partition columns among them.
+        properties: ``hoodie.properties``.
+        key_options: write options of the key generator.
+        named_keys: whether keys are written with the names of their fields.
+        instant: requested time of the transaction's write; empty before it begins.
+    """
+
+    location: str
+    name: str
+    schema: str
+    properties: Mapping[str, str]
+    key_options: Mapping[str, str]
+    named_keys: bool
+    instant: str = ""
+
+    @classmethod
+    def of(cls, client: MetaClient, options: Mapping[str, str]) -> Self:
+        """The table of a client.
+
+        Args:
+            client: the table.
+            options: write options.
+
+        Raises:
+            SchemaError: the table has no schema yet.
+            UnsupportedTableError: a key generator that we do not know.
+        """
+        config = client.config
+        avro = client.avro_schema()
+        if avro is None:
+            raise SchemaError(
+                "the table has no schema yet", path=client.base_path, remedy="write rows, or create it with a schema"
+            )
+        schema = client.schema()
+        columns = schema.empty_table().drop_columns([name for name in META_FIELDS if name in schema.names]).schema
+        # Partition columns that files do not have are columns of records all the same.
+        avro = dict(merged_schema(columns, avro, config.name).avro)
+        return cls(
+            location=client.base_path,
+            name=f"{config.database}.{config.name}" if config.database else config.name,
+            schema=json.dumps(avro, separators=(",", ":")),
+            properties=dict(config.properties),
+            key_options={key: value for key, value in options.items() if _KEY_OPTIONS in key},
+            named_keys=table_generator(client, options).named,
+        )
+
+    @property
+    def qualified_name(self) -> str:
+        """The name."""
+        return self.name
+
+    @property
+    def writer_schema(self) -> WriterSchema:
+        """The schema of records."""
+        return WriterSchema.of(json.loads(self.schema))
+
+    @property
+    def generator(self) -> KeyGenerator:
+        """Makes the keys of records."""
+        config = TableConfig.from_properties(self.properties, self.location)
+        return KeyGenerator.of(config, self.key_options, named=self.named_keys)
+
+    def in_transaction(self, instant: str) -> HudiMutationTable:
+        """The same table with the instant of a transaction."""
+        return replace(self, instant=instant)
+
+    def encode(self) -> str:
+        """The text form, for ``decode`` in another process."""
+        return MARK + json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
+
+    @classmethod
+    def decode(cls, text: str) -> Self:
+        """The table of a text form.
+
+        Raises:
+            MutationError: no such text.
+        """
+        if not text.startswith(MARK):
+            raise MutationError(f"no Hudi table of a mutation: the text does not begin with {MARK}")
+        try:
+            values: dict[str, Any] = json.loads(text[len(MARK) :])
+            known = {field.name for field in fields(cls)}
+            if set(values) != known:
+                raise ValueError(f"fields {sorted(set(values) ^ known)} are missing or unknown")
+            return cls(**values)
+        except (ValueError, TypeError) as error:
+            raise MutationError(f"the text of a table cannot be read: {error}") from error

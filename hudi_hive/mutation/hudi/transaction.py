@@ -1,0 +1,301 @@
+"""One transaction over a Hudi table: an instant that is requested at its begin and completed by its commit.
+
+From begin to commit the write is on the timeline and, where several writers share the table, its heartbeat beats: who
+completes a write to the same file groups meanwhile wins, and the commit is refused (RFC-22). Without a lock provider
+there must be no other writer, who would take this one for dead.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+
+from hudi_hive.errors import (
+    HeartbeatLostError,
+    HudiHiveError,
+    LockError,
+    MutationError,
+    MutationStateError,
+    TransactionConflictError,
+    TransactionError,
+    TransactionLockError,
+    TransactionLostError,
+    WriteConflictError,
+)
+from hudi_hive.mutation.hudi.intake import Intake
+from hudi_hive.mutation.hudi.manifest import HudiManifest, check_manifests
+from hudi_hive.mutation.hudi.reader import HudiReader
+from hudi_hive.mutation.hudi.table import HudiMutationTable
+from hudi_hive.mutation.transaction import TransactionState
+from hudi_hive.storage import Storage
+from hudi_hive.write.local import WriteReport
+from hudi_hive.write.markers import remove_staging
+from hudi_hive.write.mutation import MutationWriter
+from hudi_hive.write.transaction import Transaction as Write
+
+MakeWriter = Callable[[], MutationWriter]
+"""Makes a writer of the table as it is now."""
+
+
+class HudiTransaction:
+    """A transaction: ``begin``, workers stage records, ``accept`` their manifests, ``commit`` or ``abort``.
+
+    In a ``with`` block it begins, and commits at the end unless an error aborts it. Made by
+    ``HudiMutatorClient.new_transaction``. The commit reads all staged records into this process, looks them up and
+    writes the files: for changes that do not fit into memory use Spark. Two transactions side by side that insert one
+    new key into different file groups both succeed, as with all of Hudi's writers.
+
+    Args:
+        make_writer: of the table.
+    """
+
+    def __init__(self, make_writer: MakeWriter) -> None:
+        self._make_writer = make_writer
+        self._state = TransactionState.INACTIVE
+        self._writer: MutationWriter | None = None
+        self._write: Write | None = None
+        self._table: HudiMutationTable | None = None
+        self._manifests: list[HudiManifest] = []
+        self._report: WriteReport | None = None
+
+    # -- what it is -------------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> TransactionState:
+        """Where it is."""
+        return self._state
+
+    @property
+    def id(self) -> str:
+        """Requested time of its instant; empty before ``begin``."""
+        return self._table.instant if self._table is not None else ""
+
+    @property
+    def tables(self) -> tuple[HudiMutationTable, ...]:
+        """Its table, once it has begun."""
+        return () if self._table is None else (self._table,)
+
+    def table(self) -> HudiMutationTable:
+        """Its table, for coordinators.
+
+        Raises:
+            MutationStateError: it has not begun.
+        """
+        if self._table is None:
+            raise MutationStateError("the transaction has not begun")
+        return self._table
+
+    def reader(self) -> HudiReader:
+        """A reader of its table as it was when it began.
+
+        Raises:
+            MutationStateError: it has not begun.
+        """
+        if self._write is None:
+            raise MutationStateError("the transaction has not begun")
+        return HudiReader(self._write.client)
+
+    @property
+    def report(self) -> WriteReport | None:
+        """What the commit came to; None before it."""
+        return self._report
+
+    # -- begin ------------------------------------------------------------------------------------------------------
+
+    def begin(self) -> Self:
+        """Undo what dead writers have left, announce the write and begin to beat.
+
+        Raises:
+            MutationStateError: it began before.
+            TransactionLockError: the table's lock was not granted in time.
+            SchemaError: the table has no schema yet.
+            TimelineError: the timeline cannot be read or written.
+        """
+        if self._state is not TransactionState.INACTIVE:
+            raise MutationStateError(f"the transaction is {self._state.value} and cannot begin")
+        self._writer = self._make_writer()
+        self._write = self._writer.transaction()
+        with _told():
+            self._write.begin()
+        self._state = TransactionState.OPEN
+        try:
+            table = HudiMutationTable.of(self._write.client, self._writer.config.options)
+            self._table = table.in_transaction(self._write.instant)
+        except BaseException:
+            self._give_up()
+            raise
+        return self
+
+    # -- the end ----------------------------------------------------------------------------------------------------
+
+    def accept(self, *manifests: HudiManifest) -> None:
+        """Count what attempts have staged: one manifest for each task, of the attempt that succeeded.
+
+        Raises:
+            MutationStateError: the transaction is not open.
+            MutationError: a manifest of another table or transaction.
+            GroupRevisitedError: one that was accepted before.
+        """
+        self._check_open()
+        table = self.table()
+        check_manifests(self._manifests, manifests, table.location, table.instant)
+        self._manifests.extend(manifests)
+
+    def commit(self, manifests: Iterable[HudiManifest] = ()) -> None:
+        """Make visible what the accepted attempts have staged, in one instant, and run the table services that are due.
+
+        Args:
+            manifests: to be accepted before.
+
+        Raises:
+            MutationStateError: the transaction is not open.
+            UnknownRecordError, DuplicateRecordError, RecordPartitionError, StaleRecordError: a record is not there,
+                there already or in another partition, or is newer than its change.
+            TransactionConflictError: another writer changed the same file groups and completed first.
+            TransactionLostError, TransactionLockError: others may have taken this writer for dead.
+            MutationError, WriteError, StorageError: something before the commit failed; it is aborted.
+        """
+        self._check_open()
+        assert self._writer is not None and self._write is not None
+        try:
+            self.accept(*manifests)
+            changes = self._changes()
+            with _told():
+                report = self._writer.commit(self._write, changes)
+        except BaseException:
+            self._give_up()
+            raise
+        self._committed(report)
+
+    def write_with(self, write: Callable[[MutationWriter, Write], WriteReport]) -> None:
+        """Commit what a function writes itself, with an engine for one; as :meth:`commit` otherwise.
+
+        Args:
+            write: takes the writer and the write that has begun, and completes its instant.
+        """
+        self._check_open()
+        assert self._writer is not None and self._write is not None
+        if self._manifests:
+            raise MutationStateError("manifests were accepted: commit them")
+        try:
+            with _told():
+                report = write(self._writer, self._write)
+        except BaseException:
+            self._give_up()
+            raise
+        self._committed(report)
+
+    def _committed(self, report: WriteReport) -> None:
+        assert self._writer is not None
+        self._state = TransactionState.COMMITTED
+        self._report = report
+        self._clean()
+        self._report = self._writer.with_services(report)
+
+    def _changes(self) -> pa.Table:
+        """All staged records.
+
+        Raises:
+            MutationError: a staged file is not what its manifest says.
+        """
+        table = self.table()
+        staged = [_staged(self._storage, manifest) for manifest in self._manifests if manifest.path]
+        return pa.concat_tables([Intake(table).schema.empty_table(), *staged])
+
+    @property
+    def _storage(self) -> Storage:
+        assert self._write is not None
+        return self._write.client.storage
+
+    def abort(self) -> None:
+        """Give all up: the table is as it was, at the latest after the next write.
+
+        Raises:
+            MutationStateError: the transaction is not open.
+        """
+        self._check_open()
+        assert self._write is not None
+        self._state = TransactionState.ABORTED
+        self._write.abort()
+        self._clean()
+
+    def _give_up(self) -> None:
+        """Abort after an error, which is the one told, and see whether the instant was completed all the same."""
+        assert self._write is not None
+        with suppress(HudiHiveError):
+            self.abort()
+        try:
+            timeline = self._write.client.reload().timeline
+        except HudiHiveError:
+            self._state = TransactionState.UNKNOWN
+            return
+        if any(instant.requested == self._write.instant for instant in timeline.completed()):
+            self._state = TransactionState.UNKNOWN
+
+    def _clean(self) -> None:
+        """What was staged is of no use any more; the next write removes what this cannot."""
+        assert self._write is not None
+        with suppress(HudiHiveError):
+            remove_staging(self._storage, self._write.instant)
+
+    def _check_open(self) -> None:
+        if self._state is not TransactionState.OPEN:
+            raise MutationStateError(f"the transaction is {self._state.value}, not open")
+
+    def __enter__(self) -> Self:
+        return self.begin() if self._state is TransactionState.INACTIVE else self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._state is not TransactionState.OPEN:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self._give_up()
+
+
+def _staged(storage: Storage, manifest: HudiManifest) -> pa.Table:
+    """The records of one attempt."""
+    path = storage.uri(manifest.path)
+    try:
+        data = storage.read_bytes(posixpath.normpath(manifest.path))
+        with pa.ipc.open_stream(pa.py_buffer(data)) as stream:
+            table = stream.read_all()
+    except (HudiHiveError, pa.ArrowException, OSError) as error:
+        raise MutationError(
+            f"what attempt {manifest.attempt} has staged cannot be read: {error}",
+            path=path,
+            remedy="run the task again and accept the manifest of that attempt",
+        ) from error
+    if (len(data), table.num_rows) != (manifest.size, manifest.rows):
+        raise MutationError(
+            f"attempt {manifest.attempt} has staged {table.num_rows} records in {len(data)} bytes, its manifest says "
+            f"{manifest.rows} in {manifest.size}",
+            path=path,
+            remedy="give each attempt a name of its own",
+        )
+    return table
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Errors of the writer as those of transactions."""
+    try:
+        yield
+    except tuple(_ERRORS) as error:
+        ours = next(ours for theirs, ours in _ERRORS.items() if isinstance(error, theirs))
+        raise ours(error.message, path=error.path, instant=error.instant, remedy=error.remedy) from error
+
+
+_ERRORS: Mapping[type[HudiHiveError], type[TransactionError]] = {
+    WriteConflictError: TransactionConflictError,
+    HeartbeatLostError: TransactionLostError,
+    LockError: TransactionLockError,
+}
