@@ -13,6 +13,9 @@ from hudi_hive.metastore import HiveMetastore, LockPart, LockStatus, Retries, Tr
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.mutation.client import MutatorClient
 from hudi_hive.mutation.heartbeat import Heartbeat
+from hudi_hive.mutation.paths import STAGING
+from hudi_hive.mutation.publish import Publisher
+from hudi_hive.mutation.table import AcidTable
 from hudi_hive.mutation.transaction import TransactionState
 from tests.acid_definitions import acid_table
 from tests.mutation_behaviour import MutationBehaviour, write
@@ -116,3 +119,13 @@ def test_silence_longer_than_the_time_out_is_a_loss(fake: FakeMetastore) -> None
         assert [type(loss) for loss in losses] == [TransactionLostError]
         with pytest.raises(TransactionLostError, match=r"0\.3 s"):
             heartbeat.verify()
+
+
+def test_what_others_have_staged_stays_while_they_are_open(tmp_path: Path) -> None:
+    """Somebody who began later may have got a lower write id."""
+    table = AcidTable.of(acid_table(f"file:{tmp_path}")).in_transaction(7, 5)
+    names = ["0000003", "0000004", "0000005", "0000006"]
+    for name in names:
+        (tmp_path / STAGING / name / "attempt").mkdir(parents=True)
+    Publisher(table).clean_others(lambda: (3, 6))
+    assert sorted(path.name for path in (tmp_path / STAGING).iterdir()) == ["0000003", "0000005", "0000006"]

@@ -6,7 +6,7 @@ A folder of deltas is invisible while its write id is open, so files may arrive 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -108,16 +108,23 @@ class Publisher:
         with suppress(HudiHiveError):
             self._storage.delete_tree(staging_folder(self._table.write_id))
 
-    def clean_others(self, open_write_ids: Sequence[int]) -> None:
+    def clean_others(self, still_open: Callable[[], Sequence[int]]) -> None:
         """Remove the staging folders of earlier transactions that have ended without doing so.
 
         Args:
-            open_write_ids: write ids of the table whose transactions are open.
+            still_open: gives the write ids of the table whose transactions are open, asked if there is such a folder.
         """
         with suppress(HudiHiveError):
-            for path in self._storage.list(STAGING, missing_ok=True)["path"].to_pylist():
-                name = posixpath.basename(path)
-                if name.isdigit() and int(name) < self._table.write_id and int(name) not in open_write_ids:
+            found = {
+                posixpath.basename(path): path
+                for path in self._storage.list(STAGING, missing_ok=True)["path"].to_pylist()
+            }
+            earlier = {
+                int(name): path for name, path in found.items() if name.isdigit() and int(name) < self._table.write_id
+            }
+            kept = set(still_open()) if earlier else ()
+            for write_id, path in earlier.items():
+                if write_id not in kept:
                     self._storage.delete_tree(path)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -228,6 +229,9 @@ class Transaction:
     def _valid_of(self, table: AcidTable, seen: ValidTransactions) -> ValidWriteIds:
         return self._client.valid_write_ids(table.database, table.name, seen)
 
+    def _open_write_ids(self, table: AcidTable) -> tuple[int, ...]:
+        return self._valid_of(table, self._client.valid_transactions()).open
+
     def _start_heartbeat(self, timeout_s: float) -> None:
         self._lock_id = None
         interval_s = self._settings.heartbeat_s or timeout_s / _BEATS
@@ -275,7 +279,8 @@ class Transaction:
             self._tables[name] = table.in_transaction(self._id, write_id)
             if table.sink:
                 self._publishers[name] = Publisher(self._tables[name], self._settings.storage_options)
-                self._publishers[name].clean_others(valid.open)
+                # Asked anew: what the snapshot does not know may have begun later and have a lower write id.
+                self._publishers[name].clean_others(partial(self._open_write_ids, table))
         for earlier in read_under:
             now = self._valid.get(earlier.table.lower())
             if now is not None and now.has_more_than(earlier):
