@@ -28,6 +28,7 @@ from hudi_hive.errors import (
     UnsupportedAcidTableError,
     UnsupportedAcidValueError,
 )
+from hudi_hive.formats.hidden_values import without_hidden_values
 from hudi_hive.formats.hive_type import HiveType, parse_hive_type
 from hudi_hive.formats.orc_acid import (
     ACID_FIELDS,
@@ -294,7 +295,7 @@ class DeltaWriter(AcidFileWriter):
         array = array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks or [pa.array([], wanted)])
         if problem := _problem(array, kind):
             raise UnsupportedAcidValueError(f"column {name}, {text}: {problem[0]}", path=self._path, remedy=problem[1])
-        return array
+        return without_hidden_values(array)
 
     def _key(self, place: int) -> Key:
         return self._write_id, self._property, place

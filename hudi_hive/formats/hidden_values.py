@@ -1,0 +1,51 @@
+"""Values below null structs, which Arrow arrays may have and its ORC writer takes for values of the rows after them.
+
+The writer looks below a struct only if that struct itself has nulls, and then overlooks offsets: a null inside of a
+struct without nulls, such as the rows of an ACID file, moves the values of all later rows. Arrays that hide nothing and
+have no offsets are written rightly.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def without_hidden_values(array: pa.Array) -> pa.Array:
+    """The same values in an array that has null wherever a struct above is null, and no offsets.
+
+    Args:
+        array: of any type; without structs in it, it comes back as it is.
+    """
+    return _shown(array) if _has_struct(array.type) else array
+
+
+def _shown(array: pa.Array) -> pa.Array:
+    kind = array.type
+    if pa.types.is_struct(kind):
+        # flatten() makes null what is below a null.
+        children = [_shown(child) for child in array.flatten()]
+        return pa.StructArray.from_arrays(children, fields=list(kind), mask=array.is_null())
+    if pa.types.is_map(kind):
+        pairs = pa.list_(pa.struct([kind.key_field.with_nullable(False), kind.item_field]))
+        lists = array.cast(pairs)
+        entries = _shown(lists.flatten())
+        return pa.MapArray.from_arrays(_offsets(lists), entries.field(0), entries.field(1), type=kind)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        made = pa.ListArray if pa.types.is_list(kind) else pa.LargeListArray
+        return made.from_arrays(_offsets(array), _shown(array.flatten()), type=kind)
+    return pa.concat_arrays([array, array.slice(0, 0)]) if array.offset else array
+
+
+def _has_struct(kind: pa.DataType) -> bool:
+    if pa.types.is_map(kind):
+        return _has_struct(kind.key_type) or _has_struct(kind.item_type)
+    return pa.types.is_struct(kind) or any(_has_struct(kind.field(place).type) for place in range(kind.num_fields))
+
+
+def _offsets(lists: pa.Array) -> pa.Array:
+    """Where each list begins in the flattened values, null for a null one, and where the last one ends."""
+    lengths = pc.list_value_length(lists)
+    ends = pc.cumulative_sum(lengths.fill_null(0))
+    last = ends[-1:] if len(ends) else pa.array([0], lengths.type)
+    return pa.concat_arrays([pc.subtract(ends, lengths), last])
