@@ -231,6 +231,16 @@ def test_nested_columns_and_times(tmp_path):
     assert AcidReader(table, ALL).read(["id"]).num_rows == 2
 
 
+def test_times_that_arrow_cannot_read_are_refused(tmp_path):
+    """Arrow writes them, and Hive reads them."""
+    table = table_at(tmp_path, columns="id:int t:timestamp")
+    far = pa.array([None, -62135596800000000, 253402300799999999], pa.timestamp("us"))
+    insert(table, 1, 0, pa.table({"id": pa.array([1, 2, 3], pa.int32()), "t": far}))
+    with pytest.raises(UnsupportedAcidValueError, match="which Arrow cannot read"):
+        AcidReader(table, ALL).read()
+    assert AcidReader(table, ALL).read(["id"])["id"].to_pylist() == [1, 2, 3]
+
+
 # -- what is refused --------------------------------------------------------------------------------------------------
 
 

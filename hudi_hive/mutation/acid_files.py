@@ -33,6 +33,7 @@ from hudi_hive.storage import Storage
 _META: Final = pa.schema(ACID_FIELDS)
 _ROW: Final = "row"
 _NAMELESS: Final = re.compile(r"_col\d+")
+_OUT_OF_RANGE: Final = "out of range for nanosecond resolution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +124,22 @@ class OpenAcidFile:
         wanted = [*_META.names, *(f"{_ROW}.{name}" for name in names)]
         for stripe in range(self._orc.nstripes):
             with decoding(self.uri):
-                batch = self._orc.read_stripe(stripe, columns=wanted)
+                batch = self._read_stripe(stripe, wanted)
                 batch.validate(full=True)
             yield batch
+
+    def _read_stripe(self, stripe: int, columns: Sequence[str]) -> pa.RecordBatch:
+        try:
+            return self._orc.read_stripe(stripe, columns=columns)
+        except pa.ArrowInvalid as error:
+            # Arrow's ORC reader knows nanoseconds in 64 bits alone.
+            if _OUT_OF_RANGE not in str(error):
+                raise
+            raise UnsupportedAcidValueError(
+                f"a timestamp before 1677-09-22 or after 2262-04-11, which Arrow cannot read: {error}",
+                path=self.uri,
+                remedy="read other columns, or change the value with Hive",
+            ) from error
 
     def _events(self, batch: pa.RecordBatch, allowed: set[int], columns: list[pa.Array]) -> Events:
         if any(batch.column(name).null_count for name in _META.names):
