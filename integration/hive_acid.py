@@ -268,7 +268,8 @@ def plain(value: Any, kind: HiveType) -> Any:
 
 
 def _decimal_text(value: Decimal) -> str:
-    return format(value.normalize(), "f") if value else "0"
+    text = format(value, "f")
+    return (text.rstrip("0").rstrip(".") if "." in text else text) if value else "0"
 
 
 def _timestamp_text(value: datetime) -> str:
