@@ -191,9 +191,11 @@ def choose(
 
     Raises:
         UnsupportedAcidTableError: ``_vTXN`` without ``transactions``.
-        TimeTravelError: the only bases hold more than the snapshot may see.
+        TimeTravelError: the only bases hold more than the snapshot may see, or a compaction that it does not see was
+            cleaned up after.
     """
     visible = [one for one in found if _is_visible(one, transactions, path)]
+    _check_inputs(found, visible, transactions, path)
     bases = [one for one in visible if one.kind == "base"]
     names = set(compacted)
     usable = [one for one in bases if _base_counts(one, write_ids, names)]
@@ -218,6 +220,22 @@ def _is_visible(directory: AcidDirectory, transactions: ValidIds | None, path: s
             remedy="give the snapshot's transactions, too",
         )
     return transactions.is_valid(directory.visibility)
+
+
+def _check_inputs(
+    found: Sequence[AcidDirectory], visible: Sequence[AcidDirectory], transactions: ValidIds | None, path: str | None
+) -> None:
+    """Refuse a snapshot from before a compaction whose inputs are gone: nothing else would tell that rows are missing.
+
+    Hive's cleaner waits for transactions and locks, and a reader need not have either.
+    """
+    aborted = transactions.aborted if transactions is not None else ()
+    for made in (one for one in found if one not in visible and one.visibility not in aborted):
+        lowest = _FROM_CONVERSION if made.kind == "base" else made.min_write_id
+        if not any(lowest <= one.min_write_id and one.max_write_id <= made.max_write_id for one in visible):
+            raise TimeTravelError(
+                f"{made.name} replaced what the snapshot needs", path=path, remedy="read under a newer snapshot"
+            )
 
 
 def _base_counts(base: AcidDirectory, write_ids: ValidIds, compacted: set[str]) -> bool:
