@@ -28,6 +28,7 @@ from hudi_hive.errors import (
 from hudi_hive.formats.hive_bucket import bucket_numbers
 from hudi_hive.mutation.coordinator import MutatorCoordinator, RowId
 from hudi_hive.mutation.groups import GroupValidator
+from hudi_hive.mutation.incoming import read_incoming
 from hudi_hive.mutation.manifest import MutationManifest
 from hudi_hive.mutation.paths import staging_folder
 from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
@@ -109,6 +110,31 @@ def test_partitions_come_from_columns_or_from_the_caller(tmp_path: Path) -> None
     assert [group.inserts for group in groups] == [2, 2, 4]
     assert groups[0].delta.startswith("ds=2024-01-01/country=x%2Fy/delta_")
     assert "/country=__HIVE_DEFAULT_PARTITION__/" in groups[1].delta
+
+
+@pytest.mark.parametrize(
+    ("stated", "codec"), [(None, "ZLIB"), ("snappy", "SNAPPY"), ("NONE", "UNCOMPRESSED"), ("ZSTD", "ZLIB")]
+)
+def test_files_are_compressed_as_the_table_says(tmp_path: Path, stated: str | None, codec: str) -> None:
+    parameters = {} if stated is None else {"orc.compress": stated}
+    table = AcidTable.of(acid_table(f"file:{tmp_path}", parameters=parameters)).in_transaction(100, WRITE_ID)
+    with MutatorCoordinator(AcidTable.decode(table.encode())) as coordinator:
+        coordinator.update_batch(_batch(_ids_of(0, 1), [(3, _property(0), 1)]))
+    manifest = coordinator.close()
+    folder = tmp_path / staging_folder(WRITE_ID, manifest.attempt)
+    for path in (manifest.groups[0].delta, manifest.groups[0].delete_delta):
+        assert orc.ORCFile(folder / path).compression == codec
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "y", None, "z"])), max_size=12))
+def test_partitions_of_records_are_told_apart(keys: list[tuple[str, str | None]]) -> None:
+    table = AcidTable.of(acid_table("file:/t", keys=[("p", "string"), ("q", "string")])).in_transaction(100, WRITE_ID)
+    batch = _batch(range(len(keys)))
+    for place, name in enumerate("pq"):
+        batch = batch.append_column(name, pa.array([key[place] for key in keys], pa.string()))
+    found = read_incoming(table, batch, np.zeros(len(keys), np.int8), None, 0)
+    assert [found.partition_values[place] for place in found.partitions] == keys
+    assert len(set(found.partition_values)) == len(found.partition_values) == len(set(keys))
 
 
 def test_inserts_are_spread_over_writers(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ the write id of the event, and the row itself, null for deletes (HIVE-10165, HIV
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,6 +74,9 @@ class BucketProperty:
             RecordIdentifierError: a number that is no property of version 0 or 1.
         """
         number = np.asarray(properties, np.int64)
+        if number.size > 1 and (number == number.flat[0]).all():  # one statement's rows, which is the rule
+            bucket, statement = BucketProperty.decode(int(number.flat[0]))
+            return np.full(number.shape, bucket), np.full(number.shape, statement)
         version = number >> 29
         reserved = (version == 1) & (number & 0x1000F000 != 0)
         wrong = (version < 0) | (version > 1) | reserved | ((version == 0) & (number >= _MOST))
@@ -80,6 +84,22 @@ class BucketProperty:
             raise RecordIdentifierError(f"{number[wrong].flat[0]} is no bucket property of a row")
         bucket = np.where(version == 1, number >> 16 & 0xFFF, number)
         return bucket.astype(np.int32), np.where(version == 1, number & 0xFFF, 0).astype(np.int32)
+
+
+def first_descent(keys: Sequence[Ints]) -> int | None:
+    """Place of the first identifier that is not greater than the one before it; None if there is none.
+
+    Args:
+        keys: write ids, bucket properties and row ids, at least one of each.
+    """
+    write, bucket, row = keys
+    after = row[1:] > row[:-1]
+    if not all(part[0] == part[-1] and (part == part[0]).all() for part in (write, bucket)):
+        after &= bucket[1:] == bucket[:-1]
+        after |= bucket[1:] > bucket[:-1]
+        after &= write[1:] == write[:-1]
+        after |= write[1:] > write[:-1]
+    return None if after.all() else int(np.argmin(after)) + 1
 
 
 @dataclass(frozen=True, slots=True)

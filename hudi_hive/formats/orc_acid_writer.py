@@ -40,6 +40,7 @@ from hudi_hive.formats.orc_acid import (
     BucketProperty,
     Ints,
     Key,
+    first_descent,
 )
 from hudi_hive.formats.orc_tail import parse_tail
 
@@ -349,18 +350,20 @@ class DeleteDeltaWriter(AcidFileWriter):
         if (buckets != self._bucket).any():
             other = int(buckets[buckets != self._bucket][0])
             raise BucketIdError(f"a row of bucket {other} in the file of bucket {self._bucket}", path=self._path)
+        at = first_descent(keys)
+        if at is not None:
+            raise self._out_of_order(_row_key(keys, at - 1), _row_key(keys, at))
         if self._keys is not None:
-            keys = [np.append(kept[-1][-1], part) for kept, part in zip(self._keys, keys, strict=True)]
-        (write, prop, row) = ((part[1:] > part[:-1], part[1:] == part[:-1]) for part in keys)
-        ascending = write[0] | (write[1] & (prop[0] | (prop[1] & row[0])))
-        if not ascending.all():
-            at = int(np.argmin(ascending)) + 1
-            found = ", ".join(str(tuple(int(part[place]) for part in keys)) for place in (at - 1, at))
-            raise RecordSequenceError(
-                f"deletes out of order: {found}",
-                path=self._path,
-                remedy="order them by write id, bucket property and row id, each row once",
-            )
+            last, first = _row_key([kept[-1] for kept in self._keys], -1), _row_key(keys, 0)
+            if first <= last:
+                raise self._out_of_order(last, first)
+
+    def _out_of_order(self, *keys: Key) -> RecordSequenceError:
+        return RecordSequenceError(
+            f"deletes out of order: {', '.join(map(str, keys))}",
+            path=self._path,
+            remedy="order them by write id, bucket property and row id, each row once",
+        )
 
     def _key(self, place: int) -> Key:
         assert self._keys is not None
@@ -371,6 +374,11 @@ class DeleteDeltaWriter(AcidFileWriter):
 
     def _stats(self) -> str:
         return f"0,0,{self._rows}"
+
+
+def _row_key(keys: Sequence[Ints], place: int) -> Key:
+    write_id, bucket, row_id = (int(part[place]) for part in keys)
+    return write_id, bucket, row_id
 
 
 def _problem(array: pa.Array, kind: HiveType) -> tuple[str, str] | None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.errors import MutationStateError, SchemaError
-from hudi_hive.formats.orc_acid import DELETE, INSERT
+from hudi_hive.formats.orc_acid import DELETE
 from hudi_hive.mutation.base import Coordinator
 from hudi_hive.mutation.groups import GroupValidator, OpenGroup, changed, runs
 from hudi_hive.mutation.incoming import Incoming, check_values, read_incoming
@@ -118,14 +118,10 @@ class MutatorCoordinator(Coordinator[MutationManifest]):
             if self._validator.enter(group):
                 self._leave_group()
                 self._group = OpenGroup(group, self.table, self._storage, self._staging, self._statement)
-            self._follow(incoming, part)
+            keys = changed(incoming, part)
+            self._validator.follow(*keys)
             assert self._group is not None
-            self._group.add(incoming, part)
-
-    def _follow(self, incoming: Incoming, part: slice) -> None:
-        gone = incoming.operations[part] != INSERT
-        if gone.any():
-            self._validator.follow(*changed(incoming, part, gone))
+            self._group.add(incoming, part, keys)
 
     def _leave_group(self) -> None:
         if self._group is not None:

@@ -8,16 +8,15 @@ is what the Java API asks for, loses deletes as soon as one bucket has rows of s
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.errors import GroupRevisitedError, RecordSequenceError
-from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
+from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE, Key, first_descent
 from hudi_hive.formats.orc_acid_writer import DeleteDeltaWriter, DeltaWriter
 from hudi_hive.mutation.incoming import Incoming, Ints
 from hudi_hive.mutation.manifest import GroupFiles
@@ -68,23 +67,26 @@ class GroupValidator:
         """
         if not len(write_ids):
             return
-        keys = [
-            np.concatenate(([last], part))
-            for last, part in zip(self._last, (write_ids, properties, row_ids), strict=True)
-        ]
-        after = np.zeros(len(write_ids), np.bool_)
-        same = np.ones(len(write_ids), np.bool_)
-        for key in keys:
-            after |= same & (key[1:] > key[:-1])
-            same &= key[1:] == key[:-1]
-        if not after.all():
-            at = int(np.argmin(after))
-            before, found = (tuple(int(key[at + place]) for key in keys) for place in (0, 1))
-            raise RecordSequenceError(
-                f"identifier {found} comes after {before}",
-                remedy="order the records of a bucket by write id, bucket property and row id, and change a row once",
-            )
-        self._last = (int(write_ids[-1]), int(properties[-1]), int(row_ids[-1]))
+        keys = (write_ids, properties, row_ids)
+        first = _key(keys, 0)
+        if first <= self._last:
+            raise _out_of_order(self._last, first)
+        at = first_descent(keys)
+        if at is not None:
+            raise _out_of_order(_key(keys, at - 1), _key(keys, at))
+        self._last = _key(keys, -1)
+
+
+def _key(keys: Sequence[Ints], place: int) -> Key:
+    write_id, bucket, row_id = (int(part[place]) for part in keys)
+    return write_id, bucket, row_id
+
+
+def _out_of_order(before: Key, found: Key) -> RecordSequenceError:
+    return RecordSequenceError(
+        f"identifier {found} comes after {before}",
+        remedy="order the records of a bucket by write id, bucket property and row id, and change a row once",
+    )
 
 
 def runs(incoming: Incoming) -> Iterator[tuple[Group, slice]]:
@@ -122,8 +124,13 @@ class OpenGroup:
         self._delta: DeltaWriter | None = None
         self._deletes: DeleteDeltaWriter | None = None
 
-    def add(self, incoming: Incoming, part: slice) -> None:
+    def add(self, incoming: Incoming, part: slice, keys: tuple[Ints, Ints, Ints]) -> None:
         """Write a stretch of records.
+
+        Args:
+            incoming: all records.
+            part: which of them.
+            keys: identifiers of the updates and deletes among them, see ``changed``.
 
         Raises:
             UnsupportedAcidValueError: a value that Hive would read as another.
@@ -138,12 +145,11 @@ class OpenGroup:
                 stream, path = self._open(delete=False)
                 self._delta = DeltaWriter(stream, statement=self._statement, path=path, **self._about())
             self._delta.write(rows if written.all() else rows.filter(pa.array(written)))
-        gone = operations != INSERT
-        if gone.any():
+        if len(keys[0]):
             if self._deletes is None:
                 stream, path = self._open(delete=True)
                 self._deletes = DeleteDeltaWriter(stream, path=path, **self._about())
-            self._deletes.write(*changed(incoming, part, gone))
+            self._deletes.write(*keys)
 
     def _open(self, *, delete: bool) -> tuple[pa.NativeFile, str]:
         path = posixpath.join(self._staging, self._path(delete=delete))
@@ -152,7 +158,8 @@ class OpenGroup:
 
     def _about(self) -> dict[str, Any]:
         columns = [(column.name, column.type) for column in self._table.columns]
-        return {"columns": columns, "write_id": self._table.write_id, "bucket": self.group[1]}
+        about = {"columns": columns, "write_id": self._table.write_id, "bucket": self.group[1]}
+        return {**about, "codec": self._table.codec}
 
     def _path(self, *, delete: bool) -> str:
         """Where a file belongs below the table's location."""
@@ -192,6 +199,10 @@ class OpenGroup:
                 stream.close()
 
 
-def changed(incoming: Incoming, part: slice, gone: npt.NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
+def changed(incoming: Incoming, part: slice) -> tuple[Ints, Ints, Ints]:
     """Identifiers of the updates and deletes in a stretch of records."""
-    return incoming.write_ids[part][gone], incoming.properties[part][gone], incoming.row_ids[part][gone]
+    gone = incoming.operations[part] != INSERT
+    write_ids, properties, row_ids = incoming.write_ids[part], incoming.properties[part], incoming.row_ids[part]
+    if gone.all():
+        return write_ids, properties, row_ids
+    return write_ids[gone], properties[gone], row_ids[gone]

@@ -83,7 +83,7 @@ def read_incoming(
         BucketIdError: an update whose row belongs into another bucket than its identifier says.
     """
     columns = _columns(table, data, keys_apart=partition_values is not None)
-    if not np.isin(operations, (INSERT, UPDATE, DELETE)).all():
+    if len(operations) and not INSERT <= operations.min() <= operations.max() <= DELETE:
         raise MutationError("operations are 0 (insert), 1 (update) and 2 (delete)")
     write_ids, properties, row_ids = _identifiers(table, columns.get(ROW_ID.lower()), operations)
     rows = _rows(table, columns, data.num_rows, needed=bool((operations != DELETE).any()))
@@ -165,12 +165,6 @@ def _identifiers(
     fits = (write_ids >= 0) & (row_ids >= 0) & (properties >> 29 == 1)
     fits &= write_ids < table.write_id
     _refuse_identifier(table, wanted & ~(given & fits), given, parts)
-    if table.buckets and wanted.any():
-        buckets = BucketProperty.decode(properties[wanted])[0]
-        if buckets.max() >= table.buckets:
-            raise BucketIdError(
-                f"an identifier is of bucket {buckets.max()}; {table.qualified_name} has {table.buckets} buckets"
-            )
     return write_ids, properties, row_ids
 
 
@@ -240,8 +234,7 @@ def _buckets(
     writer: int | npt.NDArray[np.int32],
 ) -> npt.NDArray[np.int32]:
     """Where each record belongs: deletes to the bucket of their identifier, all others to that of their columns."""
-    decoded = np.full(len(operations), -1, np.int32)
-    decoded[operations != INSERT] = BucketProperty.decode(properties[operations != INSERT])[0]
+    decoded = _decoded(table, operations, properties)
     if not table.buckets:
         numbers = np.broadcast_to(np.asarray(writer, np.int32), (len(operations),))
         chosen = np.where(operations == INSERT, numbers, decoded).astype(np.int32)
@@ -266,6 +259,21 @@ def _buckets(
     return computed
 
 
+def _decoded(table: AcidTable, operations: npt.NDArray[np.int8], properties: Ints) -> npt.NDArray[np.int32]:
+    """Bucket numbers of the identifiers; -1 for inserts."""
+    decoded = np.full(len(operations), -1, np.int32)
+    wanted = operations != INSERT
+    if not wanted.any():
+        return decoded
+    buckets = BucketProperty.decode(properties if wanted.all() else properties[wanted])[0]
+    if table.buckets and buckets.max() >= table.buckets:
+        raise BucketIdError(
+            f"an identifier is of bucket {buckets.max()}; {table.qualified_name} has {table.buckets} buckets"
+        )
+    decoded[wanted] = buckets
+    return decoded
+
+
 def _partitions(
     table: AcidTable, columns: Mapping[str, pa.ChunkedArray], count: int
 ) -> tuple[npt.NDArray[np.int64], tuple[tuple[str | None, ...], ...]]:
@@ -285,10 +293,21 @@ def _partitions(
         encoded = texts[-1].dictionary_encode(null_encoding="encode")
         codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
         # Renumbered after each key, so that many keys of many values do not run over.
-        _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+        first, codes = _renumbered(codes)
     values = [text.take(pa.array(first)).to_pylist() for text in texts]
     distinct = tuple(check_values(table, row) for row in zip(*values, strict=True))
     return codes.astype(np.int64), distinct
+
+
+def _renumbered(codes: Ints) -> tuple[Ints, Ints]:
+    """Where each distinct number is first, and the numbers as places in that list."""
+    if not len(codes) or codes.max() > 2 * len(codes):
+        _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+        return first, codes
+    place = np.full(int(codes.max()) + 1, -1, np.int64)
+    place[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # of equal ones the last assignment stays
+    known = place >= 0
+    return place[known], (np.cumsum(known) - 1)[codes]
 
 
 def _key_text(key: Column, column: pa.ChunkedArray) -> pa.Array:

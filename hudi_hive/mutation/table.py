@@ -20,6 +20,7 @@ from hudi_hive.mutation.paths import MAX_BUCKETS
 MARK: Final = "HudiHiveAcidTableV1:"
 """What the text form begins with."""
 
+_CODECS: Final = {"SNAPPY": "snappy", "NONE": "uncompressed"}
 _JAVA_MARK: Final = "AcidTableV1:"
 _ORC_INPUT: Final = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 _ORC_OUTPUT: Final = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
@@ -51,6 +52,8 @@ class AcidTable:
             folders are only made in the warehouse.
         transaction_id: of the transaction; 0 before it begins.
         write_id: this table's id of the transaction; 0 before it begins, and for sources.
+        codec: compression of new files, as ``orc.compress`` says: zlib, snappy or uncompressed. Others, which not every
+            Hive from 3.1 on reads, become zlib.
     """
 
     database: str
@@ -65,6 +68,7 @@ class AcidTable:
     create_partitions: bool = False
     transaction_id: int = 0
     write_id: int = 0
+    codec: str = "zlib"
 
     @classmethod
     def of(cls, table: Table, *, sink: bool = True, create_partitions: bool = False) -> Self:
@@ -94,6 +98,7 @@ class AcidTable:
             _bucketing_version(table),
             sink,
             create_partitions and sink,
+            codec=_CODECS.get(_parameters(table).get("orc.compress", "").upper(), "zlib"),
         )
         made.row_schema  # noqa: B018 - refuses unknown types now, not in a worker
         return made
@@ -170,7 +175,7 @@ def check_table(table: Table) -> None:
     Raises:
         UnsupportedAcidTableError: it says why.
     """
-    what = _refusal(table, {key.lower(): value for key, value in (table.parameters or {}).items()})
+    what = _refusal(table, _parameters(table))
     if what is not None:
         reason, remedy = what
         raise UnsupportedAcidTableError(
@@ -218,5 +223,8 @@ def _storage_refusal(table: Table, parameters: Mapping[str, str], full_acid: str
 
 
 def _bucketing_version(table: Table) -> int:
-    parameters = {key.lower(): value for key, value in (table.parameters or {}).items()}
-    return int(parameters.get("bucketing_version", "1"))
+    return int(_parameters(table).get("bucketing_version", "1"))
+
+
+def _parameters(table: Table) -> dict[str, str]:
+    return {key.lower(): value for key, value in (table.parameters or {}).items()}
