@@ -30,10 +30,10 @@ def _shown(array: pa.Array) -> pa.Array:
         pairs = pa.list_(pa.struct([kind.key_field.with_nullable(False), kind.item_field]))
         lists = array.cast(pairs)
         entries = _shown(lists.flatten())
-        return pa.MapArray.from_arrays(_offsets(lists), entries.field(0), entries.field(1), type=kind)
+        return pa.MapArray.from_arrays(list_offsets(lists), entries.field(0), entries.field(1), type=kind)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         made = pa.ListArray if pa.types.is_list(kind) else pa.LargeListArray
-        return made.from_arrays(_offsets(array), _shown(array.flatten()), type=kind)
+        return made.from_arrays(list_offsets(array), _shown(array.flatten()), type=kind)
     return pa.concat_arrays([array, array.slice(0, 0)]) if array.offset else array
 
 
@@ -43,8 +43,12 @@ def _has_struct(kind: pa.DataType) -> bool:
     return pa.types.is_struct(kind) or any(_has_struct(kind.field(place).type) for place in range(kind.num_fields))
 
 
-def _offsets(lists: pa.Array) -> pa.Array:
-    """Where each list begins in the flattened values, null for a null one, and where the last one ends."""
+def list_offsets(lists: pa.Array) -> pa.Array:
+    """Where each list begins in the flattened values, null for a null one, and where the last one ends.
+
+    Args:
+        lists: an array of lists.
+    """
     lengths = pc.list_value_length(lists)
     ends = pc.cumulative_sum(lengths.fill_null(0))
     last = ends[-1:] if len(ends) else pa.array([0], lengths.type)

@@ -17,6 +17,9 @@ import pyarrow as pa
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
 from hudi_hive.formats.orc_footer import message_fields, unpacked, whole_number
 
+JULIAN: Final = 1
+"""The calendar of days that is Julian before 1582-10-15, which Hive 4 writes."""
+
 PROLEPTIC_GREGORIAN: Final = 2
 """The calendar of days before 1582-10-15 that Arrow has, too. Readers take files without a calendar for Julian ones."""
 

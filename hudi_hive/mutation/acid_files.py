@@ -7,8 +7,9 @@ lacks are null (ORC schema evolution). Source: Hive's ORC ACID format (HIVE-1016
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import TracebackType
 from typing import Final, Self
 
@@ -22,10 +23,14 @@ from hudi_hive.errors import (
     SchemaError,
     UnsupportedAcidTableError,
     UnsupportedAcidValueError,
+    UnsupportedFormatError,
 )
 from hudi_hive.formats.base_file import decoding
+from hudi_hive.formats.hive_type import HiveType
+from hudi_hive.formats.hive_values import as_hive_reads, has_days
 from hudi_hive.formats.orc_acid import ACID_FIELDS, DELETE, INSERT, UPDATE
 from hudi_hive.formats.orc_footer import read_stripes
+from hudi_hive.formats.orc_tail import PROLEPTIC_GREGORIAN, read_tail
 from hudi_hive.mutation.directories import AcidFile
 from hudi_hive.mutation.row_ids import Keys, Longs
 from hudi_hive.storage import Storage
@@ -33,6 +38,7 @@ from hudi_hive.storage import Storage
 _META: Final = pa.schema(ACID_FIELDS)
 _ROW: Final = "row"
 _NAMELESS: Final = re.compile(r"_col\d+")
+_NO_CALENDAR: Final = 0
 _OUT_OF_RANGE: Final = "out of range for nanosecond resolution"
 
 
@@ -101,16 +107,17 @@ class OpenAcidFile:
         for batch in self._stripes([]):
             yield self._events(batch, {DELETE}, [])
 
-    def rows(self, columns: Sequence[pa.Field]) -> Iterator[Events]:
+    def rows(self, columns: Sequence[pa.Field], kinds: Mapping[str, HiveType]) -> Iterator[Events]:
         """The rows, a stripe at a time.
 
         Args:
             columns: the table's columns that are wanted.
+            kinds: their Hive types by name.
 
         Raises:
             UnsupportedAcidTableError: a delta of the legacy layout, with updates and deletes in it.
             SchemaError: a column of the file is not of the table's type, nor of one that widens to it.
-            UnsupportedAcidValueError: a value that the table's Arrow type cannot hold.
+            UnsupportedAcidValueError: a value that the table's Arrow type cannot hold, or a day of no known calendar.
             CorruptFileError: the file breaks its format.
         """
         places = self._places(columns)
@@ -118,7 +125,7 @@ class OpenAcidFile:
         # Compactions of tables of the legacy layout leave what was updated as it was written.
         allowed = {INSERT, UPDATE} if self._file.directory.kind == "base" else {INSERT}
         for batch in self._stripes(names):
-            yield self._events(batch, allowed, self._columns(batch, columns, places))
+            yield self._events(batch, allowed, self._columns(batch, columns, kinds, places))
 
     def _stripes(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         wanted = [*_META.names, *(f"{_ROW}.{name}" for name in names)]
@@ -175,7 +182,11 @@ class OpenAcidFile:
         return [known.get(field.name.lower()) for field in columns]
 
     def _columns(
-        self, batch: pa.RecordBatch, columns: Sequence[pa.Field], places: Sequence[int | None]
+        self,
+        batch: pa.RecordBatch,
+        columns: Sequence[pa.Field],
+        kinds: Mapping[str, HiveType],
+        places: Sequence[int | None],
     ) -> list[pa.Array]:
         found: dict[str, pa.Array] = {}
         if any(place is not None for place in places):
@@ -184,9 +195,20 @@ class OpenAcidFile:
         return [
             pa.nulls(batch.num_rows, field.type)
             if place is None
-            else self._cast(found[self.row_type.field(place).name], field)
+            else self._value(found[self.row_type.field(place).name], field, kinds[field.name])
             for field, place in zip(columns, places, strict=True)
         ]
+
+    def _value(self, array: pa.Array, field: pa.Field, kind: HiveType) -> pa.Array:
+        calendar = self._calendar if has_days(kind) else PROLEPTIC_GREGORIAN
+        return as_hive_reads(self._cast(array, field), kind, calendar, self.uri)
+
+    @cached_property
+    def _calendar(self) -> int:
+        try:
+            return read_tail(self._stream, self.uri).calendar
+        except UnsupportedFormatError:
+            return _NO_CALENDAR
 
     def _cast(self, array: pa.Array, field: pa.Field) -> pa.Array:
         if array.type == field.type:

@@ -94,6 +94,7 @@ class AcidReader:
         self._transactions = transactions
         self._partitions = partitions
         self._states = states or {}
+        self._kinds = {column.name: parse_hive_type(column.type) for column in table.columns}
         keys = [(key.name, parse_hive_type(key.type).arrow) for key in table.partition_keys]
         self.key_schema = pa.schema(keys)
         self.schema = pa.schema([*table.row_schema, *self.key_schema])
@@ -291,7 +292,7 @@ class AcidReader:
         rest: RowFilter | None,
     ) -> Iterator[pa.RecordBatch]:
         with OpenAcidFile(storage, file) as opened:
-            for events in opened.rows(columns):
+            for events in opened.rows(columns, self._kinds):
                 mask = self._write_ids.valid_mask(events.written) & ~deleted.mask(events.keys)
                 if not mask.any():
                     continue
