@@ -20,6 +20,7 @@ from hudi_hive.errors import InvalidOptionError, SchemaError, UnknownColumnError
 from hudi_hive.formats.hive_bucket import bucket_numbers
 from hudi_hive.formats.hive_type import parse_hive_type
 from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE, BucketProperty
+from hudi_hive.mutation.column_types import holds
 from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE, row_id_keys
 from hudi_hive.mutation.table import AcidTable
 from hudi_hive.predicate import RowFilter, parse_filter
@@ -151,14 +152,21 @@ class MergeRules:
         return given
 
     def given(self, changes: pa.Table) -> pa.Table:
-        """The changes in the columns and types of :meth:`given_schema`.
+        """The changes in the columns and types of :meth:`given_schema`, ``char`` without the spaces that count nowhere.
 
         Raises:
             UnknownColumnError, SchemaError: as there; a column of another type than the table's.
         """
         schema = self.given_schema(changes.column_names)
         names = [name.lower() for name in changes.column_names]
-        return pa.table([_cast(changes.column(names.index(field.name)), field) for field in schema], schema)
+        columns = [_cast(changes.column(names.index(field.name)), field) for field in schema]
+        kinds = {
+            column.name: parse_hive_type(column.type) for column in (*self.table.columns, *self.table.partition_keys)
+        }
+        padded = [kinds[name].kind == "char" for name in schema.names]
+        return pa.table(
+            [pc.utf8_rtrim(column, " ") if cut else column for column, cut in zip(columns, padded, strict=True)], schema
+        )
 
     def removing(self, changes: pa.Table) -> npt.NDArray[np.bool_]:
         """For each change whether it deletes the rows of its key because of ``delete_where``."""
@@ -208,10 +216,8 @@ class MergeRules:
 
 
 def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    kinds = pa.types
-    zone = kinds.is_timestamp(column.type) and column.type.tz is not None
     try:
-        if zone or (kinds.is_floating(column.type) and not kinds.is_floating(field.type)):
+        if not holds(field.type, column.type):
             raise pa.ArrowInvalid("not the same kind")
         return column.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:

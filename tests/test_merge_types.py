@@ -1,0 +1,68 @@
+"""Types of changes that are merged: values that the table would hold as others are refused, or are the same to Hive."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudi_hive.errors import SchemaError
+from hudi_hive.mutation.merge import merge
+from hudi_hive.mutation.reader import AcidReader
+from tests.acid_rows import insert, snapshot, table_at
+
+NOON = datetime.datetime(2024, 2, 29, 12, 0, 0, 5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("date", pa.array([NOON])),
+        ("date", pa.array([20240229], pa.int32())),
+        ("timestamp", pa.array([1], pa.int64())),
+        ("timestamp", pa.array([NOON], pa.timestamp("us", "UTC"))),
+        ("timestamp", pa.array([1], pa.timestamp("ns"))),
+        ("float", pa.array([0.1])),
+        ("string", pa.array([7])),
+        ("int", pa.array(["7"])),
+        ("int", pa.array([2.0])),
+        ("boolean", pa.array([2])),
+        ("decimal(5,1)", pa.array([1.5])),
+        ("struct<a:date>", pa.array([{"a": NOON}])),
+    ],
+)
+def test_types_that_hold_other_values_are_refused(tmp_path: Path, kind: str, values: pa.Array) -> None:
+    table = table_at(tmp_path, f"id:int v:{kind}", buckets=0)
+    changes = pa.table([pa.array([1], pa.int32()), values], names=["id", "v"])
+    with pytest.raises(SchemaError, match="column v is"):
+        merge(AcidReader(table, snapshot(9)), changes, ["id"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        ("bigint", pa.array([1], pa.int8()), 1),
+        ("double", pa.array([0.5], pa.float32()), 0.5),
+        ("decimal(12,1)", pa.array([7], pa.int32()), 7),
+        ("timestamp", pa.array([NOON], pa.timestamp("us")).cast(pa.timestamp("ns")), NOON),
+        ("string", pa.array(["a"]).dictionary_encode(), "a"),
+        ("string", pa.nulls(1), None),
+    ],
+)
+def test_types_of_the_same_values_are_taken(tmp_path: Path, kind: str, values: pa.Array, expected: Any) -> None:
+    table = table_at(tmp_path, f"id:int v:{kind}", buckets=0)
+    changes = pa.table([pa.array([1], pa.int32()), values], names=["id", "v"])
+    assert merge(AcidReader(table, snapshot(9)), changes, ["id"]).records["v"].to_pylist() == [expected]
+
+
+def test_padding_makes_no_other_key(tmp_path: Path) -> None:
+    table = table_at(tmp_path, "k:char(4) v:int", buckets=0)
+    names = ["k", "v"]
+    insert(table, 1, 0, pa.table([["ab  ", "cd", "e"], pa.array([1, 2, 3], pa.int32())], names=names))
+    changes = pa.table([["ab", "cd ", "new"], pa.array([10, 20, 30], pa.int32())], names=names)
+    result = merge(AcidReader(table, snapshot(9)), changes, ["k"])
+    assert (result.updated, result.inserted) == (2, 1)
+    assert sorted(result.records["k"].to_pylist()) == ["ab", "cd", "new"]
