@@ -13,14 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_hive.errors import MutationStateError, SchemaError
-from hudi_hive.formats.orc_acid import DELETE
+from hudi_hive.errors import MutationStateError
 from hudi_hive.mutation.base import Coordinator
 from hudi_hive.mutation.groups import GroupValidator, OpenGroup, changed, runs
 from hudi_hive.mutation.incoming import Incoming, check_values, read_incoming
 from hudi_hive.mutation.manifest import GroupFiles, MutationManifest
 from hudi_hive.mutation.paths import MAX_BUCKETS, MAX_STATEMENT, staging_folder
-from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
+from hudi_hive.mutation.records import to_table
 from hudi_hive.mutation.table import AcidTable
 from hudi_hive.storage import Storage
 
@@ -85,7 +84,7 @@ class MutatorCoordinator(Coordinator[MutationManifest]):
         check_values(self.table, values)
 
     def _to_table(self, records: Sequence[tuple[int, Mapping[str, Any]]]) -> pa.Table:
-        return _to_table(self.table, records)
+        return to_table(self.table, records)
 
     def _mutate(
         self,
@@ -139,31 +138,3 @@ class MutatorCoordinator(Coordinator[MutationManifest]):
 
     def _remove(self) -> None:
         self._storage.delete_tree(self._staging)
-
-
-def _to_table(table: AcidTable, records: Sequence[tuple[int, Mapping[str, Any]]]) -> pa.Table:
-    """Records that came one by one, in columns."""
-    schema = table.row_schema
-    names = set(schema.names)
-    lowered = [(operation, {name.lower(): value for name, value in record.items()}) for operation, record in records]
-    for operation, record in lowered:
-        missing = names - record.keys() if operation != DELETE else ()
-        unknown = record.keys() - names - {ROW_ID.lower()}
-        if missing or unknown:
-            what = f"lacks {', '.join(sorted(missing))}" if missing else f"has unknown {', '.join(sorted(unknown))}"
-            raise SchemaError(f"a record for {table.qualified_name} {what}", remedy="give a value for each column")
-    ids = [_row_id(record.get(ROW_ID.lower())) for _, record in lowered]
-    try:
-        # What else a delete holds is not looked at.
-        kept = [record if operation != DELETE else {} for operation, record in lowered]
-        columns = [pa.array([record.get(field.name) for record in kept], field.type) for field in schema]
-        return pa.table([*columns, pa.array(ids, ROW_ID_TYPE)], names=[*schema.names, ROW_ID])
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise SchemaError(f"a record for {table.qualified_name} does not fit its columns: {error}") from error
-
-
-def _row_id(value: Any) -> dict[str, Any] | None:  # noqa: ANN401 - whatever the caller gave; Arrow checks it
-    if value is None or isinstance(value, Mapping):
-        return None if value is None else dict(value)
-    write_id, bucket, row_id = value
-    return {"writeid": write_id, "bucketid": bucket, "rowid": row_id}

@@ -1,0 +1,122 @@
+"""Records that come one by one, as Python has them, in columns.
+
+Arrow makes Arrow values of Python's rather freely when it is told a type: ``1.5`` becomes the whole number 1, a
+time its day, a number a date, a time of some zone one of UTC. What is another value then is refused here, as it is in
+batches.
+"""
+
+from __future__ import annotations
+
+import datetime
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_hive.errors import RecordIdentifierError, SchemaError
+from hudi_hive.formats.orc_acid import DELETE
+from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
+from hudi_hive.mutation.table import AcidTable
+
+_ID_NAMES = tuple(field.name for field in ROW_ID_TYPE)
+
+
+def to_table(table: AcidTable, records: Sequence[tuple[int, Mapping[str, Any]]]) -> pa.Table:
+    """The table's columns and ``ROW__ID`` of records.
+
+    Args:
+        table: what they are for.
+        records: an operation and the values by column of each; of deletes, ``ROW__ID`` alone is looked at.
+
+    Raises:
+        SchemaError: a record lacks a column or has another one, or a value that its column does not hold.
+        RecordIdentifierError: something that is no row's identifier.
+    """
+    schema = table.row_schema
+    lowered = [_lowered(table, operation, record, schema) for operation, record in records]
+    ids = [_row_id(record.get(ROW_ID.lower())) for record in lowered]
+    # What else a delete holds is not looked at.
+    kept = [record if operation != DELETE else {} for (operation, _), record in zip(records, lowered, strict=True)]
+    columns = [_column(table, field, [record.get(field.name) for record in kept]) for field in schema]
+    try:
+        return pa.table([*columns, pa.array(ids, ROW_ID_TYPE)], names=[*schema.names, ROW_ID])
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise RecordIdentifierError(f"a record for {table.qualified_name} has no right identifier: {error}") from error
+
+
+def _lowered(table: AcidTable, operation: int, record: object, schema: pa.Schema) -> dict[str, Any]:
+    """A record by lower-case names, which are the table's."""
+    if not isinstance(record, Mapping) or not all(isinstance(name, str) for name in record):
+        raise SchemaError(f"a record for {table.qualified_name} is a {type(record).__name__}, not values by column")
+    lowered = {name.lower(): value for name, value in record.items()}
+    if len(lowered) < len(record):
+        raise SchemaError(f"columns of a record for {table.qualified_name} differ only in case")
+    names = set(schema.names)
+    missing = names - lowered.keys() if operation != DELETE else ()
+    unknown = lowered.keys() - names - {ROW_ID.lower()}
+    if missing or unknown:
+        what = f"lacks {', '.join(sorted(missing))}" if missing else f"has unknown {', '.join(sorted(unknown))}"
+        raise SchemaError(f"a record for {table.qualified_name} {what}", remedy="give a value for each column")
+    return lowered
+
+
+def _column(table: AcidTable, field: pa.Field, values: Sequence[object]) -> pa.Array:
+    try:
+        odd = next((value for value in values if not _is_same(value, field.type)), None)
+        if odd is not None:
+            raise pa.ArrowInvalid(f"{odd!r} is no value of type {field.type}")
+        return pa.array(values, field.type)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise SchemaError(
+            f"a record for {table.qualified_name} does not fit its column {field.name}: {error}"
+        ) from error
+
+
+def _is_same(value: object, kind: pa.DataType) -> bool:
+    """Whether Arrow, told the type, makes the same value or refuses it."""
+    if value is None:
+        return True
+    kinds = pa.types
+    if kinds.is_integer(kind):
+        return isinstance(value, numbers.Integral)
+    if kinds.is_date(kind):
+        return isinstance(value, datetime.date) and not isinstance(value, datetime.datetime)
+    if kinds.is_timestamp(kind):
+        # Of pandas' times, which are finer, as far as they need not be.
+        naive = isinstance(value, datetime.datetime) and value.tzinfo is None
+        return naive and not getattr(value, "nanosecond", 0)
+    if kinds.is_map(kind):
+        pairs = value.items() if isinstance(value, Mapping) else _parts(value)
+        return all(_is_same(one, kind.key_type) and _is_same(other, kind.item_type) for one, other in pairs)
+    if kinds.is_list(kind):
+        return not isinstance(value, str | bytes | Mapping) and all(
+            _is_same(part, kind.value_type) for part in _parts(value)
+        )
+    if kinds.is_struct(kind):
+        fields = {field.name: field.type for field in kind}
+        if isinstance(value, tuple) and len(value) == len(fields):
+            value = dict(zip(fields, value, strict=True))
+        return isinstance(value, Mapping) and all(
+            name in fields and _is_same(part, fields[name]) for name, part in value.items()
+        )
+    return True
+
+
+def _parts(value: object) -> Iterable[Any]:
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{value!r} has no parts")
+    return value
+
+
+def _row_id(value: object) -> dict[str, object] | None:
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        lowered = {str(name).lower(): part for name, part in value.items()}
+        if lowered.keys() != set(_ID_NAMES):
+            raise RecordIdentifierError(f"{dict(value)} is no {ROW_ID}", remedy=f"it has {', '.join(_ID_NAMES)}")
+        return lowered
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes) or len(value) != len(_ID_NAMES):
+        raise RecordIdentifierError(f"{value!r} is no {ROW_ID}", remedy=f"it has {', '.join(_ID_NAMES)}")
+    return dict(zip(_ID_NAMES, value, strict=True))
