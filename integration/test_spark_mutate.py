@@ -17,13 +17,27 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 import hudi_hive.spark as hudi_spark
+from hudi_hive.errors import (
+    HudiHiveError,
+    InvalidOptionError,
+    MutationError,
+    MutationStateError,
+    RecordIdentifierError,
+    RecordSequenceError,
+    TransactionConflictError,
+    UnknownColumnError,
+)
+from hudi_hive.formats.hive_type import parse_hive_type
 from hudi_hive.metastore import HiveMetastore, TransactionClient
-from hudi_hive.mutation import MutatorClient, MutatorCoordinator, merge
+from hudi_hive.mutation import AcidPartition, AcidReader, MutatorClient, MutatorCoordinator, merge
+from hudi_hive.mutation.directories import PartitionState
 from hudi_hive.spark import MutationReport
 from hudi_hive.spark.mutate_tasks import WriteGroups
-from integration.hive_acid import HiveAcid
+from integration.hive_acid import HiveAcid, plain
 from integration.metastores import HIVE_EXEC, ReleasedMetastore
 from integration.mutation_judge import Judge
+from integration.mutation_values import columns as all_columns
+from integration.mutation_values import rows
 
 pytestmark = pytest.mark.jvm
 
@@ -143,23 +157,135 @@ def test_changes_by_key(spark: SparkSession, judge: Judge, buckets: int, keys: l
     assert (report.inserted, report.updated) == (result.inserted + moved, result.updated - moved)
 
 
-def test_attempts_that_fail_after_writing(spark: SparkSession, judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first attempt at a task raises or is killed when its files are there; the second one counts."""
-    name = judge.make(COLUMNS, COUNTRY, buckets=3)
-    for number, deadly in enumerate((False, True)):
+ENDS = ("raise", "kill", "twice")
 
-        class Failing(WriteGroups):
+
+def test_attempts_at_tasks(spark: SparkSession, judge: Judge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """When its files are there the first attempt fails, or is killed, or another one has written, too: one counts."""
+    name = judge.make(COLUMNS, COUNTRY, buckets=3)
+    for number, end in enumerate(ENDS):
+        folder = tmp_path / end
+        folder.mkdir()
+
+        class Troubled(WriteGroups):
             def _write(self, batches: Any) -> str | None:
-                text = super()._write(batches)
-                if TaskContext.get().attemptNumber() == 0 and text is not None:
-                    if deadly:  # noqa: B023
+                given = list(batches)
+                text = super()._write(iter(given))
+                place = TaskContext.get()
+                (folder / f"{place.partitionId()}-{place.attemptNumber()}-{text is not None}").touch()  # noqa: B023
+                if place.attemptNumber() == 0 and text is not None:
+                    if end == "kill":  # noqa: B023
                         os.kill(os.getpid(), signal.SIGKILL)
-                    raise OSError("the disk is gone")
+                    if end == "raise":  # noqa: B023
+                        raise OSError("the disk is gone")
+                    return super()._write(iter(given))
                 return text
 
-        monkeypatch.setattr(sys.modules[MutationReport.__module__], "WriteGroups", Failing)
+        monkeypatch.setattr(sys.modules[MutationReport.__module__], "WriteGroups", Troubled)
         rows = {n + 100 * number: row for n, row in ROWS.items()}
-        report = run(judge, frame(spark, rows), name, operation="op")
+        report = run(judge, frame(spark, rows), name, operation="op", tasks=2)
         assert report.inserted == 60
-    assert len(see(judge, name)) == 120
+        attempts = sorted(path.name for path in folder.iterdir())
+        twice = ["0-0-True", "0-1-True", "1-0-True", "1-1-True"]
+        assert attempts == (twice[::2] if end == "twice" else twice)
+    assert len(see(judge, name)) == 60 * len(ENDS)
     assert not staged(judge, name)
+
+
+def test_what_is_refused(spark: SparkSession, judge: Judge) -> None:
+    """On the driver or by tasks; nothing is seen then, nothing is left, and no transaction is open."""
+    name = judge.make(COLUMNS, COUNTRY)
+    run(judge, frame(spark, {1: ("a", "z"), 2: ("b", "z")}), name, operation="op")
+    table, uri = f"default.{name}", judge.server.uri
+    rows = hudi_spark.read_acid(spark, table, metastore=uri)
+    update = rows.withColumn("op", sql.lit("update"))
+    fresh = frame(spark, {3: ("c", "z")})
+    reader = AcidReader.open(judge.client, "default", name)
+    under = {"operation": "op", "read_under": reader}
+    cases: list[tuple[type[HudiHiveError], str, DataFrame, dict[str, Any]]] = [
+        (InvalidOptionError, "either", fresh, {}),
+        (InvalidOptionError, "either", fresh, {"on": ["id"], "operation": "op"}),
+        (InvalidOptionError, "0 tasks", fresh, {"operation": "op", "tasks": 0}),
+        (UnknownColumnError, "'kind' of operations", fresh, {"operation": "kind"}),
+        (RecordIdentifierError, "unknown snapshot", update, {"operation": "op"}),
+        (RecordSequenceError, "comes after", update.union(update), under),
+        (MutationError, "several times", fresh.union(fresh).drop("op"), {"on": ["id"]}),
+        (UnknownColumnError, "no column op", fresh, {"on": ["id"]}),
+        (UnknownColumnError, "not msg", fresh.drop("op", "msg"), {"on": ["msg"]}),
+    ]
+    for kind, match, data, how in cases:
+        with pytest.raises(kind, match=match):
+            run(judge, data, name, **how)
+    assert see(judge, name) == {1: ("a", "z"), 2: ("b", "z")}
+    assert not staged(judge, name)
+    assert not [one for one in judge.client.open_transactions() if not one.aborted]
+
+
+def test_snapshots_and_transactions(spark: SparkSession, judge: Judge) -> None:
+    """Identifiers from before the transaction are good as long as nobody writes; a transaction mutates a table once."""
+    name = judge.make(COLUMNS, COUNTRY)
+    table, uri = f"default.{name}", judge.server.uri
+    run(judge, frame(spark, {1: ("a", "z"), 2: ("b", "z")}), name, operation="op")
+    reader = AcidReader.open(judge.client, "default", name)
+    update = hudi_spark.read_acid(spark, reader).withColumn("op", sql.lit("update")).withColumn("msg", sql.lit("new"))
+    run(judge, update, name, operation="op", read_under=reader)
+    with pytest.raises(TransactionConflictError, match="written since"):
+        run(judge, update, name, operation="op", read_under=reader)
+    fresh = frame(spark, {3: ("c", "new")})
+    with MutatorClient(uri, sinks=[table], create_partitions=True) as client:
+        transaction = client.new_transaction()
+        with pytest.raises(MutationStateError, match="not begun"):
+            hudi_spark.mutate(fresh, table, transaction=transaction, operation="op")
+        with transaction:
+            hudi_spark.mutate(fresh, table, transaction=transaction, operation="op")
+            with pytest.raises(MutationStateError, match="has been mutated"):
+                hudi_spark.mutate(fresh.drop("op"), table, transaction=transaction, on=["id"])
+        with pytest.raises(RuntimeError), client.new_transaction() as other:
+            hudi_spark.mutate(fresh, table, transaction=other, operation="op")
+            raise RuntimeError
+    assert see(judge, name) == {1: ("new", "z"), 2: ("new", "z"), 3: ("c", "new")}
+
+
+def test_a_merge_reads_the_partitions_of_the_changes(
+    spark: SparkSession, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nulls in the key match nothing, several of them neither."""
+    name = judge.make((*COLUMNS, ("part", "int")), (("country", "string"), ("day", "date")), buckets=2)
+    made = frame(spark, {n: (f"m{n}", f"c{n % 4}") for n in range(40)})
+    made = made.withColumn("part", sql.col("id") % 5).withColumn("day", sql.lit("2024-05-01").cast("date"))
+    run(judge, made, name, operation="op")
+    listed: list[tuple[str | None, ...]] = []
+    state = AcidReader.state
+
+    def counted(self: AcidReader, partition: AcidPartition) -> PartitionState:
+        listed.append(partition.values)
+        return state(self, partition)
+
+    monkeypatch.setattr(AcidReader, "state", counted)
+    changes = (
+        made.where("id < 8 and country in ('c1', 'c2')").drop("op", "at", "part").withColumn("msg", sql.lit("new"))
+    )
+    nulls = changes.limit(2).withColumn("country", sql.lit(None).cast("string"))
+    report = run(judge, changes.union(nulls), name, on=["country", "id"], when_not_matched="ignore")
+    assert (report.inserted, report.updated, report.deleted) == (0, 4, 0)
+    assert sorted(listed) == [("c1", "2024-05-01"), ("c2", "2024-05-01")]
+    monkeypatch.undo()
+    values = judge.values(name)
+    assert [row[0] for row in values if row[1] == "new"] == [1, 2, 5, 6]
+    assert all(row[3] == row[0] % 5 and row[2] == "2024-05-01 12:00:00.000125" for row in values)
+
+
+def test_values_of_all_types(spark: SparkSession, judge: Judge) -> None:
+    """Written by Spark, and kept by an update of other columns, which reads them through Spark."""
+    name = judge.make(all_columns(), (), buckets=4)
+    data = rows(40)
+    made = spark.createDataFrame(data)
+    run(judge, made, name, on=["id"])
+    changed = made.where("id between 10 and 19").select("id", sql.lit("changed").alias("c_string"))
+    run(judge, changed, name, on=["id"])
+    kinds = [parse_hive_type(kind) for _, kind in all_columns()]
+    wanted = {}
+    for row in data.to_pylist():
+        row["c_string"] = "changed" if 10 <= row["id"] < 20 else row["c_string"]
+        wanted[row["id"]] = tuple(plain(value, kind) for value, kind in zip(row.values(), kinds, strict=True))
+    assert {row[0]: row for row in judge.see(name).values()} == wanted

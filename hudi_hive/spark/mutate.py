@@ -7,16 +7,18 @@ Source: HIVE-10165, which leaves grouping, ordering and running of tasks to its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Window, types
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from hudi_hive.errors import InvalidOptionError, UnknownColumnError
+from hudi_hive.errors import InvalidOptionError, MutationStateError, UnknownColumnError
 from hudi_hive.formats.orc_acid import INSERT
 from hudi_hive.metastore.valid_ids import ValidWriteIds
 from hudi_hive.mutation.client import MutatorClient
@@ -27,7 +29,7 @@ from hudi_hive.mutation.paths import MAX_BUCKETS
 from hudi_hive.mutation.reader import AcidReader
 from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.table import AcidTable
-from hudi_hive.mutation.transaction import Transaction
+from hudi_hive.mutation.transaction import Transaction, TransactionState
 from hudi_hive.predicate import RowFilter
 from hudi_hive.predicate.row_filter import Dnf
 from hudi_hive.spark.acid_read import Metastore, metastore_of, rows_of, table_name
@@ -50,6 +52,9 @@ from hudi_hive.spark.write_rows import default_tasks, kept
 
 _MOST_VALUES: Final = 100_000
 """Values of a key that the driver collects to leave other rows unread; of more it takes the ends."""
+
+_mutated_tables: WeakKeyDictionary[Transaction, set[str]] = WeakKeyDictionary()
+"""Tables that transactions of callers have mutated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,6 @@ class _Spread:
 
     tasks: int
     writers: int
-    statement: int
     storage_options: Mapping[str, Any]
 
     def placement(self, table: AcidTable) -> Placement:
@@ -105,7 +109,6 @@ def mutate(
     create_partitions: bool = True,
     tasks: int | None = None,
     writers: int | None = None,
-    statement: int = 0,
     storage_options: Mapping[str, Any] | None = None,
 ) -> MutationReport:
     """Insert, update and delete rows of a Hive ACID table in one transaction.
@@ -123,7 +126,7 @@ def mutate(
         table: ``database.table``.
         metastore: URIs of the metastore or a client of it; by default the session's.
         transaction: one that has begun and has the table as a sink, which the caller commits or aborts; by default a
-            transaction of its own.
+            transaction of its own. It takes one mutation of a table: another one would not see what the first one did.
         operation: name of the column of operations.
         read_under: what the identifiers were read under, if that was before the transaction: it is given up if
             somebody has written the table since.
@@ -133,8 +136,6 @@ def mutate(
         tasks: number of tasks that write.
         writers: number of files, at most 4095, that share the inserts into a partition of a table without buckets;
             an input partition's rows go to one of them. By default as many as tasks.
-        statement: a number of its own, from 0 to 4095, for each mutation of a table in one transaction. They all see
-            the table as it was when the transaction began, and must change different rows.
         storage_options: of the warehouse's file system, where tasks run too.
 
     Returns:
@@ -142,6 +143,7 @@ def mutate(
 
     Raises:
         InvalidOptionError: neither or both of ``on`` and ``operation``, or numbers out of range.
+        MutationStateError: the transaction is not open, or has mutated the table before.
         MutationWorkerError: records that break a rule; the class says which.
         MutationError: two changes of one key, or an operation that is none.
         UnknownColumnError, SchemaError: columns that do not fit the table's.
@@ -150,7 +152,7 @@ def mutate(
     """
     name = ".".join(table_name(table))
     _check_mode(operation, on, read_under)
-    spread = _spread(frame, tasks, writers, statement, storage_options)
+    spread = _spread(frame, tasks, writers, storage_options)
     if operation is None:
         rules = (tuple(key.lower() for key in on or ()), when_matched, when_not_matched, delete_where)
 
@@ -161,8 +163,8 @@ def mutate(
         return _merged(frame, running, MergeRules(running.table(*table_name(name)), *rules), spread)
 
     if transaction is not None:
-        transaction.valid_write_ids(*table_name(name))  # says so if it has not begun
-        manifests = run(transaction)
+        with _only_one(transaction, name):
+            manifests = run(transaction)
         transaction.accept(*manifests)
         return _report(transaction, name, manifests, committed=False)
     client = MutatorClient(
@@ -188,17 +190,29 @@ def _check_mode(operation: str | None, on: Sequence[str] | None, read_under: obj
 
 
 def _spread(
-    frame: DataFrame,
-    tasks: int | None,
-    writers: int | None,
-    statement: int,
-    storage_options: Mapping[str, Any] | None,
+    frame: DataFrame, tasks: int | None, writers: int | None, storage_options: Mapping[str, Any] | None
 ) -> _Spread:
     count = default_tasks(frame) if tasks is None else tasks
     files = min(count, MAX_BUCKETS - 1) if writers is None else writers
     if count < 1 or not 0 < files < MAX_BUCKETS:
         raise InvalidOptionError(f"{count} tasks, {files} writers: at least one, and at most {MAX_BUCKETS - 1} writers")
-    return _Spread(count, files, statement, dict(storage_options or {}))
+    return _Spread(count, files, dict(storage_options or {}))
+
+
+@contextmanager
+def _only_one(transaction: Transaction, name: str) -> Iterator[None]:
+    """Refuses the second mutation of a table in one transaction, unless the first one failed."""
+    transaction.valid_write_ids(*table_name(name))  # says so if it has not begun
+    if transaction.state is not TransactionState.OPEN:
+        raise MutationStateError(f"the transaction is {transaction.state.value}, not open")
+    tables = _mutated_tables.setdefault(transaction, set())
+    if name.lower() in tables:
+        raise MutationStateError(
+            f"table {name} has been mutated in this transaction, and a second mutation would not see its rows",
+            remedy="put all rows into one DataFrame, or commit and begin another transaction",
+        )
+    yield
+    tables.add(name.lower())
 
 
 def _begun(client: MutatorClient, read_under: AcidReader | ValidWriteIds | None) -> Transaction:
@@ -247,7 +261,7 @@ def _written(placed: DataFrame, table: AcidTable, spread: _Spread) -> list[Mutat
     keys = [sql.col(_quoted(name)) for name in table.key_names]
     identifier = [sql.col(f"{ROW_ID}.{field.name}") for field in ROW_ID_TYPE]
     ordered = together.sortWithinPartitions(*keys, sql.col(BUCKET), sql.col(OPERATION) == INSERT, *identifier)
-    step = WriteGroups(table.encode(), spread.statement, spread.storage_options)
+    step = WriteGroups(table.encode(), spread.storage_options)
     with settled(placed.sparkSession.sparkContext), task_errors():
         found = ordered.mapInArrow(step, from_arrow_schema(MANIFESTS_SCHEMA)).toArrow()
     return [MutationManifest.decode(text) for text in found.column(0).to_pylist()]

@@ -170,12 +170,10 @@ class WriteGroups:
 
     Attributes:
         table: text form of the table, with the transaction's ids.
-        statement: number of the statement.
         storage_options: of the warehouse's file system.
     """
 
     table: str = field(repr=False)
-    statement: int
     storage_options: Mapping[str, Any] = field(repr=False)
 
     @step
@@ -193,7 +191,7 @@ class WriteGroups:
         if first is None:
             return None
         # An error in the block removes the attempt's files; what a lost worker leaves goes with the transaction.
-        with MutatorCoordinator(table, statement=self.statement, storage_options=self.storage_options) as coordinator:
+        with MutatorCoordinator(table, storage_options=self.storage_options) as coordinator:
             given: pa.Table | None = first
             while given is not None:
                 operations = given.column(OPERATION).to_numpy()
