@@ -102,6 +102,10 @@ def check_values(table: AcidTable, values: Sequence[str | None]) -> tuple[str | 
     Raises:
         MutationError: not one for each key, or one that Hive writes in another way (``01`` for the number 1).
     """
+    if isinstance(values, str) or any(value is not None and not isinstance(value, str) for value in values):
+        raise MutationError(
+            f"partition values {values!r} of {table.qualified_name} are not texts", remedy="give a text or None each"
+        )
     if len(values) != len(table.partition_keys):
         raise MutationError(
             f"{len(values)} partition values for {len(table.partition_keys)} partition keys of {table.qualified_name}"
@@ -112,18 +116,18 @@ def check_values(table: AcidTable, values: Sequence[str | None]) -> tuple[str | 
 
 
 def _check_value(key: Column, value: str | None) -> None:
-    if value is None:
+    if value is None or value == "":
         return
     if value == stored_value(None):
         raise MutationError(f"{value} is what Hive writes for a missing {key.name}", remedy="give None")
-    kind = parse_hive_type(key.type).arrow
-    if not (pa.types.is_integer(kind) or pa.types.is_date(kind)):
-        return
+    kind = parse_hive_type(key.type)
     try:
-        same = pa.scalar(value).cast(kind).cast(pa.string()).as_py() == value
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        same = False
-    if not same:
+        text = pa.scalar(value).cast(kind.arrow).cast(pa.string()).as_py()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise MutationError(f"partition value {value!r} of {key.name} is no {key.type}: {error}") from error
+    one_form = pa.types.is_integer(kind.arrow) or kind.kind in ("date", "boolean")
+    too_long = bool(kind.length) and len(value) > kind.length
+    if (one_form and text != value) or too_long:
         raise MutationError(f"partition value {value!r} of {key.name} is not how Hive writes a {key.type}")
 
 
@@ -152,7 +156,9 @@ def _identifiers(
         if wanted.any():
             raise RecordIdentifierError(f"updates and deletes need the column {ROW_ID}", remedy="read rows with it")
         return none, none, none
-    if not pa.types.is_null(column.type) and (not pa.types.is_struct(column.type) or column.type.num_fields != 3):
+    parts_of = [field.name.lower() for field in column.type] if pa.types.is_struct(column.type) else []
+    # By name and place: two of the three have the same type.
+    if not pa.types.is_null(column.type) and parts_of != [field.name for field in ROW_ID_TYPE]:
         raise RecordIdentifierError(f"{ROW_ID} is {column.type}, not {ROW_ID_TYPE}")
     given = column.combine_chunks().is_valid().to_numpy(zero_copy_only=False)
     if (given & ~wanted).any():

@@ -1,0 +1,84 @@
+"""Partition values and identifiers of records: what would lead elsewhere is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudi_hive.errors import MutationError, RecordIdentifierError
+from hudi_hive.mutation.coordinator import MutatorCoordinator
+from hudi_hive.mutation.incoming import check_values
+from hudi_hive.mutation.row_ids import ROW_ID
+from tests.acid_rows import key, table_at
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("int", "01"),
+        ("int", "x"),
+        ("tinyint", "128"),
+        ("date", "2024-2-1"),
+        ("boolean", "TRUE"),
+        ("boolean", "1"),
+        ("boolean", "maybe"),
+        ("decimal(5,2)", "abc"),
+        ("decimal(5,2)", "1.234"),
+        ("decimal(5,2)", "1234.5"),
+        ("double", "one"),
+        ("timestamp", "noon"),
+        ("varchar(2)", "abc"),
+        ("string", "__HIVE_DEFAULT_PARTITION__"),
+        ("string", 5),
+        ("int", 5),
+    ],
+)
+def test_values_that_are_none_of_their_key(kind: str, value: Any) -> None:
+    table = table_at("/t", keys=f"p:{kind}")
+    with pytest.raises(MutationError, match=r"partition value|missing p"):
+        check_values(table, [value])
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("int", "-1"),
+        ("date", "2024-02-01"),
+        ("boolean", "true"),
+        ("decimal(5,2)", "1.5"),
+        ("decimal(5,2)", "1.50"),
+        ("double", "1.0E10"),
+        ("double", "Infinity"),
+        ("timestamp", "2024-02-29 12:00:00"),
+        ("timestamp", "2024-02-29 12:00:00.5"),
+        ("char(2)", "ab"),
+        ("string", " a/b "),
+    ],
+)
+def test_values_of_each_type(kind: str, value: str) -> None:
+    table = table_at("/t", keys=f"p:{kind} q:{kind}")
+    assert check_values(table, [value, None]) == (value, None)
+    assert check_values(table, ["", value]) == (None, value)
+
+
+def test_a_text_is_no_list_of_values() -> None:
+    with pytest.raises(MutationError, match=r"'DE' of db\.t are not texts"):
+        check_values(table_at("/t", keys="a:string b:string"), "DE")
+
+
+@pytest.mark.parametrize("names", [("rowid", "bucketid", "writeid"), ("a", "b", "c"), ("writeid", "bucketid", "row")])
+def test_identifiers_are_taken_by_name(tmp_path: Path, names: tuple[str, ...]) -> None:
+    """The first and the third part have the same type: out of place, another row would be deleted, or none."""
+    kinds = [pa.int64(), pa.int32(), pa.int64()]
+    for given, refused in ((names, True), (("writeId", "bucketId", "rowId"), False)):
+        column = pa.array([key(1, 0, 2)], pa.struct(list(zip(given, kinds, strict=True))))
+        coordinator = MutatorCoordinator(table_at(tmp_path).in_transaction(5, 5))
+        if refused:
+            with pytest.raises(RecordIdentifierError, match=r"not struct<writeid: int64, bucketid"):
+                coordinator.delete_batch(pa.table({ROW_ID: column}))
+        else:
+            coordinator.delete_batch(pa.table({ROW_ID: column}))
+            assert coordinator.close().rows == 1
