@@ -305,7 +305,7 @@ def test_vanished_file_and_foreign_snapshot(tmp_path):
     table = table_at(tmp_path)
     insert(table, 1, 0, names((1, "a")))
     second = insert(table, 2, 0, names((2, "b")))
-    batches = AcidReader(table, ALL).read_batches()
+    batches = AcidReader(table, ALL, threads=1).read_batches()
     next(batches)
     os.unlink(second)
     with pytest.raises(FileVanishedError, match="compacted and cleaned"):

@@ -30,15 +30,21 @@ from hudi_hive.formats.hive_type import HiveType
 from hudi_hive.formats.hive_values import as_hive_reads, has_days
 from hudi_hive.formats.orc_acid import ACID_FIELDS, DELETE, INSERT, UPDATE
 from hudi_hive.formats.orc_footer import read_stripes
+from hudi_hive.formats.orc_ranges import stripe_ranges
 from hudi_hive.formats.orc_tail import PROLEPTIC_GREGORIAN, read_tail
 from hudi_hive.mutation.directories import AcidFile
 from hudi_hive.mutation.row_ids import Keys, Longs
+from hudi_hive.predicate import RowFilter
 from hudi_hive.storage import Storage
 
 _META: Final = pa.schema(ACID_FIELDS)
 _ROW: Final = "row"
 _NAMELESS: Final = re.compile(r"_col\d+")
 _NO_CALENDAR: Final = 0
+_FEW_ROWS: Final = 4096
+"""Files with fewer rows are read faster than their statistics."""
+
+_RANGED: Final = ("tinyint", "smallint", "int", "bigint", "date", "string", "varchar")
 _OUT_OF_RANGE: Final = "out of range for nanosecond resolution"
 
 
@@ -68,6 +74,7 @@ class OpenAcidFile:
         import pyarrow.orc as orc
 
         self._file, self.uri = file, storage.uri(file.path)
+        self._counters = storage.counters
         self._stream = _open(storage, file)
         try:
             with decoding(self.uri):
@@ -107,12 +114,15 @@ class OpenAcidFile:
         for batch in self._stripes([]):
             yield self._events(batch, {DELETE}, [])
 
-    def rows(self, columns: Sequence[pa.Field], kinds: Mapping[str, HiveType]) -> Iterator[Events]:
-        """The rows, a stripe at a time.
+    def rows(
+        self, columns: Sequence[pa.Field], kinds: Mapping[str, HiveType], row_filter: RowFilter | None = None
+    ) -> Iterator[Events]:
+        """The rows, a stripe at a time, without stripes in which none can pass a filter.
 
         Args:
             columns: the table's columns that are wanted.
             kinds: their Hive types by name.
+            row_filter: on the table's columns and partition keys; the rows that are given need not pass it.
 
         Raises:
             UnsupportedAcidTableError: a delta of the legacy layout, with updates and deletes in it.
@@ -124,12 +134,37 @@ class OpenAcidFile:
         names = [self.row_type.field(place).name for place in places if place is not None]
         # Compactions of tables of the legacy layout leave what was updated as it was written.
         allowed = {INSERT, UPDATE} if self._file.directory.kind == "base" else {INSERT}
-        for batch in self._stripes(names):
+        for batch in self._stripes(names, self._chosen(columns, kinds, places, row_filter)):
             yield self._events(batch, allowed, self._columns(batch, columns, kinds, places))
 
-    def _stripes(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def _chosen(
+        self,
+        columns: Sequence[pa.Field],
+        kinds: Mapping[str, HiveType],
+        places: Sequence[int | None],
+        row_filter: RowFilter | None,
+    ) -> Sequence[int]:
+        """The stripes in which a row may pass a filter, by the file's statistics of them."""
+        every = range(self._orc.nstripes)
+        if row_filter is None or self._orc.nrows < _FEW_ROWS:
+            return every
+        paths: dict[tuple[str, ...], tuple[str, ...]] = {
+            (field.name,): (_ROW, self.row_type.field(place).name)
+            for field, place in zip(columns, places, strict=True)
+            if place is not None and field.name in row_filter.columns and kinds[field.name].kind in _RANGED
+        }
+        types = {field.name: field.type for field in columns}
+        found = stripe_ranges(self._stream, {path: types[name[0]] for name, path in paths.items()}) if paths else {}
+        ranges = {name: found[path] for name, path in paths.items() if path in found}
+        if not ranges:
+            return every
+        may_match = row_filter.groups_that_may_match(ranges, len(every))
+        return [stripe for stripe in every if may_match[stripe]]
+
+    def _stripes(self, names: Sequence[str], stripes: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
         wanted = [*_META.names, *(f"{_ROW}.{name}" for name in names)]
-        for stripe in range(self._orc.nstripes):
+        for stripe in range(self._orc.nstripes) if stripes is None else stripes:
+            self._counters.add("stripes")
             with decoding(self.uri):
                 batch = self._read_stripe(stripe, wanted)
                 batch.validate(full=True)

@@ -37,7 +37,8 @@ class MutatorCoordinator(Coordinator[MutationManifest]):
 
     In a group, updates and deletes come by ascending (write id, bucket property, row id), inserts anywhere; a group
     that was left does not come again. What breaks a rule raises an error of its own, and the coordinator is of no use
-    any more: without its manifest nothing it wrote counts.
+    any more: without its manifest nothing it wrote counts. Records that come one by one are checked 8192 at a time, at
+    a change of the partition, and by ``flush`` and ``close``; batches at once.
 
     Args:
         table: a sink of a transaction that has begun, from ``Transaction.table`` or ``AcidTable.decode``.

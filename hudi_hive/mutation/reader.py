@@ -8,29 +8,36 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Self
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_hive.errors import MutationError, SchemaError, UnknownColumnError, UnsupportedAcidTableError
+from hudi_hive.errors import (
+    InvalidOptionError,
+    MutationError,
+    SchemaError,
+    UnknownColumnError,
+    UnsupportedAcidTableError,
+)
 from hudi_hive.formats.hive_type import parse_hive_type
 from hudi_hive.metastore.partition_names import DEFAULT_PARTITION, unescape
 from hudi_hive.metastore.transactions import TransactionClient
 from hudi_hive.metastore.types import Partition
 from hudi_hive.metastore.valid_ids import ValidTransactions, ValidWriteIds
-from hudi_hive.mutation.acid_files import Events, OpenAcidFile
-from hudi_hive.mutation.directories import AcidFile, PartitionState, partition_state
-from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE, DeletedRows, row_id_array
+from hudi_hive.mutation.directories import PartitionState, partition_state
+from hudi_hive.mutation.partition_reader import PartitionReader, Wanted, without_columns
+from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.table import AcidTable
 from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.row_filter import Dnf
+from hudi_hive.read.ordered import in_order
 from hudi_hive.storage import Storage
 
-BATCH_ROWS: Final = 131_072
-"""Greatest number of rows of a batch."""
+THREADS: Final = 4
+"""Files that are read at a time, and partitions that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +77,11 @@ class AcidReader:
         storage_options: for a storage that is made here.
         states: what to read of each partition, chosen before (with ``state``, perhaps in another process); a partition
             is listed if it is not among them.
+        threads: files that are read at a time; 1 reads in the caller's thread, nothing ahead.
 
     Raises:
         MutationError: the write ids are those of another table.
+        InvalidOptionError: no thread.
     """
 
     def __init__(
@@ -85,7 +94,10 @@ class AcidReader:
         storage: Storage | None = None,
         storage_options: Mapping[str, Any] | None = None,
         states: Mapping[AcidPartition, PartitionState] | None = None,
+        threads: int = THREADS,
     ) -> None:
+        if threads < 1:
+            raise InvalidOptionError(f"{threads} threads to read with")
         if write_ids.table and write_ids.table.lower() != table.qualified_name:
             raise MutationError(f"write ids of {write_ids.table} say nothing about {table.qualified_name}")
         self.table = table
@@ -94,6 +106,7 @@ class AcidReader:
         self._transactions = transactions
         self._partitions = partitions
         self._states = states or {}
+        self._threads = threads
         self._kinds = {column.name: parse_hive_type(column.type) for column in table.columns}
         keys = [(key.name, parse_hive_type(key.type).arrow) for key in table.partition_keys]
         self.key_schema = pa.schema(keys)
@@ -179,6 +192,10 @@ class AcidReader:
     ) -> Iterator[pa.RecordBatch]:
         """The rows, partition by partition, in no promised order inside one.
 
+        Files and listings of several partitions are read ahead, so they may be asked for long before their rows are.
+        Stripes in which no row can pass the filter are not read, nor the delete events of a partition of which none
+        does.
+
         Args:
             columns: columns and partition keys, in any case; None for all.
             row_filter: which rows; partitions in which none can pass are not listed.
@@ -196,10 +213,23 @@ class AcidReader:
         output = self.output_schema(columns, with_row_id)
         partitions = self.partitions_that_may_match(bound)
         values = self.key_values(partitions)
-        rest = None if bound.is_trivial else bound
-        for index, partition in enumerate(partitions):
-            row = {name: values.column(name)[index] for name in self.key_schema.names}
-            yield from self._read_partition(partition, row, output, rest)
+        read = {*output.names, *bound.columns}
+        fields = [field for field in self.table.row_schema if field.name in read]
+        row_filter = None if bound.is_trivial else bound
+        wanted = Wanted(self._write_ids, fields, self._kinds, output, row_filter, self._threads)
+        listings = in_order(
+            (
+                partial(
+                    self._open, partition, {name: values.column(name)[index] for name in values.column_names}, wanted
+                )
+                for index, partition in enumerate(partitions)
+            ),
+            self._threads,
+        )
+        with closing(listings):
+            files = (produce for reader in listings for produce in reader.producers())
+            with closing(in_order(files, self._threads)) as batches:
+                yield from batches
 
     def read(
         self,
@@ -235,7 +265,7 @@ class AcidReader:
         if any(len(partition.values) != count for partition in partitions):
             raise SchemaError(f"partitions of {self.table.qualified_name} have {count} values each")
         if not count:
-            return pa.Table.from_batches([_without_columns(len(partitions))])
+            return pa.Table.from_batches([without_columns(len(partitions))])
         columns = []
         for place, field in enumerate(self.key_schema):
             texts = [partition.values[place] for partition in partitions]
@@ -257,75 +287,11 @@ class AcidReader:
             return self.storage, location
         return Storage(location, self.storage.storage_options, counters=self.storage.counters), ""
 
-    def _read_partition(
-        self, partition: AcidPartition, keys: Mapping[str, pa.Scalar], output: pa.Schema, rest: RowFilter | None
-    ) -> Iterator[pa.RecordBatch]:
+    def _open(
+        self, partition: AcidPartition, keys: Mapping[str, pa.Scalar], wanted: Wanted
+    ) -> Iterator[PartitionReader]:
         storage, _ = self._place(partition)
-        state = self.state(partition)
-        if not state.data_files:
-            return
-        deleted = self._deleted(storage, state)
-        read = {*output.names, *(rest.columns if rest is not None else ())}
-        columns = [field for field in self.table.row_schema if field.name in read]
-        for file in state.data_files:
-            yield from self._read_file(storage, file, columns, deleted, keys, output, rest)
-
-    def _deleted(self, storage: Storage, state: PartitionState) -> DeletedRows:
-        """What the snapshot's delete events name. Hive 3 files them by writer in tables without buckets: all count."""
-        parts = []
-        for file in state.delete_files:
-            with OpenAcidFile(storage, file) as opened:
-                for events in opened.deletes():
-                    seen = self._write_ids.valid_mask(events.written)
-                    write, bucket, row = events.keys
-                    parts.append((write[seen], bucket[seen], row[seen]))
-        return DeletedRows.of(parts)
-
-    def _read_file(
-        self,
-        storage: Storage,
-        file: AcidFile,
-        columns: Sequence[pa.Field],
-        deleted: DeletedRows,
-        keys: Mapping[str, pa.Scalar],
-        output: pa.Schema,
-        rest: RowFilter | None,
-    ) -> Iterator[pa.RecordBatch]:
-        with OpenAcidFile(storage, file) as opened:
-            for events in opened.rows(columns, self._kinds):
-                mask = self._write_ids.valid_mask(events.written) & ~deleted.mask(events.keys)
-                if not mask.any():
-                    continue
-                arrays = dict(zip((field.name for field in columns), events.columns, strict=True))
-                arrays |= {name: pa.repeat(value, len(mask)) for name, value in keys.items()}
-                batch = _batch(events, arrays, mask, output, rest)
-                for start in range(0, batch.num_rows, BATCH_ROWS):
-                    yield batch.slice(start, BATCH_ROWS)
-
-
-def _batch(
-    events: Events,
-    arrays: dict[str, pa.Array],
-    mask: npt.NDArray[np.bool_],
-    output: pa.Schema,
-    rest: RowFilter | None,
-) -> pa.RecordBatch:
-    """The live rows of a stripe that pass the filter."""
-    if rest is not None:
-        names = [name for name in rest.columns if name in arrays]
-        data = pa.RecordBatch.from_arrays([arrays[name] for name in names], names=names) if names else None
-        passes = rest.evaluate(data if data is not None else _without_columns(len(mask)))
-        mask = mask & passes.fill_null(False).to_numpy(zero_copy_only=False)
-    if ROW_ID in output.names:
-        arrays[ROW_ID] = row_id_array(events.keys)
-    if not len(output):
-        return _without_columns(int(mask.sum()))
-    batch = pa.RecordBatch.from_arrays([arrays[name] for name in output.names], schema=output)
-    return batch if mask.all() else batch.filter(pa.array(mask))
-
-
-def _without_columns(rows: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))
+        yield PartitionReader(storage, self.state(partition), keys, wanted)
 
 
 def _discover(
