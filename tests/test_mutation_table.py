@@ -109,5 +109,11 @@ def test_one_attempt_a_group_counts() -> None:
         check_manifests([first, MutationManifest("d.t", 5, "a2", groups)], "d.t", 5)
     with pytest.raises(MutationError, match="write id 5"):
         check_manifests([first], "d.t", 6)
-    with pytest.raises(MutationError):
-        MutationManifest.decode("HudiHiveMutationManifestV1:{}")
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", "[]", '"text"', "5", '{"attempt":"a","groups":[],"table":5,"write_id":1}', '{"groups":[5]}']
+)
+def test_other_text_is_no_manifest(text: str) -> None:
+    with pytest.raises(MutationError, match="cannot be read"):
+        MutationManifest.decode(f"HudiHiveMutationManifestV1:{text}")

@@ -81,8 +81,11 @@ class MutationManifest:
             groups = tuple(
                 GroupFiles(**{**group, "partition": tuple(group["partition"])}) for group in values.pop("groups")
             )
-            return cls(**values, groups=groups)
-        except (ValueError, TypeError, KeyError) as error:
+            made = cls(**values, groups=groups)
+            if not (isinstance(made.table, str) and isinstance(made.attempt, str) and isinstance(made.write_id, int)):
+                raise ValueError("a field of another type")
+            return made
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise MutationError(f"the text of a manifest cannot be read: {error}") from error
 
 

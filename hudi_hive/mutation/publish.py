@@ -15,6 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from hudi_hive.errors import HudiHiveError, StorageError
+from hudi_hive.mutation.disjoint import check_disjoint
 from hudi_hive.mutation.manifest import GroupFiles
 from hudi_hive.mutation.paths import STAGING, VERSION, VERSION_FILE, partition_path, staging_folder
 from hudi_hive.mutation.table import AcidTable
@@ -55,9 +56,12 @@ class Publisher:
             locations: URI of each partition that is elsewhere than its name says.
 
         Raises:
+            GroupRevisitedError: two attempts changed the same row.
             StorageError: a file could not be moved; ``withdraw`` removes those that were.
         """
-        moves = list(self._moves(files, locations))
+        given = list(files)
+        check_disjoint(self._storage, self._table, given)
+        moves = list(self._moves(given, locations))
         folders = {(move.target.uri(posixpath.dirname(move.path))): move for move in moves}
         self._placed = moves
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="mutation") as threads:

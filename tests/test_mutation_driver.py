@@ -1,0 +1,99 @@
+"""What a driver checks and tells before it commits, against a metastore in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hudi_hive.errors import GroupRevisitedError
+from hudi_hive.metastore import HiveMetastore, TransactionClient
+from hudi_hive.metastore.testing import FakeMetastore
+from hudi_hive.mutation.client import MutatorClient
+from hudi_hive.mutation.coordinator import MutatorCoordinator
+from hudi_hive.mutation.manifest import MutationManifest
+from hudi_hive.mutation.reader import AcidReader
+from hudi_hive.mutation.table import AcidTable
+from hudi_hive.mutation.transaction import Transaction, TransactionState
+from tests.acid_definitions import acid_table
+
+NAME = "default.t"
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeMetastore]:
+    with FakeMetastore() as running:
+        yield running
+
+
+@pytest.fixture
+def store(fake: FakeMetastore) -> Iterator[TransactionClient]:
+    with HiveMetastore(fake.uri) as client:
+        yield TransactionClient(client)
+
+
+def _rows(store: TransactionClient) -> list[tuple[object, ...]]:
+    found = AcidReader.open(store, "default", "t").read(with_row_id=False).to_pylist()
+    return sorted(tuple(row.values()) for row in found)
+
+
+def _insert(table: AcidTable, *ids: int, partition: tuple[str | None, ...] = ()) -> MutationManifest:
+    with MutatorCoordinator(table) as coordinator:
+        for number in ids:
+            coordinator.insert(partition, {"id": number, "msg": f"m{number}"})
+    return coordinator.close()
+
+
+def _changes(client: MutatorClient, plan: list[tuple[str, int]]) -> tuple[Transaction, list[MutationManifest]]:
+    """A transaction whose tasks, a statement each, change one row each."""
+    transaction = client.new_transaction().begin()
+    ids = {row["id"]: row["ROW__ID"] for row in transaction.reader("default", "t").read().to_pylist()}
+    manifests = []
+    for statement, (what, number) in enumerate(plan):
+        coordinator = MutatorCoordinator(transaction.table("default", "t"), statement=statement)
+        record = {"id": number, "msg": what, "ROW__ID": ids[number]}
+        coordinator.update((), record) if what == "update" else coordinator.delete((), record)
+        manifests.append(coordinator.close())
+    return transaction, manifests
+
+
+@pytest.mark.parametrize("plan", [["update", "update"], ["update", "delete"], ["delete", "update"]])
+def test_a_row_is_changed_by_one_task(
+    fake: FakeMetastore, store: TransactionClient, tmp_path: Path, plan: list[str]
+) -> None:
+    """Two updates of a row leave two rows; which of an update and a delete wins is nobody's decision."""
+    store.create_table(acid_table(f"file:{tmp_path}/t", buckets=1))
+    with MutatorClient(fake.uri, sinks=[NAME]) as client:
+        with client.new_transaction() as first:
+            first.accept(_insert(first.table("default", "t"), 1, 2))
+        transaction, manifests = _changes(client, [(what, 2) for what in plan])
+        with pytest.raises(GroupRevisitedError, match=r"row \(1, 536870912, 1\) in bucket 0"):
+            transaction.commit(manifests)
+        assert transaction.state is TransactionState.ABORTED
+        assert _rows(store) == [(1, "m1"), (2, "m2")]
+        assert not list(tmp_path.rglob("delete_delta_*"))
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        ([("update", 1), ("update", 2)], [(1, "update"), (2, "update")]),
+        ([("update", 1), ("delete", 2)], [(1, "update")]),
+        ([("delete", 2), ("delete", 2)], [(1, "m1")]),
+    ],
+)
+def test_tasks_share_a_bucket_if_their_rows_differ(
+    fake: FakeMetastore,
+    store: TransactionClient,
+    tmp_path: Path,
+    plan: list[tuple[str, int]],
+    expected: list[tuple[int, str]],
+) -> None:
+    store.create_table(acid_table(f"file:{tmp_path}/t", buckets=1))
+    with MutatorClient(fake.uri, sinks=[NAME]) as client:
+        with client.new_transaction() as first:
+            first.accept(_insert(first.table("default", "t"), 1, 2))
+        transaction, manifests = _changes(client, plan)
+        transaction.commit(manifests)
+    assert _rows(store) == expected
