@@ -17,12 +17,31 @@ from typing import Any, Final, Generic, Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from hudi_hive.errors import MutationStateError
+from hudi_hive.errors import MutationError, MutationStateError
 from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
 
 _PENDING: Final = 8192
 """Records that come one by one are checked and turned into columns so many at a time."""
+
+
+OPERATIONS: Final = ("insert", "update", "delete")
+"""Names of operations; their places are the operations' numbers."""
+
+
+def operation_numbers(column: pa.ChunkedArray) -> npt.NDArray[np.int8]:
+    """Operations in words, in capitals or not, as numbers.
+
+    Raises:
+        MutationError: a word that is none, or null.
+    """
+    found = pc.index_in(pc.utf8_lower(column.cast(pa.string())), value_set=pa.array(OPERATIONS))
+    if found.null_count:
+        wrong = column.filter(pc.is_null(found))[0].as_py()
+        raise MutationError(f"there is no operation {wrong!r}", remedy=f"one of {', '.join(OPERATIONS)}")
+    numbers: npt.NDArray[np.int8] = found.combine_chunks().cast(pa.int8()).to_numpy(zero_copy_only=False)
+    return numbers
 
 
 class Manifest(Protocol):

@@ -9,15 +9,18 @@ from __future__ import annotations
 from hudi_hive.mutation.hudi.client import HudiMutatorClient
 from hudi_hive.mutation.hudi.coordinator import HudiMutatorCoordinator
 from hudi_hive.mutation.hudi.manifest import HudiManifest
+from hudi_hive.mutation.hudi.merge import HudiMergeRecords, merge
 from hudi_hive.mutation.hudi.reader import HudiReader
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.mutation.hudi.transaction import HudiTransaction
 
 __all__ = [
     "HudiManifest",
+    "HudiMergeRecords",
     "HudiMutationTable",
     "HudiMutatorClient",
     "HudiMutatorCoordinator",
     "HudiReader",
     "HudiTransaction",
+    "merge",
 ]

@@ -101,6 +101,15 @@ class HudiMutatorClient:
         return self._client
 
     @property
+    def client(self) -> MetaClient:
+        """What planners work with, as it was when it connected.
+
+        Raises:
+            MutationStateError: not connected.
+        """
+        return self._connected()
+
+    @property
     def tables(self) -> tuple[HudiMutationTable, ...]:
         """The table as it is now, without an instant.
 

@@ -22,7 +22,7 @@ from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.write.incoming import KEYS_SCHEMA, check_required, conformed
-from hudi_hive.write.mutation import OPERATION
+from hudi_hive.write.located import OPERATION
 from hudi_hive.write.schemas import merged_schema
 
 Flags = npt.NDArray[np.bool_]

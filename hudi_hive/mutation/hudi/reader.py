@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.plan import Query, plan_scan
 from hudi_hive.plan.planner import Filter
 from hudi_hive.read.scan import read_plan
@@ -18,10 +19,12 @@ class HudiReader:
 
     Args:
         client: the table.
+        table: the same, as workers know it.
     """
 
-    def __init__(self, client: MetaClient) -> None:
+    def __init__(self, client: MetaClient, table: HudiMutationTable) -> None:
         self._client = client
+        self.table = table
 
     def read(self, columns: Sequence[str] | None = None, row_filter: Filter = None) -> pa.Table:
         """Rows, with the meta columns if they are not left out: coordinators pass over these.

@@ -98,7 +98,7 @@ class HudiTransaction:
         """
         if self._write is None:
             raise MutationStateError("the transaction has not begun")
-        return HudiReader(self._write.client)
+        return HudiReader(self._write.client, self.table())
 
     @property
     def report(self) -> WriteReport | None:

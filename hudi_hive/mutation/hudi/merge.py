@@ -1,0 +1,319 @@
+"""Changes by key, joined with the rows of a Hudi table: what a coordinator is to insert, update and delete.
+
+The columns that changes and rows are joined by may be any; what is done is done to records, which are named by the key
+fields and partition of the rows that are found. A row whose key or partition changes is deleted, and inserted anew.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import InvalidOptionError, MutationError, SchemaError, UnknownColumnError
+from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
+from hudi_hive.mutation.hudi.coordinator import HudiMutatorCoordinator
+from hudi_hive.mutation.hudi.reader import HudiReader
+from hudi_hive.mutation.hudi.table import HudiMutationTable
+from hudi_hive.mutation.merge import key_tests
+from hudi_hive.mutation.merge_rules import WhenMatched, WhenNotMatched
+from hudi_hive.predicate import RowFilter, parse_filter
+from hudi_hive.predicate.row_filter import Dnf
+from hudi_hive.schema import META_FIELDS
+from hudi_hive.write.incoming import conformed
+from hudi_hive.write.schemas import merged_schema
+
+Longs = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class HudiMergeRecords:
+    """Records for coordinators.
+
+    Args:
+        operations: 0 (insert), 1 (update) or 2 (delete) for each record.
+        records: the table's columns; deletes have null in all but those of key and partition.
+        inserted: rows whose key was not in the table.
+        updated: rows with new values, those that move to another record key or partition among them.
+        deleted: rows that are no more.
+    """
+
+    operations: npt.NDArray[np.int8]
+    records: pa.Table
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    def feed(self, coordinator: HudiMutatorCoordinator) -> None:
+        """Hand all records to one coordinator, which raises what it finds wrong."""
+        coordinator.mutate_batch(self.records, self.operations)
+
+    def split(self, parts: int) -> list[HudiMergeRecords]:
+        """So many stretches of about equal length for as many coordinators.
+
+        Raises:
+            InvalidOptionError: fewer than one part.
+        """
+        if parts < 1:
+            raise InvalidOptionError(f"records cannot be split into {parts} parts")
+        bounds = np.linspace(0, len(self.operations), parts + 1).astype(np.int64).tolist()
+        return [
+            HudiMergeRecords(self.operations[start:end], self.records.slice(start, end - start))
+            for start, end in itertools.pairwise(bounds)
+            if end > start
+        ]
+
+
+@dataclass(frozen=True)
+class HudiMergeRules:
+    """What a merge is to do, as a value that travels.
+
+    Args:
+        table: what is merged into.
+        on: the columns of the key. A null in it matches nothing, as in SQL.
+        when_matched, when_not_matched, delete_where: see :func:`merge`.
+
+    Raises:
+        InvalidOptionError: another word for what is to be done.
+    """
+
+    table: HudiMutationTable
+    on: tuple[str, ...]
+    when_matched: WhenMatched = "update"
+    when_not_matched: WhenNotMatched = "insert"
+    delete_where: str | Dnf | RowFilter | None = None
+
+    def __post_init__(self) -> None:
+        if self.when_matched not in ("update", "delete", "ignore") or self.when_not_matched not in ("insert", "ignore"):
+            words = f"when_matched={self.when_matched!r}, when_not_matched={self.when_not_matched!r}"
+            raise InvalidOptionError(f"merge does not know {words}")
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's columns."""
+        return self.table.writer_schema.arrow.remove_metadata()
+
+    @property
+    def identity(self) -> list[str]:
+        """Columns that record key and partition are made of."""
+        generator = self.table.generator
+        names = [*generator.record_fields, *(item.name for item in generator.path_fields)]
+        wanted = {name.partition(".")[0] for name in names}
+        return [name for name in self.schema.names if name in wanted]
+
+    @property
+    def keys(self) -> list[str]:
+        """The key's columns as the table names them.
+
+        Raises:
+            UnknownColumnError: one that the table does not have, or none at all.
+        """
+        names = {name.lower(): name for name in self.schema.names}
+        missing = [key for key in self.on if key.lower() not in names]
+        if missing or not self.on:
+            what = f"not {', '.join(missing)}" if missing else "at least one"
+            raise UnknownColumnError(f"the key of a merge into {self.table.name} needs columns of the table, {what}")
+        return [names[key.lower()] for key in self.on]
+
+    def given_schema(self, names: Sequence[str]) -> pa.Schema:
+        """The changes' columns that the table has, by its names and types.
+
+        Args:
+            names: columns of the changes.
+
+        Raises:
+            UnknownColumnError: a column that the table does not have, or a key that one of them does not have.
+            SchemaError: columns that differ only in case, or a key that cannot be joined by.
+        """
+        lowered = [name.lower() for name in names]
+        if len(set(lowered)) < len(lowered):
+            raise SchemaError("columns of the changes differ only in case, or not at all")
+        schema = self.schema
+        known = {name.lower() for name in (*schema.names, *META_FIELDS)}
+        unknown = [name for name in names if name.lower() not in known]
+        if unknown and self.delete_where is None:
+            raise UnknownColumnError(f"table {self.table.name} has no column {', '.join(unknown)}")
+        given = pa.schema([item for item in schema if item.name.lower() in lowered])
+        for key in self.keys:
+            if key not in given.names:
+                raise UnknownColumnError(f"the changes have no column {key!r}, which is of the key")
+            kind = given.field(key).type
+            if pa.types.is_nested(kind) or pa.types.is_floating(kind):
+                raise SchemaError(f"rows are not joined by column {key!r} of type {kind}")
+        return pa.schema([pa.field(item.name, item.type) for item in given])
+
+    def given(self, changes: pa.Table) -> pa.Table:
+        """The changes in the columns and types of :meth:`given_schema`.
+
+        Raises:
+            UnknownColumnError, SchemaError: as there; a column of another type than the table's.
+        """
+        schema = self.given_schema(changes.column_names)
+        lowered = [name.lower() for name in changes.column_names]
+        chosen = changes.select([lowered.index(name.lower()) for name in schema.names]).rename_columns(schema.names)
+        avro: Mapping[str, Any] = self.table.writer_schema.avro
+        own = {**avro, "fields": [entry for entry in avro["fields"] if entry["name"] in schema.names]}
+        if merged_schema(chosen.schema, own, self.table.name).changed:
+            raise SchemaError(
+                f"changes for {self.table.name} have types that would change its columns", remedy="cast them"
+            )
+        return conformed(chosen, schema)
+
+    def removing(self, changes: pa.Table) -> Flags:
+        """For each change whether it deletes the rows of its key because of ``delete_where``."""
+        if self.delete_where is None:
+            return np.zeros(changes.num_rows, np.bool_)
+        verdict = parse_filter(self.delete_where, changes.schema).evaluate(changes.combine_chunks())
+        mask: Flags = verdict.fill_null(False).to_numpy(zero_copy_only=False)
+        return mask
+
+    def found_schema(self, given: pa.Schema) -> pa.Schema:
+        """Columns of the table's rows that a merge looks at: key, identity, and what updates keep."""
+        lacking = [name for name in self.schema.names if name not in given.names]
+        wanted = {*self.keys, *self.identity, *(lacking if self.when_matched == "update" else ())}
+        return pa.schema([pa.field(item.name, item.type) for item in self.schema if item.name in wanted])
+
+    def records(
+        self, given: pa.Table, removing: Flags, found: pa.Table, pairs: tuple[Longs, Longs]
+    ) -> HudiMergeRecords:
+        """What is to be done with changes and the rows of their keys.
+
+        Args:
+            given: changes, from :meth:`given`.
+            removing: of them, from :meth:`removing`.
+            found: rows of the table with the columns of :meth:`found_schema`.
+            pairs: numbers of rows and of changes that have the same key.
+        """
+        rows, places = pairs
+        new = np.ones(len(removing), np.bool_)
+        new[places] = False
+        fresh = np.flatnonzero(new & ~removing) if self.when_not_matched == "insert" else np.empty(0, np.int64)
+        gone = removing[places] | (self.when_matched == "delete")
+        kept = ~gone if self.when_matched == "update" else np.zeros(len(gone), np.bool_)
+        moved = kept & self._moves(given.take(pa.array(places)), found.take(pa.array(rows)))
+        stays = kept & ~moved
+        parts = [
+            (DELETE, self._named(found.take(pa.array(rows[gone | moved])))),
+            (UPDATE, self._rows(given.take(pa.array(places[stays])), found.take(pa.array(rows[stays])))),
+            (INSERT, self._rows(given.take(pa.array(places[moved])), found.take(pa.array(rows[moved])))),
+            (INSERT, self._rows(given.take(pa.array(fresh)), None)),
+        ]
+        operations = np.concatenate([np.full(part.num_rows, operation, np.int8) for operation, part in parts])
+        records = pa.concat_tables([part for _, part in parts]).combine_chunks()
+        return HudiMergeRecords(operations, records, len(fresh), int(kept.sum()), int(gone.sum()))
+
+    def _moves(self, new: pa.Table, old: pa.Table) -> Flags:
+        """Which updates give a row another record key or partition."""
+        moved = np.zeros(new.num_rows, np.bool_)
+        for name in self.identity:
+            if name not in new.column_names or name in self.keys:
+                continue
+            if pa.types.is_nested(new.schema.field(name).type):
+                raise SchemaError(f"column {name!r}, which keys are made of, is nested: merge on it, or leave it out")
+            same = pc.fill_null(pc.equal(new[name], old[name]), False)
+            both = pc.and_(pc.is_null(new[name]), pc.is_null(old[name]))
+            moved |= ~pc.or_(same, both).to_numpy()
+        return moved
+
+    @property
+    def _plain(self) -> pa.Schema:
+        return pa.schema([pa.field(item.name, item.type) for item in self.schema])
+
+    def _named(self, found: pa.Table) -> pa.Table:
+        """Records to delete."""
+        identity = set(self.identity)
+        columns = [
+            found[item.name] if item.name in identity else pa.nulls(found.num_rows, item.type) for item in self._plain
+        ]
+        return pa.table(columns, schema=self._plain)
+
+    def _rows(self, new: pa.Table, old: pa.Table | None) -> pa.Table:
+        """Values after the merge: those of the changes, for others of the table's rows, or null."""
+        columns = []
+        for item in self._plain:
+            if item.name in new.column_names:
+                columns.append(new[item.name])
+            elif old is not None and item.name in old.column_names:
+                columns.append(old[item.name])
+            else:
+                columns.append(pa.nulls(new.num_rows, item.type))
+        return pa.table(columns, schema=self._plain)
+
+
+def merge(
+    reader: HudiReader,
+    changes: pa.Table,
+    on: Sequence[str],
+    *,
+    when_matched: WhenMatched = "update",
+    when_not_matched: WhenNotMatched = "insert",
+    delete_where: str | Dnf | RowFilter | None = None,
+) -> HudiMergeRecords:
+    """Join changes with the table's rows by key.
+
+    Args:
+        reader: of the transaction that will write.
+        changes: a row for each key. Columns of the table that it lacks keep their values in updates, and are null in
+            inserts. Columns that the table lacks may only be there for ``delete_where``.
+        on: the columns of the key. A null in it matches nothing, as in SQL.
+        when_matched: update or delete rows whose key is among the changes, or leave them.
+        when_not_matched: insert changes whose key the table does not have, or leave them.
+        delete_where: a filter on the changes' columns: those that pass delete the rows of their key, whatever
+            ``when_matched`` says, and insert nothing.
+
+    Raises:
+        MutationError: two changes of one key.
+        UnknownColumnError: a column that changes or table do not have.
+        SchemaError: a key that cannot be joined by, or a type that does not fit the table's.
+        InvalidOptionError: another word for what is to be done.
+    """
+    rules = HudiMergeRules(reader.table, tuple(on), when_matched, when_not_matched, delete_where)
+    given = rules.given(changes)
+    keys = rules.keys
+    _check_keys(given, keys)
+    found = _matching_rows(reader, given, rules)
+    return rules.records(given, rules.removing(changes), found, _pairs(found, given, keys))
+
+
+def _check_keys(given: pa.Table, keys: Sequence[str]) -> None:
+    """Refuse two changes of one key."""
+    counts = given.select(keys).drop_null().group_by(keys).aggregate([([], "count_all")])
+    twice = counts.filter(pc.greater(counts["count_all"], 1))
+    if twice.num_rows:
+        example = twice.select(keys).slice(0, 1).to_pylist()[0]
+        raise MutationError(
+            f"{twice.num_rows} keys come several times in the changes, {example} for one", remedy="give one row per key"
+        )
+
+
+def _matching_rows(reader: HudiReader, given: pa.Table, rules: HudiMergeRules) -> pa.Table:
+    """Rows of the table whose key columns each have a value of the changes."""
+    schema = rules.found_schema(given.schema)
+    values = {key: pc.unique(given[key]).drop_null() for key in rules.keys}
+    if not all(len(found) for found in values.values()):
+        return schema.empty_table()
+    tests = [test for key, found in values.items() for test in key_tests(key, found)]
+    rows = reader.read(schema.names, tests or None).cast(schema)
+    mask = np.ones(rows.num_rows, np.bool_)
+    for key, found in values.items():
+        mask &= pc.is_in(rows[key], value_set=found).to_numpy()
+    return rows.filter(pa.array(mask)).combine_chunks()
+
+
+def _pairs(found: pa.Table, given: pa.Table, keys: Sequence[str]) -> tuple[Longs, Longs]:
+    """Numbers of the rows and of the changes that have the same key."""
+    names = [f"k{place}" for place in range(len(keys))]
+
+    def numbered(table: pa.Table, number: str) -> pa.Table:
+        columns = [table[key] for key in keys]
+        return pa.table([*columns, pa.array(np.arange(table.num_rows))], names=[*names, number])
+
+    joined = numbered(found, "row").join(numbered(given, "change"), names, join_type="inner")
+    return joined["row"].to_numpy(), joined["change"].to_numpy()
