@@ -1,0 +1,113 @@
+"""Mutations of tables of further kinds: change data, ids of columns, no meta columns, formatted times in paths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudi_hive.api import HudiTable
+from hudi_hive.errors import RecordPartitionError, SchemaError, UnknownRecordError, UnsupportedTableError
+from hudi_hive.mutation.hudi import HudiMutatorClient
+from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
+from tests.test_hudi_mutation import AT_FIRST, QUICK, change, make, row, seen, table_of
+
+INSERT, UPDATE, DELETE = 0, 1, 2
+both_kinds = pytest.mark.parametrize("kind", [COPY_ON_WRITE, MERGE_ON_READ])
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_change_data_tell_each_change(tmp_path, version):
+    table = make(tmp_path, version, cdc=True)
+    last = table.refresh().timeline.completed()[-1]
+    with HudiMutatorClient(table.path, QUICK) as client:
+        change(client, [(INSERT, row("n", 2, "n2")), (UPDATE, row("a", 2, "a2")), (DELETE, {"id": "b"})], ["x"])
+    found = HudiTable.open(table.path).scan(query_type="cdc", begin=last.completed).to_arrow().to_pylist()
+    assert sorted(one["op"] for one in found) == ["d", "i", "u"]
+
+
+@both_kinds
+def test_columns_with_ids_are_found_in_older_files(tmp_path, kind):
+    table = make(tmp_path, kind=kind)
+    table.update_schema(QUICK).rename("v", "text").add("extra", "long").commit()
+    with HudiMutatorClient(table.path, QUICK) as client:
+        with pytest.raises(SchemaError, match="unknown v"):
+            change(client, [(UPDATE, row("a", 2, "a2"))], ["x"])
+        changes: list[tuple[int, dict[str, Any]]] = [
+            (UPDATE, {"id": "a", "ts": 2, "text": "a2", "extra": 5}),
+            (INSERT, {"id": "n", "ts": 2, "text": "n2", "extra": None}),
+        ]
+        change(client, changes, ["x"])
+        change(client, [(DELETE, {"id": "c"})], ["y"])
+    rows = HudiTable.open(table.path).scan(selected_fields=["id", "text", "extra"]).to_arrow().sort_by("id")
+    assert [tuple(one.values()) for one in rows.to_pylist()] == [
+        ("a", "a2", 5),
+        ("b", "b1", None),
+        ("d", "d1", None),
+        ("n", "n2", None),
+    ]
+
+
+def test_a_table_without_meta_columns(tmp_path):
+    table = make(tmp_path, populate_meta_fields=False, ordering_fields=[])
+    options = {**QUICK, "hoodie.index.type": "SIMPLE"}
+    with HudiMutatorClient(table.path, options) as client:
+        with pytest.raises(UnknownRecordError):
+            change(client, [(UPDATE, row("q", 2, "q"))], ["x"])
+        change(client, [(INSERT, row("n", 2, "n2")), (UPDATE, row("a", 2, "a2")), (DELETE, {"id": "b"})], ["x"])
+    expected = {**AT_FIRST, ("a", "x"): (2, "a2"), ("n", "x"): (2, "n2")}
+    del expected["b", "x"]
+    assert seen(table) == expected
+    other = make(tmp_path / "other", kind=MERGE_ON_READ, populate_meta_fields=False, ordering_fields=[])
+    with HudiMutatorClient(other.path, options) as client, pytest.raises(UnsupportedTableError, match="meta columns"):
+        change(client, [(UPDATE, row("a", 2, "q"))], ["x"])
+    assert seen(other) == AT_FIRST
+
+
+@both_kinds
+def test_formatted_times_in_paths(tmp_path, kind):
+    settings = {
+        "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+        "hoodie.keygen.timebased.output.dateformat": "yyyy/MM/dd",
+    }
+    table = HudiTable.create(
+        tmp_path / "t",
+        name="t",
+        table_type=kind,
+        record_keys=["id"],
+        partition_fields=["at"],
+        key_generator="TIMESTAMP",
+        properties=settings,
+    )
+    day = 86_400_000
+    table.insert(pa.table({"id": ["a", "b"], "at": pa.array([day, 2 * day], pa.int64()), "v": [1, 2]}), QUICK)
+    with HudiMutatorClient(table.path, QUICK) as client:
+        with pytest.raises(RecordPartitionError, match="its columns say '1970/01/02'"):
+            change(client, [(UPDATE, {"id": "a", "at": day, "v": 5})], ["1970/01/03"])
+        with pytest.raises(SchemaError, match="lacks at"):
+            change(client, [(UPDATE, {"id": "a", "v": 5})], ["1970/01/02"])
+        changes = [(UPDATE, {"id": "a", "at": day + 7, "v": 5}), (INSERT, {"id": "n", "at": day, "v": 6})]
+        change(client, changes, ["1970/01/02"])
+        change(client, [(DELETE, {"id": "b", "at": 2 * day})], ["1970/01/03"])
+    rows = HudiTable.open(table.path).scan(selected_fields=["id", "v"]).to_arrow().sort_by("id").to_pylist()
+    assert rows == [{"id": "a", "v": 5}, {"id": "n", "v": 6}]
+
+
+@both_kinds
+def test_partition_columns_that_are_in_no_file(tmp_path, kind):
+    table = HudiTable.create(
+        tmp_path / "t",
+        name="t",
+        table_type=kind,
+        record_keys=["id"],
+        partition_fields=["p"],
+        hive_style_partitioning=True,
+        properties={"hoodie.datasource.write.drop.partition.columns": "true"},
+    )
+    table.insert(table_of([("a", "x", 1, "a1"), ("b", "y", 1, "b1")]), QUICK)
+    with HudiMutatorClient(table.path, QUICK) as client:
+        change(client, [(UPDATE, row("a", 2, "a2")), (INSERT, row("n", 2, "n2"))], ["x"])
+        change(client, [(DELETE, {"id": "b"})], ["y"])
+    assert seen(table) == {("a", "x"): (2, "a2"), ("n", "x"): (2, "n2")}
+    assert "p" not in {field["name"] for field in table.refresh().client.avro_schema()["fields"]}
