@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hudi_hive.errors import GroupRevisitedError
-from hudi_hive.metastore import HiveMetastore, TransactionClient
+from hudi_hive.errors import (
+    GroupRevisitedError,
+    PartitionCreationError,
+    TransactionError,
+    UnsupportedAcidTableError,
+)
+from hudi_hive.metastore import HiveMetastore, Partition, TransactionClient
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.mutation.client import MutatorClient
 from hudi_hive.mutation.coordinator import MutatorCoordinator
@@ -97,3 +104,87 @@ def test_tasks_share_a_bucket_if_their_rows_differ(
         transaction, manifests = _changes(client, plan)
         transaction.commit(manifests)
     assert _rows(store) == expected
+
+
+# -- partitions -------------------------------------------------------------------------------------------------------
+
+
+def _partition(store: TransactionClient, value: str, location: str) -> Partition:
+    sd = copy.deepcopy(store.table("default", "t").sd)
+    sd.location = location
+    return Partition(values=[value], dbName="default", tableName="t", sd=sd, parameters={})
+
+
+def test_a_partition_that_somebody_makes_meanwhile_gets_the_rows(
+    fake: FakeMetastore, store: TransactionClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.create_table(acid_table(f"file:{tmp_path}/t", keys=[("p", "string")]))
+    theirs = _partition(store, "x", f"file:{tmp_path}/elsewhere")
+    true_call = HiveMetastore.add_partitions
+
+    def after_others(self: HiveMetastore, database: str, table: str, *rest: Any, **how: Any) -> Any:
+        true_call(self, database, table, [theirs])
+        return true_call(self, database, table, *rest, **how)
+
+    monkeypatch.setattr(HiveMetastore, "add_partitions", after_others)
+    with (
+        MutatorClient(fake.uri, sinks=[NAME], create_partitions=True) as client,
+        client.new_transaction() as transaction,
+    ):
+        transaction.accept(_insert(transaction.table("default", "t"), 1, partition=("x",)))
+    assert _rows(store) == [(1, "m1", "x")]
+    assert list((tmp_path / "elsewhere").glob("delta_*"))
+
+
+def test_a_partition_that_is_not_there_after_it_was_added_is_not_written(
+    fake: FakeMetastore, store: TransactionClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a metastore whose database takes ``X`` and ``x`` for the same."""
+    store.create_table(acid_table(f"file:{tmp_path}/t", keys=[("p", "string")]))
+    other = _partition(store, "x", f"file:{tmp_path}/t/p=x")
+    monkeypatch.setattr(HiveMetastore, "add_partitions", lambda *_, **__: 0)
+    monkeypatch.setattr(HiveMetastore, "partitions", lambda *_, **__: iter([other]))
+    with MutatorClient(fake.uri, sinks=[NAME], create_partitions=True) as client:
+        transaction = client.new_transaction().begin()
+        manifest = _insert(transaction.table("default", "t"), 1, partition=("X",))
+        with pytest.raises(PartitionCreationError, match="no partition p=X"):
+            transaction.commit([manifest])
+        assert transaction.state is TransactionState.ABORTED
+
+
+@pytest.mark.parametrize(("what", "message"), [("format", "is read by text"), ("buckets", "has 3 buckets by id")])
+def test_partitions_unlike_their_table_are_refused(
+    fake: FakeMetastore, store: TransactionClient, tmp_path: Path, what: str, message: str
+) -> None:
+    store.create_table(acid_table(f"file:{tmp_path}/t", keys=[("p", "string")]))
+    other = _partition(store, "x", f"file:{tmp_path}/t/p=x")
+    if what == "format":
+        other.sd.inputFormat = "text"
+    else:
+        other.sd.numBuckets = 3
+    store.metastore.add_partitions("default", "t", [other])
+    with MutatorClient(fake.uri, sinks=[NAME]) as client:
+        transaction = client.new_transaction().begin()
+        manifest = _insert(transaction.table("default", "t"), 1, partition=("x",))
+        with pytest.raises(UnsupportedAcidTableError, match=f"partition p=x of default.t {message}, unlike the table"):
+            transaction.commit([manifest])
+    assert _rows(store) == []
+
+
+def test_a_sink_that_may_not_be_written_is_refused(
+    fake: FakeMetastore, store: TransactionClient, tmp_path: Path
+) -> None:
+    table = acid_table(f"file:{tmp_path}/t")
+    table.accessType = 2
+    store.create_table(table)
+    with MutatorClient(fake.uri, sources=[NAME]) as client:
+        assert client.connected
+    with pytest.raises(TransactionError, match="does not let this client write"):
+        MutatorClient(fake.uri, sinks=[NAME]).connect()
+
+
+def test_skewed_folders_are_refused(tmp_path: Path) -> None:
+    table = acid_table(f"file:{tmp_path}/t")
+    table.sd.storedAsSubDirectories = True
+    with pytest.raises(UnsupportedAcidTableError, match="skewed"):
+        AcidTable.of(table)

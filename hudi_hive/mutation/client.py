@@ -121,6 +121,7 @@ class MutatorClient:
             MutationStateError: connected already, or without any table.
             NoSuchObjectError: there is no such table.
             UnsupportedAcidTableError: a table that cannot be mutated.
+            TransactionError: a sink that the metastore does not let us write.
             MethodNotSupportedError: the metastore is older than 3.1.
         """
         if self.connected:
@@ -128,7 +129,7 @@ class MutatorClient:
         if not self._wanted:
             raise MutationStateError("a client without tables", remedy="add sinks")
         self._tables = tuple(
-            AcidTable.of(self._client.table(*name), sink=sink, create_partitions=create_partitions)
+            AcidTable.of(self._client.table(*name, write=sink), sink=sink, create_partitions=create_partitions)
             for name, (sink, create_partitions) in self._wanted.items()
         )
         return self

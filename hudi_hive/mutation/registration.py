@@ -10,13 +10,13 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Final
 
-from hudi_hive.errors import PartitionCreationError
+from hudi_hive.errors import PartitionCreationError, UnsupportedAcidTableError
 from hudi_hive.metastore.partition_names import format_partition_name
 from hudi_hive.metastore.transactions import Operation, TransactionClient, ValidWriteIds
 from hudi_hive.metastore.types import Partition, Table
 from hudi_hive.mutation.manifest import GroupFiles
 from hudi_hive.mutation.paths import partition_path, stored_value
-from hudi_hive.mutation.table import AcidTable
+from hudi_hive.mutation.table import ORC_INPUT, AcidTable
 from hudi_hive.storage import Storage
 
 _ACCURATE: Final = "COLUMN_STATS_ACCURATE"
@@ -74,7 +74,9 @@ class Registration:
             locations of those that are elsewhere than their names say.
 
         Raises:
-            PartitionCreationError: rows of a partition that is not there are updated or deleted.
+            PartitionCreationError: rows of a partition that is not there are updated or deleted, or one that was made
+                is not there.
+            UnsupportedAcidTableError: a partition is stored in another way than the table.
             MetastoreError: the metastore refuses.
         """
         if not self._table.partition_keys:
@@ -89,7 +91,10 @@ class Registration:
                     remedy="take partition values from where the rows were read",
                 )
         if missing and self._table.create_partitions:
-            self._create(missing)
+            # Asked for again: somebody else may have made one in the meantime, in another place.
+            found |= self._create(missing)
+        for partition in found.values():
+            self._check(partition)
         self._tell(names)
         return {
             names[name].values: partition.sd.location
@@ -97,13 +102,39 @@ class Registration:
             if partition.sd.location and not self._is_default(names[name].values, partition.sd.location)
         }
 
-    def _create(self, parts: Sequence[Touched]) -> None:
+    def _create(self, parts: Sequence[Touched]) -> dict[str, Partition]:
         definition = self._client.table(self._table.database, self._table.name)
         self._client.metastore.add_partitions(
             self._table.database,
             self._table.name,
             [self._partition(definition, part.values) for part in parts],
             if_not_exists=True,
+        )
+        names = [self._stored_name(part.values) for part in parts]
+        made = self._find(names)
+        if lacking := [name for name in names if name not in made]:
+            raise PartitionCreationError(
+                f"{self._table.qualified_name} has no partition {lacking[0]}, which the metastore was told to add",
+                remedy="look for one whose name it takes for the same",
+            )
+        return made
+
+    def _check(self, partition: Partition) -> None:
+        """Refuse a partition whose files are other ones, or whose rows belong into other buckets."""
+        sd = partition.sd
+        buckets = self._table.buckets if sd.numBuckets is None else max(0, sd.numBuckets)
+        columns = tuple(name.lower() for name in sd.bucketCols or ()) if buckets else ()
+        if sd.inputFormat not in (None, ORC_INPUT):
+            what = f"is read by {sd.inputFormat}"
+        elif (buckets, columns) != (self._table.buckets, self._table.bucket_columns):
+            what = f"has {buckets} buckets by {', '.join(columns) or 'no columns'}"
+        else:
+            return
+        raise UnsupportedAcidTableError(
+            f"partition {format_partition_name(self._table.key_names, partition.values)} of "
+            f"{self._table.qualified_name} {what}, unlike the table",
+            path=sd.location,
+            remedy="let Hive write it anew",
         )
 
     def _partition(self, definition: Table, values: Values) -> Partition:
@@ -144,7 +175,7 @@ class Registration:
             MetastoreError: the metastore refuses.
         """
         definition = self._client.table(self._table.database, self._table.name)
-        if definition.parameters.pop(_ACCURATE, None) is not None:
+        if definition.parameters and definition.parameters.pop(_ACCURATE, None) is not None:
             self._client.alter_table(definition, write_id=self._table.write_id, valid=self._valid)
         if not self._table.partition_keys:
             return
@@ -163,9 +194,10 @@ class Registration:
         return partition_path(self._table.key_names, values)
 
     def _find(self, names: Sequence[str]) -> dict[str, Partition]:
-        """The partitions of these names that are there."""
+        """The partitions of these names that are there. Some databases of metastores take other names for the same."""
         found = self._client.metastore.partitions(self._table.database, self._table.name, names)
-        return {format_partition_name(self._table.key_names, partition.values): partition for partition in found}
+        named = {format_partition_name(self._table.key_names, partition.values): partition for partition in found}
+        return {name: named[name] for name in names if name in named}
 
     def _is_default(self, values: Values, location: str) -> bool:
         default = f"{self._table.location.rstrip('/')}/{partition_path(self._table.key_names, values)}"

@@ -22,7 +22,9 @@ MARK: Final = "HudiHiveAcidTableV1:"
 
 _CODECS: Final = {"SNAPPY": "snappy", "NONE": "uncompressed"}
 _JAVA_MARK: Final = "AcidTableV1:"
-_ORC_INPUT: Final = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
+ORC_INPUT: Final = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
+"""What reads tables and partitions that are stored as ORC."""
+
 _ORC_OUTPUT: Final = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
 
 
@@ -203,10 +205,12 @@ def _refusal(table: Table, parameters: Mapping[str, str]) -> tuple[str, str] | N
 
 def _storage_refusal(table: Table, parameters: Mapping[str, str], full_acid: str) -> tuple[str, str] | None:
     sd = table.sd
-    if sd.inputFormat != _ORC_INPUT or sd.outputFormat != _ORC_OUTPUT:
+    if sd.inputFormat != ORC_INPUT or sd.outputFormat != _ORC_OUTPUT:
         return f"is not stored as ORC but read by {sd.inputFormat}", full_acid
     if not sd.location:
         return "has no location", "look at its definition"
+    if sd.storedAsSubDirectories:
+        return "has folders of skewed values below its partitions", "create it without STORED AS DIRECTORIES"
     if sd.sortCols:
         return "is sorted (SORTED BY), which ACID tables cannot be", "create it without SORTED BY"
     if (sd.numBuckets or 0) > MAX_BUCKETS:
