@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from hudi_hive.errors import MutationError, RecordIdentifierError
+from hudi_hive.errors import MutationError, RecordIdentifierError, SchemaError
 from hudi_hive.mutation.coordinator import MutatorCoordinator
 from hudi_hive.mutation.incoming import check_values
 from hudi_hive.mutation.row_ids import ROW_ID
@@ -82,3 +83,53 @@ def test_identifiers_are_taken_by_name(tmp_path: Path, names: tuple[str, ...]) -
         else:
             coordinator.delete_batch(pa.table({ROW_ID: column}))
             assert coordinator.close().rows == 1
+
+
+# -- what is no batch or no list of values ----------------------------------------------------------------------------
+
+ROWS = pa.table({"id": pa.array([1, 2], pa.int32()), "name": ["a", "b"]})
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        np.array([0], np.int8),
+        np.array([0, 0, 0]),
+        np.array([[0, 0]]),
+        "insert",
+        3,
+        -1,
+        256,
+        0.5,
+        np.array([0.0, 1.0]),
+        None,
+    ],
+)
+def test_operations_that_are_none(tmp_path: Path, operations: Any) -> None:
+    coordinator = MutatorCoordinator(table_at(tmp_path).in_transaction(5, 5))
+    with pytest.raises(MutationError, match="one for each of 2 records"):
+        coordinator.mutate_batch(ROWS, operations)
+
+
+def test_operations_for_all_and_for_each(tmp_path: Path) -> None:
+    for operations in (0, np.zeros(2, np.int64), [0, 0]):
+        coordinator = MutatorCoordinator(table_at(tmp_path, buckets=0).in_transaction(5, 5))
+        coordinator.mutate_batch(ROWS, operations)  # type: ignore[arg-type]
+        coordinator.mutate_batch(ROWS.slice(0, 0), [])  # type: ignore[arg-type]
+        assert coordinator.close().rows == 2
+
+
+def test_what_is_no_batch(tmp_path: Path) -> None:
+    coordinator = MutatorCoordinator(table_at(tmp_path).in_transaction(5, 5))
+    with pytest.raises(SchemaError, match="not a list"):
+        coordinator.insert_batch([{"id": 1, "name": "a"}])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("values", ["DE", None, 5, [5], {"p": "DE"}])
+def test_what_are_no_partition_values(tmp_path: Path, values: Any) -> None:
+    table = table_at(tmp_path, keys="p:string q:string").in_transaction(5, 5)
+    with pytest.raises(MutationError, match="partition values are"):
+        MutatorCoordinator(table).insert(values, {"id": 1, "name": "a"})
+    if values is not None:
+        with pytest.raises(MutationError, match="partition values are"):
+            MutatorCoordinator(table).insert_batch(ROWS, values)

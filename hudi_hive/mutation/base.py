@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import MutationError, MutationStateError
+from hudi_hive.errors import MutationError, MutationStateError, SchemaError
 from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
 
 _PENDING: Final = 8192
@@ -42,6 +42,30 @@ def operation_numbers(column: pa.ChunkedArray) -> npt.NDArray[np.int8]:
         raise MutationError(f"there is no operation {wrong!r}", remedy=f"one of {', '.join(OPERATIONS)}")
     numbers: npt.NDArray[np.int8] = found.combine_chunks().cast(pa.int8()).to_numpy(zero_copy_only=False)
     return numbers
+
+
+def _as_operations(given: object, count: int) -> npt.NDArray[np.int8]:
+    """An operation for each record."""
+    numbers = np.asarray(given)
+    whole = numbers.dtype.kind in "iu" or not numbers.size
+    if not whole or numbers.shape not in ((), (count,)) or (count and not _known(numbers)):
+        raise MutationError(
+            f"operations are 0 (insert), 1 (update) and 2 (delete), one for all or one for each of {count} records"
+        )
+    return np.broadcast_to(numbers.astype(np.int8), (count,))
+
+
+def _known(numbers: npt.NDArray[np.integer]) -> bool:
+    return bool(numbers.min() >= INSERT and numbers.max() <= DELETE)
+
+
+def _as_values(given: object) -> tuple[str | None, ...]:
+    """Partition values as the caller gave them; that each key has one of its type is seen to later."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise MutationError(f"partition values are a list with a text or None each, not {given!r}")
+    if any(value is not None and not isinstance(value, str) for value in given):
+        raise MutationError(f"partition values are texts or None, unlike {given!r}")
+    return tuple(given)
 
 
 class Manifest(Protocol):
@@ -150,7 +174,7 @@ class Coordinator(ABC, Generic[_M]):
     def _take(self, operation: int, values: Sequence[str | None], record: Mapping[str, Any]) -> None:
         self._check_open()
         with self._failing():
-            checked = tuple(values)
+            checked = _as_values(values)
             if self._pending and (checked != self._pending_values or len(self._pending) >= _PENDING):
                 self._send_pending()
             if not self._pending:
@@ -214,8 +238,10 @@ class Coordinator(ABC, Generic[_M]):
         self._check_open()
         with self._failing():
             self._send_pending()
-            each = np.broadcast_to(np.asarray(operations, np.int8), (batch.num_rows,))
-            self._mutate(batch, each, partition_values)
+            if not isinstance(batch, pa.RecordBatch | pa.Table):
+                raise SchemaError(f"a batch of records is an Arrow batch or table, not a {type(batch).__name__}")
+            values = None if partition_values is None else _as_values(partition_values)
+            self._mutate(batch, _as_operations(operations, batch.num_rows), values)
 
     # -- the end ----------------------------------------------------------------------------------------------------
 
