@@ -6,8 +6,8 @@ All is on local disk. Plain ORC is one file of the table's columns for each part
 with the same compression. An updated row is two events in two files: the deletion of the old row, and the new one. The
 merge has a ``--share`` of the rows, spread over all partitions; who rewrites reads all rows, applies the changes and
 writes all again, as tables without deltas must. Runs of one kind are taken in turn, and the shortest of each counts.
-Two workers are two processes, each with half of the groups. ``--narrow`` is a table of two numbers: the least that a
-row can be next to the five columns of its event. Ratios by CPU time hold on a busy machine, too.
+Two workers are two processes, each with half of the groups; by CPU the busier one counts. ``--narrow`` is a table of
+two numbers: the least that a row can be next to the five columns of its event. Ratios by CPU time hold on a busy machine.
 """
 
 from __future__ import annotations
@@ -95,8 +95,14 @@ class Bench:
         """Where plain files are written."""
         return self.folder / "plain"
 
+    @property
+    def before(self) -> Path:
+        """Plain files of all rows."""
+        return self.folder / "before"
+
     def updates(self) -> pa.Table:
         """Commit all rows, and give them new values in all columns but the key."""
+        self.before.mkdir()
         first = self.table.in_transaction(1, 1)
         files = check_manifests([mutate(first, self.rows, INSERT)], first.qualified_name, 1)
         Publisher(first).place(files, {})
@@ -149,10 +155,12 @@ def mutate(table: AcidTable, rows: pa.Table, operation: int) -> MutationManifest
     return coordinator.close()
 
 
-def mutate_half(text: str, path: str, operation: int) -> str:
-    """A worker: rows from a file in memory, the manifest back as text."""
+def mutate_half(text: str, path: str, operation: int) -> float:
+    """A worker with the rows of a file; its CPU seconds."""
+    begin = time.process_time()
     with pa.memory_map(path) as source:
-        return mutate(AcidTable.decode(text), pa.ipc.open_file(source).read_all(), operation).encode()
+        mutate(AcidTable.decode(text), pa.ipc.open_file(source).read_all(), operation)
+    return time.process_time() - begin
 
 
 def merged(table: AcidTable, changes: pa.Table) -> None:
@@ -163,9 +171,9 @@ def merged(table: AcidTable, changes: pa.Table) -> None:
     assert coordinator.close().rows == changes.num_rows
 
 
-def rewritten(bench: Bench, before: Path, after: Path, changes: pa.Table) -> None:
+def rewritten(bench: Bench, changes: pa.Table) -> None:
     """Every file read, the changed rows put in their places, and written again."""
-    for path in sorted(before.iterdir()):
+    for path in sorted(bench.before.iterdir()):
         found = orc.read_table(path)
         places = pc.index_in(found[BUCKET], changes[BUCKET].combine_chunks()).combine_chunks()
         mask, chosen = places.is_valid(), places.drop_null()
@@ -173,31 +181,32 @@ def rewritten(bench: Bench, before: Path, after: Path, changes: pa.Table) -> Non
         for name in found.column_names:
             old = found[name].combine_chunks()
             columns[name] = pc.replace_with_mask(old, mask, changes[name].take(chosen).combine_chunks().cast(old.type))
-        orc.write_table(pa.table(columns), after / path.name, compression=bench.table.codec)
+        orc.write_table(pa.table(columns), bench.others / path.name, compression=bench.table.codec)
 
 
 # -- how ---------------------------------------------------------------------------------------------------------------
 
 
 def shortest(runs: Mapping[str, Callable[[], object]], clean: Callable[[], None]) -> dict[str, tuple[float, float]]:
-    """Seconds of each by the clock and by this process's CPUs, in turn."""
+    """Seconds of each, in turn: by the clock, and by this process's CPUs if it does not say how many itself."""
     best = dict.fromkeys(runs, (float("inf"), float("inf")))
     for _ in range(RUNS):
         for name, run in runs.items():
             clean()
             clock, cpu = time.perf_counter(), time.process_time()
-            run()
-            taken = time.perf_counter() - clock, time.process_time() - cpu
+            said = run()
+            spent = said if isinstance(said, float) else time.process_time() - cpu
+            taken = time.perf_counter() - clock, spent
             best[name] = min(best[name][0], taken[0]), min(best[name][1], taken[1])
     return best
 
 
-def report(seconds: Mapping[str, tuple[float, float]], rows: int, *, processes: bool = False) -> None:
+def report(seconds: Mapping[str, tuple[float, float]], rows: int) -> None:
     """One line for each; ratios are to the first."""
     first, first_cpu = next(iter(seconds.values()))
     for name, (clock, cpu) in seconds.items():
-        of_cpu = "" if processes else f"   CPU {rows / cpu:>10,.0f} rows/s {first_cpu / cpu:6.2f} x"
-        print(f"  {name:32} {rows / clock:>10,.0f} rows/s {first / clock:6.2f} x{of_cpu}", flush=True)
+        by_clock = f"{rows / clock:>11,.0f} rows/s {first / clock:6.2f} x"
+        print(f"  {name:32}{by_clock}   CPU {rows / cpu:>11,.0f} rows/s {first_cpu / cpu:6.2f} x", flush=True)
 
 
 def main() -> None:
@@ -214,9 +223,10 @@ def main() -> None:
         bench = Bench.make(given, Path(folder))
         print(f"{bench.rows.num_rows:,} rows of {len(bench.table.columns)} columns in {len(bench.groups)} groups")
         changed = bench.updates()
-        scale(bench, changed)
-        compare(bench, changed, given.share)
         speed(bench, changed, given.profile)
+        scale(bench, changed)
+        reads(bench)
+        compare(bench, changed, given.share)
 
 
 def speed(bench: Bench, changed: pa.Table, profile: bool) -> None:
@@ -246,10 +256,24 @@ def scale(bench: Bench, changed: pa.Table) -> None:
     task = partial(mutate_half, bench.second.encode(), operation=UPDATE)
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         runs: dict[str, Callable[[], object]] = {
-            "one worker": lambda: [pool.submit(task, path).result() for path in paths],
-            "two workers": lambda: list(pool.map(task, paths)),
+            "one worker": lambda: sum(pool.submit(task, path).result() for path in paths),
+            "two workers": lambda: max(pool.map(task, paths)),
         }
-        report(shortest(runs, bench.clean), changed.num_rows, processes=True)
+        report(shortest(runs, bench.clean), changed.num_rows)
+
+
+def reads(bench: Bench) -> None:
+    """All rows read, and a few looked up."""
+    plain(bench, bench.rows, bench.before)
+    table, seen = bench.table, ValidWriteIds(1)
+    numbers = [(BUCKET, "in", [1, 2, 3])]
+    runs: dict[str, Callable[[], object]] = {
+        "plain ORC read": lambda: [orc.read_table(path) for path in sorted(bench.before.iterdir())],
+        "reader, one thread": lambda: AcidReader(table, seen, threads=1).read(),
+        "reader": lambda: AcidReader(table, seen).read(),
+        "reader, three rows looked up": lambda: AcidReader(table, seen).read(row_filter=numbers),
+    }
+    report(shortest(runs, bench.clean), bench.rows.num_rows)
 
 
 def compare(bench: Bench, changed: pa.Table, share: float) -> None:
@@ -257,11 +281,8 @@ def compare(bench: Bench, changed: pa.Table, share: float) -> None:
     chosen = np.random.default_rng(3).choice(changed.num_rows, int(changed.num_rows * share), replace=False)
     some = changed.take(pa.array(np.sort(chosen))).combine_chunks()
     changes = some.drop_columns([ROW_ID])
-    before = bench.folder / "before"
-    before.mkdir()
-    plain(bench, bench.rows, before)
     runs: dict[str, Callable[[], object]] = {
-        "partitions rewritten": partial(rewritten, bench, before, bench.others, changes),
+        "partitions rewritten": partial(rewritten, bench, changes),
         "merge, which reads identifiers": partial(merged, bench.second, changes),
         "coordinator with identifiers": partial(mutate, bench.second, some, UPDATE),
     }

@@ -4,7 +4,8 @@
 
 Each round is a table of its own: nothing compacts it, and reads take longer with every commit. Writers and their
 workers are killed with SIGKILL at any moment; every second writer takes a lock that keeps nobody out. The metastore is
-``fake`` (in this process), 3.1.3 or 4.0.1 (Java, downloaded once). The exit code is 1 if a read was wrong.
+``fake`` (in this process), 3.1.3 or 4.0.1 (Java, downloaded once). With ``--hive 4.0.1`` that release's own readers
+add up, too. The exit code is 1 if a read was wrong.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def main() -> None:
     parser.add_argument("--writers", type=int, default=3)
     parser.add_argument("--readers", type=int, default=2)
     parser.add_argument("--kill-every", type=int, default=10, help="commits from one killed writer to the next")
+    parser.add_argument("--hive", default="", choices=["", *RELEASES], help="release whose own readers add up, too")
     given = parser.parse_args()
     reads = wrong = 0
     with ExitStack() as stack:
@@ -44,7 +46,7 @@ def main() -> None:
         for number in range(given.rounds):
             logs = folder / f"logs{number}"
             logs.mkdir()
-            settings = Settings(server.uri, f"bank{number}", str(logs))
+            settings = Settings(server.uri, f"bank{number}", str(logs), hive=given.hive)
             found_bank(settings, warehouse)
             outcome = run(
                 settings,

@@ -71,6 +71,7 @@ class Settings:
         branches: number of partitions.
         worker_kills: share of the tasks whose worker is killed.
         pause_s: seconds between two reads of a process.
+        hive: release of Hive whose readers add balances up, too; none if empty.
         number: of the process.
     """
 
@@ -81,6 +82,7 @@ class Settings:
     branches: int = 4
     worker_kills: float = 0.15
     pause_s: float = 0.05
+    hive: str = ""
     number: int = 0
 
     @property
@@ -296,6 +298,21 @@ def read(settings: Settings) -> None:
             time.sleep(settings.pause_s)
 
 
+def read_with_hive(settings: Settings) -> None:
+    """The same with Hive's own readers, by row and by vector in turn."""
+    from integration.hive_acid import MODES, HiveAcid, Snapshot
+
+    with HiveMetastore(settings.uri) as store, HiveAcid(settings.hive) as hive:
+        client = TransactionClient(store)
+        while not settings.ended:
+            for mode in MODES:
+                snapshot = Snapshot.take(client, DATABASE, settings.table)
+                rows = hive.read(snapshot, mode=mode).values()
+                once = len({row[0] for row in rows}) == len(rows)
+                settings.log("read", sum(row[1] for row in rows), once, snapshot.write_ids.format())
+                settings.log(f"reads by Hive {settings.hive}")
+
+
 # -- all of it --------------------------------------------------------------------------------------------------------
 
 
@@ -324,6 +341,8 @@ def run(
     folder = Path(settings.folder)
     writing = {number: _process("write", settings, number) for number in range(writers)}
     reading = [_process("read", settings, writers + number) for number in range(readers)]
+    if settings.hive:
+        reading.append(_process("hive", settings, writers + readers))
     killed = 0
     keeper = _Housekeeper(settings) if housekeeping else None
     end = time.monotonic() + seconds
@@ -410,10 +429,10 @@ def _lives(process: int) -> bool:
 
 
 def main() -> None:
-    """A process of a bank: ``write`` or ``read`` and its settings are the arguments."""
+    """A process of a bank: ``write``, ``read`` or ``hive`` and its settings are the arguments."""
     settings = Settings(**json.loads(sys.argv[2]))
     if sys.argv[1] == "write":
         multiprocessing.set_forkserver_preload([__name__, "pyarrow.orc", "pyarrow.fs", "pandas"])
         Writer(settings).run()
     else:
-        read(settings)
+        (read_with_hive if sys.argv[1] == "hive" else read)(settings)
