@@ -7,7 +7,7 @@ with the same compression. An updated row is two events in two files: the deleti
 merge has a ``--share`` of the rows, spread over all partitions; who rewrites reads all rows, applies the changes and
 writes all again, as tables without deltas must. Runs of one kind are taken in turn, and the shortest of each counts.
 Two workers are two processes, each with half of the groups; by CPU the busier one counts. ``--narrow`` is a table of
-two numbers: the least that a row can be next to the five columns of its event. Ratios by CPU time hold on a busy machine.
+two numbers: the least that a row can be next to the five columns of its event. Ratios by CPU hold on a busy machine.
 """
 
 from __future__ import annotations
