@@ -27,6 +27,8 @@ from hudi_hive.errors import (
     UnknownRecordError,
 )
 from hudi_hive.metadata.lister import validate
+from hudi_hive.metastore import HiveMetastore
+from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.mutation import TransactionState
 from hudi_hive.mutation.hudi import (
     HudiManifest,
@@ -558,3 +560,25 @@ def test_the_reader_shows_the_table_as_of_the_begin(tmp_path):
         ("c", "y"): (5, "later"),
         ("d", "y"): (1, "d1"),
     }
+
+
+def test_a_sync_that_is_asked_for_follows_the_commit_or_is_refused(tmp_path):
+    table = make(tmp_path)
+    asked = {
+        **QUICK,
+        "hoodie.datasource.hive_sync.enable": "true",
+        "hoodie.datasource.hive_sync.mode": "hms",
+        "hoodie.datasource.hive_sync.metastore.uris": "",
+    }
+    with pytest.raises(InvalidOptionError, match="nothing is there to do it"):
+        HudiMutatorClient(table.path, asked).connect()
+    with FakeMetastore() as metastore:
+        uris = {"hoodie.datasource.hive_sync.metastore.uris": metastore.uri}
+        named = {"hoodie.datasource.hive_sync.database": "default", "hoodie.datasource.hive_sync.table": "t"}
+        with table.mutator({**asked, **uris, **named}, checkpoint="42") as client:
+            txn = change(client, [(INSERT, row("n", 2, "n"))], ["new"])
+        with HiveMetastore(metastore.uri) as store:
+            partitions = {tuple(one.values) for one in store.partitions("default", "t")}
+    assert partitions == {("x",), ("y",), ("new",)}
+    assert txn.report is not None
+    assert table.refresh().timeline.commit_metadata(txn.report.instant).extra["checkpoint"] == "42"

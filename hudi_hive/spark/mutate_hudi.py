@@ -32,6 +32,7 @@ from hudi_hive.spark.write_executor import SparkExecutor, task_errors
 from hudi_hive.spark.write_rows import default_tasks, kept, statuses_of
 from hudi_hive.spark.write_tasks import GROUP, IS_GONE, IS_NEW, Batches, WriteGroups, as_schema, gathered_tables, step
 from hudi_hive.sync.after_write import SyncAfterWrite
+from hudi_hive.table import MetaClient
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.handles import Target
 from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY
@@ -93,8 +94,9 @@ def mutate_hudi(
         )
     base, given = os.fspath(path), dict(options or {})
     executor = SparkExecutor(frame.sparkSession.sparkContext)
-    with HudiMutatorClient(base, given, executor=executor) as client:
-        sync = SyncAfterWrite.asked_by(WriteConfig.of(given, client.client.config), base)
+    sync = SyncAfterWrite.asked_by(WriteConfig.of(given, MetaClient.load(base).config), base)
+    follow = None if sync is None else sync.run
+    with HudiMutatorClient(base, given, executor=executor, on_commit=follow) as client:
         transaction = client.new_transaction().begin()
         table = transaction.table()
 
@@ -110,8 +112,6 @@ def mutate_hudi(
         transaction.write_with(write)
         report = transaction.report
         assert report is not None
-        if sync is not None:
-            sync.run(client.client.reload(), report.instant)
     return report
 
 

@@ -11,7 +11,7 @@ from hudi_hive.errors import InvalidOptionError, MutationStateError
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.metastore.locks import MetastoreLock
 from hudi_hive.mutation.hudi.table import HudiMutationTable
-from hudi_hive.mutation.hudi.transaction import HudiTransaction
+from hudi_hive.mutation.hudi.transaction import HudiTransaction, OnCommit
 from hudi_hive.mutation.transaction import TransactionState
 from hudi_hive.table import MetaClient
 from hudi_hive.write.config import WriteConfig
@@ -39,6 +39,8 @@ class HudiMutatorClient:
         storage_options: of the table's file system.
         extra: extra metadata of the commits.
         executor: where files are written; threads of this process without it.
+        on_commit: called with the table and the instant behind each commit, for a sync; what it raises is told, and
+            the commit stands.
 
     Raises:
         InvalidOptionError: an operation other than upsert is asked for.
@@ -52,6 +54,7 @@ class HudiMutatorClient:
         storage_options: Mapping[str, Any] | None = None,
         extra: Mapping[str, str] | None = None,
         executor: Executor | None = None,
+        on_commit: OnCommit | None = None,
     ) -> None:
         given = dict(options or {})
         operation = str(given.pop(_OPERATION, "upsert")).strip().lower()
@@ -64,6 +67,7 @@ class HudiMutatorClient:
         self._storage_options = storage_options
         self._extra = extra
         self._executor = executor
+        self._on_commit = on_commit
         self._client: MetaClient | None = None
         self._transaction: HudiTransaction | None = None
 
@@ -86,6 +90,11 @@ class HudiMutatorClient:
             raise MutationStateError("the client is connected already")
         client = MetaClient.load(self._path, self._storage_options, listing=MetadataListing())
         writer = self._writer_of(client)
+        if writer.config.sync_enabled and self._on_commit is None:
+            raise InvalidOptionError(
+                "a sync to the metastore is asked for, and nothing is there to do it",
+                remedy="take the client from HudiTable.mutator, or leave the options of the sync out",
+            )
         HudiMutationTable.of(client, writer.config.options)
         self._client = client
         return self
@@ -99,15 +108,6 @@ class HudiMutatorClient:
         if self._client is None:
             raise MutationStateError("the client is not connected", remedy="call connect(), or use it in a with block")
         return self._client
-
-    @property
-    def client(self) -> MetaClient:
-        """What planners work with, as it was when it connected.
-
-        Raises:
-            MutationStateError: not connected.
-        """
-        return self._connected()
 
     @property
     def tables(self) -> tuple[HudiMutationTable, ...]:
@@ -130,7 +130,7 @@ class HudiMutatorClient:
             raise MutationStateError(
                 f"transaction {self._transaction.id} of this client is open", remedy="commit or abort it"
             )
-        self._transaction = HudiTransaction(lambda: self._writer_of(client.reload()))
+        self._transaction = HudiTransaction(lambda: self._writer_of(client.reload()), self._on_commit)
         return self._transaction
 
     def close(self) -> None:

@@ -33,10 +33,15 @@ from hudi_hive.mutation.hudi.reader import HudiReader
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.mutation.transaction import TransactionState
 from hudi_hive.storage import Storage
+from hudi_hive.table import MetaClient
+from hudi_hive.timeline import Instant
 from hudi_hive.write.local import WriteReport
 from hudi_hive.write.markers import remove_staging
 from hudi_hive.write.mutation import MutationWriter
 from hudi_hive.write.transaction import Transaction as Write
+
+OnCommit = Callable[[MetaClient, Instant], object]
+"""Follows a commit."""
 
 MakeWriter = Callable[[], MutationWriter]
 """Makes a writer of the table as it is now."""
@@ -52,10 +57,12 @@ class HudiTransaction:
 
     Args:
         make_writer: of the table.
+        on_commit: see ``HudiMutatorClient``.
     """
 
-    def __init__(self, make_writer: MakeWriter) -> None:
+    def __init__(self, make_writer: MakeWriter, on_commit: OnCommit | None = None) -> None:
         self._make_writer = make_writer
+        self._on_commit = on_commit
         self._state = TransactionState.INACTIVE
         self._writer: MutationWriter | None = None
         self._write: Write | None = None
@@ -159,6 +166,7 @@ class HudiTransaction:
             TransactionConflictError: another writer changed the same file groups and completed first.
             TransactionLostError, TransactionLockError: others may have taken this writer for dead.
             MutationError, WriteError, StorageError: something before the commit failed; it is aborted.
+            SyncError: it is committed, the metastore was not brought up to date.
         """
         self._check_open()
         assert self._writer is not None and self._write is not None
@@ -196,6 +204,8 @@ class HudiTransaction:
         self._report = report
         self._clean()
         self._report = self._writer.with_services(report)
+        if self._on_commit is not None and self._write is not None:
+            self._on_commit(self._write.client.reload(), report.instant)
 
     def _changes(self) -> pa.Table:
         """All staged records.

@@ -1,0 +1,190 @@
+"""A question to a table as a value: plan it, read it, hand it to engines. Made by ``HudiTable.scan``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_hive.errors import InvalidOptionError, MissingDependencyError
+from hudi_hive.plan import DynamicFilter, PartitionPlanner, Query, ScanPlan, SplitLoader, SplitOptions, plan_scan
+from hudi_hive.plan.planner import Filter
+from hudi_hive.plan.scan_plan import PlanStep
+from hudi_hive.read.scan import footer_steps, read_plan
+from hudi_hive.read.scan_files import output_schema
+from hudi_hive.table import MetaClient
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+    import polars as pl
+    from duckdb import DuckDBPyConnection
+
+    from hudi_hive.connector.dataset import ScanDataset
+
+
+class Scan:
+    """A question to a table. It is planned once, when first needed, and can be read any number of times."""
+
+    def __init__(
+        self, client: MetaClient, query: Query, row_filter: Filter, selected_fields: tuple[str, ...] | None
+    ) -> None:
+        if isinstance(selected_fields, tuple) and len(set(selected_fields)) != len(selected_fields):
+            raise InvalidOptionError(f"selected_fields names a column twice: {', '.join(selected_fields)}")
+        self._client = client
+        self._row_filter = row_filter
+        self._selected = selected_fields
+        self.query = query
+
+    @cached_property
+    def _plan(self) -> ScanPlan:
+        return plan_scan(self._client, self.query, self._row_filter)
+
+    def plan_info(self) -> ScanPlan:
+        """The whole plan: slices, schema, how it came about and what it cost.
+
+        Raises:
+            HudiHiveError: see :func:`hudi_hive.plan.plan_scan`.
+        """
+        return self._plan
+
+    def footer_steps(self) -> list[PlanStep]:
+        """What the footers of the planned base files rule out, as steps behind those of the plan; it reads them all.
+
+        Raises:
+            HudiHiveError: as :meth:`to_batches`.
+        """
+        return footer_steps(self._client.storage, self._plan)
+
+    def plan(self) -> pa.Table:
+        """A row per file slice to read: partition, file_id, base_instant, base_file, base_size, log_files … path."""
+        return self._plan.slices
+
+    def splits(
+        self, options: SplitOptions | None = None, *, dynamic_filter: DynamicFilter | None = None
+    ) -> SplitLoader:
+        """The scan as pieces of work, made in the background from now on; iterate over it, then close it.
+
+        Columns and a limit are up to who reads them. Change data has no splits.
+
+        Args:
+            options: sizes and weights; splits of 128 MiB without.
+            dynamic_filter: rules out splits that were not taken yet.
+
+        Raises:
+            InvalidOptionError: a query of change data.
+            HudiHiveError: as :meth:`plan_info`, here or at the splits.
+        """
+        planner = PartitionPlanner(self._client, self.query, self._row_filter)
+        return SplitLoader(planner, planner, options, dynamic_filter=dynamic_filter)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the rows: the table's, or the selected fields of it.
+
+        Raises:
+            UnknownColumnError: a selected field is not in the table's schema.
+        """
+        return output_schema(self._plan.schema, self._selected)
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows as Arrow record batches, read as they are asked for.
+
+        Raises:
+            FileVanishedError: a planned file was cleaned since; scan the refreshed table again.
+            CorruptFileError: a file cannot be decoded.
+            SchemaError: a file's column cannot become the table's type.
+        """
+        return read_plan(self._client.storage, self._plan, self.schema.names)
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as an Arrow record batch reader, for engines that take one."""
+        return pa.RecordBatchReader.from_batches(self.schema, self.to_batches())
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as one Arrow table; it has the full schema even without a row."""
+        return pa.Table.from_batches(list(self.to_batches()), schema=self.schema)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All rows as a pandas data frame.
+
+        Raises:
+            MissingDependencyError: pandas is not installed.
+        """
+        try:
+            import pandas  # noqa: F401
+        except ImportError as error:
+            raise MissingDependencyError("pandas is not installed", remedy="pip install 'hudi_hive[pandas]'") from error
+        return self.to_arrow().to_pandas()
+
+    def to_dataset(self, *, sql_filters: bool = False) -> ScanDataset:
+        """The rows as an Arrow dataset: engines that read datasets push their columns and filters into the plan.
+
+        Args:
+            sql_filters: filters come from an engine that means SQL by them, as DuckDB and polars do: NaN is the
+                greatest number, and a null is in no list.
+        """
+        from hudi_hive.connector.dataset import ScanDataset, TableSource
+
+        source = TableSource(self._client, self.query, self._row_filter, self._selected)
+        return ScanDataset(source, sql_filters=sql_filters)
+
+    def to_duckdb(self, table_name: str, connection: DuckDBPyConnection | None = None) -> DuckDBPyConnection:
+        """Let DuckDB query the rows under a name. Each statement reads only the columns and files that it needs.
+
+        Args:
+            table_name: the name in DuckDB's SQL.
+            connection: where the name is to be known; a new in-memory database without it.
+
+        Raises:
+            MissingDependencyError: DuckDB is not installed.
+        """
+        try:
+            import duckdb
+        except ImportError as error:
+            raise MissingDependencyError("DuckDB is not installed", remedy="pip install 'hudi_hive[duckdb]'") from error
+        target = duckdb.connect() if connection is None else connection
+        target.register(table_name, self.to_dataset(sql_filters=True))
+        return target
+
+    def to_polars(self) -> pl.DataFrame:
+        """All rows as a polars data frame.
+
+        Raises:
+            MissingDependencyError: polars is not installed.
+        """
+        frame: pl.DataFrame = _polars().from_arrow(self.to_arrow())
+        return frame
+
+    def to_polars_lazy(self) -> pl.LazyFrame:
+        """The rows as a lazy polars frame; collecting it reads only the columns and files that it needs.
+
+        Raises:
+            MissingDependencyError: polars is not installed.
+        """
+        frame: pl.LazyFrame = _polars().scan_pyarrow_dataset(self.to_dataset(sql_filters=True))
+        return frame
+
+    def count(self) -> int:
+        """Number of rows; reads no column but those that the filter and the range need."""
+        return sum(batch.num_rows for batch in read_plan(self._client.storage, self._plan, []))
+
+    def __repr__(self) -> str:
+        query = self.query
+        parts = [str(query.query_type)]
+        parts += [f"{name}={value}" for name in ("as_of", "begin", "end", "limit") if (value := getattr(query, name))]
+        if self._row_filter is not None:
+            parts.append(f"where {self._row_filter}")
+        if self._selected is not None:
+            parts.append(f"columns {', '.join(self._selected)}")
+        return f"Scan({self._client.config.name!r}, {', '.join(parts)})"
+
+
+def _polars() -> ModuleType:
+    try:
+        import polars
+    except ImportError as error:
+        raise MissingDependencyError("polars is not installed", remedy="pip install 'hudi_hive[polars]'") from error
+    return polars
