@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hudi_hive.errors import TimeTravelError
-from hudi_hive.metastore.valid_ids import ValidTransactions
+from hudi_hive.metastore.valid_ids import ValidTransactions, ValidWriteIds
 from hudi_hive.mutation.directories import choose, parse_directory
 from hudi_hive.mutation.reader import AcidReader
 from tests.acid_rows import insert, names, snapshot, table_at
@@ -64,3 +64,13 @@ def test_a_reader_without_lock_does_not_answer_with_no_rows_after_a_cleaning(tmp
     shutil.rmtree(tmp_path / "delta_0000001_0000001_0000")
     with pytest.raises(TimeTravelError, match="base_0000001_v0000040"):
         reader.read()
+
+
+def test_a_base_with_open_ids_in_it_is_no_base_however_the_list_was_made() -> None:
+    """Whoever makes a list need not say the lowest open id twice."""
+    base = "base_5 delta_3_3_0000"
+    found = [directory for name in base.split() if (directory := parse_directory(name))]
+    with pytest.raises(TimeTravelError, match="base_5 replaced"):
+        choose(found, ValidWriteIds(9, (3,)), compacted=["base_5"])
+    assert ValidWriteIds(9, (), (3,)).is_valid_base(5)
+    assert not ValidWriteIds(9, (), (), 5).is_valid_base(5)

@@ -75,7 +75,7 @@ class ValidIds:
 
     def is_valid_base(self, number: int) -> bool:
         """True if a base of all rows up to this id can be read: nothing in it is open; aborted rows were left out."""
-        return number <= self.high_water and number < self.min_open
+        return number <= self.high_water and number < min((self.min_open, *self.open[:1]))
 
     def has_more_than(self, earlier: ValidIds) -> bool:
         """True if something is visible here that was not in an earlier list."""
