@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudi_hive.errors import SchemaError
+from hudi_hive.errors import MutationError, SchemaError
 from hudi_hive.mutation.merge import merge
-from hudi_hive.mutation.reader import AcidReader
+from hudi_hive.mutation.reader import AcidPartition, AcidReader
 from tests.acid_rows import insert, snapshot, table_at
 
 NOON = datetime.datetime(2024, 2, 29, 12, 0, 0, 5)
@@ -66,3 +66,12 @@ def test_padding_makes_no_other_key(tmp_path: Path) -> None:
     result = merge(AcidReader(table, snapshot(9)), changes, ["k"])
     assert (result.updated, result.inserted) == (2, 1)
     assert sorted(result.records["k"].to_pylist()) == ["ab", "cd", "new"]
+
+
+@pytest.mark.parametrize("value", ["many", "01", "1.0", ""])
+def test_partitions_that_are_no_number_are_refused_by_name(tmp_path: Path, value: str) -> None:
+    table = table_at(tmp_path, keys="p:int")
+    partitions = [AcidPartition((value,), f"{tmp_path}/p={value}")]
+    changes = pa.table([pa.array([1], pa.int32()), ["a"], pa.array([1])], names=["id", "name", "p"])
+    with pytest.raises(MutationError, match=f"'{value}' of p is not how Hive writes"):
+        merge(AcidReader(table, snapshot(9), partitions=partitions), changes, ["id"])

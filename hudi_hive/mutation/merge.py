@@ -92,8 +92,17 @@ def check_places(reader: AcidReader) -> None:
         for field, text in zip(reader.key_schema, partition.values, strict=True):
             if text in (None, DEFAULT_PARTITION):
                 continue
-            if pa.scalar(text).cast(field.type).cast(pa.string()).as_py() != text:
+            if _rewritten(text, field.type) != text:
                 raise MutationError(f"partition value {text!r} of {field.name} is not how Hive writes a {field.type}")
+
+
+def _rewritten(text: str | None, kind: pa.DataType) -> str | None:
+    """A partition value as it would be written again; None for what is no value of its type."""
+    try:
+        found: str | None = pa.scalar(text).cast(kind).cast(pa.string()).as_py()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    return found
 
 
 # -- what is there ----------------------------------------------------------------------------------------------------
