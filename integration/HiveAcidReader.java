@@ -88,6 +88,7 @@ public class HiveAcidReader {
         conf.set("mapred.input.dir", question[1]);
         conf.set("mapreduce.input.fileinputformat.inputdir", question[1]);
         conf.setBoolean("mapreduce.input.fileinputformat.input.dir.recursive", true);
+        conf.setLong("mapreduce.input.fileinputformat.split.maxsize", 1 << 18); // a large file is read in parts
         OrcInputFormat format = new OrcInputFormat();
         List rows = new ArrayList();
         InputSplit[] splits = format.getSplits(conf, 1);

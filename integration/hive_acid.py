@@ -1,7 +1,6 @@
 """Hive's own readers of ACID tables, of real releases: what they see of a folder under a snapshot, row by row.
 
-One Java process per release answers many questions. It needs the jars of that release's metastore and ``hive-exec``
-(see ``metastores.py``), and Janino, which comes with PySpark.
+One Java process per release answers many questions.
 """
 
 from __future__ import annotations
@@ -9,26 +8,22 @@ from __future__ import annotations
 import json
 import math
 import os
-import subprocess
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from hudi_hive.formats.hive_type import HiveType, parse_hive_type
 from hudi_hive.formats.orc_acid import BucketProperty
-from hudi_hive.metastore import TransactionClient, ValidTransactions, ValidWriteIds, find_java
-from hudi_hive.metastore.embedded import find_jars
+from hudi_hive.metastore import TransactionClient, ValidTransactions, ValidWriteIds
 from hudi_hive.mutation.coordinator import RowId
 from hudi_hive.mutation.reader import AcidPartition, AcidReader
 from hudi_hive.mutation.row_ids import ROW_ID
 from hudi_hive.mutation.table import AcidTable
 from hudi_hive.mutation.transaction import Transaction
-from integration.metastores import _LOG4J, _OPENS, HIVE_EXEC, RELEASES, fetch, prepare
+from integration.hive_process import HiveProcess
 
 _MAIN = Path(__file__).with_name("HiveAcidReader.java")
 
@@ -43,10 +38,6 @@ Rows = dict[tuple[tuple[str | None, ...], RowId], Row]
 """Rows by partition values and identifier, which is unique in a partition only."""
 
 
-class HiveReadError(RuntimeError):
-    """Hive cannot read a folder, and says why."""
-
-
 class HiveAcid:
     """Hive's readers of one release; a context manager.
 
@@ -57,58 +48,15 @@ class HiveAcid:
 
     def __init__(self, version: str, *, heap: str = "512m") -> None:
         self.version = version
-        self._heap = heap
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._process: subprocess.Popen[str] | None = None
+        zone = "-Duser.timezone=America/New_York"  # no answer may hang on it
+        self._process = HiveProcess(version, _MAIN, heap=heap, options=[zone])
 
     def __enter__(self) -> Self:
-        self._folder = tempfile.TemporaryDirectory(prefix="hive_acid_")
-        folder = Path(self._folder.name)
-        (folder / "log4j2.properties").write_text(_LOG4J, encoding="utf-8")
-        classes = [folder, fetch(HIVE_EXEC[self.version]), f"{prepare(RELEASES[self.version])}/lib/*", *_compiler()]
-        command = [
-            str(find_java().executable),
-            f"-Xmx{self._heap}",
-            "-XX:+UseSerialGC",
-            "-XX:TieredStopAtLevel=1",
-            *_OPENS,
-        ]
-        command += ["-Duser.timezone=America/New_York"]  # no answer may hang on it
-        command += [
-            "-cp",
-            os.pathsep.join(map(str, classes)),
-            "org.codehaus.janino.SimpleCompiler",
-            str(_MAIN),
-            _MAIN.stem,
-        ]
-        self._errors = (folder / "errors.log").open("w")
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            cwd=folder,
-            text=True,
-            encoding="utf-8",
-        )
+        self._process.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            assert process.stdin is not None and process.stdout is not None
-            process.stdin.close()
-            try:
-                process.wait(15)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            process.stdout.close()
-        self._errors.close()
-        assert self._folder is not None
-        self._folder.cleanup()
+    def __exit__(self, *error: object) -> None:
+        self._process.__exit__(None, None, None)
 
     def read_folder(
         self,
@@ -129,11 +77,12 @@ class HiveAcid:
             mode: which of Hive's readers.
 
         Raises:
-            HiveReadError: Hive cannot.
+            HiveError: Hive cannot.
             AssertionError: a row is in another bucket than Hive computes from its values.
         """
         seen = transactions if transactions is not None else ValidTransactions(2**63 - 1)
         names = [column.name for column in table.columns]
+        assert not any("\t" in name for name in names)
         question = (
             mode,
             folder,
@@ -147,26 +96,11 @@ class HiveAcid:
         )
         kinds = [parse_hive_type(column.type) for column in table.columns]
         rows = []
-        for row_id, row, *bucket in self._ask(question):
+        for row_id, row, *bucket in map(json.loads, self._process.ask("\t".join(question))):
             key = RowId(*row_id)
             assert bucket in ([], [int(BucketProperty.decode(key.bucket)[0])]), f"{key} belongs into bucket {bucket}"
             rows.append((key, tuple(_from_hive(value, kind) for value, kind in zip(row, kinds, strict=True))))
         return rows
-
-    def _ask(self, question: tuple[str, ...]) -> list[Any]:
-        process = self._process
-        assert process is not None and process.stdin is not None and process.stdout is not None
-        assert not any(set(part) & set("\t\n\r") for part in question)
-        process.stdin.write("\t".join(question) + "\n")
-        process.stdin.flush()
-        kind, _, rest = process.stdout.readline().rstrip("\n").partition(" ")
-        if kind == "rows":
-            return [json.loads(process.stdout.readline()) for _ in range(int(rest))]
-        if kind == "error":
-            raise HiveReadError(f"Hive {self.version}, {question[0]}, {question[1]}: {rest}")
-        assert self._folder is not None
-        log = (Path(self._folder.name) / "errors.log").read_text(errors="replace")[-3000:]
-        raise RuntimeError(f"Hive {self.version} gave no answer: {log}")
 
     def read(self, snapshot: Snapshot, *, mode: Mode = "row") -> Rows:
         """All rows that Hive sees under a snapshot.
@@ -176,7 +110,7 @@ class HiveAcid:
             mode: which of Hive's readers.
 
         Raises:
-            HiveReadError: Hive cannot.
+            HiveError: Hive cannot.
             AssertionError: two rows of one identifier, or a row in another bucket than Hive computes from its values.
         """
         rows: Rows = {}
@@ -189,11 +123,6 @@ class HiveAcid:
                 assert (partition.values, row_id) not in rows, f"two rows of {row_id} in {partition.values}"
                 rows[partition.values, row_id] = row
         return rows
-
-
-def _compiler() -> list[Path]:
-    jars = find_jars()
-    return [next(jars.glob(f"{name}-3*.jar")) for name in ("janino", "commons-compiler")]
 
 
 @dataclass(frozen=True, slots=True)

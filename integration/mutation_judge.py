@@ -72,7 +72,7 @@ class Judge:
 
         Raises:
             AssertionError: they have not.
-            HiveReadError: Hive cannot read the table.
+            HiveError: Hive cannot read the table.
         """
         if within is None:
             snapshot = Snapshot.take(self.client, "default", name)
