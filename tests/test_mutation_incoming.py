@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hudi_hive.errors import MutationError, RecordIdentifierError, SchemaError
+from hudi_hive.errors import MutationError, RecordIdentifierError, SchemaError, StorageError
 from hudi_hive.mutation.coordinator import MutatorCoordinator
 from hudi_hive.mutation.incoming import check_values
-from hudi_hive.mutation.row_ids import ROW_ID
+from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
+from hudi_hive.storage import Storage
 from tests.acid_rows import key, table_at
 
 
@@ -133,3 +136,43 @@ def test_what_are_no_partition_values(tmp_path: Path, values: Any) -> None:
     if values is not None:
         with pytest.raises(MutationError, match="partition values are"):
             MutatorCoordinator(table).insert_batch(ROWS, values)
+
+
+# -- a disk that is full ----------------------------------------------------------------------------------------------
+
+
+class _FullDisk(io.RawIOBase):
+    """Takes some bytes, then no more."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._room -= len(data)
+        if self._room < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return len(data)
+
+
+@pytest.mark.parametrize("room", [0, 300])
+@pytest.mark.parametrize("what", ["insert", "delete"])
+def test_a_full_disk_has_an_error_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int, what: str
+) -> None:
+    def full(self: Storage, path: str) -> pa.NativeFile:
+        return pa.PythonFile(_FullDisk(room), mode="w")
+
+    monkeypatch.setattr(Storage, "open_output", full)
+    coordinator = MutatorCoordinator(table_at(tmp_path, buckets=0).in_transaction(5, 5))
+    ids = pa.array([key(1, 0, number) for number in range(2)], ROW_ID_TYPE)
+    with pytest.raises(StorageError, match="No space left"):
+        if what == "insert":
+            coordinator.insert_batch(ROWS)
+        else:
+            coordinator.delete_batch(pa.table({ROW_ID: ids}))
+        coordinator.close()
+    with pytest.raises(MutationError, match="has failed"):
+        coordinator.close()

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_hive.errors import GroupRevisitedError, RecordSequenceError
+from hudi_hive.errors import GroupRevisitedError, RecordSequenceError, StorageError
 from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE, Key, first_descent
 from hudi_hive.formats.orc_acid_writer import DeleteDeltaWriter, DeltaWriter
 from hudi_hive.mutation.incoming import Incoming, Ints
@@ -138,18 +139,29 @@ class OpenGroup:
         """
         operations = incoming.operations[part]
         self._counts += np.bincount(operations, minlength=3)
-        written = operations != DELETE
-        if incoming.rows is not None and written.any():
-            rows = incoming.rows.slice(part.start, part.stop - part.start)
-            if self._delta is None:
-                stream, path = self._open(delete=False)
-                self._delta = DeltaWriter(stream, statement=self._statement, path=path, **self._about())
-            self._delta.write(rows if written.all() else rows.filter(pa.array(written)))
-        if len(keys[0]):
-            if self._deletes is None:
-                stream, path = self._open(delete=True)
-                self._deletes = DeleteDeltaWriter(stream, path=path, **self._about())
-            self._deletes.write(*keys)
+        with self._writing():
+            self._add_rows(incoming, part, operations != DELETE)
+            if len(keys[0]):
+                if self._deletes is None:
+                    stream, path = self._open(delete=True)
+                    self._deletes = DeleteDeltaWriter(stream, path=path, **self._about())
+                self._deletes.write(*keys)
+
+    def _add_rows(self, incoming: Incoming, part: slice, written: npt.NDArray[np.bool_]) -> None:
+        if incoming.rows is None or not written.any():
+            return
+        rows = incoming.rows.slice(part.start, part.stop - part.start)
+        if self._delta is None:
+            stream, path = self._open(delete=False)
+            self._delta = DeltaWriter(stream, statement=self._statement, path=path, **self._about())
+        self._delta.write(rows if written.all() else rows.filter(pa.array(written)))
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StorageError(f"cannot write staged files: {error}", path=self._storage.uri(self._staging)) from error
 
     def _open(self, *, delete: bool) -> tuple[pa.NativeFile, str]:
         path = posixpath.join(self._staging, self._path(delete=delete))
@@ -172,11 +184,12 @@ class OpenGroup:
         Raises:
             StorageError: they cannot be written.
         """
-        for writer in (self._delta, self._deletes):
-            if writer is not None:
-                writer.close()
-        for stream in self._streams:
-            stream.close()
+        with self._writing():
+            for writer in (self._delta, self._deletes):
+                if writer is not None:
+                    writer.close()
+            for stream in self._streams:
+                stream.close()
         inserts, updates, deletes = (int(self._counts[operation]) for operation in (INSERT, UPDATE, DELETE))
         return GroupFiles(
             self.group[0],
