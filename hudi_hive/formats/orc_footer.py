@@ -92,21 +92,27 @@ def whole_number(value: int | bytes) -> int:
 
 def message_fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Numbers and values of a message's fields: numbers for varints, bytes for everything else."""
-    position = 0
-    while position < len(message):
-        key, position = read_varint(message, position)
+    position, end = 0, len(message)
+    while position < end:
+        key = message[position]  # most are one byte long
+        position += 1
+        if key > 127:
+            key, position = read_varint(message, position - 1)
         kind = key & 7
         if kind == 0:
             value, position = read_varint(message, position)
             yield key >> 3, value
             continue
         if kind == 2:
-            length, position = read_varint(message, position)
+            length = message[position]
+            position += 1
+            if length > 127:
+                length, position = read_varint(message, position - 1)
         elif kind in (1, 5):
             length = 8 if kind == 1 else 4
         else:
             raise ValueError(f"wire type {kind}")
-        if length > len(message) - position:
+        if length > end - position:
             raise ValueError("field runs over its message")
         yield key >> 3, message[position : position + length]
         position += length
