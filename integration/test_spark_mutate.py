@@ -33,11 +33,15 @@ from hudi_hive.mutation import AcidPartition, AcidReader, MutatorClient, Mutator
 from hudi_hive.mutation.directories import PartitionState
 from hudi_hive.spark import MutationReport
 from hudi_hive.spark.mutate_tasks import WriteGroups
+from hudi_hive.write.local import WriteReport
 from integration.hive_acid import HiveAcid, plain
 from integration.metastores import HIVE_EXEC, ReleasedMetastore
 from integration.mutation_judge import Judge
 from integration.mutation_values import columns as all_columns
 from integration.mutation_values import rows
+from tests.test_hudi_mutation import AT_FIRST
+from tests.test_hudi_mutation import make as make_hudi
+from tests.test_hudi_mutation import seen as seen_in_hudi
 
 pytestmark = pytest.mark.jvm
 
@@ -126,6 +130,7 @@ def test_records_with_operations(spark: SparkSession, judge: Judge, buckets: int
     table, uri = f"default.{name}", judge.server.uri
     ids = hudi_spark.read_acid(spark, table, metastore=uri, columns=["ID"], with_row_id=False)
     assert sorted(row[0] for row in ids.collect()) == sorted(wanted)
+    assert ids._jdf.queryExecution().optimizedPlan().stats().sizeInBytes() > 1 << 40  # never broadcast
 
 
 @pytest.mark.parametrize("buckets, keys", [(3, ["id"]), (0, ["country", "ID"])])
@@ -289,3 +294,16 @@ def test_values_of_all_types(spark: SparkSession, judge: Judge) -> None:
         row["c_string"] = "changed" if 10 <= row["id"] < 20 else row["c_string"]
         wanted[row["id"]] = tuple(plain(value, kind) for value, kind in zip(row.values(), kinds, strict=True))
     assert {row[0]: row for row in judge.see(name).values()} == wanted
+
+
+def test_a_path_is_a_hudi_table(spark: SparkSession, tmp_path: Path) -> None:
+    table = make_hudi(tmp_path)
+    columns = "id string, p string, ts long, v string"
+    changes = spark.createDataFrame([("a", "x", 2, "new"), ("n", "z", 2, "n2")], columns)
+    with pytest.raises(InvalidOptionError, match="metastore belong"):
+        hudi_spark.mutate(changes, table.path, on=["id"], metastore="thrift://localhost:1")
+    with pytest.raises(InvalidOptionError, match="write options"):
+        hudi_spark.mutate(changes, "db.t", on=["id"], options={"hoodie.table.name": "t"})
+    report = hudi_spark.mutate(changes, Path(table.path.removeprefix("file:")), on=["id"])
+    assert isinstance(report, WriteReport)
+    assert seen_in_hudi(table) == {**AT_FIRST, ("a", "x"): (2, "new"), ("n", "z"): (2, "n2")}

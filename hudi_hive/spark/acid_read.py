@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from hudi_hive.errors import InvalidOptionError, SparkError
@@ -130,8 +131,18 @@ def rows_of(
         wanted,
         dict(storage_options or {}),
     )
-    tasks = max(1, min(len(units), int(spark.sparkContext.defaultParallelism) * _TASKS_PER_CORE))
-    return spark.range(0, len(units), 1, tasks).mapInArrow(read, from_arrow_schema(schema))
+    return _numbers(spark, len(units)).mapInArrow(read, from_arrow_schema(schema))
+
+
+def _numbers(spark: SparkSession, count: int) -> DataFrame:
+    """Numbers from 0, spread over tasks, of a size that Spark does not know.
+
+    It would take the size of the numbers for that of the rows that come of them, and send these to all executors.
+    """
+    tasks = max(1, min(count, int(spark.sparkContext.defaultParallelism) * _TASKS_PER_CORE))
+    numbers = spark.range(0, count, 1, tasks).select("id")
+    unknown = spark._jsparkSession.createDataFrame(numbers._jdf.toJavaRDD(), numbers._jdf.schema())
+    return ClassicDataFrame(unknown, spark)
 
 
 def _among(

@@ -1,4 +1,4 @@
-"""DataFrames of inserts, updates and deletes, or of changes by key, into a Hive ACID table in one transaction.
+"""DataFrames of inserts, updates and deletes, or of changes by key, into a table in one transaction.
 
 In come rows and a table, out comes a report of what was committed. Transaction, lock and heartbeat are the driver's;
 one shuffle brings each partition and bucket to one task, whose coordinator writes delta files that nobody sees yet.
@@ -7,6 +7,7 @@ Source: HIVE-10165, which leaves grouping, ordering and running of tasks to its 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -49,6 +50,7 @@ from hudi_hive.spark.mutate_tasks import (
 )
 from hudi_hive.spark.write_executor import settled, task_errors
 from hudi_hive.spark.write_rows import default_tasks, kept
+from hudi_hive.write.local import WriteReport
 
 _MOST_VALUES: Final = 100_000
 """Values of a key that the driver collects to leave other rows unread; of more it takes the ends."""
@@ -96,7 +98,7 @@ class _Spread:
 
 def mutate(
     frame: DataFrame,
-    table: str,
+    table: str | os.PathLike[str],
     *,
     metastore: Metastore | None = None,
     transaction: Transaction | None = None,
@@ -110,8 +112,9 @@ def mutate(
     tasks: int | None = None,
     writers: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
-) -> MutationReport:
-    """Insert, update and delete rows of a Hive ACID table in one transaction.
+    options: Mapping[str, Any] | None = None,
+) -> MutationReport | WriteReport:
+    """Insert, update and delete rows of a Hive ACID table, or of a Hudi table at a path, in one transaction.
 
     With ``on`` the rows are changes by key, as in :func:`hudi_hive.mutation.merge.merge`; table and changes are joined
     by Spark. With ``operation`` they are records: a column says ``insert``, ``update`` or ``delete``, and ``ROW__ID``
@@ -123,7 +126,9 @@ def mutate(
 
     Args:
         frame: the rows.
-        table: ``database.table``.
+        table: ``database.table`` of a Hive ACID table; or the base path of a Hudi table, for which
+            :func:`hudi_hive.spark.mutate_hudi.mutate_hudi` says more: of the arguments it takes ``operation``, ``on``
+            with what belongs to it, and ``options``.
         metastore: URIs of the metastore or a client of it; by default the session's.
         transaction: one that has begun and has the table as a sink, which the caller commits or aborts; by default a
             transaction of its own. It takes one mutation of a table: another one would not see what the first one did.
@@ -137,9 +142,10 @@ def mutate(
         writers: number of files, at most 4095, that share the inserts into a partition of a table without buckets;
             an input partition's rows go to one of them. By default as many as tasks.
         storage_options: of the warehouse's file system, where tasks run too.
+        options: of a Hudi table: Hudi's write options.
 
     Returns:
-        What was written.
+        What was written; of a Hudi table a ``WriteReport``.
 
     Raises:
         InvalidOptionError: neither or both of ``on`` and ``operation``, or numbers out of range.
@@ -150,23 +156,41 @@ def mutate(
         TransactionLockError, TransactionConflictError, TransactionLostError: as ``Transaction.begin`` and ``commit``.
         UnsupportedAcidTableError: the table cannot be mutated.
     """
-    name = ".".join(table_name(table))
     _check_mode(operation, on, read_under)
-    spread = _spread(frame, tasks, writers, storage_options)
-    if operation is None:
-        rules = (tuple(key.lower() for key in on or ()), when_matched, when_not_matched, delete_where)
+    if isinstance(table, os.PathLike) or "/" in table:
+        from hudi_hive.spark.mutate_hudi import mutate_hudi
 
-    def run(running: Transaction) -> list[MutationManifest]:
+        _refuse_given(metastore=metastore, transaction=transaction, read_under=read_under)
+        _refuse_given(tasks=tasks, writers=writers, storage_options=storage_options)
+        return mutate_hudi(
+            frame,
+            table,
+            operation=operation,
+            on=on,
+            when_matched=when_matched,
+            when_not_matched=when_not_matched,
+            delete_where=delete_where,
+            options=options,
+        )
+    if options is not None:
+        raise InvalidOptionError("options are Hudi's write options, and the table is a Hive ACID table")
+    name = ".".join(table_name(os.fspath(table)))
+    known = transaction is not None or read_under is not None
+    spread = _spread(frame, tasks, writers, storage_options)
+    rules = (when_matched, when_not_matched, delete_where)
+
+    def run(running: Transaction) -> MutationReport:
         if operation is not None:
-            known = transaction is not None or read_under is not None
-            return _mutated(frame, running, name, operation, spread, changes=known)
-        return _merged(frame, running, MergeRules(running.table(*table_name(name)), *rules), spread)
+            manifests = _mutated(frame, running, name, operation, spread, changes=known)
+        else:
+            keys = tuple(key.lower() for key in on or ())
+            manifests = _merged(frame, running, MergeRules(running.table(*table_name(name)), keys, *rules), spread)
+        running.accept(*manifests)
+        return _report(running, name, manifests, committed=transaction is None)
 
     if transaction is not None:
         with _only_one(transaction, name):
-            manifests = run(transaction)
-        transaction.accept(*manifests)
-        return _report(transaction, name, manifests, committed=False)
+            return run(transaction)
     client = MutatorClient(
         metastore_of(frame.sparkSession, metastore),
         sinks=[name],
@@ -174,9 +198,16 @@ def mutate(
         storage_options=storage_options,
     )
     with client, _begun(client, read_under) as own:
-        manifests = run(own)
-        own.accept(*manifests)
-    return _report(own, name, manifests, committed=True)
+        report = run(own)
+    return report
+
+
+def _refuse_given(**given: object) -> None:
+    needless = [name for name, value in given.items() if value is not None]
+    if needless:
+        raise InvalidOptionError(
+            f"{', '.join(needless)} belong to a mutation of a Hive ACID table", remedy="give a Hudi table options"
+        )
 
 
 def _check_mode(operation: str | None, on: Sequence[str] | None, read_under: object) -> None:
