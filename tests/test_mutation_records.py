@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import MutationError, RecordIdentifierError, SchemaError
 from hudi_hive.formats.orc_acid import DELETE, INSERT
 from hudi_hive.mutation.coordinator import MutatorCoordinator, RowId
-from hudi_hive.mutation.records import to_table
+from hudi_hive.mutation.records import column_of, to_table
 from hudi_hive.mutation.row_ids import ROW_ID
 from tests.acid_rows import table_at
 
@@ -126,3 +127,24 @@ def test_a_coordinator_refuses_them_and_nothing_counts(tmp_path: Path) -> None:
         coordinator.close()
     with pytest.raises(MutationError, match="has failed"):
         coordinator.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "same"),
+    [
+        (pa.timestamp("ms"), NOON.replace(microsecond=1000), True),
+        (pa.timestamp("ms"), NOON.replace(microsecond=1001), False),
+        (pa.timestamp("s"), NOON.replace(microsecond=1), False),
+        (pa.timestamp("us", "UTC"), NOON.replace(tzinfo=EAST), True),
+        (pa.timestamp("us"), NOON.replace(tzinfo=EAST), False),
+        (pa.timestamp("ns"), pd.Timestamp("2024-02-29 00:00:00.000000123"), True),
+        (pa.large_list(pa.int32()), [1.5], False),
+    ],
+)
+def test_types_that_other_tables_have(kind: pa.DataType, value: object, same: bool) -> None:
+    field = pa.field("v", kind)
+    if same:
+        assert column_of([value, None], field, "t")[0].as_py() == value
+    else:
+        with pytest.raises(SchemaError, match="does not fit its column v"):
+            column_of([value], field, "t")

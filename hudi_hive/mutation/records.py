@@ -38,7 +38,8 @@ def to_table(table: AcidTable, records: Sequence[tuple[int, Mapping[str, Any]]])
     ids = [_row_id(record.get(ROW_ID.lower())) for record in lowered]
     # What else a delete holds is not looked at.
     kept = [record if operation != DELETE else {} for (operation, _), record in zip(records, lowered, strict=True)]
-    columns = [_column(table, field, [record.get(field.name) for record in kept]) for field in schema]
+    name = table.qualified_name
+    columns = [column_of([record.get(field.name) for record in kept], field, name) for field in schema]
     try:
         return pa.table([*columns, pa.array(ids, ROW_ID_TYPE)], names=[*schema.names, ROW_ID])
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -61,16 +62,24 @@ def _lowered(table: AcidTable, operation: int, record: object, schema: pa.Schema
     return lowered
 
 
-def _column(table: AcidTable, field: pa.Field, values: Sequence[object]) -> pa.Array:
+def column_of(values: Sequence[object], field: pa.Field, table: str) -> pa.Array:
+    """Values of one column, none of them another than it was.
+
+    Args:
+        values: one for each record.
+        field: the column.
+        table: its name, for messages.
+
+    Raises:
+        SchemaError: a value that the column does not hold.
+    """
     try:
         odd = next((value for value in values if not _is_same(value, field.type)), None)
         if odd is not None:
             raise pa.ArrowInvalid(f"{odd!r} is no value of type {field.type}")
         return pa.array(values, field.type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise SchemaError(
-            f"a record for {table.qualified_name} does not fit its column {field.name}: {error}"
-        ) from error
+        raise SchemaError(f"a record for {table} does not fit its column {field.name}: {error}") from error
 
 
 def _is_same(value: object, kind: pa.DataType) -> bool:
@@ -83,13 +92,11 @@ def _is_same(value: object, kind: pa.DataType) -> bool:
     if kinds.is_date(kind):
         return isinstance(value, datetime.date) and not isinstance(value, datetime.datetime)
     if kinds.is_timestamp(kind):
-        # Of pandas' times, which are finer, as far as they need not be.
-        naive = isinstance(value, datetime.datetime) and value.tzinfo is None
-        return naive and not getattr(value, "nanosecond", 0)
+        return isinstance(value, datetime.datetime) and _is_same_time(value, kind)
     if kinds.is_map(kind):
         pairs = value.items() if isinstance(value, Mapping) else _parts(value)
         return all(_is_same(one, kind.key_type) and _is_same(other, kind.item_type) for one, other in pairs)
-    if kinds.is_list(kind):
+    if kinds.is_list(kind) or kinds.is_large_list(kind):
         return not isinstance(value, str | bytes | Mapping) and all(
             _is_same(part, kind.value_type) for part in _parts(value)
         )
@@ -101,6 +108,15 @@ def _is_same(value: object, kind: pa.DataType) -> bool:
             name in fields and _is_same(part, fields[name]) for name, part in value.items()
         )
     return True
+
+
+def _is_same_time(value: datetime.datetime, kind: pa.TimestampType) -> bool:
+    """Whether it is no finer than the type, and has no zone that it would lose."""
+    if kind.tz is None and value.tzinfo is not None:
+        return False
+    ticks = {"s": 1_000_000, "ms": 1_000}.get(kind.unit, 1)
+    # pandas' times have nanoseconds beside.
+    return value.microsecond % ticks == 0 and (kind.unit == "ns" or not getattr(value, "nanosecond", 0))
 
 
 def _parts(value: object) -> Iterable[Any]:

@@ -20,6 +20,7 @@ from hudi_hive.errors import (
 )
 from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
 from hudi_hive.mutation.hudi.table import HudiMutationTable
+from hudi_hive.mutation.records import column_of
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.write.incoming import KEYS_SCHEMA, check_required, conformed
 from hudi_hive.write.located import OPERATION
@@ -201,13 +202,12 @@ class Intake:
                     remedy="give a value for each column; of a delete those of key and partition",
                 )
             kept.append(row if operation != DELETE else {name: row[name] for name in keys})
-        try:
-            columns = [pa.array([row.get(item.name) for row in kept], item.type) for item in self._columns]
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise SchemaError(f"a record for {self._table.name} does not fit its columns: {error}") from error
+        columns = [column_of([row.get(item.name) for row in kept], item, self._table.name) for item in self._columns]
         return pa.table(columns, schema=self._columns)
 
     def _record(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        if not isinstance(record, Mapping) or not all(isinstance(name, str) for name in record):
+            raise SchemaError(f"a record for {self._table.name} is a {type(record).__name__}, not values by column")
         found = {}
         for name, value in record.items():
             if name in META_FIELDS:
