@@ -36,6 +36,7 @@ from tests.acid_rows import key, table_at
         ("timestamp", "noon"),
         ("varchar(2)", "abc"),
         ("string", "__HIVE_DEFAULT_PARTITION__"),
+        ("string", "a\0b"),
         ("string", 5),
         ("int", 5),
     ],

@@ -120,6 +120,8 @@ def _check_value(key: Column, value: str | None) -> None:
         return
     if value == stored_value(None):
         raise MutationError(f"{value} is what Hive writes for a missing {key.name}", remedy="give None")
+    if "\0" in value:
+        raise MutationError(f"partition value {value!r} of {key.name} cannot name a folder")
     kind = parse_hive_type(key.type)
     try:
         text = pa.scalar(value).cast(kind.arrow).cast(pa.string()).as_py()
