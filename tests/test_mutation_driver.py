@@ -26,6 +26,7 @@ from hudi_hive.mutation.transaction import Transaction, TransactionState
 from tests.acid_definitions import acid_table
 
 NAME = "default.t"
+STATISTICS = "COLUMN_STATS_ACCURATE"
 
 
 @pytest.fixture
@@ -188,3 +189,44 @@ def test_skewed_folders_are_refused(tmp_path: Path) -> None:
     table.sd.storedAsSubDirectories = True
     with pytest.raises(UnsupportedAcidTableError, match="skewed"):
         AcidTable.of(table)
+
+
+def test_statistics_of_every_touched_partition_and_the_table_are_dropped(
+    fake: FakeMetastore, store: TransactionClient, tmp_path: Path
+) -> None:
+    """Inserts, updates, deletes and new partitions alike; what was not touched keeps its own."""
+    true = {STATISTICS: '{"BASIC_STATS":"true"}', "numRows": "7"}
+    store.create_table(acid_table(f"file:{tmp_path}/t", keys=[("p", "string")], parameters=true))
+    parts = [_partition(store, value, f"file:{tmp_path}/t/p={value}") for value in "abcd"]
+    with MutatorClient(fake.uri, sinks=[NAME], create_partitions=True) as client:
+        with client.new_transaction() as first:
+            for value in "bcd":
+                with MutatorCoordinator(first.table("default", "t")) as coordinator:
+                    coordinator.insert((value,), {"id": 1, "msg": value})
+                first.accept(coordinator.close())
+        for part in parts:
+            part.parameters = dict(true)
+        store.metastore.drop_partitions("default", "t", [f"p={value}" for value in "bcd"])
+        store.metastore.add_partitions("default", "t", parts)
+        definition = store.table("default", "t")
+        definition.parameters |= true
+        store.metastore.alter_table("default", "t", definition)
+        assert STATISTICS in store.table("default", "t").parameters
+        assert _with_statistics(store) == ["a", "b", "c", "d"]
+        with client.new_transaction() as second:
+            ids = {row["p"]: row["ROW__ID"] for row in second.reader("default", "t").read().to_pylist()}
+            with MutatorCoordinator(second.table("default", "t")) as coordinator:
+                coordinator.insert(("a",), {"id": 1, "msg": "new"})
+                coordinator.update(("b",), {"id": 1, "msg": "new", "ROW__ID": ids["b"]})
+                coordinator.delete(("c",), {"ROW__ID": ids["c"]})
+                coordinator.insert(("e",), {"id": 1, "msg": "new"})
+            second.accept(coordinator.close())
+    assert STATISTICS not in store.table("default", "t").parameters
+    assert _with_statistics(store) == ["d"]
+    kept = {part.values[0]: part.parameters.get("numRows") for part in store.metastore.partitions("default", "t")}
+    assert kept["d"] == kept["b"] == "7"
+
+
+def _with_statistics(store: TransactionClient) -> list[str]:
+    found = store.metastore.partitions("default", "t")
+    return sorted(part.values[0] for part in found if STATISTICS in (part.parameters or {}))
