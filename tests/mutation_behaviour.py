@@ -185,6 +185,7 @@ class MutationBehaviour:
                 valid = setter.valid_write_ids("default", name)
                 write_id = setter.table("default", name).write_id
                 transactions.alter_partitions("default", name, [partition], write_id=write_id, valid=valid)
+            assert all(STATISTICS in one.parameters for one in store.partitions("default", name))
             with client.new_transaction() as second:
                 second.accept(*write(second.table("default", name), [2], ("x",)))
             (partition,) = store.partitions("default", name)
