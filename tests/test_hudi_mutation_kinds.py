@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.api import HudiTable
-from hudi_hive.errors import RecordPartitionError, SchemaError, UnknownRecordError, UnsupportedTableError
-from hudi_hive.mutation.hudi import HudiMutatorClient
+from hudi_hive.errors import MutationError, RecordPartitionError, SchemaError, UnknownRecordError, UnsupportedTableError
+from hudi_hive.mutation.hudi import HudiMutatorClient, HudiMutatorCoordinator
 from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
 from tests.test_hudi_mutation import AT_FIRST, QUICK, change, make, row, seen, table_of
 
@@ -66,6 +66,21 @@ def test_a_table_without_meta_columns(tmp_path):
 
 
 @both_kinds
+@pytest.mark.parametrize(
+    ("version", "payload"), [(6, "OverwriteNonDefaultsWithLatestAvroPayload"), (9, "PartialUpdateAvroPayload")]
+)
+def test_updates_that_partial_updates_would_pass_over_are_refused(tmp_path, kind, version, payload):
+    """A null would leave the older value, though the update says that there is none."""
+    table = make(tmp_path, version, kind, payload_class=f"org.apache.hudi.common.model.{payload}")
+    with HudiMutatorClient(table.path, QUICK) as client:
+        with pytest.raises(MutationError, match="None in column v would leave the older value"):
+            change(client, [(UPDATE, {"id": "a", "ts": 2, "v": None})], ["x"])
+        assert seen(table) == AT_FIRST
+        change(client, [(UPDATE, row("a", 2, "a2")), (INSERT, {"id": "n", "ts": 2, "v": None})], ["x"])
+    assert seen(table) == {**AT_FIRST, ("a", "x"): (2, "a2"), ("n", "x"): (2, None)}
+
+
+@both_kinds
 def test_formatted_times_in_paths(tmp_path, kind):
     settings = {
         "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
@@ -111,3 +126,37 @@ def test_partition_columns_that_are_in_no_file(tmp_path, kind):
         change(client, [(DELETE, {"id": "b"})], ["y"])
     assert seen(table) == {("a", "x"): (2, "a2"), ("n", "x"): (2, "n2")}
     assert "p" not in {field["name"] for field in table.refresh().client.avro_schema()["fields"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "index"), [(COPY_ON_WRITE, "BLOOM"), (MERGE_ON_READ, "BLOOM"), (MERGE_ON_READ, "GLOBAL_SIMPLE")]
+)
+def test_more_records_than_a_filter_names_one_by_one(tmp_path, kind, index):
+    options = {**QUICK, "hoodie.index.type": index}
+    table = make(tmp_path, kind=kind, options=options)
+    keys = [f"k{number}" for number in range(3000)]
+    places = ["xyz"[number % 3] for number in range(3000)]
+
+    def rows(ts: int, start: int, end: int) -> pa.Table:
+        texts = [f"{key} {ts}" for key in keys[start:end]]
+        return pa.table({"id": keys[start:end], "p": places[start:end], "ts": [ts] * (end - start), "v": texts})
+
+    with HudiMutatorClient(table.path, options) as client:
+        for step, parts in (
+            (1, {"insert_batch": (0, 2000)}),
+            (2, {"update_batch": (0, 1500), "delete_batch": (1500, 2000)}),
+        ):
+            with client.new_transaction() as txn:
+                coordinator = HudiMutatorCoordinator(txn.table())
+                for name, (start, end) in parts.items():
+                    getattr(coordinator, name)(rows(step, start, end))
+                coordinator.insert_batch(rows(step, 2000 + 500 * (step - 1), 2500 + 500 * (step - 1)))
+                txn.accept(coordinator.close())
+        with pytest.raises(UnknownRecordError, match="'k1999'"), client.new_transaction() as txn:
+            coordinator = HudiMutatorCoordinator(txn.table())
+            coordinator.update_batch(rows(3, 0, 1200))
+            coordinator.update_batch(rows(3, 1999, 2000))
+            txn.accept(coordinator.close())
+    expected = {(keys[n], places[n]): (2, f"{keys[n]} 2") for n in (*range(1500), *range(2500, 3000))}
+    expected |= {(keys[n], places[n]): (1, f"{keys[n]} 1") for n in range(2000, 2500)}
+    assert seen(table) == {**AT_FIRST, **expected}

@@ -6,7 +6,8 @@ partition is found in both. And by event time a row moves a record only if it is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,9 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.log_data import RECORD_KEY
 from hudi_hive.table.merge_spec import MergeSpec, Order
 from hudi_hive.write.index.tables import HITS_SCHEMA, one_array
+
+_FEW_KEYS: Final = 1_000
+_MOST_ROWS: Final = 1 << 20
 
 _FILE_NAME: Final = "_hoodie_file_name"
 _PARTITION: Final = "_hoodie_partition_path"
@@ -107,14 +111,37 @@ def existing_records(
     Returns:
         ``HITS_SCHEMA``, and behind it the top-level columns of the ordering values.
     """
-    plan = plan_scan(client, Query(), pc.field(RECORD_KEY).isin(keys), partitions=partitions)
+    plan = plan_scan(client, Query(), _may_be_among(keys), partitions=partitions)
     columns = dict.fromkeys([RECORD_KEY, _PARTITION, _FILE_NAME])
     columns |= dict.fromkeys(name if name in plan.schema.names else name.partition(".")[0] for name in ordering)
     schema = pa.schema([plan.schema.field(name) for name in columns])
-    rows = pa.Table.from_batches(read_plan(client.storage, plan, list(columns)), schema).combine_chunks()
+    found = _among(read_plan(client.storage, plan, list(columns)), keys, schema)
+    rows = pa.concat_tables([schema.empty_table(), *found]).combine_chunks()
     file_ids = pc.replace_substring_regex(rows.column(_FILE_NAME), r"(?s)_.*$", "")
     rows = rows.set_column(2, "file_id", file_ids)
     return rows.rename_columns([*HITS_SCHEMA.names, *rows.column_names[3:]])
+
+
+def _may_be_among(keys: pa.Array) -> pc.Expression:
+    """A filter that keeps all of the keys, and is bound in no time however many they are."""
+    if len(keys) <= _FEW_KEYS:
+        return pc.field(RECORD_KEY).isin(keys)
+    ends = pc.min_max(keys)
+    return (pc.field(RECORD_KEY) >= ends["min"]) & (pc.field(RECORD_KEY) <= ends["max"])
+
+
+def _among(batches: Iterator[pa.RecordBatch], keys: pa.Array, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Rows of the keys. Batches are held against them together, as each time costs a hash table of the keys."""
+    gathered: list[pa.RecordBatch] = []
+    count = 0
+    for batch in itertools.chain(batches, [None]):
+        if batch is not None:
+            gathered.append(batch)
+            count += batch.num_rows
+        if gathered and (batch is None or count >= _MOST_ROWS):
+            rows = pa.Table.from_batches(gathered, schema)
+            yield rows.filter(pc.is_in(rows.column(RECORD_KEY), value_set=keys))
+            gathered, count = [], 0
 
 
 def _older(keys: pa.Table, existing: pa.Table, fields: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
