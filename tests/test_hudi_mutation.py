@@ -230,6 +230,7 @@ def test_a_coordinator_takes_nothing_after_its_end(tmp_path):
         (lambda c: c.insert(["x"], row("n", "two", "q")), SchemaError, "does not fit"),
         (lambda c: c.insert(["x"], row("n", 1.5, "q")), SchemaError, r"1\.5 is no value"),
         (lambda c: c.insert(["x"], ["n", 1, "q"]), SchemaError, "is a list"),
+        (lambda c: c.insert(["x"], {**row("n", 2, "q"), "ID": "m"}), SchemaError, "only in case"),
         (lambda c: c.insert_batch(pa.table({"id": ["n"], "p": ["x"], "ts": [1]})), SchemaError, "lack v"),
         (lambda c: c.insert_batch(pa.table({"id": ["n"], "q": ["x"]})), UnknownColumnError, "no column q"),
         (lambda c: c.delete_batch(pa.table({"p": ["x"]})), RecordIdentifierError, "no column 'id'"),

@@ -21,8 +21,12 @@ from hudi_hive.errors import (
 from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.mutation.records import column_of
+from hudi_hive.read.merge_partial import default_of, keeps
 from hudi_hive.schema import META_FIELDS
+from hudi_hive.table.merge_spec import MergeSpec
 from hudi_hive.write.incoming import KEYS_SCHEMA, check_required, conformed
+from hudi_hive.write.index.tables import one_array
+from hudi_hive.write.job import RECORD_KEY
 from hudi_hive.write.located import OPERATION
 from hudi_hive.write.schemas import merged_schema
 
@@ -44,6 +48,7 @@ class Intake:
         self._generator = table.generator
         self._writer = table.writer_schema
         self._columns = self._writer.arrow.remove_metadata()
+        self._spec = MergeSpec.from_config(table.config)
         self._names = {name.lower(): name for name in self._columns.names}
         self.schema = pa.schema([pa.field(OPERATION, pa.int8()), *KEYS_SCHEMA, *self._columns])
         keys = [*self._generator.record_fields, *(item.name for item in self._generator.path_fields)]
@@ -77,7 +82,8 @@ class Intake:
             values: partition of all records; None to take it from the columns.
 
         Raises:
-            MutationError: partition values of the wrong number or form, or an unknown operation.
+            MutationError: partition values of the wrong number or form, an unknown operation, or an update to a value
+                that the table's partial update mode passes over.
             UnknownColumnError: a column that the table does not have.
             SchemaError: a missing column, one of the wrong type, or a null where the table takes none.
             RecordIdentifierError: a record without a key.
@@ -147,7 +153,26 @@ class Intake:
             )
         rows = conformed(data, self._columns)
         check_required(rows, self._writer)
-        return self._staged(rows, rows, pa.array(operations), path)
+        staged = self._staged(rows, rows, pa.array(operations), path)
+        if self._spec.partial is not None:
+            self._refuse_passed_over(staged, operations == UPDATE)
+        return staged
+
+    def _refuse_passed_over(self, staged: pa.Table, updates: Flags) -> None:
+        """Where records merge column by column such a value leaves the older one where it is."""
+        for item in self._columns:
+            if item.name in self._key_columns:
+                continue  # which are as they were
+            values = one_array(staged.column(item.name))
+            lost = updates & ~keeps(values, self._spec, default_of(self._writer.avro, item))
+            if lost.any():
+                at = int(np.argmax(lost))
+                raise MutationError(
+                    f"update of record {staged.column(RECORD_KEY)[at].as_py()!r}: {values[at].as_py()!r} in column "
+                    f"{item.name} would leave the older value, as {self._table.name} merges column by column",
+                    path=self._table.location,
+                    remedy="upsert the row to leave it, or delete the record and insert it in a later transaction",
+                )
 
     def _keys(self, data: pa.Table, path: str | None) -> pa.Table:
         chosen = [name for name in self._key_columns if name in data.column_names]
@@ -214,7 +239,10 @@ class Intake:
                 continue
             if name.lower() not in self._names:
                 raise SchemaError(f"a record for {self._table.name} has unknown {name}", remedy="leave it out")
-            found[self._names[name.lower()]] = value
+            known = self._names[name.lower()]
+            if known in found:
+                raise SchemaError(f"columns of a record for {self._table.name} differ only in case")
+            found[known] = value
         return found
 
 

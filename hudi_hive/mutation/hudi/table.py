@@ -85,10 +85,14 @@ class HudiMutationTable:
         return WriterSchema.of(json.loads(self.schema))
 
     @property
+    def config(self) -> TableConfig:
+        """What ``hoodie.properties`` say."""
+        return TableConfig.from_properties(self.properties, self.location)
+
+    @property
     def generator(self) -> KeyGenerator:
         """Makes the keys of records."""
-        config = TableConfig.from_properties(self.properties, self.location)
-        return KeyGenerator.of(config, self.key_options, named=self.named_keys)
+        return KeyGenerator.of(self.config, self.key_options, named=self.named_keys)
 
     def in_transaction(self, instant: str) -> HudiMutationTable:
         """The same table with the instant of a transaction."""
