@@ -75,3 +75,13 @@ def test_partitions_that_are_no_number_are_refused_by_name(tmp_path: Path, value
     changes = pa.table([pa.array([1], pa.int32()), ["a"], pa.array([1])], names=["id", "name", "p"])
     with pytest.raises(MutationError, match=f"'{value}' of p is not how Hive writes"):
         merge(AcidReader(table, snapshot(9), partitions=partitions), changes, ["id"])
+
+
+def test_padded_partitions_are_refused(tmp_path: Path) -> None:
+    """To Hive ``ab`` and ``ab  `` are the same value, and two folders."""
+    table = table_at(tmp_path, keys="p:char(4)")
+    changes = pa.table([pa.array([1], pa.int32()), ["a"], ["ab"]], names=["id", "name", "p"])
+    assert merge(AcidReader(table, snapshot(9)), changes, ["id", "p"]).inserted == 1
+    partitions = [AcidPartition(("ab  ",), f"{tmp_path}/p=ab  ")]
+    with pytest.raises(MutationError, match=r"'ab +' of p, char\(4\), is padded"):
+        merge(AcidReader(table, snapshot(9), partitions=partitions), changes, ["id", "p"])

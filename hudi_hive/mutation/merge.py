@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MutationError
+from hudi_hive.formats.hive_type import parse_hive_type
 from hudi_hive.metastore.partition_names import DEFAULT_PARTITION
 from hudi_hive.mutation.merge_rules import Longs, MergeRecords, MergeRules, WhenMatched, WhenNotMatched
 from hudi_hive.mutation.paths import partition_path
@@ -89,14 +90,19 @@ def check_places(reader: AcidReader) -> None:
                 f"partition {place} of {reader.table.qualified_name} is not in the folder of its name",
                 path=partition.location,
             )
-        for field, text in zip(reader.key_schema, partition.values, strict=True):
-            if text in (None, DEFAULT_PARTITION):
+        for key, field, text in zip(reader.table.partition_keys, reader.key_schema, partition.values, strict=True):
+            if text is None or text == DEFAULT_PARTITION:
                 continue
             if _rewritten(text, field.type) != text:
                 raise MutationError(f"partition value {text!r} of {field.name} is not how Hive writes a {field.type}")
+            if text.endswith(" ") and parse_hive_type(key.type).kind == "char":
+                raise MutationError(
+                    f"partition value {text!r} of {field.name}, {key.type}, is padded",
+                    remedy="two partitions may stand for the same value: use coordinators, which take its text",
+                )
 
 
-def _rewritten(text: str | None, kind: pa.DataType) -> str | None:
+def _rewritten(text: str, kind: pa.DataType) -> str | None:
     """A partition value as it would be written again; None for what is no value of its type."""
     try:
         found: str | None = pa.scalar(text).cast(kind).cast(pa.string()).as_py()

@@ -160,12 +160,14 @@ class MergeRules:
         schema = self.given_schema(changes.column_names)
         names = [name.lower() for name in changes.column_names]
         columns = [_cast(changes.column(names.index(field.name)), field) for field in schema]
-        kinds = {
-            column.name: parse_hive_type(column.type) for column in (*self.table.columns, *self.table.partition_keys)
-        }
-        padded = [kinds[name].kind == "char" for name in schema.names]
+        # Of partition keys each character counts: they name folders.
+        chars = {column.name for column in self.table.columns if parse_hive_type(column.type).kind == "char"}
         return pa.table(
-            [pc.utf8_rtrim(column, " ") if cut else column for column, cut in zip(columns, padded, strict=True)], schema
+            [
+                pc.utf8_rtrim(column, " ") if name in chars else column
+                for name, column in zip(schema.names, columns, strict=True)
+            ],
+            schema,
         )
 
     def removing(self, changes: pa.Table) -> npt.NDArray[np.bool_]:
