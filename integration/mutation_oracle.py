@@ -1,7 +1,8 @@
 """Judges the mutation API at length: ``python -m integration.mutation_oracle``, which prints passed / total.
 
 Random histories of tables of all shapes on real metastores 3.1.3 and 4.0.1, read by Hive's own readers of the same
-release; then tables that Hive 4.0.1's SQL and we write by turns, with its compactions in between.
+release; then tables that Hive 4.0.1's SQL and we write by turns, with its compactions in between, and its values of all
+types.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from integration.hive_acid import HiveAcid
 from integration.metastores import HIVE_EXEC, RELEASES, ReleasedMetastore
 from integration.mutation_beside_hive import TABLES, BesideHive, Tally
 from integration.mutation_histories import SHAPES, History
+from integration.mutation_hive_types import types_of_hive
 from integration.mutation_judge import PROPERTIES, Judge
 
 _BESIDE = {
@@ -64,8 +66,13 @@ def histories(version: str, turns: int, seeds: int, tally: Tally) -> int:
         return judge.answers
 
 
-def beside_hive(tally: Tally, recordings: Path | None) -> int:
+def beside_hive(tally: Tally, asked: str, recordings: Path | None) -> int:
     """Hive's SQL and we, by turns.
+
+    Args:
+        tally: counts the looks.
+        asked: ``turns``, ``types`` or ``all``.
+        recordings: folder for states of tables; None for none.
 
     Returns:
         how many statements Hive has run.
@@ -75,8 +82,10 @@ def beside_hive(tally: Tally, recordings: Path | None) -> int:
         judging(hive_sql.VERSION, Path(folder), **_BESIDE) as judge,
         hive_sql.HiveSql(judge.server) as sql,
     ):
-        for kind in TABLES:
+        for kind in TABLES if asked in ("all", "turns") else ():
             BesideHive(judge, sql, kind, tally, recordings).run()
+        if asked in ("all", "types"):
+            types_of_hive(judge, sql, tally)
         return sql.statements
 
 
@@ -87,14 +96,14 @@ def main() -> int:
         0 if all was right.
     """
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=["histories", "sql"], help="one of the two parts")
+    parser.add_argument("--only", choices=["histories", "turns", "types"], help="one part")
     parser.add_argument("--version", choices=sorted(RELEASES), action="append", help="of histories; default both")
     parser.add_argument("--turns", type=int, default=12, help="transactions of a history")
     parser.add_argument("--seeds", type=int, default=2, help="histories of a shape")
     parser.add_argument("--record", action="store_true", help=f"keep states of tables in {RECORDINGS.name}")
     asked = parser.parse_args()
     total = Tally()
-    if asked.only != "sql":
+    if asked.only in (None, "histories"):
         for version in asked.version or sorted(RELEASES):
             tally = Tally()
             answers = histories(version, asked.turns, asked.seeds, tally)
@@ -102,7 +111,7 @@ def main() -> int:
             total = Tally(total.passed + tally.passed, total.total + tally.total)
     if asked.only != "histories":
         tally = Tally()
-        statements = beside_hive(tally, RECORDINGS if asked.record else None)
+        statements = beside_hive(tally, asked.only or "all", RECORDINGS if asked.record else None)
         print(f"beside Hive {hive_sql.VERSION}: {tally.passed} / {tally.total}, {statements} statements")
         total = Tally(total.passed + tally.passed, total.total + tally.total)
     print(f"passed {total.passed} / {total.total}")
