@@ -133,9 +133,15 @@ def test_records_with_operations(spark: SparkSession, judge: Judge, buckets: int
     assert ids._jdf.queryExecution().optimizedPlan().stats().sizeInBytes() > 1 << 40  # never broadcast
 
 
-@pytest.mark.parametrize("buckets, keys", [(3, ["id"]), (0, ["country", "ID"])])
-def test_changes_by_key(spark: SparkSession, judge: Judge, buckets: int, keys: list[str]) -> None:
-    """As ``merge`` does it in one process: rows change, move to other partitions and buckets, go and come."""
+@pytest.mark.parametrize("buckets, keys, most", [(3, ["id"], 100), (0, ["country", "ID"], 5)])
+def test_changes_by_key(
+    spark: SparkSession, judge: Judge, monkeypatch: pytest.MonkeyPatch, buckets: int, keys: list[str], most: int
+) -> None:
+    """As ``merge`` does it in one process: rows change, move to other partitions and buckets, go and come.
+
+    The driver knows all values of the key, or the least and the greatest.
+    """
+    monkeypatch.setattr(sys.modules[MutationReport.__module__], "_MOST_VALUES", most)
     name, other = (judge.make(COLUMNS, COUNTRY, buckets=buckets) for _ in range(2))
     for one in (name, other):
         run(judge, frame(spark, ROWS), one, operation="op")

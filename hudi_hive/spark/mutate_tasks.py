@@ -20,6 +20,7 @@ from pyspark import TaskContext
 from hudi_hive.errors import MutationError, RecordIdentifierError
 from hudi_hive.formats.hive_type import parse_hive_type
 from hudi_hive.formats.orc_acid import DELETE, INSERT
+from hudi_hive.mutation.base import operation_numbers
 from hudi_hive.mutation.coordinator import MutatorCoordinator
 from hudi_hive.mutation.incoming import Incoming, read_incoming
 from hudi_hive.mutation.merge_rules import MergeRules
@@ -34,9 +35,6 @@ TASK: Final = "_hudi_hive_task"
 REMOVING: Final = "_hudi_hive_removing"
 TIMES: Final = "_hudi_hive_times"
 MANIFEST: Final = "manifest"
-
-OPERATIONS: Final = ("insert", "update", "delete")
-"""Names of operations; their places are the operations' numbers."""
 
 MANIFESTS_SCHEMA: Final = pa.schema([(MANIFEST, pa.string())])
 
@@ -141,7 +139,7 @@ class PlaceRecords:
         """Records that know where they go."""
         table = AcidTable.decode(self.placement.table)
         for given in gathered_tables(batches, _PLACED_BYTES):
-            operations = _numbers(given.column(OPERATION))
+            operations = operation_numbers(given.column(OPERATION))
             if not self.changes and (operations != INSERT).any():
                 raise RecordIdentifierError(
                     "updates and deletes name rows of an unknown snapshot, since which others may have written",
@@ -149,17 +147,6 @@ class PlaceRecords:
                 )
             placed = self.placement.place(table, given.drop_columns([OPERATION]), operations)
             yield from placed.combine_chunks().to_batches()
-
-
-def _numbers(column: pa.ChunkedArray) -> npt.NDArray[np.int8]:
-    """Operations in words as numbers."""
-    lowered = pc.utf8_lower(column.cast(pa.string()))
-    found = pc.index_in(lowered, value_set=pa.array(OPERATIONS))
-    if found.null_count:
-        wrong = column.filter(pc.is_null(found))[0].as_py()
-        raise MutationError(f"there is no operation {wrong!r}", remedy=f"one of {', '.join(OPERATIONS)}")
-    numbers: npt.NDArray[np.int8] = found.combine_chunks().cast(pa.int8()).to_numpy(zero_copy_only=False)
-    return numbers
 
 
 @dataclass(frozen=True)
