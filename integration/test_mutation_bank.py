@@ -12,14 +12,24 @@ from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.mutation.client import MutatorClient
 from hudi_hive.mutation.reader import AcidReader
 from integration.metastores import HIVE_EXEC, ReleasedMetastore
-from integration.mutation_bank import DATABASE, SERVER_PROPERTIES, Outcome, Settings, found_bank, run, total_of
+from integration.mutation_bank import (
+    DATABASE,
+    SERVER_PROPERTIES,
+    Outcome,
+    Settings,
+    calm_derby,
+    found_bank,
+    run,
+    total_of,
+)
 
-VERSION = "4.0.1"
+VERSION = "3.1.3"
 
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReleasedMetastore]:
     folder = tmp_path_factory.mktemp("metastore")
+    calm_derby(folder)
     with ReleasedMetastore(VERSION, folder, properties=SERVER_PROPERTIES, jars=[HIVE_EXEC[VERSION]]) as running:
         yield running
 
@@ -42,7 +52,7 @@ def test_every_reader_sees_the_same_total(tmp_path: Path) -> None:
     with FakeMetastore() as fake:
         settings = Settings(fake.uri, "bank", str(tmp_path), worker_kills=0.3)
         found_bank(settings, tmp_path)
-        outcome = run(settings, commits=12, kill_every=4, housekeeping=True)
+        outcome = run(settings, commits=8, kill_every=3, housekeeping=True)
         check(outcome, settings, tmp_path)
 
 
@@ -50,4 +60,4 @@ def test_every_reader_sees_the_same_total(tmp_path: Path) -> None:
 def test_every_reader_sees_the_same_total_in_a_real_metastore(real: ReleasedMetastore, tmp_path: Path) -> None:
     settings = Settings(real.uri, "bank", str(tmp_path), worker_kills=0.3)
     found_bank(settings, real.warehouse)
-    check(run(settings, commits=12, kill_every=5), settings, real.warehouse)
+    check(run(settings, commits=8, kill_every=3), settings, real.warehouse)

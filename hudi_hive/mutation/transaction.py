@@ -41,7 +41,7 @@ from hudi_hive.mutation.registration import Registration, Touched, touched_parti
 from hudi_hive.mutation.table import AcidTable
 
 _FIRST_WAIT_S: Final = 0.05
-_LONGEST_WAIT_S: Final = 0.5
+_LONGEST_WAIT_S: Final = 1.0
 _TRIES: Final = 3
 """Transactions that are opened whatever the time, before it is said that others always come first."""
 _BEATS: Final = 3
