@@ -81,6 +81,23 @@ def test_updates_that_partial_updates_would_pass_over_are_refused(tmp_path, kind
 
 
 @both_kinds
+@pytest.mark.parametrize("operation", [UPDATE, DELETE])
+def test_a_record_that_a_file_holds_twice_is_changed_wholly_or_not_at_all(tmp_path, kind, operation):
+    """Log files change the first of its rows alone."""
+    table = make(tmp_path, kind=kind)
+    table.insert(table_of([("a", "x", 1, "again")]), QUICK)
+    with HudiMutatorClient(table.path, QUICK) as client:
+        if kind == MERGE_ON_READ:
+            with pytest.raises(MutationError, match="several times in one file"):
+                change(client, [(operation, row("a", 2, "a2"))], ["x"])
+        else:
+            change(client, [(operation, row("a", 2, "a2"))], ["x"])
+    rows = HudiTable.open(table.path).scan("id = 'a'", selected_fields=["v"]).to_arrow()
+    expected = ["a1", "again"] if kind == MERGE_ON_READ else ["a2", "a2"] if operation == UPDATE else []
+    assert sorted(rows["v"].to_pylist()) == expected
+
+
+@both_kinds
 def test_formatted_times_in_paths(tmp_path, kind):
     settings = {
         "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",

@@ -84,6 +84,7 @@ class Located:
         Raises:
             UnknownRecordError, DuplicateRecordError, RecordPartitionError, StaleRecordError: as of
                 ``MutationWriter.commit``.
+            MutationError: a record that a file of a merge-on-read table holds several times.
             UnsupportedTableError: records cannot be read back, as the table has no meta columns.
         """
         operations = changes.column(OPERATION).to_numpy().astype(np.int8)
@@ -108,6 +109,8 @@ class Located:
         bound_to = pa.array(free, pa.string())
         found = cls(client, operations, keys, paths, records.codes, live, ghosts, bound_to)
         found._check(is_global=is_global)
+        if client.config.is_merge_on_read:
+            found._refuse_repeated()
         if by_event:
             found._refuse_older(changes, spec.ordering_fields)
         if ghosts.num_rows and (by_event or spec.needs_ordering or spec.partial is not None):
@@ -151,6 +154,18 @@ class Located:
         older[updates.column("row").to_numpy()] = ~not_less(mine, theirs, updates.num_rows)
         remedy = "give it the ordering value of the record, or a greater one"
         self._refuse(StaleRecordError, older, f"is older than the table's, by {', '.join(fields)}", remedy)
+
+    def _refuse_repeated(self) -> None:
+        """Of a key that a base file holds several times log files change the first row alone, as all releases read."""
+        groups = self.live.group_by(["code", "partition", "file_id"]).aggregate([([], "count_all")])
+        repeated = np.zeros(len(self.bound), np.bool_)
+        repeated[groups.filter(pc.greater(groups["count_all"], 1))["code"].to_numpy()] = True
+        self._refuse(
+            MutationError,
+            repeated[self.codes] & (self.operations != INSERT),
+            "is several times in one file, and a log file would change one of them",
+            "overwrite its partition without those that are too many",
+        )
 
     def _refuse_ghosts(self) -> None:
         lost = np.zeros(len(self.codes), np.bool_)
@@ -310,9 +325,11 @@ def _as_readers_see(client: MetaClient, records: _Records, hits: pa.Table, order
 
 
 def _places(there: pa.Table, lines: pa.Table, *, new: bool) -> pa.Table:
+    """Places of changes, one for each group: a file may hold a record several times, which its merge sees to."""
     chosen = there.take(lines.column("line"))
-    columns = [lines.column("row"), chosen["partition"], chosen["file_id"], pa.repeat(new, lines.num_rows)]
-    return pa.table(columns, schema=PLACES_SCHEMA)
+    places = pa.table([lines.column("row"), chosen["partition"], chosen["file_id"]], names=PLACES_SCHEMA.names[:3])
+    places = places.group_by(PLACES_SCHEMA.names[:3], use_threads=False).aggregate([])
+    return places.append_column("is_new", pa.repeat(new, places.num_rows)).cast(PLACES_SCHEMA)
 
 
 def flagged(places: pa.Table, gone: bool) -> pa.Table:

@@ -96,7 +96,8 @@ class MutationWriter(LocalWriter):
             DuplicateRecordError: an insert of a record that it had, or two changes of one record.
             RecordPartitionError: a record that is in another partition (global indexes).
             StaleRecordError: a row that is older than the record by the table's ordering fields.
-            MutationError: a row that is marked as deleted.
+            MutationError: a row that is marked as deleted, or a record that a file of a merge-on-read table holds
+                several times.
             WriteConflictError: another writer changed the same file groups and completed first.
         """
         client = transaction.client
