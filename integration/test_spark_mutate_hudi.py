@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+import hudi_hive.spark as hudi_spark
 from hudi_hive.api import HudiTable
 from hudi_hive.errors import (
     DuplicateRecordError,
@@ -27,6 +28,7 @@ from hudi_hive.spark import mutate_hudi as module
 from hudi_hive.spark.mutate_hudi import mutate_hudi
 from hudi_hive.spark.write_tasks import WriteGroups
 from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.write.local import WriteReport
 from tests.test_hudi_mutation import AT_FIRST, MANY, QUICK, data_files, make, seen, table_of
 
 pytestmark = pytest.mark.jvm
@@ -65,7 +67,8 @@ def frame(spark: SparkSession, rows: list[tuple[Any, ...]], columns: str = ROW +
 def test_records_of_all_operations_are_one_instant(spark, tmp_path, version, kind):
     table = make(tmp_path, version, kind, {})
     before = len(table.refresh().timeline.completed())
-    report = mutate_hudi(frame(spark, CHANGED), table.path, operation="op")
+    report = hudi_spark.mutate(frame(spark, CHANGED), table.path, operation="op")
+    assert isinstance(report, WriteReport)
     assert seen(table) == AFTER
     assert (report.inserted, report.updated, report.deleted) == (3, 1, 1)
     after = table.refresh()
