@@ -120,7 +120,7 @@ class HudiMutatorClient:
         return (HudiMutationTable.of(client, self._writer_of(client).config.options),)
 
     def new_transaction(self) -> HudiTransaction:
-        """A transaction, for ``begin`` or a ``with`` block.
+        """A transaction, for ``begin`` or a ``with`` block. One that was made before and has not begun never will.
 
         Raises:
             MutationStateError: not connected, or another transaction is open.
@@ -130,8 +130,16 @@ class HudiMutatorClient:
             raise MutationStateError(
                 f"transaction {self._transaction.id} of this client is open", remedy="commit or abort it"
             )
-        self._transaction = HudiTransaction(lambda: self._writer_of(client.reload()), self._on_commit)
-        return self._transaction
+
+        def writer() -> MutationWriter:
+            if self._transaction is not made:
+                raise MutationStateError(
+                    "the client was closed, or has made another transaction since", remedy="take a new transaction"
+                )
+            return self._writer_of(client.reload())
+
+        self._transaction = made = HudiTransaction(writer, self._on_commit)
+        return made
 
     def close(self) -> None:
         """Abort a transaction that is open."""

@@ -118,7 +118,7 @@ class HudiTransaction:
         """Undo what dead writers have left, announce the write and begin to beat.
 
         Raises:
-            MutationStateError: it began before.
+            MutationStateError: it began before, or its client was closed or made another one.
             TransactionLockError: the table's lock was not granted in time.
             SchemaError: the table has no schema yet.
             TimelineError: the timeline cannot be read or written.
