@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -235,12 +236,23 @@ class BesideHive:
             "partitions": [[list(part.values), Path(part.location).name] for part in snapshot.partitions],
             "rows": [[*map(_value, row[:4]), list(json.loads(row[4]).values())] for row in rows],
         }
-        self._recordings.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(self._recordings / f"{self.kind}_{state}.zip", "w", zipfile.ZIP_DEFLATED) as packed:
-            packed.writestr("about.json", json.dumps(about, indent=1, ensure_ascii=False))
-            for path in sorted(root.rglob("*")):
-                if path.is_file() and not path.name.startswith("."):
-                    packed.write(path, f"table/{path.relative_to(root)}")
+        pack(self._recordings / f"{self.kind}_{state}.zip", root, about)
+
+
+def pack(path: Path, root: Path, about: Mapping[str, Any]) -> None:
+    """A zip of ``about.json`` and the files of a table below ``table``.
+
+    Args:
+        path: of the zip.
+        root: folder of the table.
+        about: what there is to say of it, as JSON has it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("about.json", json.dumps(about, indent=1, ensure_ascii=False))
+        for file in sorted(root.rglob("*")):
+            if file.is_file() and not file.name.startswith("."):
+                packed.write(file, f"table/{file.relative_to(root)}")
 
 
 def _listed(numbers: set[int] | list[int]) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.mutation.client import MutatorClient
 from hudi_hive.mutation.coordinator import MutatorCoordinator
+from integration.hive_acid import Snapshot
 from integration.hive_process import HiveError
 from integration.hive_sql import HiveSql
-from integration.mutation_beside_hive import Tally
+from integration.mutation_beside_hive import Tally, pack
 from integration.mutation_judge import Judge
 from integration.mutation_values import columns, rows
 
@@ -47,8 +50,15 @@ _LITERALS: tuple[tuple[str, ...], ...] = (
 """Values of each column in Hive's SQL."""
 
 
-def types_of_hive(judge: Judge, sql: HiveSql, tally: Tally) -> None:
-    """Hive inserts rows of all types; then we insert and delete, and Hive compacts."""
+def types_of_hive(judge: Judge, sql: HiveSql, tally: Tally, recordings: Path | None = None) -> None:
+    """Hive inserts rows of all types; then we insert and delete, and Hive compacts.
+
+    Args:
+        judge: of a metastore 4.0.1.
+        sql: Hive's SQL engine on it.
+        tally: counts the looks.
+        recordings: folder for what Hive left, and what its reader said; None records nothing.
+    """
     definition = ", ".join(f"{name} {kind}" for name, kind in columns())
     sql.run(f"CREATE TABLE {_NAME} ({definition}) STORED AS ORC TBLPROPERTIES ('transactional'='true')")
     selects = []
@@ -58,6 +68,7 @@ def types_of_hive(judge: Judge, sql: HiveSql, tally: Tally) -> None:
     sql.run(f"INSERT INTO {_NAME} {' UNION ALL '.join(selects)}")
     sql.run(f"INSERT INTO {_NAME} (id) VALUES (4)")
     _look(judge, tally, "Hive wrote them")
+    _record(judge, recordings, "written")
     with MutatorClient(judge.server.uri, sinks=[f"default.{_NAME}"]) as client, client.new_transaction() as transaction:
         with MutatorCoordinator(transaction.table("default", _NAME)) as coordinator:
             _, row_id = judge.find(_NAME, transaction, 0)
@@ -68,6 +79,22 @@ def types_of_hive(judge: Judge, sql: HiveSql, tally: Tally) -> None:
     state = sql.compact("MAJOR", "default", _NAME)
     tally.note("all types: compaction", state in ("ready for cleaning", "succeeded"), state)
     _look(judge, tally, "Hive compacted them")
+    _record(judge, recordings, "compacted")
+
+
+def _record(judge: Judge, recordings: Path | None, state: str) -> None:
+    if recordings is None:
+        return
+    snapshot = Snapshot.take(judge.client, "default", _NAME)
+    rows = [[list(row_id), list(row)] for (_, row_id), row in judge.hive.read(snapshot).items()]
+    root = judge.server.warehouse / _NAME
+    about = {
+        "table": snapshot.table.encode().replace(f"file:{root}", "LOCATION"),
+        "write_ids": snapshot.write_ids.format(),
+        "transactions": snapshot.transactions.format(),
+        "rows": rows,
+    }
+    pack(recordings / f"{state}.zip", root, about)
 
 
 def _look(judge: Judge, tally: Tally, what: str) -> None:

@@ -24,8 +24,8 @@ from integration.mutation_histories import SHAPES, History
 from integration.mutation_hive_types import types_of_hive
 from integration.mutation_judge import PROPERTIES, Judge
 
-_BESIDE = {
-    "metastore.txn.timeout": "300s",
+_PATIENT = {"metastore.txn.timeout": "300s"}
+_BESIDE = _PATIENT | {
     "metastore.compactor.initiator.on": "false",  # compactions are those that we ask for
     "metastore.compactor.cleaner.on": "true",
     "hive.compactor.cleaner.run.interval": "1s",
@@ -53,7 +53,7 @@ def histories(version: str, turns: int, seeds: int, tally: Tally) -> int:
     Returns:
         how often Hive's readers answered as ours did.
     """
-    with tempfile.TemporaryDirectory() as folder, judging(version, Path(folder)) as judge:
+    with tempfile.TemporaryDirectory() as folder, judging(version, Path(folder), **_PATIENT) as judge:
         for shape, definition in SHAPES.items():
             for seed in range(seeds):
                 started = time.monotonic()
@@ -85,7 +85,7 @@ def beside_hive(tally: Tally, asked: str, recordings: Path | None) -> int:
         for kind in TABLES if asked in ("all", "turns") else ():
             BesideHive(judge, sql, kind, tally, recordings).run()
         if asked in ("all", "types"):
-            types_of_hive(judge, sql, tally)
+            types_of_hive(judge, sql, tally, recordings and recordings.with_name("hive_types"))
         return sql.statements
 
 
@@ -100,7 +100,7 @@ def main() -> int:
     parser.add_argument("--version", choices=sorted(RELEASES), action="append", help="of histories; default both")
     parser.add_argument("--turns", type=int, default=12, help="transactions of a history")
     parser.add_argument("--seeds", type=int, default=2, help="histories of a shape")
-    parser.add_argument("--record", action="store_true", help=f"keep states of tables in {RECORDINGS.name}")
+    parser.add_argument("--record", action="store_true", help="keep states of tables for the tests without Hive")
     asked = parser.parse_args()
     total = Tally()
     if asked.only in (None, "histories"):
