@@ -97,6 +97,16 @@ def test_a_record_that_a_file_holds_twice_is_changed_wholly_or_not_at_all(tmp_pa
     assert sorted(rows["v"].to_pylist()) == expected
 
 
+def test_records_that_a_file_holds_twice_are_updated_and_deleted_in_one_transaction(tmp_path):
+    """By event time, where records are read back."""
+    table = make(tmp_path)
+    table.insert(table_of([("a", "x", 1, "again"), ("b", "x", 1, "again")]), QUICK)
+    with HudiMutatorClient(table.path, QUICK) as client:
+        change(client, [(UPDATE, row("a", 2, "a2")), (DELETE, {"id": "b"})], ["x"])
+    rows = HudiTable.open(table.path).scan("p = 'x'", selected_fields=["id", "v"]).to_arrow().to_pylist()
+    assert rows == [{"id": "a", "v": "a2"}, {"id": "a", "v": "a2"}]
+
+
 @both_kinds
 def test_formatted_times_in_paths(tmp_path, kind):
     settings = {
