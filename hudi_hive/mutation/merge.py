@@ -6,7 +6,7 @@ rules in ``merge_rules``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -123,13 +123,28 @@ def _matching_rows(reader: AcidReader, given: pa.Table, rules: MergeRules, *, wh
     if not all(len(found) for found in values.values()):
         return schema.empty_table()
     tests = [test for key in keys for test in key_tests(key, values[key])]
-    batches = []
-    for batch in reader.read_batches(columns, tests or None):
-        mask = np.ones(batch.num_rows, np.bool_)
+    most = max(len(found) for found in values.values())
+    parts = [schema.empty_table()]
+    for part in _gathered(reader.read_batches(columns, tests or None), most):
+        mask = np.ones(part.num_rows, np.bool_)
         for key in keys:
-            mask &= pc.is_in(batch.column(key), value_set=values[key]).to_numpy(zero_copy_only=False)
-        batches.append(batch if mask.all() else batch.filter(pa.array(mask)))
-    return pa.Table.from_batches(batches, schema).combine_chunks()
+            mask &= pc.is_in(part[key], value_set=values[key]).to_numpy()
+        parts.append(part if mask.all() else part.filter(pa.array(mask)))
+    return pa.concat_tables(parts).combine_chunks()
+
+
+def _gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
+    """Batches put together until they have so many rows: every look-up among values begins by hashing them all."""
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        held.append(batch)
+        count += batch.num_rows
+        if count >= rows:
+            yield pa.Table.from_batches(held)
+            held, count = [], 0
+    if held:
+        yield pa.Table.from_batches(held)
 
 
 def key_tests(key: str, values: pa.Array, complete: bool = True) -> list[tuple[str, str, object]]:
