@@ -13,8 +13,9 @@ from hudi_hive.errors import InvalidOptionError, MutationStateError
 from hudi_hive.metastore.client import HiveMetastore
 from hudi_hive.metastore.transactions import TransactionClient
 from hudi_hive.mutation.heartbeat import LockFailureListener
+from hudi_hive.mutation.scope import TransactionState
 from hudi_hive.mutation.table import AcidTable
-from hudi_hive.mutation.transaction import Settings, Transaction, TransactionState
+from hudi_hive.mutation.transaction import Settings, Transaction
 
 
 class MutatorClient:

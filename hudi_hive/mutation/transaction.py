@@ -10,9 +10,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import partial
-from types import TracebackType
 from typing import Any, Final, Self
 
 from hudi_hive.errors import (
@@ -38,7 +36,10 @@ from hudi_hive.mutation.manifest import GroupFiles, MutationManifest, check_mani
 from hudi_hive.mutation.publish import Publisher
 from hudi_hive.mutation.reader import AcidPartition, AcidReader
 from hudi_hive.mutation.registration import Registration, Touched, touched_partitions
+from hudi_hive.mutation.scope import TransactionBase, TransactionState
 from hudi_hive.mutation.table import AcidTable
+
+__all__ = ["Settings", "Transaction", "TransactionState"]
 
 _FIRST_WAIT_S: Final = 0.05
 _LONGEST_WAIT_S: Final = 1.0
@@ -46,17 +47,6 @@ _TRIES: Final = 3
 """Transactions that are opened whatever the time, before it is said that others always come first."""
 _BEATS: Final = 3
 """Beats in the time that the metastore gives."""
-
-
-class TransactionState(Enum):
-    """Where a transaction is."""
-
-    INACTIVE = "inactive"
-    OPEN = "open"
-    COMMITTED = "committed"
-    ABORTED = "aborted"
-    UNKNOWN = "unknown"
-    """The metastore could not be reached to say whether the commit arrived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +59,7 @@ class Settings:
     storage_options: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Transaction:
+class Transaction(TransactionBase):
     """A transaction: ``begin``, workers write, ``accept`` their manifests, ``commit`` or ``abort``.
 
     In a ``with`` block it begins, and commits at the end unless an error aborts it. Made by
@@ -79,11 +69,11 @@ class Transaction:
     def __init__(
         self, client: TransactionClient, beats: TransactionClient, tables: Sequence[AcidTable], settings: Settings
     ) -> None:
+        super().__init__()
         self._client = client
         self._beats = beats
         self._settings = settings
         self._tables = {table.qualified_name: table for table in tables}
-        self._state = TransactionState.INACTIVE
         self._id = 0
         self._heartbeat: Heartbeat | None = None
         self._lock_id: int | None = None
@@ -94,11 +84,6 @@ class Transaction:
         self._publishers: dict[str, Publisher] = {}
 
     # -- what it is -------------------------------------------------------------------------------------------------
-
-    @property
-    def state(self) -> TransactionState:
-        """Where it is."""
-        return self._state
 
     @property
     def id(self) -> int:
@@ -431,23 +416,6 @@ class Transaction:
     def _stop_heartbeat(self) -> None:
         if self._heartbeat is not None:
             self._heartbeat.stop()
-
-    def _check_open(self) -> None:
-        if self._state is not TransactionState.OPEN:
-            raise MutationStateError(f"the transaction is {self._state.value}, not open")
-
-    def __enter__(self) -> Self:
-        return self.begin() if self._state is TransactionState.INACTIVE else self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._state is not TransactionState.OPEN:
-            return
-        if kind is None:
-            self.commit()
-        else:
-            self._give_up()
 
 
 def _lock_part(table: AcidTable) -> LockPart:

@@ -12,7 +12,7 @@ from hudi_hive.metadata import MetadataListing
 from hudi_hive.metastore.locks import MetastoreLock
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.mutation.hudi.transaction import HudiTransaction, OnCommit
-from hudi_hive.mutation.transaction import TransactionState
+from hudi_hive.mutation.scope import TransactionState
 from hudi_hive.table import MetaClient
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.executor import Executor

@@ -10,7 +10,6 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from types import TracebackType
 from typing import Self
 
 import pyarrow as pa
@@ -31,7 +30,7 @@ from hudi_hive.mutation.hudi.intake import Intake
 from hudi_hive.mutation.hudi.manifest import HudiManifest, check_manifests
 from hudi_hive.mutation.hudi.reader import HudiReader
 from hudi_hive.mutation.hudi.table import HudiMutationTable
-from hudi_hive.mutation.transaction import TransactionState
+from hudi_hive.mutation.scope import TransactionBase, TransactionState
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
@@ -47,7 +46,7 @@ MakeWriter = Callable[[], MutationWriter]
 """Makes a writer of the table as it is now."""
 
 
-class HudiTransaction:
+class HudiTransaction(TransactionBase):
     """A transaction: ``begin``, workers stage records, ``accept`` their manifests, ``commit`` or ``abort``.
 
     In a ``with`` block it begins, and commits at the end unless an error aborts it. Made by
@@ -61,9 +60,9 @@ class HudiTransaction:
     """
 
     def __init__(self, make_writer: MakeWriter, on_commit: OnCommit | None = None) -> None:
+        super().__init__()
         self._make_writer = make_writer
         self._on_commit = on_commit
-        self._state = TransactionState.INACTIVE
         self._writer: MutationWriter | None = None
         self._write: Write | None = None
         self._table: HudiMutationTable | None = None
@@ -71,11 +70,6 @@ class HudiTransaction:
         self._report: WriteReport | None = None
 
     # -- what it is -------------------------------------------------------------------------------------------------
-
-    @property
-    def state(self) -> TransactionState:
-        """Where it is."""
-        return self._state
 
     @property
     def id(self) -> str:
@@ -252,23 +246,6 @@ class HudiTransaction:
         assert self._write is not None
         with suppress(HudiHiveError):
             remove_staging(self._storage, self._write.instant)
-
-    def _check_open(self) -> None:
-        if self._state is not TransactionState.OPEN:
-            raise MutationStateError(f"the transaction is {self._state.value}, not open")
-
-    def __enter__(self) -> Self:
-        return self.begin() if self._state is TransactionState.INACTIVE else self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._state is not TransactionState.OPEN:
-            return
-        if kind is None:
-            self.commit()
-        else:
-            self._give_up()
 
 
 def _staged(storage: Storage, manifest: HudiManifest) -> pa.Table:

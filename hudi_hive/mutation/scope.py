@@ -1,0 +1,81 @@
+"""What transactions have in common, whatever the table: their states, and what a ``with`` block does with them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from enum import Enum
+from types import TracebackType
+from typing import Self
+
+from hudi_hive.errors import MutationStateError
+
+
+class TransactionState(Enum):
+    """Where a transaction is."""
+
+    INACTIVE = "inactive"
+    OPEN = "open"
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    UNKNOWN = "unknown"
+    """Metastore or storage could not be reached to say whether the commit arrived."""
+
+
+class TransactionBase(ABC):
+    """A transaction: ``begin``, workers write, their manifests are accepted, ``commit`` or ``abort``.
+
+    In a ``with`` block it begins, and commits at the end unless an error aborts it.
+    """
+
+    def __init__(self) -> None:
+        self._state = TransactionState.INACTIVE
+
+    @property
+    def state(self) -> TransactionState:
+        """Where it is."""
+        return self._state
+
+    @abstractmethod
+    def begin(self) -> Self:
+        """Open it.
+
+        Raises:
+            MutationStateError: it began before.
+        """
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Make visible what the accepted attempts have written, and nothing else.
+
+        Raises:
+            MutationStateError: it is not open.
+        """
+
+    @abstractmethod
+    def abort(self) -> None:
+        """Give all up.
+
+        Raises:
+            MutationStateError: it is not open.
+        """
+
+    @abstractmethod
+    def _give_up(self) -> None:
+        """Abort after an error, which is the one to be told."""
+
+    def _check_open(self) -> None:
+        if self._state is not TransactionState.OPEN:
+            raise MutationStateError(f"the transaction is {self._state.value}, not open")
+
+    def __enter__(self) -> Self:
+        return self.begin() if self._state is TransactionState.INACTIVE else self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._state is not TransactionState.OPEN:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self._give_up()
