@@ -6,7 +6,7 @@ Updates and deletes must find their record, inserts must not, and what the table
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -44,6 +44,7 @@ LookUp = Callable[[pa.Table], tuple[pa.Table, pa.Table]]
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
+_LINE: Final = ["code", "partition", "file_id"]
 _SEPARATOR: Final = "\x00"
 
 
@@ -115,7 +116,8 @@ class Located:
             found._refuse_older(changes, spec.ordering_fields)
         if ghosts.num_rows and (by_event or spec.needs_ordering or spec.partial is not None):
             found._refuse_ghosts()
-        return found
+        # A file may hold a key several times: it is one place all the same.
+        return replace(found, live=live.group_by(_LINE, use_threads=False).aggregate([]))
 
     # -- rules ------------------------------------------------------------------------------------------------------
 
@@ -157,7 +159,7 @@ class Located:
 
     def _refuse_repeated(self) -> None:
         """Of a key that a base file holds several times log files change the first row alone, as all releases read."""
-        groups = self.live.group_by(["code", "partition", "file_id"]).aggregate([([], "count_all")])
+        groups = self.live.group_by(_LINE, use_threads=False).aggregate([([], "count_all")])
         repeated = np.zeros(len(self.bound), np.bool_)
         repeated[groups.filter(pc.greater(groups["count_all"], 1))["code"].to_numpy()] = True
         self._refuse(

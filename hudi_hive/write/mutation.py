@@ -165,12 +165,14 @@ class MutationWriter(LocalWriter):
         """Complete the instant with the files that were written.
 
         Raises:
-            WriteError: the merge of base files met other records than the index had told.
+            WriteError: the merge of base files met other records than the index had told, or changes were lost on the
+                way to their files.
             WriteConflictError: another writer changed the same file groups and completed first.
         """
         if not transaction.client.config.is_merge_on_read:
             deletes = int(pc.sum(plan.lines.column("is_gone")).as_py() or 0)
             _check_counts(transaction.client, transaction.instant, statuses, plan.inserts, deletes)
+        _check_all(transaction, statuses, plan.lines.num_rows)
         return self._committed(transaction, statuses, ready.schema_text)
 
     def with_services(self, report: WriteReport) -> WriteReport:
@@ -226,4 +228,16 @@ def _check_counts(client: MetaClient, instant: str, statuses: pa.Table, inserts:
             path=client.base_path,
             instant=instant,
             remedy="use another index (hoodie.index.type=SIMPLE)",
+        )
+
+
+def _check_all(transaction: Transaction, statuses: pa.Table, changes: int) -> None:
+    """An engine that computes rows again, as Spark does when it has lost them, may have made others of them."""
+    done = sum(int(pc.sum(statuses.column(f"num_{kind}")).as_py() or 0) for kind in ("inserts", "updates", "deletes"))
+    if done < changes:
+        raise WriteError(
+            f"of {changes} changes {done} were written: the others were not among the rows when these came again",
+            path=transaction.client.base_path,
+            instant=transaction.instant,
+            remedy="give rows that are the same whenever they are computed, for one from a file",
         )
