@@ -115,15 +115,18 @@ def _difference(theirs: Rows, ours: Rows) -> str:
 @contextmanager
 def before_commit(transaction: Transaction, look: Callable[[], object]) -> Iterator[None]:
     """Look when all is in place and told to the metastore, and only the commit itself is not yet done."""
-    client = transaction._client
-    real = client.commit
+    heartbeat = transaction._heartbeat  # it beats until then, so that a long look does no harm
+    assert heartbeat is not None
+    real = heartbeat.stop
+    looked = []
 
-    def commit(number: int) -> None:
-        look()
-        real(number)
+    def stop() -> None:
+        looked.append(look())
+        real()
 
-    client.commit = commit  # type: ignore[method-assign]
+    heartbeat.stop = stop  # type: ignore[method-assign]
     try:
         yield
     finally:
-        del client.commit  # type: ignore[method-assign]
+        heartbeat.stop = real  # type: ignore[method-assign]
+    assert looked, "there was no commit"
