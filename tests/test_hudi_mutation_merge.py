@@ -118,3 +118,35 @@ def test_a_worker_that_knows_texts_alone(tmp_path):
     for decode in (decode_table, decode_manifest):
         with pytest.raises(MutationError):
             decode("something else")
+
+
+@both_kinds
+def test_a_time_that_stays_on_its_day_moves_nothing(tmp_path, kind):
+    """The path tells the day alone."""
+    settings = {
+        "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+        "hoodie.keygen.timebased.output.dateformat": "yyyy/MM/dd",
+    }
+    table = HudiTable.create(
+        tmp_path / "t",
+        name="t",
+        table_type=kind,
+        record_keys=["id"],
+        partition_fields=["at"],
+        key_generator="TIMESTAMP",
+        properties=settings,
+    )
+    day = 86_400_000
+    table.insert(pa.table({"id": ["a", "b", "c"], "at": [day, day, day], "v": [1, 2, 3]}), QUICK)
+    changes = pa.table({"id": ["a", "b"], "at": [day + 7, 2 * day]})
+    with HudiMutatorClient(table.path, QUICK) as client, client.new_transaction() as txn:
+        with HudiMutatorCoordinator(txn.table()) as coordinator:
+            merge(txn.reader(), changes, ["id"]).feed(coordinator)
+        txn.accept(coordinator.close())
+    assert txn.report is not None and (txn.report.updated, txn.report.inserted, txn.report.deleted) == (1, 1, 1)
+    rows = table.refresh().scan(selected_fields=["id", "at", "v", "_hoodie_partition_path"]).to_arrow().sort_by("id")
+    assert [tuple(one.values()) for one in rows.to_pylist()] == [
+        ("a", day + 7, 1, "1970/01/02"),
+        ("b", 2 * day, 2, "1970/01/03"),
+        ("c", day, 3, "1970/01/02"),
+    ]

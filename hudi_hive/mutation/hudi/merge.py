@@ -16,7 +16,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import InvalidOptionError, MutationError, SchemaError, UnknownColumnError
+from hudi_hive.errors import (
+    InvalidOptionError,
+    KeyGenerationError,
+    MutationError,
+    RecordIdentifierError,
+    SchemaError,
+    UnknownColumnError,
+)
 from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
 from hudi_hive.mutation.hudi.coordinator import HudiMutatorCoordinator
 from hudi_hive.mutation.hudi.reader import HudiReader
@@ -190,6 +197,9 @@ class HudiMergeRules:
             removing: of them, from :meth:`removing`.
             found: rows of the table with the columns of :meth:`found_schema`.
             pairs: numbers of rows and of changes that have the same key.
+
+        Raises:
+            RecordIdentifierError: a change takes its row's key away.
         """
         rows, places = pairs
         new = np.ones(len(removing), np.bool_)
@@ -210,16 +220,17 @@ class HudiMergeRules:
         return HudiMergeRecords(operations, records, len(fresh), int(kept.sum()), int(gone.sum()))
 
     def _moves(self, new: pa.Table, old: pa.Table) -> Flags:
-        """Which updates give a row another record key or partition."""
+        """Which updates give a row another record key or partition: of times in a path a part tells."""
+        if not new.num_rows or not set(self.identity) & (set(new.column_names) - set(self.keys)):
+            return np.zeros(new.num_rows, np.bool_)
+        now = pa.table([new[name] if name in new.column_names else old[name] for name in self.identity], self.identity)
+        generator = self.table.generator
         moved = np.zeros(new.num_rows, np.bool_)
-        for name in self.identity:
-            if name not in new.column_names or name in self.keys:
-                continue
-            if pa.types.is_nested(new.schema.field(name).type):
-                raise SchemaError(f"column {name!r}, which keys are made of, is nested: merge on it, or leave it out")
-            same = pc.fill_null(pc.equal(new[name], old[name]), False)
-            both = pc.and_(pc.is_null(new[name]), pc.is_null(old[name]))
-            moved |= ~pc.or_(same, both).to_numpy()
+        try:
+            for made in (generator.record_keys, generator.partition_paths):
+                moved |= pc.not_equal(made(now), made(old)).to_numpy(zero_copy_only=False)
+        except KeyGenerationError as error:
+            raise RecordIdentifierError(error.message, path=self.table.location, remedy=error.remedy) from error
         return moved
 
     @property
@@ -272,6 +283,7 @@ def merge(
         MutationError: two changes of one key.
         UnknownColumnError: a column that changes or table do not have.
         SchemaError: a key that cannot be joined by, or a type that does not fit the table's.
+        RecordIdentifierError: a change takes its row's key away.
         InvalidOptionError: another word for what is to be done.
     """
     rules = HudiMergeRules(reader.table, tuple(on), when_matched, when_not_matched, delete_where)
