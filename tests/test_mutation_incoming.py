@@ -31,6 +31,12 @@ from tests.acid_rows import key, table_at
         ("boolean", "maybe"),
         ("decimal(5,2)", "abc"),
         ("decimal(5,2)", "1.234"),
+        ("decimal(5,2)", "1.50"),
+        ("decimal(5,2)", "1.0"),
+        ("decimal(5,2)", "01"),
+        ("decimal(5,2)", "1e1"),
+        ("char(4)", "ab"),
+        ("char(4)", "ab   "),
         ("decimal(5,2)", "1234.5"),
         ("double", "one"),
         ("timestamp", "noon"),
@@ -54,7 +60,10 @@ def test_values_that_are_none_of_their_key(kind: str, value: Any) -> None:
         ("date", "2024-02-01"),
         ("boolean", "true"),
         ("decimal(5,2)", "1.5"),
-        ("decimal(5,2)", "1.50"),
+        ("decimal(5,2)", "-0.1"),
+        ("decimal(5,0)", "100"),
+        ("decimal(38,10)", "0.0000000001"),
+        ("char(4)", "ab  "),
         ("double", "1.0E10"),
         ("double", "Infinity"),
         ("timestamp", "2024-02-29 12:00:00"),
@@ -177,3 +186,10 @@ def test_a_full_disk_has_an_error_of_ours(
         coordinator.close()
     with pytest.raises(MutationError, match="has failed"):
         coordinator.close()
+
+
+def test_char_keys_of_batches_are_padded(tmp_path: Path) -> None:
+    batch = ROWS.append_column("p", pa.array(["ab", "ab "]))
+    with MutatorCoordinator(table_at(tmp_path, keys="p:char(4)", buckets=0).in_transaction(5, 5)) as coordinator:
+        coordinator.insert_batch(batch)
+    assert [group.partition for group in coordinator.close().groups] == [("ab  ",)]

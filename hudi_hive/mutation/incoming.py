@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -115,6 +116,12 @@ def check_values(table: AcidTable, values: Sequence[str | None]) -> tuple[str | 
     return tuple(None if value == "" else value for value in values)
 
 
+def padded(texts: pa.Array | pa.ChunkedArray, key: Column) -> pa.Array | pa.ChunkedArray:
+    """Texts as Hive writes them into names of partitions: those of ``char`` with spaces up to its length."""
+    kind = parse_hive_type(key.type)
+    return pc.utf8_rpad(pc.utf8_rtrim(texts, " "), kind.length) if kind.kind == "char" else texts
+
+
 def _check_value(key: Column, value: str | None) -> None:
     if value is None or value == "":
         return
@@ -127,10 +134,16 @@ def _check_value(key: Column, value: str | None) -> None:
         text = pa.scalar(value).cast(kind.arrow).cast(pa.string()).as_py()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise MutationError(f"partition value {value!r} of {key.name} is no {key.type}: {error}") from error
-    one_form = pa.types.is_integer(kind.arrow) or kind.kind in ("date", "boolean")
-    too_long = bool(kind.length) and len(value) > kind.length
-    if (one_form and text != value) or too_long:
-        raise MutationError(f"partition value {value!r} of {key.name} is not how Hive writes a {key.type}")
+    written = text if pa.types.is_integer(kind.arrow) or kind.kind in ("date", "boolean") else value
+    if kind.kind == "decimal":
+        written = format(Decimal(value).normalize(), "f")
+    elif kind.kind == "char":
+        written = value.rstrip(" ").ljust(kind.length)
+    if written != value or (kind.length and len(value) > kind.length):
+        raise MutationError(
+            f"partition value {value!r} of {key.name} is not how Hive writes a {key.type}",
+            remedy="give the value as SHOW PARTITIONS shows it: decimals without zeros at the end, char padded",
+        )
 
 
 def _columns(table: AcidTable, data: pa.RecordBatch | pa.Table, *, keys_apart: bool) -> Mapping[str, pa.ChunkedArray]:
@@ -323,7 +336,7 @@ def _key_text(key: Column, column: pa.ChunkedArray) -> pa.Array:
     array = column.combine_chunks()
     kind = parse_hive_type(key.type).arrow
     if pa.types.is_string(kind) and (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
-        return array.cast(pa.string())
+        return padded(array.cast(pa.string()), key)
     if pa.types.is_null(array.type):
         return array.cast(pa.string())
     whole = pa.types.is_integer(kind) and pa.types.is_integer(array.type)

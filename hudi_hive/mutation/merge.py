@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MutationError
-from hudi_hive.formats.hive_type import parse_hive_type
 from hudi_hive.metastore.partition_names import DEFAULT_PARTITION
+from hudi_hive.mutation.incoming import padded
 from hudi_hive.mutation.merge_rules import Longs, MergeRecords, MergeRules, WhenMatched, WhenNotMatched
 from hudi_hive.mutation.paths import partition_path
 from hudi_hive.mutation.reader import AcidReader
@@ -93,13 +93,8 @@ def check_places(reader: AcidReader) -> None:
         for key, field, text in zip(reader.table.partition_keys, reader.key_schema, partition.values, strict=True):
             if text is None or text == DEFAULT_PARTITION:
                 continue
-            if _rewritten(text, field.type) != text:
+            if padded(pa.array([_rewritten(text, field.type)], pa.string()), key)[0].as_py() != text:
                 raise MutationError(f"partition value {text!r} of {field.name} is not how Hive writes a {field.type}")
-            if text.endswith(" ") and parse_hive_type(key.type).kind == "char":
-                raise MutationError(
-                    f"partition value {text!r} of {field.name}, {key.type}, is padded",
-                    remedy="two partitions may stand for the same value: use coordinators, which take its text",
-                )
 
 
 def _rewritten(text: str, kind: pa.DataType) -> str | None:

@@ -21,6 +21,7 @@ from hudi_hive.formats.hive_bucket import bucket_numbers
 from hudi_hive.formats.hive_type import parse_hive_type
 from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE, BucketProperty
 from hudi_hive.mutation.column_types import holds
+from hudi_hive.mutation.incoming import padded
 from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE, row_id_keys
 from hudi_hive.mutation.table import AcidTable
 from hudi_hive.predicate import RowFilter, parse_filter
@@ -154,21 +155,22 @@ class MergeRules:
     def given(self, changes: pa.Table) -> pa.Table:
         """The changes in the columns and types of :meth:`given_schema`, ``char`` without the spaces that count nowhere.
 
+        In partition keys it has them all, as in Hive's names of partitions.
+
         Raises:
             UnknownColumnError, SchemaError: as there; a column of another type than the table's.
         """
         schema = self.given_schema(changes.column_names)
         names = [name.lower() for name in changes.column_names]
         columns = [_cast(changes.column(names.index(field.name)), field) for field in schema]
-        # Of partition keys each character counts: they name folders.
         chars = {column.name for column in self.table.columns if parse_hive_type(column.type).kind == "char"}
-        return pa.table(
-            [
-                pc.utf8_rtrim(column, " ") if name in chars else column
-                for name, column in zip(schema.names, columns, strict=True)
-            ],
-            schema,
-        )
+        keys = {key.name: key for key in self.table.partition_keys if parse_hive_type(key.type).kind == "char"}
+        for place, name in enumerate(schema.names):
+            if name in keys:
+                columns[place] = padded(columns[place], keys[name])
+            elif name in chars:
+                columns[place] = pc.utf8_rtrim(columns[place], " ")
+        return pa.table(columns, schema)
 
     def removing(self, changes: pa.Table) -> npt.NDArray[np.bool_]:
         """For each change whether it deletes the rows of its key because of ``delete_where``."""
