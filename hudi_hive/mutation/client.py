@@ -91,7 +91,8 @@ class MutatorClient:
             database: name of the database.
             table: name of the table.
             create_partitions: register unknown partitions in the metastore when a transaction commits. Otherwise their
-                files are only in the warehouse, where Hive looks for them once somebody has added the partition.
+                files are only in the warehouse, where Hive looks for them once somebody has added the partition; until
+                then a transaction's reader, and so a merge, does not see their rows either.
 
         Raises:
             InvalidOptionError: it was added before as one.
