@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -105,7 +107,20 @@ def test_what_is_asked_must_be_clear(spark, tmp_path):
         mutate_hudi(rows, table.path, on=["id"], options=QUICK)  # the column of operations is none of the table's
     with pytest.raises(SchemaError, match="lack v"):
         mutate_hudi(rows.drop("v"), table.path, operation="op", options=QUICK)
+    with pytest.raises(SchemaError, match="only in case"):
+        again = spark.createDataFrame([("a", "x", 2, "a2", "update", "a2")], ROW + ", op string, V string")
+        mutate_hudi(again, table.path, operation="op", options=QUICK)
     assert seen(table) == AT_FIRST and not table.refresh().timeline.pending()
+
+
+def test_a_key_that_spark_reads_as_something_else_is_refused(spark, tmp_path):
+    table = HudiTable.create(tmp_path / "t", name="t", record_keys=["id"])
+    moment = datetime.datetime(2024, 3, 10, 7, 30)
+    table.insert(pa.table({"id": ["a"], "at": pa.array([moment], pa.timestamp("us"))}), QUICK)
+    changes = spark.createDataFrame([("a", moment)], "id string, at timestamp_ntz")
+    with pytest.raises(SchemaError, match="'at', which Spark reads as bigint"):
+        mutate_hudi(changes, table.path, on=["at"], options=QUICK)
+    assert not table.refresh().timeline.pending()
 
 
 def test_changes_by_key_are_joined_by_spark(spark, tmp_path):

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from hudi_hive.errors import InvalidOptionError, MutationError, UnknownColumnError
+from hudi_hive.errors import InvalidOptionError, MutationError, SchemaError, UnknownColumnError
 from hudi_hive.mutation.base import operation_numbers
 from hudi_hive.mutation.hudi import HudiMutationTable, HudiMutatorClient
 from hudi_hive.mutation.hudi.intake import Intake
@@ -123,6 +123,8 @@ def _records(frame: DataFrame, table: HudiMutationTable, operation: str) -> Data
     chosen = [column for column in frame.columns if column.lower() == operation.lower()]
     if len(chosen) != 1:
         raise UnknownColumnError(f"the rows have no column {operation!r} of operations")
+    if len({column.lower() for column in frame.columns}) < len(frame.columns):
+        raise SchemaError(f"columns of records for {table.name} differ only in case, or not at all")
     rest = [frame[_quoted(column)] for column in frame.columns if column != chosen[0]]
     given = frame.select(*rest, frame[_quoted(chosen[0])].cast("string").alias(OPERATION))
     read = ReadRecords(table.encode(), to_arrow_schema(given.schema, timezone="UTC"))
@@ -227,6 +229,10 @@ def _merged(keep: Callable[[DataFrame], DataFrame], frame: DataFrame, base: str,
     times = sql.count(sql.lit(1)).over(Window.partitionBy(*by)).alias(TIMES)
     changed = changes.select(*right, REMOVING).select("*", times)
     rows = load(frame.sparkSession, base)
+    for key in keys:
+        shown, joined_as = rows.schema[key].dataType, from_arrow_schema(pa.schema([given.field(key)]))[0].dataType
+        if shown != joined_as:
+            raise SchemaError(f"rows are not joined by column {key!r}, which Spark reads as {shown.simpleString()}")
     left = [sql.col(_quoted(name)).alias(f"row_{place}") for place, name in enumerate(found.names)]
     seen = rows.select(*left, sql.lit(True).alias(FOUND))
     same = [seen[f"row_{found.get_field_index(key)}"] == changed[one] for key, one in zip(keys, by, strict=True)]
