@@ -302,6 +302,24 @@ def test_values_of_all_types(spark: SparkSession, judge: Judge) -> None:
     assert {row[0]: row for row in judge.see(name).values()} == wanted
 
 
+def test_timestamps_are_what_clocks_show(spark: SparkSession, judge: Judge) -> None:
+    """Spark's are instants, which the session's zone shows; Hive's have no zone."""
+    name = judge.make((("id", "int"), ("at", "timestamp"), ("more", "array<struct<at:timestamp>>")))
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Kathmandu")
+    try:
+        noon = "timestamp'2024-05-01 12:00:00.5'"
+        made = spark.sql(f"select 1 id, {noon} at, array(named_struct('at', {noon})) more")
+        assert made.schema["at"].dataType.typeName() == "timestamp"
+        run(judge, made, name, on=["id"])
+        (found,) = hudi_spark.read_acid(spark, f"default.{name}", metastore=judge.server.uri).collect()
+        assert str(found["at"]) == str(found["more"][0]["at"]) == "2024-05-01 12:00:00.500000"
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+    (row,) = judge.see(name).values()
+    assert row == (1, "2024-05-01 12:00:00.5", [["2024-05-01 12:00:00.5"]])
+
+
 def test_a_path_is_a_hudi_table(spark: SparkSession, tmp_path: Path) -> None:
     table = make_hudi(tmp_path)
     columns = "id string, p string, ts long, v string"

@@ -122,7 +122,8 @@ def mutate(
     Spark shows as a timestamp in the session's time zone is written as such, because Hive's have no zone.
 
     A partition and bucket is written by one task, so that a bucket with most of the changes takes as long as it takes.
-    A task that fails or is run twice counts once. If anything goes wrong, nothing is visible.
+    A task that fails or is run twice counts once. If anything goes wrong, nothing is visible. Tasks import this package
+    and reach the warehouse, but never the metastore.
 
     Args:
         frame: the rows.
