@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -49,6 +50,10 @@ def _values(kind: str, values: Sequence[Any]) -> list[Any]:
         ("timestamp", NOON.replace(tzinfo=EAST)),
         ("timestamp", pd.Timestamp("2024-02-29 00:00:00.000000123")),
         ("timestamp", np.datetime64("2024-02-29T00:00:00.000000123")),
+        ("float", 1e300),
+        ("float", -1e300),
+        ("double", True),
+        ("double", 10**400),
         ("decimal(5,1)", Decimal("1.25")),
         ("decimal(5,1)", 1.5),
         ("string", 5),
@@ -75,7 +80,7 @@ def test_values_that_would_become_others_are_refused(kind: str, value: object) -
     [
         ("int", [1, np.int64(2), None], [1, 2, None]),
         ("double", [1, 0.5, np.float32(0.5)], [1.0, 0.5, 0.5]),
-        ("float", [0.5], [0.5]),
+        ("float", [0.5, 3e38, -math.inf, None], [0.5, 3.0000000054977558e38, -math.inf, None]),
         ("date", [DAY, None], [DAY, None]),
         ("timestamp", [NOON, pd.Timestamp(NOON)], [NOON] * 2),
         ("decimal(5,1)", [1, Decimal("1.5")], [Decimal("1.0"), Decimal("1.5")]),
@@ -139,6 +144,11 @@ def test_a_coordinator_refuses_them_and_nothing_counts(tmp_path: Path) -> None:
         (pa.timestamp("us"), NOON.replace(tzinfo=EAST), False),
         (pa.timestamp("ns"), pd.Timestamp("2024-02-29 00:00:00.000000123"), True),
         (pa.large_list(pa.int32()), [1.5], False),
+        (pa.time32("ms"), datetime.time(1, 2, 3, 4000), True),
+        (pa.time32("ms"), datetime.time(1, 2, 3, 4567), False),
+        (pa.time64("us"), datetime.time(1, 2, 3, 4567), True),
+        (pa.time64("us"), datetime.time(1, tzinfo=EAST), False),
+        (pa.time64("us"), 5.7, False),
     ],
 )
 def test_types_that_other_tables_have(kind: pa.DataType, value: object, same: bool) -> None:

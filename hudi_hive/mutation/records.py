@@ -8,16 +8,21 @@ batches.
 from __future__ import annotations
 
 import datetime
+import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from hudi_hive.errors import RecordIdentifierError, SchemaError
 from hudi_hive.formats.orc_acid import DELETE
 from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.table import AcidTable
+
+_MICROS: Final = {"s": 1_000_000, "ms": 1_000}
+"""Microseconds of units that are coarser."""
 
 _ID_NAMES = tuple(field.name for field in ROW_ID_TYPE)
 
@@ -89,8 +94,13 @@ def _is_same(value: object, kind: pa.DataType) -> bool:
     kinds = pa.types
     if kinds.is_integer(kind):
         return isinstance(value, numbers.Integral)
+    if kinds.is_floating(kind):
+        return not isinstance(value, bool) and not (kinds.is_float32(kind) and _is_beyond_float(value))
     if kinds.is_date(kind):
         return isinstance(value, datetime.date) and not isinstance(value, datetime.datetime)
+    if kinds.is_time(kind):
+        ticks = _MICROS.get(kind.unit, 1)
+        return isinstance(value, datetime.time) and value.tzinfo is None and value.microsecond % ticks == 0
     if kinds.is_timestamp(kind):
         return isinstance(value, datetime.datetime) and _is_same_time(value, kind)
     if kinds.is_map(kind):
@@ -110,13 +120,23 @@ def _is_same(value: object, kind: pa.DataType) -> bool:
     return True
 
 
+def _is_beyond_float(value: object) -> bool:
+    """Whether a number that is not infinite would be."""
+    return isinstance(value, numbers.Real) and math.isfinite(value) and bool(np.isinf(_as_float(value)))
+
+
+def _as_float(value: numbers.Real) -> np.float32:
+    with np.errstate(over="ignore"):
+        return np.float32(float(value))
+
+
 def _is_same_time(value: datetime.datetime, kind: pa.TimestampType) -> bool:
     """Whether it is no finer than the type, and has no zone that it would lose."""
     if kind.tz is None and value.tzinfo is not None:
         return False
-    ticks = {"s": 1_000_000, "ms": 1_000}.get(kind.unit, 1)
     # pandas' times have nanoseconds beside.
-    return value.microsecond % ticks == 0 and (kind.unit == "ns" or not getattr(value, "nanosecond", 0))
+    finer = getattr(value, "nanosecond", 0) and kind.unit != "ns"
+    return not finer and value.microsecond % _MICROS.get(kind.unit, 1) == 0
 
 
 def _parts(value: object) -> Iterable[Any]:
