@@ -116,7 +116,7 @@ def cluster() -> Iterator[str]:
     """A master and two workers of one core; gives the master's URL."""
     port = _free_port()
     url = f"spark://127.0.0.1:{port}"
-    with ExitStack() as stack, tempfile.TemporaryDirectory(prefix="spark_cluster_") as folder:
+    with tempfile.TemporaryDirectory(prefix="spark_cluster_") as folder, ExitStack() as stack:
         master = ("master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
         stack.enter_context(_daemon(master, Path(folder) / "master"))
         _wait(lambda: _is_open(port))
