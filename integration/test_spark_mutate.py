@@ -24,6 +24,7 @@ from hudi_hive.errors import (
     MutationStateError,
     RecordIdentifierError,
     RecordSequenceError,
+    SchemaError,
     TransactionConflictError,
     UnknownColumnError,
 )
@@ -53,6 +54,7 @@ PROPERTIES = {
 }
 COLUMNS = (("id", "int"), ("msg", "string"), ("at", "timestamp"))
 COUNTRY = (("country", "string"),)
+FRAME = "id int, msg string, at timestamp, country string, op string"
 NOON = datetime.datetime(2024, 5, 1, 12, 0, 0, 125)
 
 Model = dict[int, tuple[str, str | None]]
@@ -91,7 +93,7 @@ def see(judge: Judge, name: str) -> Model:
 def frame(spark: SparkSession, rows: Model, operation: str = "insert") -> DataFrame:
     """Rows with an operation each, in two partitions of Spark's."""
     data = [(number, msg, NOON, country, operation) for number, (msg, country) in rows.items()]
-    made = spark.createDataFrame(data, "id int, msg string, at timestamp, country string, op string")
+    made = spark.createDataFrame(data, FRAME)
     return made.repartition(2, "id")
 
 
@@ -213,11 +215,14 @@ def test_what_is_refused(spark: SparkSession, judge: Judge) -> None:
     fresh = frame(spark, {3: ("c", "z")})
     reader = AcidReader.open(judge.client, "default", name)
     under = {"operation": "op", "read_under": reader}
+    cased = spark.createDataFrame([(4, "d", NOON, "z", "insert", "e")], f"{FRAME}, MSG string")
     cases: list[tuple[type[HudiHiveError], str, DataFrame, dict[str, Any]]] = [
         (InvalidOptionError, "either", fresh, {}),
         (InvalidOptionError, "either", fresh, {"on": ["id"], "operation": "op"}),
         (InvalidOptionError, "0 tasks", fresh, {"operation": "op", "tasks": 0}),
         (UnknownColumnError, "'kind' of operations", fresh, {"operation": "kind"}),
+        (SchemaError, "only in case", cased, {"operation": "op"}),
+        (SchemaError, "only in case", cased.drop("op"), {"on": ["id"]}),
         (RecordIdentifierError, "unknown snapshot", update, {"operation": "op"}),
         (RecordSequenceError, "comes after", update.union(update), under),
         (MutationError, "several times", fresh.union(fresh).drop("op"), {"on": ["id"]}),

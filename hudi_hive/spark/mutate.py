@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, Window, types
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from hudi_hive.errors import InvalidOptionError, MutationStateError, UnknownColumnError
+from hudi_hive.errors import InvalidOptionError, MutationStateError, SchemaError, UnknownColumnError
 from hudi_hive.formats.orc_acid import INSERT
 from hudi_hive.metastore.valid_ids import ValidWriteIds
 from hudi_hive.mutation.client import MutatorClient
@@ -120,6 +120,9 @@ def mutate(
     by Spark. With ``operation`` they are records: a column says ``insert``, ``update`` or ``delete``, and ``ROW__ID``
     the row, as :func:`hudi_hive.spark.read_acid` gives it. Columns are those of the table and its partition keys; what
     Spark shows as a timestamp in the session's time zone is written as such, because Hive's have no zone.
+
+    Identifiers are unique in a partition alone, so updates and deletes keep the partition keys that their rows were
+    read with: under others they would change other rows, which nothing can tell. To move a row delete it and insert it.
 
     A partition and bucket is written by one task, so that a bucket with most of the changes takes as long as it takes.
     A task that fails or is run twice counts once. If anything goes wrong, nothing is visible. Tasks import this package
@@ -280,6 +283,8 @@ def _mutated(
     chosen = [column for column in frame.columns if column.lower() == operation.lower()]
     if len(chosen) != 1:
         raise UnknownColumnError(f"the rows have no column {operation!r} of operations")
+    if len({column.lower() for column in frame.columns}) < len(frame.columns):
+        raise SchemaError(f"columns of records for {name} differ only in case, or not at all")
     plain = _zoneless(frame)
     rest = [plain[_quoted(column)] for column in plain.columns if column != chosen[0]]
     given = plain.select(*rest, plain[_quoted(chosen[0])].cast("string").alias(OPERATION))
