@@ -121,6 +121,26 @@ class MutationBehaviour:
             assert self.ids(transactions, warehouse, name) == [1, 2]
         assert not list((warehouse / name / "_hudi_hive_mutation").iterdir())
 
+    def test_what_coordinators_of_the_transaction_itself_took_is_committed(
+        self, metastore: Any, warehouse: Path, transactions: TransactionClient
+    ) -> None:
+        name = self.make(transactions, warehouse)
+        with MutatorClient(metastore.uri, sinks=[f"default.{name}"]) as client:
+            with client.new_transaction() as first:
+                for number in (1, 2):
+                    first.coordinator("default", name).insert((), {"id": number, "msg": "mine"})
+                told = first.coordinator("default", name)
+                told.insert((), {"id": 3, "msg": "told"})
+                first.accept(told.close())
+            assert self.ids(transactions, warehouse, name) == [1, 2, 3]
+            second = client.new_transaction().begin()
+            second.coordinator("default", name).insert((), {"id": 4, "msg": "never"})
+            second.coordinator("default", name).discard()
+            with pytest.raises(MutationStateError, match="failed or was discarded"):
+                second.commit()
+            assert second.state is TransactionState.ABORTED
+        assert self.ids(transactions, warehouse, name) == [1, 2, 3]
+
     def _change(self, table: AcidTable, rows: dict[int, RowId]) -> Iterator[tuple[int, MutationManifest]]:
         for statement, number in enumerate((2, 3)):
             coordinator = MutatorCoordinator(table, statement=statement)

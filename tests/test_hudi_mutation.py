@@ -191,6 +191,23 @@ def test_calls_that_do_not_fit_the_state_are_refused(tmp_path):
     assert not table.refresh().timeline.pending()
 
 
+def test_what_coordinators_of_the_transaction_itself_took_is_committed(tmp_path):
+    table = make(tmp_path)
+    with table.mutator(QUICK) as client:
+        with client.new_transaction() as first:
+            first.coordinator().delete(["x"], {"id": "a"})
+            told = first.coordinator()
+            told.insert(["y"], {"id": "e", "ts": 1, "v": "e1"})
+            first.accept(told.close())
+        assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == ["b", "c", "d", "e"]
+        second = client.new_transaction().begin()
+        second.coordinator().delete(["x"], {"id": "b"})
+        second.coordinator().discard()
+        with pytest.raises(MutationStateError, match="failed or was discarded"):
+            second.commit()
+    assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == ["b", "c", "d", "e"]
+
+
 def test_a_coordinator_takes_nothing_after_its_end(tmp_path):
     table = make(tmp_path)
     with HudiMutatorClient(table.path, QUICK) as client, client.new_transaction() as txn:
@@ -470,7 +487,8 @@ def test_texts_carry_no_secrets_and_are_not_mistaken(tmp_path):
             HudiMutationTable.decode(text)
     manifest = HudiManifest("file:/t", "1", "a", "p", 3, 1, 2, 3)
     assert HudiManifest.decode(manifest.encode()) == manifest
-    for text in ("", handle.encode(), manifest.encode()[:-2]):
+    odd = [manifest.encode().replace(*one) for one in (('"a"', "[1]"), ('"inserts":1', '"inserts":true'))]
+    for text in ("", handle.encode(), manifest.encode()[:-2], *odd):
         with pytest.raises(MutationError):
             HudiManifest.decode(text)
 

@@ -31,6 +31,7 @@ from hudi_hive.metastore.transactions import (
     ValidTransactions,
     ValidWriteIds,
 )
+from hudi_hive.mutation.coordinator import MutatorCoordinator
 from hudi_hive.mutation.heartbeat import Heartbeat, LockFailure, LockFailureListener
 from hudi_hive.mutation.manifest import GroupFiles, MutationManifest, check_manifests
 from hudi_hive.mutation.publish import Publisher
@@ -81,6 +82,7 @@ class Transaction(TransactionBase):
         self._valid: dict[str, ValidWriteIds] = {}
         self._commit_sent = False
         self._manifests: list[MutationManifest] = []
+        self._coordinators: list[MutatorCoordinator] = []
         self._publishers: dict[str, Publisher] = {}
 
     # -- what it is -------------------------------------------------------------------------------------------------
@@ -274,6 +276,21 @@ class Transaction(TransactionBase):
                     remedy="begin, then read the rows under the transaction's own snapshot",
                 )
 
+    def coordinator(self, database: str, name: str) -> MutatorCoordinator:
+        """A coordinator in this process; the commit closes it and counts what it has written.
+
+        Each gets a statement number of its own. A commit fails if one of them has failed or was discarded.
+
+        Raises:
+            MutationStateError: the transaction is not open, or the table is no sink of it.
+        """
+        self._check_open()
+        table = self.table(database, name)
+        options = self._settings.storage_options
+        made = MutatorCoordinator(table, statement=len(self._coordinators), storage_options=options)
+        self._coordinators.append(made)
+        return made
+
     # -- the end ----------------------------------------------------------------------------------------------------
 
     def accept(self, *manifests: MutationManifest) -> None:
@@ -304,6 +321,7 @@ class Transaction(TransactionBase):
         self._check_open()
         try:
             self.accept(*manifests)
+            self.accept(*self._own_manifests())
             self._prepare(self._check(self._manifests))
             assert self._heartbeat is not None
             self._heartbeat.stop()
@@ -324,6 +342,11 @@ class Transaction(TransactionBase):
             raise
         self._state = TransactionState.COMMITTED
         self._clean()
+
+    def _own_manifests(self) -> list[MutationManifest]:
+        """Those of its coordinators in this process that nobody has accepted yet."""
+        known = {manifest.attempt for manifest in self._manifests}
+        return [made.close() for made in self._coordinators if made.attempt not in known]
 
     def _check(self, manifests: Sequence[MutationManifest]) -> dict[str, tuple[tuple[str, GroupFiles], ...]]:
         """Files of each sink."""

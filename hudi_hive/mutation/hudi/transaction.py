@@ -26,6 +26,7 @@ from hudi_hive.errors import (
     TransactionLostError,
     WriteConflictError,
 )
+from hudi_hive.mutation.hudi.coordinator import HudiMutatorCoordinator
 from hudi_hive.mutation.hudi.intake import Intake
 from hudi_hive.mutation.hudi.manifest import HudiManifest, check_manifests
 from hudi_hive.mutation.hudi.reader import HudiReader
@@ -67,6 +68,7 @@ class HudiTransaction(TransactionBase):
         self._write: Write | None = None
         self._table: HudiMutationTable | None = None
         self._manifests: list[HudiManifest] = []
+        self._coordinators: list[HudiMutatorCoordinator] = []
         self._report: WriteReport | None = None
 
     # -- what it is -------------------------------------------------------------------------------------------------
@@ -132,6 +134,19 @@ class HudiTransaction(TransactionBase):
             raise
         return self
 
+    def coordinator(self) -> HudiMutatorCoordinator:
+        """A coordinator in this process; the commit closes it and counts its records.
+
+        A commit fails if one of them has failed or was discarded.
+
+        Raises:
+            MutationStateError: the transaction is not open.
+        """
+        self._check_open()
+        made = HudiMutatorCoordinator(self.table(), storage_options=self._storage.storage_options)
+        self._coordinators.append(made)
+        return made
+
     # -- the end ----------------------------------------------------------------------------------------------------
 
     def accept(self, *manifests: HudiManifest) -> None:
@@ -166,6 +181,8 @@ class HudiTransaction(TransactionBase):
         assert self._writer is not None and self._write is not None
         try:
             self.accept(*manifests)
+            known = {manifest.attempt for manifest in self._manifests}
+            self.accept(*(made.close() for made in self._coordinators if made.attempt not in known))
             changes = self._changes()
             with _told():
                 report = self._writer.commit(self._write, changes)
@@ -182,8 +199,8 @@ class HudiTransaction(TransactionBase):
         """
         self._check_open()
         assert self._writer is not None and self._write is not None
-        if self._manifests:
-            raise MutationStateError("manifests were accepted: commit them")
+        if self._manifests or self._coordinators:
+            raise MutationStateError("there are manifests or coordinators: commit them")
         try:
             with _told():
                 report = write(self._writer, self._write)
