@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Final, Self
 
 from hudi_hive.errors import GroupRevisitedError, MutationError
@@ -55,7 +55,11 @@ class HudiManifest:
             raise MutationError(f"no manifest of a Hudi mutation: the text does not begin with {MARK}")
         try:
             values: dict[str, Any] = json.loads(text[len(MARK) :])
-            return cls(**values)
+            made = cls(**values)
+            kinds = {field.name: int if isinstance(field.default, int) else str for field in fields(cls)}
+            if not all(type(getattr(made, name)) is kind for name, kind in kinds.items()):
+                raise ValueError("a field of another type")
+            return made
         except (ValueError, TypeError) as error:
             raise MutationError(f"the text of a manifest cannot be read: {error}") from error
 
