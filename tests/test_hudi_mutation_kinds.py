@@ -117,6 +117,19 @@ def test_records_that_a_file_holds_twice_are_updated_and_deleted_in_one_transact
     assert rows == [{"id": "a", "v": "a2"}, {"id": "a", "v": "a2"}]
 
 
+@pytest.mark.parametrize("ordering", [[], ["ts"]])
+def test_a_record_that_a_log_file_deleted_is_inserted_where_it_belongs(tmp_path, ordering):
+    """The global index still finds its key where it was."""
+    options = {**QUICK, "hoodie.index.type": "GLOBAL_BLOOM"}
+    table = make(tmp_path, kind=MERGE_ON_READ, options=options, ordering_fields=ordering)
+    with HudiMutatorClient(table.path, options) as client:
+        change(client, [(DELETE, {"id": "a"})], ["x"])
+        change(client, [(INSERT, row("a", 0, "again"))], ["y"])
+    rows = HudiTable.open(table.path).scan("p = 'y'", selected_fields=["id", "v"]).to_arrow().sort_by("id").to_pylist()
+    assert rows == [{"id": "a", "v": "again"}, {"id": "c", "v": "c1"}, {"id": "d", "v": "d1"}]
+    assert len(seen(table)) == 4
+
+
 class Forgetful(LocalExecutor):
     """Loses a row of each file group, as an engine may whose rows are others when they are computed again."""
 

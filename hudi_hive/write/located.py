@@ -59,7 +59,8 @@ class Located:
         codes: number of each change's record.
         live: records as readers see them: ``code``, ``partition``, ``file_id``; several lines where a record stands in
             several groups.
-        ghosts: records that log files have deleted, above a file that still has their keys; likewise.
+        ghosts: records that log files have deleted, above a file that still has their keys, in the partition that they
+            are inserted into; likewise.
         bound: of each record the file group that it must go to if it is new, or null.
     """
 
@@ -105,6 +106,7 @@ class Located:
         if asked and hits.num_rows:
             live = _as_readers_see(client, records, hits, spec.ordering_fields if by_event else ())
         ghosts = hits.filter(pc.invert(pc.is_in(hits.column("code"), value_set=one_array(live.column("code")))))
+        ghosts = _where_inserted(ghosts, operations, records.codes, paths)
         free = np.full(len(records.first), None, object)
         free[bound.column("row").to_numpy()] = bound.column("new_file_id").to_numpy()
         bound_to = pa.array(free, pa.string())
@@ -324,6 +326,16 @@ def _as_readers_see(client: MetaClient, records: _Records, hits: pa.Table, order
     keys = pc.unique(one_array(hits.column("key")))
     found = existing_records(client, keys, pc.unique(hits.column("partition")).to_pylist(), ordering)
     return records.numbered(found)
+
+
+def _where_inserted(ghosts: pa.Table, operations: npt.NDArray[np.int8], codes: Ints, paths: pa.Array) -> pa.Table:
+    """Those in the partitions that their records are inserted into: with a global index they may be in others."""
+    rows = np.flatnonzero(operations == INSERT)
+    row_of = np.full(int(codes.max()) + 1 if len(codes) else 0, -1, np.int64)
+    row_of[codes[rows]] = rows
+    row = row_of[ghosts.column("code").to_numpy()]
+    wanted = paths.take(pa.array(row, mask=row < 0))
+    return ghosts.filter(pc.fill_null(pc.equal(wanted, one_array(ghosts.column("partition"))), False))
 
 
 def _places(there: pa.Table, lines: pa.Table, *, new: bool) -> pa.Table:
