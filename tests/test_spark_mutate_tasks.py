@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -192,3 +193,15 @@ def test_pairs_of_changes_and_rows(tmp_path: Path) -> None:
     )
     with pytest.raises(MutationError, match=r"several times in the changes, \{'id': 4\}"):
         called(step, pairs([1, 1, 1, 2, 1, 1]))
+    for sought, fits in (
+        ((pa.array([1, 2, 3, 4, 5], pa.int32()), True), True),
+        ((pa.array([1, 4], pa.int32()), False), True),
+        ((pa.array([1, 2, 3], pa.int32()), True), False),  # of 4 no rows were read, it may be there
+        ((pa.array([2, 4], pa.int32()), False), False),
+    ):
+        again = replace(step, sought={"id": sought})
+        if fits:
+            assert called(again, pairs(times)).num_rows == 7
+        else:
+            with pytest.raises(MutationError, match=f"id {1 if not sought[1] else 4} when they were computed again"):
+                called(again, pairs(times))

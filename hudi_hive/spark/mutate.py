@@ -315,16 +315,21 @@ def _merged(frame: DataFrame, transaction: Transaction, rules: MergeRules, sprea
     step = ReadChanges(rules, given.append(pa.field(REMOVING, pa.bool_())))
     with kept() as keep, task_errors():
         changes = keep(_zoneless(frame).mapInArrow(step, from_arrow_schema(step.output)))
-        pairs, found = _pairs(changes, reader, rules, given, spread)
-        merge = MergePairs(rules, spread.placement(table), given, found)
+        values = {key: _values(changes, key, given.field(key).type) for key in rules.on}
+        pairs, found = _pairs(changes, reader, rules, given, values, spread)
+        merge = MergePairs(rules, spread.placement(table), given, found, values)
         return _written(pairs.mapInArrow(merge, from_arrow_schema(placed_schema(table))), table, spread)
 
 
 def _pairs(
-    changes: DataFrame, reader: AcidReader, rules: MergeRules, given: pa.Schema, spread: _Spread
+    changes: DataFrame,
+    reader: AcidReader,
+    rules: MergeRules,
+    given: pa.Schema,
+    values: Mapping[str, tuple[pa.Array, bool]],
+    spread: _Spread,
 ) -> tuple[DataFrame, pa.Schema]:
     """Each change with the rows of its key, or alone; and the rows' columns."""
-    values = {key: _values(changes, key, given.field(key).type) for key in rules.on}
     tests = (
         [test for key in rules.on for test in key_tests(key, *values[key])]
         if all(len(found) for found, _ in values.values())

@@ -217,12 +217,14 @@ class MergePairs:
         placement: how records are spread.
         given: columns of the changes; they come first, then ``REMOVING`` and ``TIMES``.
         found: columns of the rows; they come last, with identifiers, which are null where there is no row.
+        sought: of each column of the key the values whose rows were read, and whether they are all or the ends.
     """
 
     rules: MergeRules
     placement: Placement
     given: pa.Schema
     found: pa.Schema
+    sought: Mapping[str, tuple[pa.Array, bool]] = field(default_factory=dict, repr=False)
 
     @step
     def __call__(self, batches: Batches) -> Batches:
@@ -232,6 +234,7 @@ class MergePairs:
             count = len(self.given)
             given = pa.table(pairs.columns[:count], names=self.given.names).cast(self.given).combine_chunks()
             self._refuse_twice(given, pairs.column(count + 1))
+            self._refuse_others(given)
             found = pa.table(pairs.columns[count + 2 :], names=self.found.names).cast(self.found).combine_chunks()
             matched = pc.is_valid(found.column(ROW_ID)).to_numpy()
             places = np.flatnonzero(matched).astype(np.int64)
@@ -248,3 +251,18 @@ class MergePairs:
                 f"keys come several times in the changes, {keys.slice(0, 1).to_pylist()[0]} for one",
                 remedy="give one row per key",
             )
+
+    def _refuse_others(self, given: pa.Table) -> None:
+        """Rows of keys that were not sought would be inserted beside those that are there."""
+        for key, (values, complete) in self.sought.items():
+            column = given.column(key)
+            if complete:
+                known = pc.is_in(column, value_set=values)
+            else:
+                known = pc.and_(pc.greater_equal(column, values[0]), pc.less_equal(column, values[1]))
+            others = column.filter(pc.and_not(pc.is_valid(column), known))
+            if len(others):
+                raise MutationError(
+                    f"changes came with {key} {others[0].as_py()!r} when they were computed again, and without before",
+                    remedy="give rows that are the same whenever they are computed, for one from a file",
+                )
