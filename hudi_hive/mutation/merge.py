@@ -22,7 +22,16 @@ from hudi_hive.mutation.reader import AcidReader
 from hudi_hive.predicate import RowFilter
 from hudi_hive.predicate.row_filter import Dnf
 
-__all__ = ["MergeRecords", "WhenMatched", "WhenNotMatched", "check_places", "key_tests", "merge"]
+__all__ = [
+    "MergeRecords",
+    "WhenMatched",
+    "WhenNotMatched",
+    "check_keys",
+    "check_places",
+    "key_pairs",
+    "key_tests",
+    "merge",
+]
 
 _FEW_VALUES: Final = 1_000
 
@@ -58,15 +67,19 @@ def merge(
     """
     rules = MergeRules(reader.table, tuple(name.lower() for name in on), when_matched, when_not_matched, delete_where)
     given = rules.given(changes)
-    _check_keys(given, rules.on)
+    check_keys(given, rules.on)
     check_places(reader)
     removing = rules.removing(changes)
     found = _matching_rows(reader, given, rules, whole=not removing.all())
-    return rules.records(given, removing, found, _pairs(found, given, rules.on), writer)
+    return rules.records(given, removing, found, key_pairs(found, given, rules.on), writer)
 
 
-def _check_keys(given: pa.Table, keys: Sequence[str]) -> None:
-    """Refuse two changes of one key."""
+def check_keys(given: pa.Table, keys: Sequence[str]) -> None:
+    """Refuse two changes of one key.
+
+    Raises:
+        MutationError: there are such.
+    """
     counts = given.select(keys).drop_null().group_by(keys).aggregate([([], "count_all")])
     twice = counts.filter(pc.greater(counts["count_all"], 1))
     if twice.num_rows:
@@ -158,7 +171,7 @@ def key_tests(key: str, values: pa.Array, complete: bool = True) -> list[tuple[s
     return []
 
 
-def _pairs(found: pa.Table, given: pa.Table, keys: Sequence[str]) -> tuple[Longs, Longs]:
+def key_pairs(found: pa.Table, given: pa.Table, keys: Sequence[str]) -> tuple[Longs, Longs]:
     """Numbers of the rows and of the changes that have the same key."""
     names = [f"k{place}" for place in range(len(keys))]
 

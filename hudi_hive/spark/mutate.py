@@ -47,6 +47,7 @@ from hudi_hive.spark.mutate_tasks import (
     ReadChanges,
     WriteGroups,
     placed_schema,
+    quoted,
 )
 from hudi_hive.spark.write_executor import settled, task_errors
 from hudi_hive.spark.write_rows import default_tasks, kept
@@ -286,8 +287,8 @@ def _mutated(
     if len({column.lower() for column in frame.columns}) < len(frame.columns):
         raise SchemaError(f"columns of records for {name} differ only in case, or not at all")
     plain = _zoneless(frame)
-    rest = [plain[_quoted(column)] for column in plain.columns if column != chosen[0]]
-    given = plain.select(*rest, plain[_quoted(chosen[0])].cast("string").alias(OPERATION))
+    rest = [plain[quoted(column)] for column in plain.columns if column != chosen[0]]
+    given = plain.select(*rest, plain[quoted(chosen[0])].cast("string").alias(OPERATION))
     step = PlaceRecords(spread.placement(table), changes)
     return _written(given.mapInArrow(step, from_arrow_schema(placed_schema(table))), table, spread)
 
@@ -295,7 +296,7 @@ def _mutated(
 def _written(placed: DataFrame, table: AcidTable, spread: _Spread) -> list[MutationManifest]:
     """Records to the files of their partitions and buckets; the manifests of the attempts that count."""
     together = placed.repartitionById(spread.tasks, sql.col(TASK))
-    keys = [sql.col(_quoted(name)) for name in table.key_names]
+    keys = [sql.col(quoted(name)) for name in table.key_names]
     identifier = [sql.col(f"{ROW_ID}.{field.name}") for field in ROW_ID_TYPE]
     ordered = together.sortWithinPartitions(*keys, sql.col(BUCKET), sql.col(OPERATION) == INSERT, *identifier)
     step = WriteGroups(table.encode(), spread.storage_options)
@@ -341,11 +342,11 @@ def _pairs(
     session = changes.sparkSession
     rows = rows_of(session, reader, columns, tests or None, storage_options=spread.storage_options, among=among)
     # Names of its own for each side, as both have the key.
-    right = [sql.col(_quoted(name)).alias(f"change_{place}") for place, name in enumerate(given.names)]
+    right = [sql.col(quoted(name)).alias(f"change_{place}") for place, name in enumerate(given.names)]
     keys = [f"change_{given.get_field_index(key)}" for key in rules.on]
     times = sql.count(sql.lit(1)).over(Window.partitionBy(*keys)).alias(TIMES)
     changed = changes.select(*right, REMOVING).select("*", times)
-    left = rows.select(*[sql.col(_quoted(name)).alias(f"row_{place}") for place, name in enumerate(schema.names)])
+    left = rows.select(*[sql.col(quoted(name)).alias(f"row_{place}") for place, name in enumerate(schema.names)])
     same = [left[f"row_{schema.get_field_index(key)}"] == changed[one] for key, one in zip(rules.on, keys, strict=True)]
     joined = left.join(changed, same, "right_outer")
     return joined.select(*changed.columns, *left.columns), schema
@@ -353,7 +354,7 @@ def _pairs(
 
 def _values(changes: DataFrame, key: str, kind: pa.DataType) -> tuple[pa.Array, bool]:
     """Values of a key among the changes: all of them if they are not too many, or the least and the greatest."""
-    column = sql.col(_quoted(key))
+    column = sql.col(quoted(key))
     wanted = changes.select(column).where(column.isNotNull())
     found = wanted.distinct().limit(_MOST_VALUES + 1).toArrow().column(0).cast(kind).combine_chunks()
     if len(found) <= _MOST_VALUES:
@@ -365,15 +366,11 @@ def _values(changes: DataFrame, key: str, kind: pa.DataType) -> tuple[pa.Array, 
 # -- columns ----------------------------------------------------------------------------------------------------------
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def _zoneless(frame: DataFrame) -> DataFrame:
     """Instants as what clocks in the session's time zone show, which is what Hive's timestamps are."""
     columns = []
     for item in frame.schema.fields:
-        column = frame[_quoted(item.name)]
+        column = frame[quoted(item.name)]
         plain = _without_zone(item.dataType)
         columns.append(column if plain == item.dataType else column.cast(plain).alias(item.name))
     return frame.select(*columns)

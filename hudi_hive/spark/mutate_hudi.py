@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from hudi_hive.errors import InvalidOptionError, MutationError, SchemaError, UnknownColumnError
+from hudi_hive.errors import InvalidOptionError, SchemaError, UnknownColumnError
 from hudi_hive.mutation.base import operation_numbers
 from hudi_hive.mutation.hudi import HudiMutationTable, HudiMutatorClient
 from hudi_hive.mutation.hudi.intake import Intake
@@ -27,6 +27,7 @@ from hudi_hive.mutation.hudi.merge import HudiMergeRules
 from hudi_hive.mutation.merge_rules import WhenMatched, WhenNotMatched
 from hudi_hive.predicate import RowFilter
 from hudi_hive.predicate.row_filter import Dnf
+from hudi_hive.spark.mutate_tasks import REMOVING, TIMES, quoted, refuse_twice
 from hudi_hive.spark.reader import load
 from hudi_hive.spark.write_executor import SparkExecutor, task_errors
 from hudi_hive.spark.write_rows import default_tasks, kept, statuses_of
@@ -42,8 +43,6 @@ from hudi_hive.write.mutation import MutationPlan, MutationWriter
 from hudi_hive.write.transaction import Transaction
 from hudi_hive.write.work import Handle
 
-REMOVING: Final = "_hudi_hive_removing"
-TIMES: Final = "_hudi_hive_times"
 FOUND: Final = "_hudi_hive_found"
 
 _BATCH_BYTES: Final = 16 << 20
@@ -125,8 +124,8 @@ def _records(frame: DataFrame, table: HudiMutationTable, operation: str) -> Data
         raise UnknownColumnError(f"the rows have no column {operation!r} of operations")
     if len({column.lower() for column in frame.columns}) < len(frame.columns):
         raise SchemaError(f"columns of records for {table.name} differ only in case, or not at all")
-    rest = [frame[_quoted(column)] for column in frame.columns if column != chosen[0]]
-    given = frame.select(*rest, frame[_quoted(chosen[0])].cast("string").alias(OPERATION))
+    rest = [frame[quoted(column)] for column in frame.columns if column != chosen[0]]
+    given = frame.select(*rest, frame[quoted(chosen[0])].cast("string").alias(OPERATION))
     read = ReadRecords(table.encode(), to_arrow_schema(given.schema, timezone="UTC"))
     return given.mapInArrow(read, from_arrow_schema(_nullable(Intake(table).schema)))
 
@@ -166,7 +165,7 @@ def _written(records: DataFrame, table: HudiMutationTable, writer: MutationWrite
     """Records to the files of their groups, and the instant completed."""
     client = running.client
     schema = _nullable(Intake(table).schema)
-    slim = records.select(*[_quoted(name) for name in writer.looked_at(client)]).toArrow()
+    slim = records.select(*[quoted(name) for name in writer.looked_at(client)]).toArrow()
     plan = writer.plan(running, as_schema(slim, pa.schema([schema.field(name) for name in slim.column_names])))
     lines, handles = _lines(slim, plan, merge_on_read=client.config.is_merge_on_read)
     ready = writer.ready(client, schema.empty_table().drop_columns([OPERATION]))
@@ -224,7 +223,7 @@ def _merged(keep: Callable[[DataFrame], DataFrame], frame: DataFrame, base: str,
     found = rules.found_schema(given)
     keys = rules.keys
     # Names of its own for each side, as both have the key.
-    right = [sql.col(_quoted(name)).alias(f"change_{place}") for place, name in enumerate(given.names)]
+    right = [sql.col(quoted(name)).alias(f"change_{place}") for place, name in enumerate(given.names)]
     by = [f"change_{given.get_field_index(key)}" for key in keys]
     times = sql.count(sql.lit(1)).over(Window.partitionBy(*by)).alias(TIMES)
     changed = changes.select(*right, REMOVING).select("*", times)
@@ -233,7 +232,7 @@ def _merged(keep: Callable[[DataFrame], DataFrame], frame: DataFrame, base: str,
         shown, joined_as = rows.schema[key].dataType, from_arrow_schema(pa.schema([given.field(key)]))[0].dataType
         if shown != joined_as:
             raise SchemaError(f"rows are not joined by column {key!r}, which Spark reads as {shown.simpleString()}")
-    left = [sql.col(_quoted(name)).alias(f"row_{place}") for place, name in enumerate(found.names)]
+    left = [sql.col(quoted(name)).alias(f"row_{place}") for place, name in enumerate(found.names)]
     seen = rows.select(*left, sql.lit(True).alias(FOUND))
     same = [seen[f"row_{found.get_field_index(key)}"] == changed[one] for key, one in zip(keys, by, strict=True)]
     joined = seen.join(changed, same, "right_outer").select(*changed.columns, *seen.columns)
@@ -286,22 +285,10 @@ class MergePairs:
         count = len(self.given)
         for pairs in gathered_tables(batches, _BATCH_BYTES):
             given = pa.table(pairs.columns[:count], names=self.given.names).cast(self.given).combine_chunks()
-            self._refuse_twice(given, pairs.column(count + 1))
+            refuse_twice(given.select(self.rules.keys), pairs.column(count + 1))
             found = pa.table(pairs.columns[count + 2 : -1], names=self.found.names).cast(self.found).combine_chunks()
             places = np.flatnonzero(pc.is_valid(pairs.column(FOUND)).to_numpy()).astype(np.int64)
             removing = pairs.column(count).to_numpy().astype(np.bool_)
             merged = self.rules.records(given, removing, found, (places, places))
             staged = intake.read(merged.records, merged.operations, None)
             yield from pa.table(staged.columns, schema=_nullable(intake.schema)).combine_chunks().to_batches()
-
-    def _refuse_twice(self, given: pa.Table, times: pa.ChunkedArray) -> None:
-        keys = given.select(self.rules.keys).filter(pc.greater(times, 1)).drop_null()
-        if keys.num_rows:
-            raise MutationError(
-                f"keys come several times in the changes, {keys.slice(0, 1).to_pylist()[0]} for one",
-                remedy="give one row per key",
-            )
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -233,7 +233,7 @@ class MergePairs:
         for pairs in gathered_tables(batches, _PLACED_BYTES):
             count = len(self.given)
             given = pa.table(pairs.columns[:count], names=self.given.names).cast(self.given).combine_chunks()
-            self._refuse_twice(given, pairs.column(count + 1))
+            refuse_twice(given.select(list(self.rules.on)), pairs.column(count + 1))
             self._refuse_others(given)
             found = pa.table(pairs.columns[count + 2 :], names=self.found.names).cast(self.found).combine_chunks()
             matched = pc.is_valid(found.column(ROW_ID)).to_numpy()
@@ -243,14 +243,6 @@ class MergePairs:
             if len(merged.operations):
                 placed = self.placement.place(table, merged.records, merged.operations)
                 yield from placed.combine_chunks().to_batches()
-
-    def _refuse_twice(self, given: pa.Table, times: pa.ChunkedArray) -> None:
-        keys = given.select(list(self.rules.on)).filter(pc.greater(times, 1)).drop_null()
-        if keys.num_rows:
-            raise MutationError(
-                f"keys come several times in the changes, {keys.slice(0, 1).to_pylist()[0]} for one",
-                remedy="give one row per key",
-            )
 
     def _refuse_others(self, given: pa.Table) -> None:
         """Rows of keys that were not sought would be inserted beside those that are there."""
@@ -266,3 +258,26 @@ class MergePairs:
                     f"changes came with {key} {others[0].as_py()!r} when they were computed again, and without before",
                     remedy="give rows that are the same whenever they are computed, for one from a file",
                 )
+
+
+def refuse_twice(keys: pa.Table, times: pa.ChunkedArray) -> None:
+    """Refuse two changes of one key.
+
+    Args:
+        keys: of changes.
+        times: how often each of them comes; those with a null may come as often as they like.
+
+    Raises:
+        MutationError: there are such.
+    """
+    twice = keys.filter(pc.greater(times, 1)).drop_null()
+    if twice.num_rows:
+        raise MutationError(
+            f"keys come several times in the changes, {twice.slice(0, 1).to_pylist()[0]} for one",
+            remedy="give one row per key",
+        )
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark takes it, dots and all."""
+    return "`" + name.replace("`", "``") + "`"

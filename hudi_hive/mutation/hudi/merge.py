@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from hudi_hive.errors import (
     InvalidOptionError,
     KeyGenerationError,
-    MutationError,
     RecordIdentifierError,
     SchemaError,
     UnknownColumnError,
@@ -28,7 +27,7 @@ from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
 from hudi_hive.mutation.hudi.coordinator import HudiMutatorCoordinator
 from hudi_hive.mutation.hudi.reader import HudiReader
 from hudi_hive.mutation.hudi.table import HudiMutationTable
-from hudi_hive.mutation.merge import key_tests
+from hudi_hive.mutation.merge import check_keys, key_pairs, key_tests
 from hudi_hive.mutation.merge_rules import WhenMatched, WhenNotMatched
 from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.row_filter import Dnf
@@ -289,20 +288,9 @@ def merge(
     rules = HudiMergeRules(reader.table, tuple(on), when_matched, when_not_matched, delete_where)
     given = rules.given(changes)
     keys = rules.keys
-    _check_keys(given, keys)
+    check_keys(given, keys)
     found = _matching_rows(reader, given, rules)
-    return rules.records(given, rules.removing(changes), found, _pairs(found, given, keys))
-
-
-def _check_keys(given: pa.Table, keys: Sequence[str]) -> None:
-    """Refuse two changes of one key."""
-    counts = given.select(keys).drop_null().group_by(keys).aggregate([([], "count_all")])
-    twice = counts.filter(pc.greater(counts["count_all"], 1))
-    if twice.num_rows:
-        example = twice.select(keys).slice(0, 1).to_pylist()[0]
-        raise MutationError(
-            f"{twice.num_rows} keys come several times in the changes, {example} for one", remedy="give one row per key"
-        )
+    return rules.records(given, rules.removing(changes), found, key_pairs(found, given, keys))
 
 
 def _matching_rows(reader: HudiReader, given: pa.Table, rules: HudiMergeRules) -> pa.Table:
@@ -317,15 +305,3 @@ def _matching_rows(reader: HudiReader, given: pa.Table, rules: HudiMergeRules) -
     for key, found in values.items():
         mask &= pc.is_in(rows[key], value_set=found).to_numpy()
     return rows.filter(pa.array(mask)).combine_chunks()
-
-
-def _pairs(found: pa.Table, given: pa.Table, keys: Sequence[str]) -> tuple[Longs, Longs]:
-    """Numbers of the rows and of the changes that have the same key."""
-    names = [f"k{place}" for place in range(len(keys))]
-
-    def numbered(table: pa.Table, number: str) -> pa.Table:
-        columns = [table[key] for key in keys]
-        return pa.table([*columns, pa.array(np.arange(table.num_rows))], names=[*names, number])
-
-    joined = numbered(found, "row").join(numbered(given, "change"), names, join_type="inner")
-    return joined["row"].to_numpy(), joined["change"].to_numpy()
