@@ -150,6 +150,8 @@ class MutatorClient:
     def new_transaction(self) -> Transaction:
         """A transaction over all tables, for ``begin`` or a ``with`` block.
 
+        One that was made before and has not begun never will.
+
         Raises:
             MutationStateError: not connected, or another transaction is open.
         """
@@ -158,6 +160,8 @@ class MutatorClient:
             raise MutationStateError(
                 f"transaction {self._transaction.id} of this client is open", remedy="commit or abort it"
             )
+        if self._transaction is not None:
+            self._transaction.retire()
         self._transaction = Transaction(self._client, self._beats, tables, self._settings)
         return self._transaction
 
@@ -166,8 +170,10 @@ class MutatorClient:
         transaction, self._transaction = self._transaction, None
         self._tables = None
         try:
-            if transaction is not None and transaction.state is TransactionState.OPEN:
-                transaction.abort()
+            if transaction is not None:
+                transaction.retire()
+                if transaction.state is TransactionState.OPEN:
+                    transaction.abort()
         finally:
             for metastore in self._own:
                 metastore.close()

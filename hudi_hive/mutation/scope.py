@@ -63,12 +63,23 @@ class TransactionBase(ABC):
     def _give_up(self) -> None:
         """Abort after an error, which is the one to be told."""
 
+    def retire(self) -> None:
+        """Let it never begin, unless it has: its client was closed, or has made another one."""
+        if self._state is TransactionState.INACTIVE:
+            self._state = TransactionState.ABORTED
+
+    def _check_new(self) -> None:
+        if self._state is not TransactionState.INACTIVE:
+            raise MutationStateError(
+                f"the transaction is {self._state.value} and cannot begin", remedy="take a new one from its client"
+            )
+
     def _check_open(self) -> None:
         if self._state is not TransactionState.OPEN:
             raise MutationStateError(f"the transaction is {self._state.value}, not open")
 
     def __enter__(self) -> Self:
-        return self.begin() if self._state is TransactionState.INACTIVE else self
+        return self if self._state is TransactionState.OPEN else self.begin()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

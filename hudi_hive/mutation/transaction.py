@@ -160,14 +160,13 @@ class Transaction(TransactionBase):
                 has written these tables since.
 
         Raises:
-            MutationStateError: it began before.
+            MutationStateError: it began before, or its client was closed or made another one.
             TransactionLockError: the lock was refused, or not granted in time.
             TransactionConflictError: a table of ``read_under`` was written since, or others wrote the sinks between
                 all attempts to open a transaction and lock them.
             MetastoreError: the metastore refuses or cannot be reached.
         """
-        if self._state is not TransactionState.INACTIVE:
-            raise MutationStateError(f"the transaction is {self._state.value} and cannot begin")
+        self._check_new()
         timeout_s = self._client.timeout_seconds()
         try:
             self._open_and_lock(timeout_s)

@@ -130,22 +130,19 @@ class HudiMutatorClient:
             raise MutationStateError(
                 f"transaction {self._transaction.id} of this client is open", remedy="commit or abort it"
             )
-
-        def writer() -> MutationWriter:
-            if self._transaction is not made:
-                raise MutationStateError(
-                    "the client was closed, or has made another transaction since", remedy="take a new transaction"
-                )
-            return self._writer_of(client.reload())
-
-        self._transaction = made = HudiTransaction(writer, self._on_commit)
-        return made
+        if self._transaction is not None:
+            self._transaction.retire()
+        self._transaction = HudiTransaction(lambda: self._writer_of(client.reload()), self._on_commit)
+        return self._transaction
 
     def close(self) -> None:
         """Abort a transaction that is open."""
         transaction, self._transaction = self._transaction, None
         self._client = None
-        if transaction is not None and transaction.state is TransactionState.OPEN:
+        if transaction is None:
+            return
+        transaction.retire()
+        if transaction.state is TransactionState.OPEN:
             transaction.abort()
 
     def __enter__(self) -> Self:

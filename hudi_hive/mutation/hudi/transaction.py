@@ -119,8 +119,7 @@ class HudiTransaction(TransactionBase):
             SchemaError: the table has no schema yet.
             TimelineError: the timeline cannot be read or written.
         """
-        if self._state is not TransactionState.INACTIVE:
-            raise MutationStateError(f"the transaction is {self._state.value} and cannot begin")
+        self._check_new()
         self._writer = self._make_writer()
         self._write = self._writer.transaction()
         with _told():
