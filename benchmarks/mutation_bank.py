@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hudi_hive.metastore.testing import FakeMetastore
 from integration.metastores import HIVE_EXEC, RELEASES, ReleasedMetastore
-from integration.mutation_bank import SERVER_PROPERTIES, Settings, calm_derby, found_bank, run
+from integration.mutation_bank import SERVER_PROPERTIES, Settings, found_bank, run
 
 
 def main() -> None:
@@ -41,7 +41,6 @@ def main() -> None:
         if given.metastore == "fake":
             server, warehouse = stack.enter_context(FakeMetastore()), folder
         else:
-            calm_derby(folder / "server")
             jars = [HIVE_EXEC[given.metastore]]
             server = ReleasedMetastore(given.metastore, folder / "server", properties=SERVER_PROPERTIES, jars=jars)
             warehouse = stack.enter_context(server).warehouse

@@ -124,15 +124,6 @@ class Outcome:
         return f"{self.reads} reads of {self.snapshots} states, {len(self.wrong)} wrong; {counts}"
 
 
-def calm_derby(folder: Path) -> None:
-    """Before a metastore starts in a folder: let its database give up soon what it cannot lock.
-
-    Metastore 4.0.1 on Derby now and then waits for itself, in one thread for a row and in another for its own lock.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "derby.properties").write_text("derby.locks.waitTimeout=3\nderby.locks.deadlockTimeout=1\n")
-
-
 def found_bank(settings: Settings, warehouse: Path) -> None:
     """Make the table and its accounts."""
     with HiveMetastore(settings.uri) as store:

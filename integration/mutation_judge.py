@@ -15,7 +15,7 @@ from integration.hive_acid import MODES, HiveAcid, Row, Rows, Snapshot
 from integration.metastores import ReleasedMetastore
 from tests.acid_definitions import acid_table
 
-TIMEOUT_SECONDS = 8
+TIMEOUT_SECONDS = 15
 PROPERTIES = {
     "metastore.txn.timeout": f"{TIMEOUT_SECONDS}s",
     "hive.support.concurrency": "true",

@@ -17,7 +17,6 @@ from integration.mutation_bank import (
     SERVER_PROPERTIES,
     Outcome,
     Settings,
-    calm_derby,
     found_bank,
     run,
     total_of,
@@ -29,7 +28,6 @@ VERSION = "3.1.3"
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReleasedMetastore]:
     folder = tmp_path_factory.mktemp("metastore")
-    calm_derby(folder)
     with ReleasedMetastore(VERSION, folder, properties=SERVER_PROPERTIES, jars=[HIVE_EXEC[VERSION]]) as running:
         yield running
 

@@ -20,7 +20,7 @@ from tests.mutation_behaviour import MutationBehaviour, write
 
 pytestmark = pytest.mark.jvm
 
-TIMEOUT_SECONDS = 6
+TIMEOUT_SECONDS = 12
 PROPERTIES = {
     "metastore.txn.timeout": f"{TIMEOUT_SECONDS}s",
     "hive.support.concurrency": "true",
