@@ -6,12 +6,12 @@ written nothing that counts: its files stay in its own staging folder.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from hudi_hive.errors import GroupRevisitedError, MutationError
+from hudi_hive.mutation import text_form
 
 MARK: Final = "HudiHiveMutationManifestV1:"
 """What the text form begins with."""
@@ -65,7 +65,7 @@ class MutationManifest:
 
     def encode(self) -> str:
         """The text form."""
-        return MARK + json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
+        return text_form.encode(MARK, self)
 
     @classmethod
     def decode(cls, text: str) -> Self:
@@ -74,19 +74,17 @@ class MutationManifest:
         Raises:
             MutationError: no such text.
         """
-        if not text.startswith(MARK):
-            raise MutationError(f"no manifest of a mutation: the text does not begin with {MARK}")
-        try:
-            values: dict[str, Any] = json.loads(text[len(MARK) :])
-            groups = tuple(
-                GroupFiles(**{**group, "partition": tuple(group["partition"])}) for group in values.pop("groups")
-            )
-            made = cls(**values, groups=groups)
-            if not (isinstance(made.table, str) and isinstance(made.attempt, str) and isinstance(made.write_id, int)):
-                raise ValueError("a field of another type")
-            return made
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise MutationError(f"the text of a manifest cannot be read: {error}") from error
+        return text_form.decode(MARK, text, "manifest", "of a mutation", cls._from_json)
+
+    @classmethod
+    def _from_json(cls, values: dict[str, Any]) -> Self:
+        groups = tuple(
+            GroupFiles(**{**group, "partition": tuple(group["partition"])}) for group in values.pop("groups")
+        )
+        made = cls(**values, groups=groups)
+        if not (isinstance(made.table, str) and isinstance(made.attempt, str) and isinstance(made.write_id, int)):
+            raise ValueError("a field of another type")
+        return made
 
 
 def check_manifests(

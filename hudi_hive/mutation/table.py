@@ -5,9 +5,8 @@ Source: ``AcidTable`` and ``AcidTableSerializer`` of HIVE-10165. The text form i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ import pyarrow as pa
 from hudi_hive.errors import MutationError, UnsupportedAcidTableError
 from hudi_hive.formats.hive_type import parse_hive_type
 from hudi_hive.metastore.types import Table
+from hudi_hive.mutation import text_form
 from hudi_hive.mutation.paths import MAX_BUCKETS
 
 MARK: Final = "HudiHiveAcidTableV1:"
@@ -136,7 +136,7 @@ class AcidTable:
 
     def encode(self) -> str:
         """The text form, for ``decode`` in another process."""
-        return MARK + json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
+        return text_form.encode(MARK, self)
 
     @classmethod
     def decode(cls, text: str) -> Self:
@@ -149,18 +149,11 @@ class AcidTable:
             raise MutationError(
                 "this is a table as Hive's own mutation API encodes it", remedy="encode it with AcidTable.encode()"
             )
-        if not text.startswith(MARK):
-            raise MutationError(f"no table of a mutation: the text does not begin with {MARK}")
-        try:
-            return cls._from_json(json.loads(text[len(MARK) :]))
-        except (ValueError, TypeError, KeyError) as error:
-            raise MutationError(f"the text of a table cannot be read: {error}") from error
+        return text_form.decode(MARK, text, "table", "of a mutation", cls._from_json)
 
     @classmethod
     def _from_json(cls, values: Mapping[str, Any]) -> Self:
-        known = {field.name for field in fields(cls)}
-        if set(values) != known:
-            raise ValueError(f"fields {sorted(set(values) ^ known)} are missing or unknown")
+        text_form.check_fields(cls, values)
         return cls(
             **{
                 **values,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 from hudi_hive.errors import GroupRevisitedError, MutationError
+from hudi_hive.mutation import text_form
 
 MARK: Final = "HudiHiveHudiManifestV1:"
 """What the text form begins with."""
@@ -42,7 +42,7 @@ class HudiManifest:
 
     def encode(self) -> str:
         """The text form."""
-        return MARK + json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
+        return text_form.encode(MARK, self)
 
     @classmethod
     def decode(cls, text: str) -> Self:
@@ -51,17 +51,15 @@ class HudiManifest:
         Raises:
             MutationError: no such text.
         """
-        if not text.startswith(MARK):
-            raise MutationError(f"no manifest of a Hudi mutation: the text does not begin with {MARK}")
-        try:
-            values: dict[str, Any] = json.loads(text[len(MARK) :])
-            made = cls(**values)
-            kinds = {field.name: int if isinstance(field.default, int) else str for field in fields(cls)}
-            if not all(type(getattr(made, name)) is kind for name, kind in kinds.items()):
-                raise ValueError("a field of another type")
-            return made
-        except (ValueError, TypeError) as error:
-            raise MutationError(f"the text of a manifest cannot be read: {error}") from error
+        return text_form.decode(MARK, text, "manifest", "of a Hudi mutation", cls._from_json)
+
+    @classmethod
+    def _from_json(cls, values: dict[str, Any]) -> Self:
+        made = cls(**values)
+        kinds = {field.name: int if isinstance(field.default, int) else str for field in fields(cls)}
+        if not all(type(getattr(made, name)) is kind for name, kind in kinds.items()):
+            raise ValueError("a field of another type")
+        return made
 
 
 def check_manifests(known: Sequence[HudiManifest], more: Iterable[HudiManifest], table: str, instant: str) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
-from hudi_hive.errors import MutationError, SchemaError
+from hudi_hive.errors import SchemaError
+from hudi_hive.mutation import text_form
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.key_generator import KeyGenerator
@@ -100,7 +101,7 @@ class HudiMutationTable:
 
     def encode(self) -> str:
         """The text form, for ``decode`` in another process."""
-        return MARK + json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
+        return text_form.encode(MARK, self)
 
     @classmethod
     def decode(cls, text: str) -> Self:
@@ -109,13 +110,9 @@ class HudiMutationTable:
         Raises:
             MutationError: no such text.
         """
-        if not text.startswith(MARK):
-            raise MutationError(f"no Hudi table of a mutation: the text does not begin with {MARK}")
-        try:
-            values: dict[str, Any] = json.loads(text[len(MARK) :])
-            known = {field.name for field in fields(cls)}
-            if set(values) != known:
-                raise ValueError(f"fields {sorted(set(values) ^ known)} are missing or unknown")
-            return cls(**values)
-        except (ValueError, TypeError) as error:
-            raise MutationError(f"the text of a table cannot be read: {error}") from error
+        return text_form.decode(MARK, text, "table", "of a Hudi mutation", cls._from_json)
+
+    @classmethod
+    def _from_json(cls, values: dict[str, Any]) -> Self:
+        text_form.check_fields(cls, values)
+        return cls(**values)

@@ -1,0 +1,51 @@
+"""Values that travel between driver and workers as text: JSON behind a mark that says of which kind they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hudi_hive.errors import MutationError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Made = TypeVar("Made")
+
+
+def encode(mark: str, value: DataclassInstance) -> str:
+    """The text form of a value."""
+    return mark + json.dumps(asdict(value), separators=(",", ":"), sort_keys=True)
+
+
+def decode(mark: str, text: str, noun: str, whose: str, make: Callable[[dict[str, Any]], Made]) -> Made:
+    """The value of a text form.
+
+    Args:
+        mark: what the text must begin with.
+        text: from :func:`encode`.
+        noun, whose: the kind of value, for errors: ``table``, ``of a mutation``.
+        make: makes the value of its fields.
+
+    Raises:
+        MutationError: no such text.
+    """
+    if not text.startswith(mark):
+        raise MutationError(f"no {noun} {whose}: the text does not begin with {mark}")
+    try:
+        return make(json.loads(text[len(mark) :]))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise MutationError(f"the text of a {noun} cannot be read: {error}") from error
+
+
+def check_fields(kind: type[DataclassInstance], values: Mapping[str, Any]) -> None:
+    """Refuse fields that a kind of value does not have, or that are missing.
+
+    Raises:
+        ValueError: there are such.
+    """
+    odd = {field.name for field in fields(kind)} ^ set(values)
+    if odd:
+        raise ValueError(f"fields {sorted(odd)} are missing or unknown")
