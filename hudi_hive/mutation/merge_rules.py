@@ -89,8 +89,54 @@ class MergeRecords:
         return MergeRecords(self.operations[start:end], self.records.slice(start, end - start), groups)
 
 
+class MergeChoices:
+    """What merges into tables of either kind have in common; :class:`MergeRules` says what the fields are."""
+
+    __slots__ = ()
+
+    when_matched: WhenMatched
+    when_not_matched: WhenNotMatched
+    delete_where: str | Dnf | RowFilter | None
+
+    def __post_init__(self) -> None:
+        if self.when_matched not in ("update", "delete", "ignore") or self.when_not_matched not in ("insert", "ignore"):
+            words = f"when_matched={self.when_matched!r}, when_not_matched={self.when_not_matched!r}"
+            raise InvalidOptionError(f"merge does not know {words}")
+
+    def removing(self, changes: pa.Table) -> npt.NDArray[np.bool_]:
+        """For each change whether it deletes the rows of its key because of ``delete_where``."""
+        if self.delete_where is None:
+            return np.zeros(changes.num_rows, np.bool_)
+        verdict = parse_filter(self.delete_where, changes.schema).evaluate(changes.combine_chunks())
+        mask: npt.NDArray[np.bool_] = verdict.fill_null(False).to_numpy(zero_copy_only=False)
+        return mask
+
+
+def lowered_names(names: Sequence[str]) -> list[str]:
+    """Names of the changes' columns in lower case.
+
+    Raises:
+        SchemaError: columns that differ only in case.
+    """
+    lowered = [name.lower() for name in names]
+    if len(set(lowered)) < len(lowered):
+        raise SchemaError("columns of the changes differ only in case, or not at all")
+    return lowered
+
+
+def check_joinable(given: pa.Schema, key: str) -> None:
+    """Refuse a column that rows are not joined by.
+
+    Raises:
+        SchemaError: it is nested, or of a floating type.
+    """
+    kind = given.field(key).type
+    if pa.types.is_nested(kind) or pa.types.is_floating(kind):
+        raise SchemaError(f"rows are not joined by column {key!r} of type {kind}")
+
+
 @dataclass(frozen=True, slots=True)
-class MergeRules:
+class MergeRules(MergeChoices):
     """What a merge is to do, as a value that travels.
 
     Args:
@@ -111,11 +157,6 @@ class MergeRules:
     when_not_matched: WhenNotMatched = "insert"
     delete_where: str | Dnf | RowFilter | None = None
 
-    def __post_init__(self) -> None:
-        if self.when_matched not in ("update", "delete", "ignore") or self.when_not_matched not in ("insert", "ignore"):
-            words = f"when_matched={self.when_matched!r}, when_not_matched={self.when_not_matched!r}"
-            raise InvalidOptionError(f"merge does not know {words}")
-
     @property
     def schema(self) -> pa.Schema:
         """The table's columns and partition keys."""
@@ -132,9 +173,7 @@ class MergeRules:
             UnknownColumnError: a column that the table does not have, or a key that one of them does not have.
             SchemaError: columns that differ only in case, or a key that cannot be joined by.
         """
-        lowered = [name.lower() for name in names]
-        if len(set(lowered)) < len(lowered):
-            raise SchemaError("columns of the changes differ only in case, or not at all")
+        lowered = lowered_names(names)
         schema = self.schema
         unknown = [name for name in lowered if name not in schema.names]
         if unknown and self.delete_where is None:
@@ -147,9 +186,7 @@ class MergeRules:
                 + (f", not {', '.join(missing)}" if missing else "")
             )
         for key in self.on:
-            kind = given.field(key).type
-            if pa.types.is_nested(kind) or pa.types.is_floating(kind):
-                raise SchemaError(f"rows are not joined by column {key!r} of type {kind}")
+            check_joinable(given, key)
         return given
 
     def given(self, changes: pa.Table) -> pa.Table:
@@ -171,14 +208,6 @@ class MergeRules:
             elif name in chars:
                 columns[place] = pc.utf8_rtrim(columns[place], " ")
         return pa.table(columns, schema)
-
-    def removing(self, changes: pa.Table) -> npt.NDArray[np.bool_]:
-        """For each change whether it deletes the rows of its key because of ``delete_where``."""
-        if self.delete_where is None:
-            return np.zeros(changes.num_rows, np.bool_)
-        verdict = parse_filter(self.delete_where, changes.schema).evaluate(changes.combine_chunks())
-        mask: npt.NDArray[np.bool_] = verdict.fill_null(False).to_numpy(zero_copy_only=False)
-        return mask
 
     def needed(self, given: pa.Schema) -> list[str]:
         """Columns of the table's rows that a merge looks at: the key, partition keys, and what updates keep."""

@@ -28,8 +28,8 @@ from hudi_hive.mutation.hudi.coordinator import HudiMutatorCoordinator
 from hudi_hive.mutation.hudi.reader import HudiReader
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.mutation.merge import check_keys, key_pairs, key_tests
-from hudi_hive.mutation.merge_rules import WhenMatched, WhenNotMatched
-from hudi_hive.predicate import RowFilter, parse_filter
+from hudi_hive.mutation.merge_rules import MergeChoices, WhenMatched, WhenNotMatched, check_joinable, lowered_names
+from hudi_hive.predicate import RowFilter
 from hudi_hive.predicate.row_filter import Dnf
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.write.incoming import conformed
@@ -78,7 +78,7 @@ class HudiMergeRecords:
 
 
 @dataclass(frozen=True)
-class HudiMergeRules:
+class HudiMergeRules(MergeChoices):
     """What a merge is to do, as a value that travels.
 
     Args:
@@ -95,11 +95,6 @@ class HudiMergeRules:
     when_matched: WhenMatched = "update"
     when_not_matched: WhenNotMatched = "insert"
     delete_where: str | Dnf | RowFilter | None = None
-
-    def __post_init__(self) -> None:
-        if self.when_matched not in ("update", "delete", "ignore") or self.when_not_matched not in ("insert", "ignore"):
-            words = f"when_matched={self.when_matched!r}, when_not_matched={self.when_not_matched!r}"
-            raise InvalidOptionError(f"merge does not know {words}")
 
     @property
     def schema(self) -> pa.Schema:
@@ -138,9 +133,7 @@ class HudiMergeRules:
             UnknownColumnError: a column that the table does not have, or a key that one of them does not have.
             SchemaError: columns that differ only in case, or a key that cannot be joined by.
         """
-        lowered = [name.lower() for name in names]
-        if len(set(lowered)) < len(lowered):
-            raise SchemaError("columns of the changes differ only in case, or not at all")
+        lowered = lowered_names(names)
         schema = self.schema
         known = {name.lower() for name in (*schema.names, *META_FIELDS)}
         unknown = [name for name in names if name.lower() not in known]
@@ -150,9 +143,7 @@ class HudiMergeRules:
         for key in self.keys:
             if key not in given.names:
                 raise UnknownColumnError(f"the changes have no column {key!r}, which is of the key")
-            kind = given.field(key).type
-            if pa.types.is_nested(kind) or pa.types.is_floating(kind):
-                raise SchemaError(f"rows are not joined by column {key!r} of type {kind}")
+            check_joinable(given, key)
         return pa.schema([pa.field(item.name, item.type) for item in given])
 
     def given(self, changes: pa.Table) -> pa.Table:
@@ -171,14 +162,6 @@ class HudiMergeRules:
                 f"changes for {self.table.name} have types that would change its columns", remedy="cast them"
             )
         return conformed(chosen, schema)
-
-    def removing(self, changes: pa.Table) -> Flags:
-        """For each change whether it deletes the rows of its key because of ``delete_where``."""
-        if self.delete_where is None:
-            return np.zeros(changes.num_rows, np.bool_)
-        verdict = parse_filter(self.delete_where, changes.schema).evaluate(changes.combine_chunks())
-        mask: Flags = verdict.fill_null(False).to_numpy(zero_copy_only=False)
-        return mask
 
     def found_schema(self, given: pa.Schema) -> pa.Schema:
         """Columns of the table's rows that a merge looks at: key, identity, and what updates keep."""
