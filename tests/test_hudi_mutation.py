@@ -73,6 +73,23 @@ def make(
     return table
 
 
+def make_by_day(path: Path, kind: str) -> HudiTable:
+    """Without rows; paths tell the day of a time."""
+    settings = {
+        "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+        "hoodie.keygen.timebased.output.dateformat": "yyyy/MM/dd",
+    }
+    return HudiTable.create(
+        path / "t",
+        name="t",
+        table_type=kind,
+        record_keys=["id"],
+        partition_fields=["at"],
+        key_generator="TIMESTAMP",
+        properties=settings,
+    )
+
+
 def seen(table: HudiTable) -> dict[tuple[str, str], tuple[int, str]]:
     found = HudiTable.open(table.path).scan(selected_fields=["id", "p", "ts", "v"]).to_arrow().to_pylist()
     rows = {(row["id"], row["p"]): (row["ts"], row["v"]) for row in found}

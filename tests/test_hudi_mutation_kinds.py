@@ -21,7 +21,7 @@ from hudi_hive.mutation.hudi import HudiMutatorClient, HudiMutatorCoordinator
 from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.write.executor import LocalExecutor
 from hudi_hive.write.work import run_work
-from tests.test_hudi_mutation import AT_FIRST, QUICK, change, make, row, seen, table_of
+from tests.test_hudi_mutation import AT_FIRST, QUICK, change, make, make_by_day, row, seen, table_of
 
 INSERT, UPDATE, DELETE = 0, 1, 2
 both_kinds = pytest.mark.parametrize("kind", [COPY_ON_WRITE, MERGE_ON_READ])
@@ -156,19 +156,7 @@ def test_changes_that_are_lost_on_the_way_are_missed(tmp_path, kind):
 
 @both_kinds
 def test_formatted_times_in_paths(tmp_path, kind):
-    settings = {
-        "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
-        "hoodie.keygen.timebased.output.dateformat": "yyyy/MM/dd",
-    }
-    table = HudiTable.create(
-        tmp_path / "t",
-        name="t",
-        table_type=kind,
-        record_keys=["id"],
-        partition_fields=["at"],
-        key_generator="TIMESTAMP",
-        properties=settings,
-    )
+    table = make_by_day(tmp_path, kind)
     day = 86_400_000
     table.insert(pa.table({"id": ["a", "b"], "at": pa.array([day, 2 * day], pa.int64()), "v": [1, 2]}), QUICK)
     with HudiMutatorClient(table.path, QUICK) as client:

@@ -13,7 +13,7 @@ from hudi_hive.errors import InvalidOptionError, MutationError, SchemaError, Unk
 from hudi_hive.mutation.hudi import HudiMutatorClient, HudiMutatorCoordinator, HudiTransaction, merge
 from hudi_hive.mutation.workers import decode_manifest, decode_table, open_coordinator
 from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
-from tests.test_hudi_mutation import AT_FIRST, QUICK, make, seen, table_of
+from tests.test_hudi_mutation import AT_FIRST, QUICK, make, make_by_day, seen, table_of
 
 both_kinds = pytest.mark.parametrize("kind", [COPY_ON_WRITE, MERGE_ON_READ])
 
@@ -123,19 +123,7 @@ def test_a_worker_that_knows_texts_alone(tmp_path):
 @both_kinds
 def test_a_time_that_stays_on_its_day_moves_nothing(tmp_path, kind):
     """The path tells the day alone."""
-    settings = {
-        "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
-        "hoodie.keygen.timebased.output.dateformat": "yyyy/MM/dd",
-    }
-    table = HudiTable.create(
-        tmp_path / "t",
-        name="t",
-        table_type=kind,
-        record_keys=["id"],
-        partition_fields=["at"],
-        key_generator="TIMESTAMP",
-        properties=settings,
-    )
+    table = make_by_day(tmp_path, kind)
     day = 86_400_000
     table.insert(pa.table({"id": ["a", "b", "c"], "at": [day, day, day], "v": [1, 2, 3]}), QUICK)
     changes = pa.table({"id": ["a", "b"], "at": [day + 7, 2 * day]})
