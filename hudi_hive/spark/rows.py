@@ -8,6 +8,7 @@ out of it inside the JVM: 50,000 files of 10,000 partitions in well under a seco
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -131,7 +132,7 @@ class RowBuilder:
             PartitionValueError: a partition value does not fit its column's type.
         """
         result = self._jvm.seq([])
-        expression = self._directory_expression()
+        lock, expression = self._directory_expression()
         starts = _run_starts(files.column("partition"))
         ends = np.append(starts[1:], files.num_rows)
         first = 0
@@ -143,7 +144,8 @@ class RowBuilder:
             row = self._one_row(
                 files.slice(begin, end - begin), values.slice(first, last - first), modified_ms[begin:end], offsets
             )
-            made = self._strictly(functools.partial(expression.eval, row))
+            with lock:
+                made = self._strictly(functools.partial(expression.eval, row))
             result = made if first == 0 else result.concat(made)
             first = last
         return result
@@ -170,9 +172,17 @@ class RowBuilder:
         texts = [StructField(name, StringType()) for name in self._text_names()]
         return StructType([*texts, StructField("files", ArrayType(_FILE))])
 
-    def _directory_expression(self) -> JavaValue:
-        """Expression from :meth:`_one_row`'s row to the sequence of directories; it holds no state, and is kept."""
-        return self._jvm.kept(("directories", self.columns.json(), self._zone_name), self._new_directory_expression)
+    def _directory_expression(self) -> tuple[threading.Lock, JavaValue]:
+        """Expression from :meth:`_one_row`'s row to the sequence of directories, kept, and the lock to evaluate it under.
+
+        Spark's NewInstance collects arguments in an array of its own, so in two threads at once one table's directories
+        would get files of the other's.
+        """
+        key = "directories", self.columns.json(), self._zone_name
+        kept: tuple[threading.Lock, JavaValue] = self._jvm.kept(
+            key, lambda: (threading.Lock(), self._new_directory_expression())
+        )
+        return kept
 
     def _new_directory_expression(self) -> JavaValue:
         jvm, expressions = self._jvm, self._expressions
