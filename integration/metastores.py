@@ -212,8 +212,9 @@ class ReleasedMetastore:
         _write_configuration(self.directory, database, properties | self._properties)
         if self._jars:  # Hive's own threads in it, of compaction, read only this file
             shutil.copyfile(self.directory / "metastore-site.xml", self.directory / "hive-site.xml")
-            # These threads and clients now and then wait for one another, by default longer than transactions live.
-            derby = "derby.locks.waitTimeout=3\nderby.locks.deadlockTimeout=1\n"
+            # Metastore 4.0 now and then keeps a commit and a client that polls for its lock waiting for one another,
+            # one for Derby, the other for the Java lock of the first, which tries eleven times before it gives up.
+            derby = "derby.locks.waitTimeout=1\nderby.locks.deadlockTimeout=1\n"
             (self.directory / "derby.properties").write_text(derby)
         jars = [fetch(jar) for jar in self._jars]
         arguments = (f"-Xmx{self._heap}", _CLASS + "HiveMetaStore", "-p", str(self._port))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,32 +17,11 @@ from tests.mutation_behaviour import MutationBehaviour, write
 
 pytestmark = pytest.mark.jvm
 
-TIMEOUT_SECONDS = 12
 PROPERTIES = {
-    "metastore.txn.timeout": f"{TIMEOUT_SECONDS}s",
     "hive.support.concurrency": "true",
     "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
-    # Who ends dead transactions: in 3.1 it runs only beside the compactor's initiator, in 4.0 only if allowed.
-    "metastore.compactor.initiator.on": "true",
-    "metastore.timedout.txn.reaper.start": "1s",
-    "metastore.timedout.txn.reaper.interval": "1s",
-    "metastore.housekeeping.threads.on": "true",
-    "metastore.acid.housekeeper.interval": "1s",
     "metastore.hmshandler.retry.interval": "1ms",
 }
-
-_DYING = """
-import os, sys
-from hudi_hive.mutation.client import MutatorClient
-from hudi_hive.mutation.coordinator import MutatorCoordinator
-client = MutatorClient(sys.argv[1], sinks=["default." + sys.argv[2]]).connect()
-transaction = client.new_transaction().begin()
-coordinator = MutatorCoordinator(transaction.table("default", sys.argv[2]))
-coordinator.insert((), {"id": 1, "msg": "never"})
-coordinator.close()
-print(transaction.id, flush=True)
-os.kill(os.getpid(), 9)
-"""
 
 
 @pytest.fixture(scope="module", params=sorted(RELEASES))
@@ -65,33 +41,6 @@ class TestReleasedMetastore(MutationBehaviour):
     @pytest.fixture
     def warehouse(self, server: ReleasedMetastore) -> Path:
         return server.warehouse
-
-    def test_a_transaction_lives_longer_than_the_time_out(
-        self, metastore: ReleasedMetastore, warehouse: Path, transactions: TransactionClient
-    ) -> None:
-        name = self.make(transactions, warehouse)
-        with MutatorClient(metastore.uri, sinks=[f"default.{name}"]) as client, client.new_transaction() as txn:
-            txn.accept(*write(txn.table("default", name), [1]))
-            time.sleep(2 * TIMEOUT_SECONDS)
-        assert self.ids(transactions, warehouse, name) == [1]
-
-    def test_the_next_one_follows_a_client_that_was_killed(
-        self, metastore: ReleasedMetastore, warehouse: Path, transactions: TransactionClient
-    ) -> None:
-        """Its lock is let go of after the time-out, and what it left in the warehouse is cleaned up."""
-        name = self.make(transactions, warehouse)
-        killed = subprocess.run(
-            [sys.executable, "-c", _DYING, metastore.uri, name], capture_output=True, text=True, check=False
-        )
-        assert killed.returncode == -9, killed.stderr
-        staging = warehouse / name / "_hudi_hive_mutation"
-        assert len(list(staging.iterdir())) == 1
-        client = MutatorClient(metastore.uri, sinks=[f"default.{name}"], lock_wait_s=10 * TIMEOUT_SECONDS)
-        with client, client.new_transaction() as txn:
-            assert int(killed.stdout) in txn.snapshot.aborted
-            txn.accept(*write(txn.table("default", name), [2]))
-        assert self.ids(transactions, warehouse, name) == [2]
-        assert not list(staging.iterdir())
 
     def test_of_two_that_change_a_partition_one_is_told(
         self, metastore: ReleasedMetastore, warehouse: Path, transactions: TransactionClient

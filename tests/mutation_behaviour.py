@@ -72,8 +72,8 @@ def write(table: AcidTable, ids: list[int], partition: tuple[str, ...] = ()) -> 
     return manifests
 
 
-class MutationBehaviour:
-    """The tests."""
+class MutationTables:
+    """What the tests share."""
 
     @pytest.fixture
     def transactions(self, metastore: Any) -> Iterator[TransactionClient]:
@@ -93,6 +93,10 @@ class MutationBehaviour:
 
     def ids(self, transactions: TransactionClient, warehouse: Path, name: str) -> list[int]:
         return sorted(number for _, number, _ in self.see(transactions, warehouse, name).values())
+
+
+class MutationBehaviour(MutationTables):
+    """The tests."""
 
     def test_rows_are_visible_after_the_commit_alone(
         self, metastore: Any, warehouse: Path, transactions: TransactionClient
@@ -312,7 +316,7 @@ class MutationBehaviour:
             time.sleep(0.1)
             self._merge(holder, name, {1: ("ab", "x", False)})
             holder.commit()
-            begun.result(20)
+            begun.result(60)
             assert waiting.id > opened > holder.id
             (row,) = waiting.reader("default", name).read(with_row_id=False).to_pylist()
             self._merge(waiting, name, {1: (row["msg"] + "c", "x", False)})

@@ -59,7 +59,8 @@ class TestFakeMetastore(MutationBehaviour):
             ("drop after", 3, TransactionState.COMMITTED, [1]),
             ("drop", 1, TransactionState.COMMITTED, [1]),
             ("drop", 3, TransactionState.ABORTED, []),
-            ("refuse", 1, TransactionState.ABORTED, []),
+            ("refuse", 3, TransactionState.COMMITTED, [1]),
+            ("refuse", 4, TransactionState.ABORTED, []),
         ],
     )
     def test_a_commit_without_an_answer_is_found_out(

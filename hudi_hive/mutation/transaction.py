@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 
 from hudi_hive.errors import (
     HudiHiveError,
+    MetastoreServerError,
     MutationStateError,
     TransactionConflictError,
     TransactionError,
@@ -46,6 +47,8 @@ _FIRST_WAIT_S: Final = 0.05
 _LONGEST_WAIT_S: Final = 1.0
 _TRIES: Final = 3
 """Transactions that are opened whatever the time, before it is said that others always come first."""
+_COMMIT_PAUSES_S: Final = (0.1, 0.5, 1.0)
+"""Waits before a commit that the metastore failed in is sent again."""
 _BEATS: Final = 3
 """Beats in the time that the metastore gives."""
 
@@ -329,16 +332,24 @@ class Transaction(TransactionBase):
             self._give_up()
             raise
         self._commit_sent = True
-        try:
-            self._client.commit(self._id)
-        except (TransactionConflictError, TransactionLostError):
-            self._give_up()
-            raise
-        except HudiHiveError as error:
-            self._settle(error)
-        except BaseException:
-            self._state = TransactionState.UNKNOWN
-            raise
+        for pause_s in (*_COMMIT_PAUSES_S, None):
+            try:
+                self._client.commit(self._id)
+                break
+            except (TransactionConflictError, TransactionLostError):
+                self._give_up()
+                raise
+            except HudiHiveError as error:
+                if self._has_arrived(error):
+                    break
+                if pause_s is None or not isinstance(error, MetastoreServerError):
+                    self._withdraw(error)
+                    break
+            except BaseException:
+                self._state = TransactionState.UNKNOWN
+                raise
+            # The metastore's database had no lock for it in time, say; it is open still, and nobody else can commit it.
+            time.sleep(pause_s)
         self._state = TransactionState.COMMITTED
         self._clean()
 
@@ -371,37 +382,54 @@ class Transaction(TransactionBase):
             self._publishers[name].place(groups, locations)
             registration.drop_statistics(touched)
 
-    def _settle(self, error: HudiHiveError) -> None:
-        """After a commit without answer: returns if it is committed.
+    def _has_arrived(self, error: HudiHiveError) -> bool:
+        """Whether it is committed, after a commit without answer; false only while it is open.
 
         Raises:
-            TransactionError: it is not, or cannot be found out.
+            TransactionLostError: it is aborted.
+            TransactionError: it cannot be found out.
         """
+        try:
+            known = {info.id: info.aborted for info in self._client.open_transactions()}
+        except HudiHiveError:
+            raise self._unknown(error) from error
+        if self._id not in known:
+            return True
+        if known[self._id]:
+            self._end_aborted()
+            raise self._not_arrived(error) from error
+        return False
+
+    def _withdraw(self, error: HudiHiveError) -> None:
+        """Abort it after a commit that did not arrive; returns if it has arrived by now.
+
+        Raises:
+            TransactionLostError: it is aborted.
+            TransactionError: it cannot be found out.
+        """
+        try:
+            self._client.abort(self._id)
+        except TransactionLostError:
+            return
+        except HudiHiveError:
+            raise self._unknown(error) from error
+        self._end_aborted()
+        raise self._not_arrived(error) from error
+
+    def _unknown(self, error: HudiHiveError) -> TransactionError:
         self._state = TransactionState.UNKNOWN
-        unknown = TransactionError(
+        return TransactionError(
             f"whether transaction {self._id} is committed is not known: {error.message}",
             path=error.path,
             remedy="SHOW TRANSACTIONS lists it if it is open or aborted; otherwise it is committed",
         )
-        try:
-            known = {info.id: info.aborted for info in self._client.open_transactions()}
-        except HudiHiveError:
-            raise unknown from error
-        if self._id not in known:
-            return
-        if not known[self._id]:
-            try:
-                self._client.abort(self._id)
-            except TransactionLostError:
-                return  # the commit was under way, and has arrived by now
-            except HudiHiveError:
-                raise unknown from error
-        self._end_aborted()
-        raise TransactionLostError(
+
+    def _not_arrived(self, error: HudiHiveError) -> TransactionLostError:
+        return TransactionLostError(
             f"transaction {self._id} was aborted: its commit did not arrive",
             path=error.path,
             remedy="repeat it in a new transaction",
-        ) from error
+        )
 
     def abort(self) -> None:
         """Give all up; what workers have written is never visible.
