@@ -510,7 +510,7 @@ def test_many_threads_share_few_connections(server, table):
 
 
 def test_closing_ends_waiting_calls(server):
-    server.inject("delay", seconds=1, times=None)
+    server.inject("delay", seconds=4, times=None)
     client = HiveMetastore(server.uri, retries=FAST)
     caught: list[BaseException] = []
 
@@ -527,7 +527,7 @@ def test_closing_ends_waiting_calls(server):
     started = time.monotonic()
     client.close()
     thread.join()
-    assert time.monotonic() - started < 0.8 and len(caught) == 1
+    assert time.monotonic() - started < 3 and len(caught) == 1
     with pytest.raises(MetastoreTransportError, match="closed"):
         client.databases()
     client.close()

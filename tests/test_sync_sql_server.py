@@ -123,7 +123,7 @@ def test_a_session_may_take_longer_than_a_connection(server):
 
 def test_after_a_time_out_nothing_is_sent_or_waited_for(server):
     """The late answer to one statement must not be taken for the answer to the next one."""
-    session = SqlServer(server.address(), timeouts=Timeouts(connect=0.3, read=0.3))
+    session = SqlServer(server.address(), timeouts=Timeouts(connect=2.0, read=2.0))
     with pytest.raises(MetastoreTimeoutError, match="table t"):
         session.execute("SLOW", "table t")
     with pytest.raises(MetastoreLostError, match="table u"):
@@ -131,7 +131,7 @@ def test_after_a_time_out_nothing_is_sent_or_waited_for(server):
     started = time.monotonic()
     session.close()
     session.close()
-    assert time.monotonic() - started < 0.25
+    assert time.monotonic() - started < 1.5
     assert server.statements == ["USE `default`", "SLOW"]
 
 
