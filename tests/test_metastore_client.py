@@ -105,9 +105,9 @@ def test_any_limit_is_found(server, table, tmp_path, kind, pool_size):
 
 
 def test_a_batch_that_takes_too_long_is_halved(server, table, tmp_path):
-    with HiveMetastore(server.uri, retries=FAST, timeouts=Timeouts(read=0.2)) as client:
+    with HiveMetastore(server.uri, retries=FAST, timeouts=Timeouts(read=1.0)) as client:
         names = add_numbered(client, table, 60, tmp_path)
-        server.inject("delay", method="get_partitions_by_names", larger_than=12, times=None, seconds=0.5)
+        server.inject("delay", method="get_partitions_by_names", larger_than=12, times=None, seconds=1.5)
         assert [f"p={p.values[0]}" for p in client.partitions("default", "t", names)] == names
 
 
