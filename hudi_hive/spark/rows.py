@@ -173,7 +173,7 @@ class RowBuilder:
         return StructType([*texts, StructField("files", ArrayType(_FILE))])
 
     def _directory_expression(self) -> tuple[threading.Lock, JavaValue]:
-        """Expression from :meth:`_one_row`'s row to the sequence of directories, kept, and the lock to evaluate it under.
+        """Expression from :meth:`_one_row`'s row to directories, kept, and the lock to evaluate it under.
 
         Spark's NewInstance collects arguments in an array of its own, so in two threads at once one table's directories
         would get files of the other's.
