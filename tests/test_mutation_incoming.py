@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import pytest
 
 from hudi_hive.errors import MutationError, RecordIdentifierError, SchemaError, StorageError
 from hudi_hive.mutation.coordinator import MutatorCoordinator
-from hudi_hive.mutation.incoming import check_values
+from hudi_hive.mutation.incoming import check_values, read_incoming
 from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
+from hudi_hive.mutation.table import Column
 from hudi_hive.storage import Storage
 from tests.acid_rows import key, table_at
 
@@ -96,6 +98,32 @@ def test_identifiers_are_taken_by_name(tmp_path: Path, names: tuple[str, ...]) -
         else:
             coordinator.delete_batch(pa.table({ROW_ID: column}))
             assert coordinator.close().rows == 1
+
+
+@pytest.mark.parametrize("stretch", [1, 3, 40])
+def test_partitions_of_long_and_short_stretches(tmp_path: Path, stretch: int) -> None:
+    """Stretches are looked at in another way than records: with nulls, and keys that change one without the other."""
+    kinds = (Column("region", "string"), Column("day", "int"))
+    table = replace(table_at(tmp_path, buckets=0), partition_keys=kinds).in_transaction(5, 5)
+    rng = np.random.default_rng(stretch)
+    given = [(rng.choice(["a", "b", None]), rng.choice([1, 2, None])) for _ in range(30)]
+    given = [values for values in given for _ in range(stretch)]
+    columns = {"id": pa.nulls(len(given), pa.int32()), "name": pa.nulls(len(given), pa.string())}
+    columns |= {"region": pa.array([one for one, _ in given]), "day": pa.array([two for _, two in given], pa.int32())}
+    found = read_incoming(table, pa.table(columns), np.zeros(len(given), np.int8), None, 0)
+    expected = [(one, None if two is None else str(two)) for one, two in given]
+    assert [found.partition_values[code] for code in found.partitions] == expected
+    assert list(found.partition_values) == list(dict.fromkeys(found.partition_values))
+
+
+@pytest.mark.parametrize("wrong", [key(5, 0, 0), key(-1, 0, 0), key(1, 0, -1), (1, 7, 0), None])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_one_identifier_that_cannot_be_among_others(tmp_path: Path, wrong: Any, place: int) -> None:
+    rows = [key(1, 0, 2), key(1, 0, 3)]
+    rows.insert(place, wrong)
+    coordinator = MutatorCoordinator(table_at(tmp_path).in_transaction(5, 5))
+    with pytest.raises(RecordIdentifierError, match=f"record {place} has"):
+        coordinator.delete_batch(pa.table({ROW_ID: pa.array(rows, ROW_ID_TYPE)}))
 
 
 # -- what is no batch or no list of values ----------------------------------------------------------------------------

@@ -82,12 +82,13 @@ def hive_hashes(column: pa.Array, hive_type: str, version: int) -> IntArray:
     hashes = np.empty(len(values), np.int32)
     for start in range(0, len(values), _ROWS):
         part = values.slice(start, _ROWS)
-        valid = pc.is_valid(part).to_numpy(zero_copy_only=False)
+        place = hashes[start : start + len(part)]
+        if not part.null_count:
+            place[:] = hasher(part)
+            continue
         # Nulls are taken out, not filled: what their slots hold is anything.
-        dense = part.drop_null() if part.null_count else part
-        result = np.zeros(len(part), np.int32)
-        result[valid] = hasher(dense)
-        hashes[start : start + len(part)] = result
+        place[:] = 0
+        place[pc.is_valid(part).to_numpy(zero_copy_only=False)] = hasher(part.drop_null())
     return hashes
 
 
@@ -175,8 +176,14 @@ def _finished(hashes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
 def _murmur_fixed(numbers: npt.NDArray[np.generic]) -> IntArray:
     """Murmur3 of numbers, their bytes in big-endian order."""
     width = numbers.dtype.itemsize
-    data = numbers.astype(numbers.dtype.newbyteorder(">")).view(np.uint8)
-    return _murmur(data, np.arange(len(numbers) + 1, dtype=np.int64) * width)
+    data = numbers.astype(numbers.dtype.newbyteorder(">"))
+    if width % 4:
+        return _murmur(data.view(np.uint8), np.arange(len(numbers) + 1, dtype=np.int64) * width)
+    words = data.view("<u4").reshape(-1, width // 4)
+    hashes = np.full(len(numbers), _SEED, np.uint32)
+    for k in range(width // 4):
+        hashes = _mixed(hashes, words[:, k].astype(np.uint32))
+    return _finished(hashes ^ np.uint32(width)).view(np.int32)
 
 
 def _murmur_rows(matrix: _Bytes, used: npt.NDArray[np.bool_]) -> IntArray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,9 @@ from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.table import AcidTable, Column
 
 Ints = npt.NDArray[np.int64]
+
+_FEW: Final = 8
+"""Records to a stretch of one partition, from which on stretches are looked at and not each record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +179,8 @@ def _identifiers(
     # By name and place: two of the three have the same type.
     if not pa.types.is_null(column.type) and parts_of != [field.name for field in ROW_ID_TYPE]:
         raise RecordIdentifierError(f"{ROW_ID} is {column.type}, not {ROW_ID_TYPE}")
+    if wanted.all() and (known := _known_identifiers(table, column)) is not None:
+        return known
     given = column.combine_chunks().is_valid().to_numpy(zero_copy_only=False)
     if (given & ~wanted).any():
         raise RecordIdentifierError(
@@ -186,6 +192,22 @@ def _identifiers(
     fits = (write_ids >= 0) & (row_ids >= 0) & (properties >> 29 == 1)
     fits &= write_ids < table.write_id
     _refuse_identifier(table, wanted & ~(given & fits), given, parts)
+    return write_ids, properties, row_ids
+
+
+def _known_identifiers(table: AcidTable, column: pa.ChunkedArray) -> tuple[Ints, Ints, Ints] | None:
+    """Identifiers that are all there and right, as most are; None if each must be looked at."""
+    array = column.combine_chunks()
+    if array.type != ROW_ID_TYPE or not len(array) or array.null_count:
+        return None
+    parts = [array.field(place) for place in range(3)]
+    if any(part.null_count for part in parts):
+        return None
+    write_ids, properties, row_ids = (np.asarray(part).astype(np.int64, copy=False) for part in parts)
+    if write_ids.min() < 0 or write_ids.max() >= table.write_id or row_ids.min() < 0:
+        return None
+    if properties.min() >> 29 != 1 or properties.max() >> 29 != 1:
+        return None
     return write_ids, properties, row_ids
 
 
@@ -299,11 +321,9 @@ def _partitions(
     table: AcidTable, columns: Mapping[str, pa.ChunkedArray], count: int
 ) -> tuple[npt.NDArray[np.int64], tuple[tuple[str | None, ...], ...]]:
     """Index of each record's partition, and the partitions, out of the key columns."""
-    codes = np.zeros(count, np.int64)
     if not table.partition_keys:
-        return codes, ((),)
+        return np.zeros(count, np.int64), ((),)
     texts: list[pa.Array] = []
-    first = codes[:0]
     for key in table.partition_keys:
         if key.name not in columns:
             raise SchemaError(
@@ -311,13 +331,30 @@ def _partitions(
                 remedy="give it as a column, or give partition values",
             )
         texts.append(_key_text(key, columns[key.name]))
-        encoded = texts[-1].dictionary_encode(null_encoding="encode")
+    starts = _starts(texts, count)
+    if len(starts) <= count // _FEW:
+        texts = [text.take(pa.array(starts)) for text in texts]
+    codes = np.zeros(len(texts[0]), np.int64)
+    first = codes[:0]
+    for text in texts:
+        encoded = text.dictionary_encode(null_encoding="encode")
         codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
         # Renumbered after each key, so that many keys of many values do not run over.
         first, codes = _renumbered(codes)
     values = [text.take(pa.array(first)).to_pylist() for text in texts]
     distinct = tuple(check_values(table, row) for row in zip(*values, strict=True))
-    return codes.astype(np.int64), distinct
+    if len(codes) < count:
+        codes = np.repeat(codes, np.diff(starts, append=count))
+    return codes.astype(np.int64, copy=False), distinct
+
+
+def _starts(texts: Sequence[pa.Array], count: int) -> Ints:
+    """Places of the first record and of each that has not the texts of the one before it; a null is like no other."""
+    same: npt.NDArray[np.bool_] = np.ones(max(0, count - 1), np.bool_)
+    for text in texts:
+        equal = pc.equal(text.slice(1), text.slice(0, max(0, count - 1))).fill_null(False)
+        same &= equal.to_numpy(zero_copy_only=False)
+    return np.concatenate([np.zeros(min(1, count), np.int64), np.flatnonzero(~same) + 1])
 
 
 def _renumbered(codes: Ints) -> tuple[Ints, Ints]:
