@@ -1,10 +1,13 @@
 """Plans by the metadata table and by listing are the same, and say which it was."""
 
+import pyarrow.compute as pc
 import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.plan import Query, plan_scan
+from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
+from hudi_hive.table.listing import PARTITION_METAFILE, DirectoryLister
 from tests.support import expected, fixture_names, unzip_fixture
 
 WITH = tuple(name for name in fixture_names() if expected(name).get("mdt_files_partition"))
@@ -46,3 +49,45 @@ def test_the_table_gives_its_metadata_table():
     table = HudiTable.open(unzip_fixture("v9_cow_part_mdt"))
     assert table.metadata.partitions() == table.partitions() == ["kyiv", "lima", "oslo"]
     assert table.metadata.stats().column("partition").to_pylist() == ["column_stats", "files", "partition_stats"]
+
+
+# -- threads that share a lister ---------------------------------------------------------------------------------------
+
+
+class Watched(str):
+    """A partition path that does something the third time it is looked up: a thread that comes in between."""
+
+    def __new__(cls, text, between):
+        made = super().__new__(cls, text)
+        made.asked, made.between = 0, between
+        return made
+
+    def __hash__(self):
+        self.asked += 1
+        if self.asked == 3:
+            self.between()
+        return super().__hash__()
+
+
+def thirty_partitions(folder):
+    for number in range(30):
+        path = folder / f"p{number:02d}"
+        path.mkdir()
+        (path / PARTITION_METAFILE).touch()
+        (path / "data").touch()
+    return DirectoryLister(Storage(folder))
+
+
+def found(table):
+    return sorted(table.filter(pc.equal(table.column("name"), "data")).column("partition").to_pylist())
+
+
+def test_files_that_are_walked_to_while_they_are_asked_for_are_there(tmp_path):
+    """The walk of another thread comes to a folder when its files were looked for among those walked to so far."""
+    lister = thirty_partitions(tmp_path)
+    walk = lister.partition_batches()
+    first = next(walk)
+    later = sorted({f"p{number:02d}" for number in range(30)} - set(first))[0]
+    last = Watched(later, lambda: list(walk))
+    assert found(lister.files([first[0], last])) == sorted([first[0], later])
+    assert lister.at_once

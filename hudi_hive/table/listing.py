@@ -82,8 +82,8 @@ class DirectoryLister:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._partitions: list[str] | None = None
-        self._walked: pa.Table | None = None
+        # Partitions and files of all folders; both at once, since threads share a lister.
+        self._walked: tuple[list[str], pa.Table] | None = None
         self._found: dict[str, pa.Table] = {}
 
     @property
@@ -98,16 +98,16 @@ class DirectoryLister:
 
     def partitions(self) -> list[str]:
         """All partitions; one listing per folder, once."""
-        if self._partitions is None:
-            self._partitions, listed = walk(self._storage, [""])
-            self._walked = listed.select(FILES_SCHEMA.names)
-        return list(self._partitions)
+        if self._walked is None:
+            partitions, listed = walk(self._storage, [""])
+            self._walked = partitions, listed.select(FILES_SCHEMA.names)
+        return list(self._walked[0])
 
     def partition_batches(self) -> Iterator[list[str]]:
         """All partitions, a batch at a time while the folders are walked, depth first; what was seen of their files is
         not listed again. One listing per folder, as for :meth:`partitions`."""
-        if self._partitions is not None:
-            yield from in_batches(self._partitions)
+        if self._walked is not None:
+            yield from in_batches(self._walked[0])
             return
         tables = [LISTED_SCHEMA.empty_table()]
         found: list[str] = []
@@ -117,24 +117,24 @@ class DirectoryLister:
             found += partitions
             self._found.update(dict.fromkeys(partitions, files))
             yield partitions
-        self._walked = pa.concat_tables([table.select(FILES_SCHEMA.names) for table in tables])
-        self._partitions = sorted(found)
+        self._walked = sorted(found), pa.concat_tables([table.select(FILES_SCHEMA.names) for table in tables])
         self._found = {}
 
     def files(self, partitions: Sequence[str]) -> pa.Table:
         """Files of partitions, one listing for each that was not walked, concurrent."""
         wanted = list(dict.fromkeys(partitions))
+        found = self._found  # a walk that goes on in another thread adds to it, and puts another in its place
+        seen = {path: table for path in wanted if (table := found.get(path)) is not None}
         tables: list[pa.Table] = []
-        known_here = self._found  # a walk that goes on in another thread adds to it, and puts another in its place
-        seen = {id(table): table for path in wanted if (table := known_here.get(path)) is not None}
         if seen:
-            mine = pa.array([path for path in wanted if path in known_here], pa.string())
-            tables = [table.filter(pc.is_in(table.column("partition"), value_set=mine)) for table in seen.values()]
-            wanted = [path for path in wanted if path not in known_here]
-        if self._walked is not None:
-            known = set(self._partitions or ())
-            mask = pc.is_in(self._walked.column("partition"), value_set=pa.array(wanted, pa.string()))
-            tables.append(self._walked.filter(mask))
+            mine = pa.array(list(seen), pa.string())
+            each = {id(table): table for table in seen.values()}
+            tables = [table.filter(pc.is_in(table.column("partition"), value_set=mine)) for table in each.values()]
+            wanted = [path for path in wanted if path not in seen]
+        if (walked := self._walked) is not None:
+            known = set(walked[0])
+            mask = pc.is_in(walked[1].column("partition"), value_set=pa.array(wanted, pa.string()))
+            tables.append(walked[1].filter(mask))
             wanted = [path for path in wanted if path not in known]
         return pa.concat_tables([*tables, list_folders(self._storage, wanted).select(FILES_SCHEMA.names)])
 
