@@ -6,13 +6,17 @@ a rollback.
 
 from __future__ import annotations
 
+import json
 import os
 
+import pyarrow as pa
 import pytest
 
+from hudi_hive.formats.log_block import iter_blocks
 from hudi_hive.metadata import MetadataListing, MetadataTable, validate
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
+from hudi_hive.table.file_names import parse_file_names
 from hudi_hive.timeline import State
 from tests.metadata_writing import HandMade
 from tests.support import VERSIONS
@@ -132,6 +136,28 @@ def _dead_table(path, version, prepare, options):
         kept |= _names(table.commit({"a": [(f"k{number}", number)]}, **(options or {}))[1])
     instant = table.begin()
     return table, instant, table.write(instant, {"a": [("dead", 1)], "z": [("dead2", 2)]}), kept
+
+
+def test_what_died_says_where_its_blocks_are_if_its_files_do_not(tmp_path, deadly):
+    """Of version 6: real Hudi finds the log files of a dead delta commit by what its inflight file says."""
+    dead = 0
+    for table, instant, _, _ in _kill_points(tmp_path, deadly, 6, 2):
+        storage = table.client.storage.child(".hoodie/metadata")
+        path = f".hoodie/{instant}.deltacommit.inflight"
+        if not storage.exists(path):
+            continue
+        stats = json.loads(storage.read_bytes(path))["partitionToWriteStats"]
+        told = {(partition, one["fileId"], one["prevCommit"]) for partition, found in stats.items() for one in found}
+        blocks = set()
+        for partition in ("files", "column_stats", "record_index"):
+            for name in storage.list(partition)["path"].to_pylist():
+                data = storage.read_bytes(name) if ".log." in name else b""
+                if any(block.instant == instant for block in iter_blocks(data, name)):
+                    parsed = parse_file_names(pa.chunked_array([[name.rpartition("/")[2]]])).to_pylist()[0]
+                    blocks.add((partition, parsed["file_id"], parsed["instant"]))
+        assert blocks <= told
+        dead += bool(blocks)
+    assert dead
 
 
 @pytest.mark.parametrize("version", _BOTH_LAYOUTS)

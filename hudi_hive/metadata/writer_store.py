@@ -45,6 +45,7 @@ PREFIXES: Final[Mapping[str, str]] = {
 """Partition of the metadata table -> what the ids of its file groups begin with."""
 
 _NUMBER: Final = re.compile(r"(\d{4,})-0")
+_OPERATION: Final = "UPSERT_PREPPED"
 _WRITERS: Final = 4
 """Log files that are made at a time; compressing them lets go of the interpreter."""
 
@@ -69,6 +70,10 @@ class GroupFiles:
     base_file: str | None
     log_files: tuple[str, ...]
     next_version: int
+
+
+_Job = tuple[str, int, GroupFiles, Records, pa.Array | None]
+"""A partition, the number of a file group of it, that group, its share of the records and of the deleted keys."""
 
 
 class MetadataStore:
@@ -145,10 +150,10 @@ class MetadataStore:
         """
         requested = self.instants.create_requested(DELTA_COMMIT, instant)
         try:
-            self.instants.transition_inflight(DELTA_COMMIT, instant)
             jobs = [job for name in sorted(changes) for job in self._jobs(name, changes[name])]
+            self.instants.transition_inflight(DELTA_COMMIT, instant, self._announced(jobs))
             stats = in_threads(lambda job: self._append(instant, *job), jobs)
-            self.complete(DELTA_COMMIT, instant, "UPSERT_PREPPED", stats)
+            self.complete(DELTA_COMMIT, instant, _OPERATION, stats)
         except BaseException:
             self.reload()
             self.remove(requested)
@@ -164,7 +169,26 @@ class MetadataStore:
         completion = self.clock.completion_time(self.client.timeline, instant) if layout == 2 else None
         self.instants.complete(action, instant, encode_commit(metadata, layout), completion)
 
-    def _jobs(self, partition: str, change: Change) -> list[tuple[str, int, GroupFiles, Records, pa.Array | None]]:
+    def _announced(self, jobs: Sequence[_Job]) -> bytes:
+        """What the inflight instant says of the slices that are about to be appended to.
+
+        In version 6 no log file's name tells its instant. By this Hudi finds the slices where it declares the blocks of
+        a dead writer void; without, they come to life when a service is run again under the same instant.
+        """
+        if self.config.layout != 1:
+            return b""
+        stats = [
+            {
+                "fileId": group.file_id,
+                "partitionPath": partition,
+                "prevCommit": group.base_instant,
+                "numUpdateWrites": len(records) + (0 if deleted is None else len(deleted)),
+            }
+            for partition, _, group, records, deleted in jobs
+        ]
+        return encode_commit(CommitOut(_OPERATION, {}, stats), self.config.layout)
+
+    def _jobs(self, partition: str, change: Change) -> list[_Job]:
         """The file groups that a change touches, each with its share of it."""
         groups = self.groups(partition)
         shares = dict(split_by_group(change.records, len(groups)))
