@@ -8,6 +8,7 @@ import pytest
 from hudi_hive.api import HudiTable
 from hudi_hive.errors import SchemaError, WriteError
 from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.write.markers import MarkerKind
 from tests.support import VERSIONS
 
 TYPES = (COPY_ON_WRITE, MERGE_ON_READ)
@@ -209,6 +210,20 @@ def test_no_markers_or_temporary_files_are_left(tmp_path, version, kind):
     table.upsert(rows(("a", "sf", 2, 2), ("b", "sf", 1, 1)))
     left = [path for path in files(tmp_path) if ".tmp" in path or ".marker." in path]
     assert left == []
+
+
+@everywhere
+def test_markers_are_of_the_kinds_that_hudi_takes_back(tmp_path, version, kind, monkeypatch):
+    """0.15 gives up a rollback at a log file, one of changes too, whose marker does not say APPEND."""
+    made = []
+    monkeypatch.setattr("hudi_hive.write.job.create_marker", lambda *found: made.append(found[3:]))
+    table = make(tmp_path, version, kind, cdc=True)
+    table.insert(rows(("a", "sf", 1, 1)))
+    table.upsert(rows(("a", "sf", 2, 2)))
+    log = MarkerKind.APPEND if version == 6 else MarkerKind.CREATE
+    kinds = {(name.endswith(".cdc"), ".log." in name, found) for name, found in made}
+    rewritten = {(False, False, MarkerKind.MERGE), (True, True, log)}
+    assert kinds == {(False, False, MarkerKind.CREATE)} | (rewritten if kind == COPY_ON_WRITE else {(False, True, log)})
 
 
 @everywhere

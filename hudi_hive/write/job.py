@@ -122,7 +122,7 @@ class WriteJob:
     def marker_kind(self, name: str, *, merges: bool = False) -> MarkerKind:
         """Kind of the marker of a file (table format, section 1.6)."""
         if name.startswith("."):
-            return MarkerKind.APPEND if self.config.version < 8 and not name.endswith(".cdc") else MarkerKind.CREATE
+            return MarkerKind.APPEND if self.config.version < 8 else MarkerKind.CREATE
         return MarkerKind.MERGE if merges else MarkerKind.CREATE
 
     def begin_file(self, partition: str, name: str, *, merges: bool = False) -> str:
