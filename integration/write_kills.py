@@ -39,8 +39,17 @@ _OPTIONS = {
 
 def hudi_rows(peer: HudiPeer, path: Path, *, metadata: bool) -> Rows:
     """Rows as real Hudi reads them."""
-    found = peer.read(path, _COLUMNS, {"hoodie.metadata.enable": str(metadata).lower()})
+    found = peer.read(path, _COLUMNS, told(path, metadata=metadata))
     return sorted(({name: row.get(name) for name in _COLUMNS} for row in found), key=lambda row: str(row["id"]))
+
+
+def told(path: Path, *, metadata: bool) -> dict[str, str]:
+    """What Hudi is to be told in each read and write: tables whose columns have ids do not say that they do."""
+    ids = (path / ".hoodie/.schema").is_dir()
+    return {
+        "hoodie.metadata.enable": str(metadata).lower(),
+        **({"hoodie.schema.on.read.enable": "true"} if ids else {}),
+    }
 
 
 def check_reads(peer: HudiPeer, path: Path, expected: Rows, when: str) -> None:
@@ -68,7 +77,7 @@ def check_point(
         assert rows_of(path) == rows, "after our next write"
         check_reads(peer, path, rows, "after our next write")
     metadata = bool(client_of(path, metadata=False).config.metadata_partitions)
-    peer.write(path, [_OTHER], _DDL, {**_OPTIONS, "hoodie.metadata.enable": str(metadata).lower()})
+    peer.write(path, [_OTHER], _DDL, {**_OPTIONS, **told(path, metadata=metadata)})
     rows = with_row(rows, _OTHER)
     assert rows_of(path) == rows_of(path, metadata=False) == rows, "after Hudi's write"
     check_reads(peer, path, rows, "after Hudi's write")
@@ -81,6 +90,10 @@ def run(peer: HudiPeer, scenario: Scenario, most: int | None) -> tuple[int, dict
         Number of points, and what did not hold by point.
     """
     failures: dict[str, str] = {}
+    # The vectorised reader of 0.15 fails in columns that older files lack; its row reader wants code generation.
+    by_rows = scenario.version == 6 and "_ids" in scenario.name
+    peer.sql(f"SET spark.sql.parquet.enableVectorizedReader={str(not by_rows).lower()}")
+    peer.sql(f"SET spark.sql.codegen.wholeStage={str(by_rows).lower()}")
     with tempfile.TemporaryDirectory(prefix="kills_") as name:
         states = scenario.states(Path(name))
         points = kill_points(states.calls)
