@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -144,3 +146,22 @@ def test_reload_sees_a_later_commit(tmp_path):
     file.write_bytes(kept)
     assert earlier.timeline.last_completed_write() != last  # one client is of one moment
     assert earlier.reload().timeline.last_completed_write() == last
+
+
+def test_threads_share_one_timeline(monkeypatch):
+    """Read at two moments it would let one plan mix both."""
+    client, load = MetaClient.load(unzip_fixture("v8_cow_part_mdt")), MetaClient._load_timeline
+    loads, again = [], threading.Event()
+
+    def slowly(self):
+        loads.append(load(self))
+        if len(loads) > 1:
+            again.set()
+        again.wait(0.3)
+        return loads[-1]
+
+    monkeypatch.setattr(MetaClient, "_load_timeline", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        timelines = list(pool.map(lambda _: client.timeline, range(2)))
+    assert len(loads) == 1
+    assert timelines[0] is timelines[1] is client.timeline

@@ -64,6 +64,7 @@ class MetaClient:
         self._timeline: Timeline | None = None
         self._memo: dict[str, Any] = {}
         self._lock = threading.RLock()
+        self._loading = threading.Lock()
         self._schemas: dict[str | None, dict[str, Any] | None] = {}
 
     @classmethod
@@ -170,7 +171,9 @@ class MetaClient:
             TimelineError: it cannot be read.
         """
         if self._timeline is None:
-            self._timeline = self._load_timeline()
+            with self._loading:  # two threads would read it at two moments, and plan with both
+                if self._timeline is None:
+                    self._timeline = self._load_timeline()
         return self._timeline
 
     def _load_timeline(self) -> Timeline:
