@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hudi_hive.errors import HudiHiveError, TransactionConflictError, TransactionError, TransactionLostError
 from hudi_hive.metastore import HiveMetastore, LockPart, LockStatus, Retries, TransactionClient
 from hudi_hive.metastore.testing import FakeMetastore
+from hudi_hive.mutation import transaction
 from hudi_hive.mutation.client import MutatorClient
+from hudi_hive.mutation.coordinator import MutatorCoordinator
 from hudi_hive.mutation.heartbeat import Heartbeat
 from hudi_hive.mutation.paths import STAGING
 from hudi_hive.mutation.publish import Publisher
@@ -51,6 +56,26 @@ class TestFakeMetastore(MutationBehaviour):
                 except (TransactionError, TransactionLostError):
                     assert txn.state is not TransactionState.COMMITTED
                 return txn.state
+
+    def test_coordinators_of_two_threads_write_one_bucket(
+        self, metastore: FakeMetastore, warehouse: Path, transactions: TransactionClient, monkeypatch: Any
+    ) -> None:
+        name = self.make(transactions, warehouse)
+        both = threading.Barrier(2)
+
+        def together(*args: Any, **options: Any) -> MutatorCoordinator:
+            both.wait(10)  # each has been given its number
+            return MutatorCoordinator(*args, **options)
+
+        monkeypatch.setattr(transaction, "MutatorCoordinator", together)
+        with MutatorClient(metastore.uri, sinks=[f"default.{name}"]) as client, client.new_transaction() as txn:
+
+            def insert(text: str) -> None:
+                txn.coordinator("default", name).insert((), {"id": 1, "msg": text})
+
+            with ThreadPoolExecutor(2) as pool:
+                list(pool.map(insert, "ab"))
+        assert self.ids(transactions, warehouse, name) == [1, 1]
 
     @pytest.mark.parametrize(
         ("fault", "times", "state", "rows"),

@@ -6,6 +6,7 @@ the lock was granted and is still held, that write sets are compared, and that s
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -86,6 +87,7 @@ class Transaction(TransactionBase):
         self._commit_sent = False
         self._manifests: list[MutationManifest] = []
         self._coordinators: list[MutatorCoordinator] = []
+        self._statements = itertools.count()  # each number once, whichever thread asks
         self._publishers: dict[str, Publisher] = {}
 
     # -- what it is -------------------------------------------------------------------------------------------------
@@ -281,7 +283,7 @@ class Transaction(TransactionBase):
     def coordinator(self, database: str, name: str) -> MutatorCoordinator:
         """A coordinator in this process; the commit closes it and counts what it has written.
 
-        Each gets a statement number of its own. A commit fails if one of them has failed or was discarded.
+        Each gets a statement number of its own, and may be for a thread of its own. A commit fails if one of them has failed or was discarded.
 
         Raises:
             MutationStateError: the transaction is not open, or the table is no sink of it.
@@ -289,7 +291,7 @@ class Transaction(TransactionBase):
         self._check_open()
         table = self.table(database, name)
         options = self._settings.storage_options
-        made = MutatorCoordinator(table, statement=len(self._coordinators), storage_options=options)
+        made = MutatorCoordinator(table, statement=next(self._statements), storage_options=options)
         self._coordinators.append(made)
         return made
 
