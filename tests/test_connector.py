@@ -19,6 +19,7 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnsupportedTableError,
 )
+from hudi_hive.metadata import MetadataTable
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.plan.options import QueryType
@@ -282,6 +283,32 @@ def test_a_handle_stays_at_its_moment(client, connector, tmp_path):
     new = connector.metadata.table("default", "t")
     assert new != handle
     assert sorted(pa.Table.from_batches(connector.read(new, ["id"]))["id"].to_pylist()) == ["b", "c"]
+
+
+class Kept(str):
+    """The name of something that is kept of an object; when it is looked at, another thread keeps more."""
+
+    def __new__(cls, text, owner):
+        made = super().__new__(cls, text)
+        made.owner = owner
+        return made
+
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        self.owner.__dict__["more"] = None
+        return str.__eq__(self, other)
+
+
+@pytest.mark.parametrize("of", ["handle", "file group"])
+def test_what_another_thread_reads_meanwhile_does_not_keep_from_pickling(client, connector, of):
+    base = unzip_fixture("v8_cow_part_mdt")
+    register(client, base, "pickled", keys=[("city", "string")])
+    made = connector.metadata.table("default", "pickled")
+    if of == "file group":
+        made = MetadataTable.open(made.client).prefixed_groups("files")["files"][0]
+    made.__dict__[Kept("kept", made)] = None
+    assert "kept" in made.__getstate__()
 
 
 def test_a_split_stays_at_its_moment_though_its_log_file_grows(client, connector, tmp_path):

@@ -154,7 +154,8 @@ class HudiTableHandle:
 
     def __getstate__(self) -> dict[str, Any]:
         dropped = ("table_schema", "extra_keys", "schema")
-        state = {name: value for name, value in self.__dict__.items() if name not in dropped}
+        # Copied first: what another thread works out meanwhile is put among them.
+        state = {name: value for name, value in self.__dict__.copy().items() if name not in dropped}
         return {**state, "timeline": self.client.timeline}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -71,7 +71,8 @@ class FileGroup:
         self._log_files: list[str] = slice_row["log_files"]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_base", "_logs")}
+        # Copied first: what another thread reads meanwhile is put among them.
+        return {name: value for name, value in self.__dict__.copy().items() if name not in ("_base", "_logs")}
 
     @cached_property
     def _base(self) -> HFileReader | None:
