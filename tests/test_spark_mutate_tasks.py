@@ -14,16 +14,20 @@ from hudi_hive.errors import (
     BucketIdError,
     HudiHiveError,
     MutationError,
+    MutationStateError,
     RecordIdentifierError,
     RecordSequenceError,
     SchemaError,
     UnknownColumnError,
 )
 from hudi_hive.formats.hive_bucket import bucket_numbers
-from hudi_hive.mutation import AcidTable, MutationManifest
+from hudi_hive.metastore import HiveMetastore, TransactionClient
+from hudi_hive.metastore.testing import FakeMetastore
+from hudi_hive.mutation import AcidTable, MutationManifest, MutatorClient
 from hudi_hive.mutation.merge_rules import MergeRules
 from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
 from hudi_hive.read.exported import carried_error
+from hudi_hive.spark.mutate import _only_one
 from hudi_hive.spark.mutate_tasks import (
     BUCKET,
     OPERATION,
@@ -37,6 +41,7 @@ from hudi_hive.spark.mutate_tasks import (
     WriteGroups,
     placed_schema,
 )
+from tests.acid_definitions import acid_table
 from tests.acid_rows import key, table_at
 
 TASKS = 4
@@ -205,3 +210,16 @@ def test_pairs_of_changes_and_rows(tmp_path: Path) -> None:
         else:
             with pytest.raises(MutationError, match=f"id {1 if not sought[1] else 4} when they were computed again"):
                 called(again, pairs(times))
+
+
+def test_a_table_is_mutated_once_though_two_threads_begin(tmp_path):
+    """The second would not see the rows of the first, which is not at its end yet; one that failed does not count."""
+    with FakeMetastore() as running, HiveMetastore(running.uri) as store:
+        TransactionClient(store).create_table(acid_table(f"file:{tmp_path}/t", keys=[], name="t"))
+        with MutatorClient(store, sinks=["default.t"]) as client:
+            transaction = client.new_transaction().begin()
+            with pytest.raises(SchemaError), _only_one(transaction, "default.t"):
+                raise SchemaError("rows of another table")
+            first, second = _only_one(transaction, "default.t"), _only_one(transaction, "Default.T")
+            with first, pytest.raises(MutationStateError, match="has been mutated"), second:
+                pass

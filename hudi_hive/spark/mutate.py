@@ -8,6 +8,7 @@ Source: HIVE-10165, which leaves grouping, ordering and running of tasks to its 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,7 +58,9 @@ _MOST_VALUES: Final = 100_000
 """Values of a key that the driver collects to leave other rows unread; of more it takes the ends."""
 
 _mutated_tables: WeakKeyDictionary[Transaction, set[str]] = WeakKeyDictionary()
-"""Tables that transactions of callers have mutated."""
+"""Tables that transactions of callers have mutated, or are about to."""
+
+_claiming: Final = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,14 +244,19 @@ def _only_one(transaction: Transaction, name: str) -> Iterator[None]:
     transaction.valid_write_ids(*table_name(name))  # says so if it has not begun
     if transaction.state is not TransactionState.OPEN:
         raise MutationStateError(f"the transaction is {transaction.state.value}, not open")
-    tables = _mutated_tables.setdefault(transaction, set())
-    if name.lower() in tables:
-        raise MutationStateError(
-            f"table {name} has been mutated in this transaction, and a second mutation would not see its rows",
-            remedy="put all rows into one DataFrame, or commit and begin another transaction",
-        )
-    yield
-    tables.add(name.lower())
+    with _claiming:
+        tables = _mutated_tables.setdefault(transaction, set())
+        if name.lower() in tables:
+            raise MutationStateError(
+                f"table {name} has been mutated in this transaction, and a second mutation would not see its rows",
+                remedy="put all rows into one DataFrame, or commit and begin another transaction",
+            )
+        tables.add(name.lower())
+    try:
+        yield
+    except BaseException:
+        tables.discard(name.lower())
+        raise
 
 
 def _begun(client: MutatorClient, read_under: AcidReader | ValidWriteIds | None) -> Transaction:
