@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,8 +15,16 @@ import pytest
 from pyspark import SparkContext
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from hudi_hive.spark.jvm import Jvm
+import hudi_hive.spark as hudi_spark
+from hudi_hive.plan import Query
+from hudi_hive.spark import merging, reader, source
+from hudi_hive.spark.jvm import Jvm, scala_items
+from hudi_hive.spark.relation import file_index, scanned
 from hudi_hive.spark.rows import DIRECTORY_SCHEMA, RowBuilder
+from hudi_hive.spark.session import SessionHook
+from hudi_hive.spark.snapshot import TableSnapshot, location_of
+from hudi_hive.table import MetaClient
+from tests.support import unzip_fixture
 
 pytestmark = pytest.mark.jvm
 
@@ -45,3 +58,118 @@ def test_directories_hold_their_own_files_alone(spark):
 
     with ThreadPoolExecutor(clients) as pool:
         assert [item for found in pool.map(foreign, range(clients)) for item in found] == []
+
+
+class Meeting:
+    """Holds the first that comes until a second one does; not for long, since a lock may keep that one away."""
+
+    def __init__(self) -> None:
+        self.first, self.second = threading.Event(), threading.Event()
+
+    def come(self) -> None:
+        if self.first.is_set():
+            self.second.set()
+        else:
+            self.first.set()
+            self.second.wait(0.5)
+
+
+def test_rules_that_two_threads_add_are_both_there(spark, monkeypatch):
+    environment, session = reader._environment(spark), spark.newSession()._jsparkSession
+    meeting, make = Meeting(), merging._new_rule
+
+    def slowly(jvm):
+        meeting.come()
+        return make(jvm)
+
+    def add_other():
+        meeting.first.wait(10)
+        source._install_commit_rule(environment.jvm, session)
+        meeting.second.set()
+
+    monkeypatch.setattr(merging, "_new_rule", slowly)
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(add_other)
+        merging.install_merge_rule(environment.jvm, session)
+        other.result()
+    rules = [str(rule.toString()) for rule in scala_items(session.experimental().extraOptimizations())]
+    assert sorted(rules) == [source.RULE, merging.RULE]
+
+
+def test_hooks_of_one_session_share_its_cache(spark, monkeypatch):
+    """One that began statements in a cache which nobody asks would leave tables as they were in an earlier one."""
+    environment, session = reader._environment(spark), spark.newSession()._jsparkSession
+    meeting, make = Meeting(), SessionHook._new_cache
+
+    def slowly(hook, delegate):
+        meeting.come()
+        return make(hook, delegate)
+
+    monkeypatch.setattr(SessionHook, "_new_cache", slowly)
+    hooks = [SessionHook(environment, session) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(SessionHook.install_cache, hooks))
+    assert hooks[0]._cache.equals(hooks[1]._cache)
+
+
+def test_files_and_commits_of_a_pull_are_of_one_moment(spark, tmp_path, monkeypatch):
+    """Though the table is refreshed while its query is planned: rows of a commit's files are told by its time."""
+    base = unzip_fixture("v8_cow_nonpart", tmp_path)
+    environment, session = reader._environment(spark), spark._jsparkSession
+    last = MetaClient.load(base).timeline.write_instants()[-1]
+    (base / last.path).rename(tmp_path / "hidden")
+    snapshot = TableSnapshot(location_of(base), Query.of("incremental", begin="0"))
+    scan, told = scanned(snapshot), source.commit_times
+    index = source.CommitsIndex(
+        environment.jvm, snapshot, lambda moment: file_index(environment, session, replace(scan, snapshot=moment), "t")
+    )
+
+    def told_late(moment):
+        times = told(moment)
+        if (tmp_path / "hidden").exists():
+            (tmp_path / "hidden").rename(base / last.path)
+            index.refresh()
+        return times
+
+    monkeypatch.setattr(source, "commit_times", told_late)
+    parts = index.apply()
+    assert (list(parts._2()), str(parts._1().toString())) == (told(snapshot), f"HudiFileIndex({snapshot.token})")
+    assert last.requested in list(index.apply()._2())
+
+
+def test_storage_options_that_a_thread_plans_with_stay_as_they_are(spark):
+    before = reader._environment(spark).storage_options
+    kept = dict(before)
+    try:
+        hudi_spark.enable(spark, storage_options={"region": "elsewhere"})
+        assert before == kept
+        assert reader._environment(spark).storage_options == {"region": "elsewhere"}
+    finally:
+        hudi_spark.enable(spark, storage_options=kept)
+
+
+UNPINNED = """
+from pyspark.sql import SparkSession
+import hudi_hive.spark as hudi_spark
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+try:
+    hudi_spark.enable(spark)
+except hudi_spark.reader.SparkError as error:
+    print("refused:", error)
+spark.stop()
+"""
+
+
+def test_threads_that_are_not_pinned_are_refused(tmp_path):
+    """A statement's tables would be asked for in other threads than the one where it began, and be old ones."""
+    settings = {"PYSPARK_PIN_THREAD": "false", "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run(
+        [sys.executable, "-c", UNPINNED],
+        cwd=tmp_path,
+        env={**os.environ, **settings, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert "refused: without pinned threads" in done.stdout, done.stderr

@@ -38,11 +38,15 @@ SECRET = "s3cr3t = ü # ! :"
 
 @pytest.fixture(scope="module")
 def server(metastore_uri: str, tmp_path_factory) -> Iterator[ThriftServer]:
-    """A server that was given a secret."""
+    """A server that was given a secret, by a process that does not pin threads, which is no matter of the server's."""
     folder = tmp_path_factory.mktemp("thriftserver")
     settings = {"spark.hadoop.some.text": SECRET}
     stages: list[str] = []
-    with ThriftServer(metastore_uri, directory=folder, settings=settings, progress=stages.append) as running:
+    server = ThriftServer(metastore_uri, directory=folder, settings=settings, progress=stages.append)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PIN_THREAD", "false")
+        server.start()
+    with server as running:
         assert stages == ["starting Java", "starting Spark", "opening the port", "ready"]
         yield running
 

@@ -142,6 +142,11 @@ class HudiFileIndex(JavaProxy):
         self._last: PlannedScan | None = None
         watch(snapshot.location)
 
+    @property
+    def snapshot(self) -> TableSnapshot:
+        """The table at the moment whose files are listed."""
+        return self._snapshot
+
     # -- Spark's interface -------------------------------------------------------------------------------------------
 
     @to_java

@@ -5,9 +5,11 @@ Everything here is thread-safe: py4j keeps one connection per thread, and what i
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
+from py4j.clientserver import ClientServer
 from py4j.java_gateway import JavaGateway, JavaObject
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
@@ -35,6 +37,7 @@ class Jvm:
             )
         self.gateway: JavaGateway = gateway
         self.view = context._jvm
+        self._changing = threading.Lock()
         self._modules: dict[str, JavaValue] = {}
         self._kept: dict[Hashable, Any] = {}
         ensure_callback_server_started(gateway)
@@ -50,6 +53,19 @@ class Jvm:
         if key not in self._kept:
             self._kept[key] = make()
         return self._kept[key]
+
+    @property
+    def pins_threads(self) -> bool:
+        """Whether what Java calls here runs for the Java thread that called, and what it calls there in that one."""
+        return isinstance(self.gateway, ClientServer)
+
+    def add_optimization(self, session: JavaValue, label: str, make: Callable[[], JavaValue]) -> None:
+        """Give a session an optimiser rule, unless it has one of this label; statements of several threads may ask."""
+        methods = session.experimental()
+        with self._changing:  # or one would put a list back that lacks what the other has just added
+            rules = list(scala_items(methods.extraOptimizations()))
+            if all(str(rule.toString()) != label for rule in rules):
+                getattr(methods, "extraOptimizations_$eq")(self.seq([*rules, make()]))
 
     # -- classes ---------------------------------------------------------------------------------------------------
 

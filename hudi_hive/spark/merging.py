@@ -46,10 +46,7 @@ _PLANS_KEPT = 8
 
 def install_merge_rule(jvm: Jvm, session: JavaValue) -> None:
     """Let a session split scans of merge-on-read and of evolved tables. Idempotent."""
-    methods = session.experimental()
-    rules = list(scala_items(methods.extraOptimizations()))
-    if all(str(rule.toString()) != RULE for rule in rules):
-        getattr(methods, "extraOptimizations_$eq")(jvm.seq([*rules, _new_rule(jvm)]))
+    jvm.add_optimization(session, RULE, lambda: _new_rule(jvm))
 
 
 def _new_rule(jvm: Jvm) -> JavaValue:

@@ -46,12 +46,12 @@ def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = N
         The session.
 
     Raises:
-        SparkError: the session cannot be hooked: Spark Connect, or a version that lacks what is needed.
+        SparkError: the session cannot be hooked: Spark Connect, ``PYSPARK_PIN_THREAD=false``, or a version that lacks
+            what is needed.
     """
     environment, session = _environment(spark), _java_session(spark)
     if storage_options is not None:
-        environment.storage_options.clear()
-        environment.storage_options.update(storage_options)
+        environment.storage_options = dict(storage_options)
     extensions = int(environment.jvm.view.java.lang.System.identityHashCode(session.extensions()))
     with _lock:
         SessionHook(environment, session).install()

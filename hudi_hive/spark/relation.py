@@ -47,13 +47,13 @@ _FORMATS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Environment:
     """What all sessions of one Spark context share.
 
     Attributes:
         jvm: the JVM.
-        storage_options: for this package's own file access; changed in place, since hooks of sessions keep it.
+        storage_options: for this package's own file access; replaced as a whole, since other threads read it meanwhile.
         log: the scans planned.
         extended: identities of the extension registries that have our hooks.
     """

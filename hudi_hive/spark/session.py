@@ -31,6 +31,7 @@ from hudi_hive.spark.writers import guard_writers
 CACHE_LABEL = "hudi_hive.RelationCache"
 
 _enabled: WeakKeyDictionary[SparkContext, Environment] = WeakKeyDictionary()
+_installing = threading.Lock()
 
 
 class SessionHook:
@@ -52,7 +53,6 @@ class SessionHook:
     def __init__(self, environment: Environment, session: JavaValue) -> None:
         self.environment = environment
         self.session = session
-        self._cache_lock = threading.Lock()
         self._cache_installed = False
 
     def begin_statement(self) -> None:
@@ -88,7 +88,16 @@ class SessionHook:
     # -- hooks -----------------------------------------------------------------------------------------------------
 
     def install(self) -> None:
-        """Hook a session that is running already. Idempotent."""
+        """Hook a session that is running already. Idempotent.
+
+        Raises:
+            SparkError: callbacks run in other threads of Java's than those that called.
+        """
+        if not self.environment.jvm.pins_threads:
+            raise SparkError(
+                "without pinned threads it cannot be told which statement a table is asked for",
+                remedy="leave PYSPARK_PIN_THREAD as it is by default, true",
+            )
         parser = self.environment.jvm.field(self.session.sessionState(), "sqlParser")
         current = parser.get()
         if str(current.toString()) != HudiParser.label:
@@ -101,9 +110,9 @@ class SessionHook:
 
     def install_cache(self) -> None:
         """Hook the session catalog, as soon as it exists."""
-        with self._cache_lock:
-            if self._cache_installed:
-                return
+        if self._cache_installed:
+            return
+        with _installing:  # several hooks of one session would put a cache of theirs around Spark's own
             field = self.environment.jvm.field(self.session.sessionState().catalog(), "tableRelationCache")
             current = field.get()
             if str(current.toString()) == CACHE_LABEL:

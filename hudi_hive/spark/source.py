@@ -26,7 +26,7 @@ from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.changes import changes_plan
 from hudi_hive.spark.failures import JavaValue, to_java
 from hudi_hive.spark.file_index import HudiFileIndex
-from hudi_hive.spark.jvm import Function1, JavaProxy, Jvm, scala_items
+from hudi_hive.spark.jvm import Function1, JavaProxy, Jvm
 from hudi_hive.spark.relation import (
     Declared,
     Environment,
@@ -235,7 +235,6 @@ class SourceIndex(JavaProxy):
 
     def __init__(self, jvm: Jvm, snapshot: TableSnapshot, make: Callable[[TableSnapshot], HudiFileIndex]) -> None:
         self._jvm = jvm
-        self._snapshot = snapshot
         self._make = make
         self._index = make(snapshot)
         folders = jvm.view.org.apache.hadoop.fs
@@ -248,8 +247,7 @@ class SourceIndex(JavaProxy):
     @to_java
     def refresh(self) -> None:
         """Look at the table anew (``REFRESH TABLE``)."""
-        self._snapshot = self._snapshot.renewed()
-        self._index = self._make(self._snapshot)
+        self._index = self._make(self._index.snapshot.renewed())
 
     def isTimeTravel(self) -> bool:
         """Whether the files are those of an earlier moment."""
@@ -289,15 +287,15 @@ class CommitsIndex(SourceIndex):
     @to_java
     def apply(self) -> JavaValue:
         """``(index, times of the commits)``."""
-        times = self._jvm.strings(commit_times(self._snapshot))
-        return self._jvm.view.scala.Tuple2(self._index, times)
+        index = self._index  # of one moment, whatever is refreshed meanwhile
+        return self._jvm.view.scala.Tuple2(index, self._jvm.strings(commit_times(index.snapshot)))
 
     @to_java
     def listFiles(self, partition_filters: JavaValue, data_filters: JavaValue) -> JavaValue:
         """Refuses: files without the filter would show rows of other commits."""
         raise SparkError(
             "an incremental query was planned by a session that does not know it",
-            path=self._snapshot.location,
+            path=self._index.snapshot.location,
             remedy="query it in the session that made it",
         )
 
@@ -307,8 +305,4 @@ class CommitsIndex(SourceIndex):
 
 def _install_commit_rule(jvm: Jvm, session: JavaValue) -> None:
     """Let a session plan incremental queries of the data source. Idempotent."""
-    methods = session.experimental()
-    rules = list(scala_items(methods.extraOptimizations()))
-    if all(str(rule.toString()) != RULE for rule in rules):
-        rule = getattr(jvm.view.hudi, "DefaultSource$CommitRule")()
-        getattr(methods, "extraOptimizations_$eq")(jvm.seq([*rules, rule]))
+    jvm.add_optimization(session, RULE, getattr(jvm.view.hudi, "DefaultSource$CommitRule"))

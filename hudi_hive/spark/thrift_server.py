@@ -37,7 +37,14 @@ _METASTORE_SECONDS = 10.0
 # Spark reads these from Java's command line, before it knows of any other.
 _LAUNCH = ("spark.driver.", "spark.jars", "spark.submit.", "spark.files", "spark.archives")
 # How a PySpark process would find another Java than its own, or none.
-_FOREIGN = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE", "SPARK_API_MODE")
+_FOREIGN = (
+    "PYSPARK_GATEWAY_PORT",
+    "PYSPARK_GATEWAY_SECRET",
+    "PYSPARK_PIN_THREAD",
+    "PYSPARK_SUBMIT_ARGS",
+    "SPARK_REMOTE",
+    "SPARK_API_MODE",
+)
 _LOGGING = """status = error
 appender.console.type = Console
 appender.console.name = console
