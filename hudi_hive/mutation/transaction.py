@@ -283,7 +283,8 @@ class Transaction(TransactionBase):
     def coordinator(self, database: str, name: str) -> MutatorCoordinator:
         """A coordinator in this process; the commit closes it and counts what it has written.
 
-        Each gets a statement number of its own, and may be for a thread of its own. A commit fails if one of them has failed or was discarded.
+        Each gets a statement number of its own, and may be for a thread of its own. A commit fails if one of them has
+        failed or was discarded.
 
         Raises:
             MutationStateError: the transaction is not open, or the table is no sink of it.
