@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -291,6 +291,11 @@ def count(cursor: Any, source: str) -> int:
 @pytest.fixture(scope="module")
 def questions(synced) -> list[tuple[str, list[tuple[Any, ...]]]]:
     """Statements of all kinds and what real Hudi answered."""
+    return served_questions(synced)
+
+
+def served_questions(synced: Callable[[str], str]) -> list[tuple[str, list[tuple[Any, ...]]]]:
+    """Statements about fixtures, which ``synced`` syncs, and what real Hudi answered."""
     found = []
     for name in ("v8_cow_part_mdt", "v6_mor_event_time", "v9_mor_part_rli"):
         table = synced(name)
