@@ -8,10 +8,10 @@ makes the stripes; what Hive 3.1 needs in the footer is put in afterwards.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -42,13 +42,22 @@ from hudi_hive.formats.orc_acid import (
     Key,
     first_descent,
 )
+from hudi_hive.formats.orc_constants import BLOCK, Constant, ConstantColumns
 from hudi_hive.formats.orc_tail import parse_tail
+
+if TYPE_CHECKING:
+    from pyarrow import orc
 
 CODECS: Final = ("zlib", "snappy", "uncompressed")
 """Compressions that every Hive from 3.1 on reads; zstd is not one of them."""
 
+OPERATION, ORIGINAL, BUCKET, ROW, CURRENT = (field.name for field in ACID_FIELDS)
+
 _ROWS: Final = 1 << 16
 """Rows that become events at a time."""
+
+_DELETED_ROWS: Final = 4096
+"""Events of deletes that the ORC writer takes at a time: they are small."""
 
 
 class Sink(Protocol):
@@ -95,10 +104,9 @@ class _Held:
     def close(self) -> None:
         """Arrow closes what it writes to; what is held stays."""
 
-    def take(self) -> bytes:
-        data = b"".join(self._parts)
-        self._parts.clear()
-        return data
+    def take(self) -> list[bytes]:
+        parts, self._parts = self._parts, []
+        return parts
 
 
 class AcidFileWriter(ABC):
@@ -133,8 +141,6 @@ class AcidFileWriter(ABC):
         stripe_bytes: int = 64 << 20,
         path: str | None = None,
     ) -> None:
-        import pyarrow.orc as orc  # few tables have ORC files
-
         if codec not in CODECS:
             remedy = f"one of {', '.join(CODECS)}, which every Hive from 3.1 on reads"
             raise InvalidOptionError(f"compression {codec!r} of an ACID file", path=path, remedy=remedy)
@@ -147,10 +153,12 @@ class AcidFileWriter(ABC):
         self._columns = [(name, parse_hive_type(text), text) for name, text in columns]
         self._row_type = pa.struct([(name, kind.arrow) for name, kind, _ in self._columns])
         self._write_id, self._bucket = write_id, bucket
+        self._codec, self._stripe_bytes = codec, stripe_bytes
         self._held = _Held()
-        self._writer = orc.ORCWriter(self._held, compression=codec, stripe_size=stripe_bytes)
         self._size = self._rows = 0
         self._closed = False
+
+    _writer: orc.ORCWriter | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -172,17 +180,42 @@ class AcidFileWriter(ABC):
         """Give the file up: what the sink has of it is no ORC file."""
         if not self._closed:
             self._closed = True
-            self._writer.close()
+            if self._writer is not None:
+                self._writer.close()
             self._held.take()
 
-    def _append(self, operation: int, keys: Sequence[Ints], row: pa.StructArray) -> None:
-        count = len(row)
-        numbers = [np.full(count, operation), *keys, np.full(count, self._write_id)]
-        arrays = [pa.array(part, field.type) for part, field in zip(numbers, ACID_FIELDS, strict=True)]
-        names = [*(field.name for field in ACID_FIELDS), "row"]
+    def _begin(self, constants: Mapping[str, int], batch_rows: int = 1024) -> None:
+        """Begin the file.
+
+        Args:
+            constants: columns of events that are the same in all of them.
+            batch_rows: rows that the writer takes at a time.
+        """
+        import pyarrow.orc as orc  # few tables have ORC files
+
+        self._writer = orc.ORCWriter(
+            self._held,
+            batch_size=batch_rows,
+            compression=self._codec,
+            compression_block_size=BLOCK,
+            stripe_size=self._stripe_bytes,
+        )
+        fields = [
+            Constant(field.name, "int" if field.type == pa.int32() else "bigint", constants[field.name])
+            if field.name in constants
+            else field.name
+            for field in ACID_FIELDS
+        ]
+        self._others = [field for field in ACID_FIELDS if field.name not in constants]
+        self._made = ConstantColumns([*fields, "row"], self._codec, self._path or "")
+
+    def _append(self, keys: Mapping[str, Ints], row: pa.StructArray) -> None:
+        """Write events, of which all columns that are not the same in all are given."""
+        arrays = [pa.array(keys[field.name], field.type) for field in self._others]
+        names = [*(field.name for field in self._others), "row"]
+        assert self._writer is not None
         self._writer.write(pa.Table.from_arrays([*arrays, row], names=names))
-        self._rows += count
-        self._drain(self._held.take())
+        self._drain(self._made.add(self._held.take()))
 
     def _drain(self, data: bytes) -> None:
         if data:
@@ -203,9 +236,11 @@ class AcidFileWriter(ABC):
         if not self._rows:
             self.discard()
             raise MutationStateError("an ACID file without events", path=self._path)
+        self._finish()
         self._closed = True
+        assert self._writer is not None
         self._writer.close()
-        data = self._held.take()
+        data = self._made.finish(self._held.take())
         tail = parse_tail(data, self._path or "")
         ends = np.cumsum(tail.stripe_rows) - 1
         index = "".join("{},{},{};".format(*self._key(int(end))) for end in ends)
@@ -213,6 +248,10 @@ class AcidFileWriter(ABC):
         self._drain(data[: len(data) - tail.length])
         self._drain(tail.patched(metadata))
         return WrittenAcidFile(self._size, self._rows, len(ends), self._key(0), self._key(self._rows - 1))
+
+    @abstractmethod
+    def _finish(self) -> None:
+        """Write what has waited for the end."""
 
     @abstractmethod
     def _key(self, place: int) -> Key:
@@ -253,6 +292,8 @@ class DeltaWriter(AcidFileWriter):
             path=path,
         )
         self._units: dict[str, pa.DataType] = {}
+        by_column = {ORIGINAL: write_id, BUCKET: self._property}
+        self._begin({OPERATION: INSERT, CURRENT: write_id, **by_column})
 
     def write(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Append rows.
@@ -277,8 +318,8 @@ class DeltaWriter(AcidFileWriter):
             arrays = [self._value(name, kind, text, part[name]) for name, kind, text in self._columns]
             row = pa.StructArray.from_arrays(arrays, names=[name for name, _, _ in self._columns])
             count = part.num_rows
-            ids = np.arange(self._rows, self._rows + count)
-            self._append(INSERT, [np.full(count, self._write_id), np.full(count, self._property), ids], row)
+            self._append({ROW: np.arange(self._rows, self._rows + count)}, row)
+            self._rows += count
 
     def _value(self, name: str, kind: HiveType, text: str, column: pa.ChunkedArray) -> pa.Array:
         wanted = kind.arrow
@@ -297,6 +338,9 @@ class DeltaWriter(AcidFileWriter):
         if problem := _problem(array, kind):
             raise UnsupportedAcidValueError(f"column {name}, {text}: {problem[0]}", path=self._path, remedy=problem[1])
         return without_hidden_values(array)
+
+    def _finish(self) -> None:
+        """All is written as it comes."""
 
     def _key(self, place: int) -> Key:
         return self._write_id, self._property, place
@@ -339,9 +383,18 @@ class DeleteDeltaWriter(AcidFileWriter):
             self._keys = ([], [], [])
         for kept, part in zip(self._keys, keys, strict=True):
             kept.append(part)
-        for start in range(0, count, _ROWS):
-            events = [values[start : start + _ROWS] for values in keys]
-            self._append(DELETE, events, pa.nulls(len(events[0]), self._row_type))
+        self._rows += count
+
+    def _finish(self) -> None:
+        """All events: whether they are of one transaction and statement, as most are, is known now."""
+        keys = dict(zip((ORIGINAL, BUCKET, ROW), self._joined(), strict=True))
+        ends = {name: int(keys[name][0]) for name in (ORIGINAL, BUCKET)}
+        same = {name: value for name, value in ends.items() if (keys[name] == value).all()}
+        self._begin({OPERATION: DELETE, CURRENT: self._write_id, **same}, _DELETED_ROWS)
+        rows = pa.nulls(min(_ROWS, self._rows), self._row_type)
+        for start in range(0, self._rows, _ROWS):
+            events = {name: values[start : start + _ROWS] for name, values in keys.items()}
+            self._append(events, rows.slice(0, len(events[ROW])))
 
     def _check(self, keys: list[npt.NDArray[np.int64]]) -> None:
         if min(keys[0].min(), keys[2].min()) < 0:
@@ -365,12 +418,15 @@ class DeleteDeltaWriter(AcidFileWriter):
             remedy="order them by write id, bucket property and row id, each row once",
         )
 
-    def _key(self, place: int) -> Key:
+    def _joined(self) -> tuple[Ints, ...]:
         assert self._keys is not None
         joined = tuple(part[0] if len(part) == 1 else np.concatenate(part) for part in self._keys)
         for kept, part in zip(self._keys, joined, strict=True):
             kept[:] = [part]
-        return int(joined[0][place]), int(joined[1][place]), int(joined[2][place])
+        return joined
+
+    def _key(self, place: int) -> Key:
+        return _row_key(self._joined(), place)
 
     def _stats(self) -> str:
         return f"0,0,{self._rows}"

@@ -27,6 +27,7 @@ _FOOTER_LENGTH, _PACKING, _BLOCK, _MAGIC = 1, 2, 3, 8000
 _STRIPE, _METADATA, _ROWS, _CALENDAR = 3, 5, 6, 11
 _STRIPE_ROWS: Final = 5
 _DEFAULT_BLOCK: Final = 256 * 1024
+_BYTES: Final = tuple(bytes([value]) for value in range(128))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +65,20 @@ class OrcTail:
         if known := sorted(set(metadata) & set(self.user_metadata)):
             raise UnsupportedFormatError(f"ORC file has the user metadata {', '.join(known)} already")
         added = [
-            _bytes_field(_METADATA, _bytes_field(1, name.encode()) + _bytes_field(2, value))
+            bytes_field(_METADATA, bytes_field(1, name.encode()) + bytes_field(2, value))
             for name, value in metadata.items()
         ]
         # The last value of a field counts, so whatever the writer said of the calendar may stay.
-        footer = self.footer + b"".join(added) + _number_field(_CALENDAR, calendar)
+        footer = self.footer + b"".join(added) + number_field(_CALENDAR, calendar)
         fields = dict(message_fields(self.postscript))
         if whole_number(fields.get(_PACKING, 0)):
             footer = _chunks(footer, whole_number(fields.get(_BLOCK, _DEFAULT_BLOCK)))
         postscript = b"".join(
-            _bytes_field(number, value) if isinstance(value, bytes) else _number_field(number, value)
+            bytes_field(number, value) if isinstance(value, bytes) else number_field(number, value)
             for number, value in message_fields(self.postscript)
             if number != _FOOTER_LENGTH
         )
-        postscript = _number_field(_FOOTER_LENGTH, len(footer)) + postscript
+        postscript = number_field(_FOOTER_LENGTH, len(footer)) + postscript
         return footer + postscript + bytes([len(postscript)])
 
 
@@ -165,15 +166,17 @@ def _chunks(data: bytes, block: int) -> bytes:
     return b"".join(parts)
 
 
-def _number_field(number: int, value: int) -> bytes:
-    return _varint(number << 3) + _varint(value)
+def number_field(number: int, value: int) -> bytes:
+    return varint(number << 3) + varint(value)
 
 
-def _bytes_field(number: int, value: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(value)) + value
+def bytes_field(number: int, value: bytes) -> bytes:
+    return varint(number << 3 | 2) + varint(len(value)) + value
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
+    if value < 128:  # most are
+        return _BYTES[value]
     result = bytearray()
     while value > 127:
         result.append(value & 127 | 128)

@@ -1,0 +1,405 @@
+"""Whole-number columns of one value put into an ORC file whose other columns Arrow's writer makes: bytes in, bytes out.
+
+Of the five columns that tell what an event of an ACID file is, four say the same of all rows, and a writer that looks
+at each value spends more time on them than on a narrow row. Here their runs are made once and repeated. Streams of
+other columns stay as they are; footers and the numbers of columns are made anew (ORC specification v1, "Stripes",
+"Integer Run Length Encoding, version 2", "Row Group Index", "File Tail").
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final, Literal, NamedTuple, TypeVar
+
+import pyarrow as pa
+
+from hudi_hive.errors import CorruptFileError
+from hudi_hive.formats.orc_footer import message_fields, unpacked, whole_number
+from hudi_hive.formats.orc_tail import bytes_field, number_field, varint
+
+BLOCK: Final = 64 * 1024
+"""Bytes that are compressed at once, which the writer of the other columns must be told."""
+
+_MAGIC: Final = b"ORC"
+_PACKINGS: Final = {"uncompressed": 0, "zlib": 1, "snappy": 2}
+_KINDS: Final = {"int": 3, "bigint": 4}
+_DATA, _ROW_INDEX, _INDEXES = 1, 6, (6, 7, 8)
+_LONGEST: Final = 512
+_ENCODING: Final = number_field(1, 2) + number_field(2, 0)
+"""Direct, in the second version, without a dictionary."""
+_MOST_PARTS: Final = 256
+_ERRORS: Final = (ValueError, IndexError, StopIteration, zlib.error, pa.ArrowException)
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+
+_NO_LENGTHS: Final = b"".join(number_field(number, 0) for number in (4, 5, 6))
+"""Length, precision and scale of types that have none, as Arrow writes them."""
+
+_T = TypeVar("_T")
+
+
+class Constant(NamedTuple):
+    """A column of one value."""
+
+    name: str
+    kind: Literal["int", "bigint"]
+    value: int
+
+    def statistics(self, count: int) -> bytes:
+        """What a file says of so many rows of the column."""
+        ends = number_field(1, _zigzag(self.value)) + number_field(2, _zigzag(self.value))
+        total = self.value * count
+        if _LEAST <= total <= _MOST:
+            ends += number_field(3, _zigzag(total))
+        return number_field(1, count) + bytes_field(2, ends) + number_field(10, 0)
+
+    def runs(self, count: int) -> bytes:
+        """So many rows in runs as long as they can be."""
+        whole, rest = divmod(count, _LONGEST)
+        return self._run(_LONGEST) * whole + (self._run(rest) if rest else b"")
+
+    def _run(self, count: int) -> bytes:
+        value = _zigzag(self.value)
+        if count < 3:  # direct, of 64 bits each
+            return bytes([1 << 6 | 31 << 1, count - 1]) + value.to_bytes(8, "big") * count
+        if count <= 10:
+            width = max(1, (value.bit_length() + 7) // 8)
+            return bytes([(width - 1) << 3 | count - 3]) + value.to_bytes(width, "big")
+        # The difference from one value to the next, which is always 0.
+        return bytes([3 << 6 | (count - 1) >> 8, count - 1 & 255]) + varint(value) + b"\0"
+
+
+def _zigzag(value: int) -> int:
+    return value << 1 if value >= 0 else (-value << 1) - 1
+
+
+class _Stripe(NamedTuple):
+    """Where a stripe is: its first byte, bytes of indexes, data and footer, and rows."""
+
+    offset: int
+    indexes: int
+    data: int
+    footer: int
+    rows: int
+
+    @property
+    def length(self) -> int:
+        return self.indexes + self.data + self.footer
+
+    @classmethod
+    def parsed(cls, message: bytes) -> _Stripe:
+        fields = dict(message_fields(message))
+        return cls(*(whole_number(fields.get(number, 0)) for number in range(1, 6)))
+
+    def encoded(self) -> bytes:
+        return b"".join(number_field(number, value) for number, value in enumerate(self, start=1))
+
+
+class _Stream(NamedTuple):
+    """A part of a stripe: what it is, of which column, and its bytes."""
+
+    kind: int
+    column: int
+    data: bytes | memoryview
+
+    @property
+    def entry(self) -> bytes:
+        parts = (self.kind, self.column, len(self.data))
+        return bytes_field(1, b"".join(number_field(number, part) for number, part in enumerate(parts, start=1)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Footer:
+    """A stripe's footer: kind, column and length of its streams, encodings of its columns, and what else there is."""
+
+    streams: tuple[tuple[int, int, int], ...]
+    encodings: tuple[bytes, ...]
+    others: bytes
+
+    @classmethod
+    def parsed(cls, message: bytes) -> _Footer:
+        streams, encodings, others = [], [], b""
+        for number, value in message_fields(message):
+            if number == 1 and isinstance(value, bytes):
+                fields = dict(message_fields(value))
+                kind, column, length = (whole_number(fields.get(part, 0)) for part in (1, 2, 3))
+                streams.append((kind, column, length))
+            elif number == 2 and isinstance(value, bytes):
+                encodings.append(value)
+            else:
+                others += _field(number, value)
+        return cls(tuple(streams), tuple(encodings), others)
+
+    @property
+    def length(self) -> int:
+        """Bytes of the streams."""
+        return sum(length for _, _, length in self.streams)
+
+
+class ConstantColumns:
+    """Puts columns into one file while it is written.
+
+    Args:
+        fields: the file's columns in order: those to put in, and the names of the others. All of these but the last
+            one must be of primitive types.
+        codec: of the file: zlib, snappy or uncompressed.
+        path: the file's URI, for messages.
+    """
+
+    def __init__(self, fields: Sequence[Constant | str], codec: str, path: str) -> None:
+        self._path, self._packing = path, _PACKINGS[codec]
+        self._names = [field if isinstance(field, str) else field.name for field in fields]
+        self._constants = {number: field for number, field in enumerate(fields, 1) if isinstance(field, Constant)}
+        self._given = [0, *(number for number, field in enumerate(fields, 1) if isinstance(field, str))]
+        self._old: list[_Stripe] = []
+        self._new: list[_Stripe] = []
+        self._read = self._written = 0
+
+    def add(self, parts: Sequence[bytes]) -> bytes:
+        """What the file has instead of what a writer has written since the last call, which is whole stripes.
+
+        Args:
+            parts: what was written at once each.
+
+        Raises:
+            CorruptFileError: they are not understood.
+        """
+        data = b"".join(parts)
+        if not data:
+            return b""
+        bounds = [0, *accumulate(map(len, parts))]
+        made = [self._begin(data)]
+        start, end = len(made[0]), len(data)
+        found: list[tuple[int, int, int]] = []
+        while end > start:
+            found.append((*self._last_stripe(data, bounds, end), end))
+            end = found[-1][0]
+        made.extend(self._stripe(data[first:last], footer - first) for first, footer, last in reversed(found))
+        return b"".join(made)
+
+    def finish(self, parts: Sequence[bytes]) -> bytes:
+        """As ``add`` with the last that was written, which ends with the file's tail."""
+        return self._understood(lambda: self._finished(b"".join(parts)))
+
+    def _begin(self, data: bytes) -> bytes:
+        """What comes before the first stripe, if it is the file's begin."""
+        if self._read:
+            return b""
+        if not data.startswith(_MAGIC):
+            raise self._corrupt("no ORC magic")
+        self._read = self._written = len(_MAGIC)
+        return _MAGIC
+
+    # -- stripes ----------------------------------------------------------------------------------------------------
+
+    def _last_stripe(self, data: bytes, bounds: Sequence[int], end: int) -> tuple[int, int]:
+        """Where the stripe before a place begins, and its footer: what is written last, as long as the footer says.
+
+        That it is so is seen again when the file's own footer is there.
+        """
+        for begin in [bound for bound in bounds if bound < end][: -_MOST_PARTS - 1 : -1]:
+            with suppress(*_ERRORS):
+                first = begin - self._footer(data[begin:end]).length
+                if first < begin and first >= 0 and (first in bounds or first == len(_MAGIC)):
+                    return first, begin
+        raise self._corrupt("stripes are not whole")
+
+    def _footer(self, data: bytes) -> _Footer:
+        return _Footer.parsed(self._unpacked(data))
+
+    def _stripe(self, data: bytes, footer_at: int) -> bytes:
+        """A stripe with the columns put in."""
+        footer = self._footer(data[footer_at:])
+        streams = list(self._streams(footer, memoryview(data)))
+        groups = self._groups(streams)
+        for column, constant in self._constants.items():
+            streams.extend(self._made(column, constant, groups))
+        streams.sort(key=lambda stream: stream.column)  # keeps the order of streams of one column
+        indexes = [stream for stream in streams if stream.kind in _INDEXES]
+        others = [stream for stream in streams if stream.kind not in _INDEXES]
+        encodings = self._filled(list(footer.encodings), lambda _: _ENCODING)
+        message = b"".join(
+            [*(stream.entry for stream in indexes + others), *(bytes_field(2, one) for one in encodings), footer.others]
+        )
+        made = b"".join([*(stream.data for stream in indexes + others), self._packed(message)[0]])
+        size = sum(len(stream.data) for stream in indexes), sum(len(stream.data) for stream in others)
+        old = sum(length for kind, _, length in footer.streams if kind in _INDEXES)
+        self._old.append(_Stripe(self._read, old, footer_at - old, len(data) - footer_at, sum(groups)))
+        self._new.append(_Stripe(self._written, *size, len(made) - sum(size), sum(groups)))
+        self._read, self._written = self._read + len(data), self._written + len(made)
+        return made
+
+    def _streams(self, footer: _Footer, data: memoryview) -> Iterator[_Stream]:
+        start = 0
+        for kind, column, length in footer.streams:
+            yield _Stream(kind, self._number(column), data[start : start + length])
+            start += length
+
+    def _groups(self, streams: Sequence[_Stream]) -> list[int]:
+        """Rows of each row group, by the index of the root column, which has a value for each."""
+        data = next(bytes(stream.data) for stream in streams if (stream.kind, stream.column) == (_ROW_INDEX, 0))
+        entries = [dict(message_fields(_message(entry))) for _, entry in message_fields(self._unpacked(data))]
+        return [whole_number(dict(message_fields(_message(entry.get(2, b"")))).get(1, 0)) for entry in entries]
+
+    def _made(self, column: int, constant: Constant, groups: Sequence[int]) -> tuple[_Stream, _Stream]:
+        """Index and data of a column."""
+        runs = {count: constant.runs(count) for count in set(groups)}
+        statistics = {count: bytes_field(2, constant.statistics(count)) for count in runs}
+        data, chunks = self._packed(b"".join(runs[count] for count in groups))
+        entries, start = [], 0
+        for count in groups:
+            # Groups begin with a run, so that none of its values are passed over.
+            place = [chunks[start // BLOCK], start % BLOCK, 0] if self._packing else [start, 0]
+            positions = b"".join(map(varint, place))
+            entries.append(bytes_field(1, bytes_field(1, positions) + statistics[count]))
+            start += len(runs[count])
+        return _Stream(_ROW_INDEX, column, self._packed(b"".join(entries))[0]), _Stream(_DATA, column, data)
+
+    # -- the tail ---------------------------------------------------------------------------------------------------
+
+    def _finished(self, data: bytes) -> bytes:
+        postscript = data[-1 - data[-1] : -1]
+        fields = dict(message_fields(postscript))
+        lengths = [whole_number(fields.get(number, 0)) for number in (5, 1)]
+        end = len(data) - 1 - data[-1]
+        footer_at, metadata_at = end - lengths[1], end - sum(lengths)
+        footer = list(message_fields(self._unpacked(data[footer_at:end])))
+        stripes = [_Stripe.parsed(_message(value)) for number, value in footer if number == 3]
+        self._check(fields, footer)
+        first = self._read
+        made = [self._begin(data)]
+        for stripe in stripes[len(self._old) :]:
+            start = stripe.offset - first
+            made.append(self._stripe(data[start : start + stripe.length], stripe.indexes + stripe.data))
+        if stripes != self._old or self._read - first != metadata_at:
+            raise ValueError("stripes are elsewhere than the footer says")
+        metadata = self._packed(self._stripe_statistics(self._unpacked(data[metadata_at:footer_at])))[0]
+        packed = self._packed(self._file_footer(footer))[0]
+        tail = _replaced(postscript, {1: len(packed), 5: len(metadata)})
+        return b"".join([*made, metadata, packed, tail, bytes([len(tail)])])
+
+    def _check(self, postscript: dict[int, int | bytes], footer: Sequence[tuple[int, int | bytes]]) -> None:
+        """Refuse what the columns' numbers do not hold for."""
+        if postscript.get(2, 0) != self._packing or (self._packing and postscript.get(3) != BLOCK):
+            raise ValueError("another compression than was asked for")
+        root = dict(message_fields(_message(next(value for number, value in footer if number == 4))))
+        if _message(root.get(2, b"")) != b"".join(map(varint, range(1, len(self._given)))):
+            raise ValueError("columns before the last one are not primitive")
+
+    def _file_footer(self, footer: Sequence[tuple[int, int | bytes]]) -> bytes:
+        rows = sum(stripe.rows for stripe in self._new)
+        grown = sum(new.length - old.length for new, old in zip(self._new, self._old, strict=True))
+        parts: dict[int, list[bytes]] = {
+            3: [stripe.encoded() for stripe in self._new],
+            4: self._types([_message(value) for number, value in footer if number == 4]),
+            7: self._statistics([_message(value) for number, value in footer if number == 7], rows),
+        }
+        made: list[bytes] = []
+        for number, value in footer:
+            if number in parts:
+                made.extend(bytes_field(number, part) for part in parts[number])
+                parts[number] = []  # all of them where the first one was
+            else:
+                made.append(_field(number, whole_number(value) + grown if number == 2 else value))
+        return b"".join(made)
+
+    def _types(self, types: Sequence[bytes]) -> list[bytes]:
+        shifted = [b"".join(self._shifted(number, value) for number, value in message_fields(one)) for one in types]
+        names = [bytes_field(3, name.encode()) for name in self._names]
+        numbers = [*range(1, len(self._names) + 1)]
+        other = [_field(number, value) for number, value in message_fields(types[0]) if number > 3]
+        shifted[0] = b"".join([number_field(1, 12), bytes_field(2, b"".join(map(varint, numbers))), *names, *other])
+        return self._filled(shifted, lambda constant: number_field(1, _KINDS[constant.kind]) + _NO_LENGTHS)
+
+    def _shifted(self, number: int, value: int | bytes) -> bytes:
+        """A type's field; the numbers of its children are packed."""
+        if number != 2:
+            return _field(number, value)
+        return bytes_field(2, b"".join(varint(self._number(child)) for child in _varints(_message(value))))
+
+    def _stripe_statistics(self, metadata: bytes) -> bytes:
+        made = []
+        for (number, value), stripe in zip(message_fields(metadata), self._new, strict=True):
+            columns = [_message(one) for _, one in message_fields(_message(value))]
+            made.append(_field(number, b"".join(bytes_field(1, one) for one in self._statistics(columns, stripe.rows))))
+        return b"".join(made)
+
+    def _statistics(self, columns: Sequence[bytes], rows: int) -> list[bytes]:
+        return self._filled(list(columns), lambda constant: constant.statistics(rows))
+
+    # -- numbers of columns, and bytes -------------------------------------------------------------------------------
+
+    def _number(self, column: int) -> int:
+        """The number that a column of the given file has in the file that is made."""
+        last = len(self._given) - 1
+        return self._given[min(column, last)] + max(0, column - last)
+
+    def _filled(self, given: list[_T], make: Callable[[Constant], _T]) -> list[_T]:
+        """What there is for each given column, and for each that is put in."""
+        for column, constant in self._constants.items():  # ascending
+            given.insert(column, make(constant))
+        return given
+
+    def _unpacked(self, data: bytes) -> bytes:
+        found = unpacked(data, self._packing, BLOCK)
+        assert found is not None
+        return found
+
+    def _packed(self, data: bytes) -> tuple[bytes, list[int]]:
+        """Data in chunks, and where each begins."""
+        if not self._packing:
+            return data, [0]
+        chunks, starts, end = [], [], 0
+        for start in range(0, len(data), BLOCK):
+            plain = data[start : start + BLOCK]
+            small = _compressed(plain, self._packing)
+            body = min(plain, small, key=len)  # as it is, if it does not get smaller
+            chunks.append((len(body) << 1 | (body is plain)).to_bytes(3, "little") + body)
+            starts.append(end)
+            end += len(chunks[-1])
+        return b"".join(chunks), starts
+
+    def _understood(self, call: Callable[[], _T]) -> _T:
+        try:
+            return call()
+        except _ERRORS as error:
+            raise self._corrupt(str(error)) from error
+
+    def _corrupt(self, what: str) -> CorruptFileError:
+        return CorruptFileError(f"ORC file is not as its writer writes them: {what}", path=self._path)
+
+
+def _compressed(data: bytes, packing: int) -> bytes:
+    if packing == _PACKINGS["zlib"]:
+        maker = zlib.compressobj(wbits=-15)
+        return maker.compress(data) + maker.flush()
+    small: bytes = pa.compress(data, codec="snappy", asbytes=True)
+    return small
+
+
+def _field(number: int, value: int | bytes) -> bytes:
+    return bytes_field(number, value) if isinstance(value, bytes) else number_field(number, value)
+
+
+def _message(value: int | bytes) -> bytes:
+    if isinstance(value, int):
+        raise ValueError("a number where a message must be")
+    return value
+
+
+def _varints(data: bytes) -> Iterator[int]:
+    value = shift = 0
+    for byte in data:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            yield value
+            value = shift = 0
+
+
+def _replaced(message: bytes, numbers: dict[int, int]) -> bytes:
+    """A message with other numbers in some of its fields."""
+    return b"".join(_field(number, numbers.get(number, value)) for number, value in message_fields(message))

@@ -1,0 +1,254 @@
+"""Columns of one value put into ORC files: nothing but the bytes of their runs tells the file from Arrow's own."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import orc
+
+from hudi_hive.errors import CorruptFileError
+from hudi_hive.formats import orc_constants
+from hudi_hive.formats.hidden_values import without_hidden_values
+from hudi_hive.formats.orc_acid_writer import CODECS
+from hudi_hive.formats.orc_constants import BLOCK, Constant, ConstantColumns
+from hudi_hive.formats.orc_footer import message_fields, unpacked, whole_number
+
+ENDS = (-(1 << 63), (1 << 63) - 1, -1, 0)
+COUNTS = [1, 2, 3, 10, 11, 511, 512, 513, 514, 515, 522, 523, 9_999, 10_000, 10_001, 10_002, 20_000, 21_025]
+
+
+class Sink:
+    """What Arrow's writer writes to."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+
+    def write(self, data: bytes) -> int:
+        self.parts.append(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        """The parts stay."""
+
+    def take(self) -> list[bytes]:
+        parts, self.parts = self.parts, []
+        return parts
+
+
+def made(
+    table: pa.Table,
+    fields: Sequence[Constant | str],
+    codec: str,
+    *,
+    block: int = BLOCK,
+    writes: int = 1,
+    **options: Any,
+) -> tuple[bytes, list[int]]:
+    """A file with columns put in, and the bytes that each write and the end have brought."""
+    sink, columns = Sink(), ConstantColumns(fields, codec, "f")
+    writer = orc.ORCWriter(sink, compression=codec, compression_block_size=block, **options)
+    rows = -(-table.num_rows // writes)
+    parts = []
+    for start in range(0, table.num_rows, rows):
+        part = table.slice(start, rows)
+        columns_of = [without_hidden_values(column.combine_chunks()) for column in part.columns]
+        writer.write(pa.table(columns_of, names=table.column_names))
+        parts.append(columns.add(sink.take()))
+    writer.close()
+    parts.append(columns.finish(sink.take()))
+    return b"".join(parts), [len(part) for part in parts]
+
+
+def whole(table: pa.Table, fields: Sequence[Constant | str]) -> pa.Table:
+    """The table with the columns."""
+    kinds = {"int": pa.int32(), "bigint": pa.int64()}
+    count = table.num_rows
+    columns = {field: table[field] for field in fields if isinstance(field, str)}
+    columns |= {
+        one.name: pa.array(np.full(count, one.value), kinds[one.kind]) for one in fields if isinstance(one, Constant)
+    }
+    names = [field if isinstance(field, str) else field.name for field in fields]
+    return pa.table([columns[name] for name in names], names=names)
+
+
+def some_rows(count: int) -> pa.Table:
+    """A number, and rows with columns below columns, some of them null."""
+    rng = np.random.default_rng(count)
+    numbers = rng.integers(0, 1 << 40, count)
+    parts = {
+        "a": pa.array(numbers, mask=rng.random(count) < 0.1),
+        "b": pa.array([f"text {number % 13}" for number in numbers]),
+        "c": pa.array([[1, 2][: number % 3] for number in numbers.tolist()], pa.list_(pa.int32())),
+    }
+    rows = pa.StructArray.from_arrays(list(parts.values()), names=list(parts), mask=pa.array(numbers % 7 == 0))
+    return pa.table({"number": np.arange(count), "row": without_hidden_values(rows)})
+
+
+FIELDS = (Constant("x", "int", 2), Constant("y", "bigint", 1 << 40), "number", Constant("z", "int", -(1 << 31)), "row")
+
+
+class Parsed:
+    """All that a file's footers say."""
+
+    def __init__(self, data: bytes) -> None:
+        postscript = dict(message_fields(data[-1 - data[-1] : -1]))
+        numbers = {number: value for number, value in postscript.items() if isinstance(value, int)}
+        self.packing, self.block = numbers.get(2, 0), numbers.get(3, BLOCK)
+        end = len(data) - 1 - data[-1]
+        self.metadata = self.unpacked(data[end - numbers[1] - numbers[5] : end - numbers[1]])
+        self.footer = list(message_fields(self.unpacked(data[end - numbers[1] : end])))
+        self.stripes = []
+        for message in (value for number, value in self.footer if number == 3):
+            assert isinstance(message, bytes)
+            fields = {number: whole_number(value) for number, value in message_fields(message)}
+            self.stripes.append((fields[5], self.stripe(data, fields)))
+
+    def unpacked(self, data: bytes) -> bytes:
+        found = unpacked(data, self.packing, self.block)
+        assert found is not None
+        return found
+
+    def stripe(self, data: bytes, fields: dict[int, int]) -> tuple[list[Any], dict[tuple[int, int], bytes]]:
+        """Encodings and what else the footer says, and streams by kind and column."""
+        start = fields[1]
+        at = start + fields[2] + fields[3]
+        streams, others = {}, []
+        for number, value in message_fields(self.unpacked(data[at : at + fields[4]])):
+            if number == 1:
+                assert isinstance(value, bytes)
+                entry = dict(message_fields(value))
+                kind, column, length = (whole_number(entry.get(part, 0)) for part in (1, 2, 3))
+                streams[kind, column] = data[start : start + length]
+                start += length
+            else:
+                others.append((number, value))
+        assert start == at
+        return others, streams
+
+    def index(self, streams: dict[tuple[int, int], bytes], column: int) -> list[tuple[list[int], bytes]]:
+        """Positions and statistics of a column's row groups."""
+        found = []
+        for _, entry in message_fields(self.unpacked(streams[6, column])):
+            assert isinstance(entry, bytes)
+            fields = dict(message_fields(entry))
+            positions, statistics = fields.get(1, b""), fields[2]
+            assert isinstance(positions, bytes) and isinstance(statistics, bytes)
+            found.append((list(orc_constants._varints(positions)), statistics))
+        return found
+
+
+def read(data: bytes, columns: list[str] | None = None) -> pa.Table:
+    return orc.ORCFile(io.BytesIO(data)).read(columns)
+
+
+def same_but_runs(data: bytes, table: pa.Table, constants: Sequence[int], codec: str, **options: Any) -> None:
+    """A file says of a table what Arrow's says of it."""
+    sink = Sink()
+    writer = orc.ORCWriter(sink, compression=codec, compression_block_size=BLOCK, **options)
+    writer.write(table)
+    writer.close()
+    ours, arrows = Parsed(data), Parsed(b"".join(sink.parts))
+    assert ours.metadata == arrows.metadata
+    left_out = {2, 3}  # bytes, and the places of stripes
+    assert [one for one in ours.footer if one[0] not in left_out] == [
+        one for one in arrows.footer if one[0] not in left_out
+    ]
+    assert len(ours.stripes) == len(arrows.stripes)
+    for (rows, (others, streams)), (arrows_rows, (arrows_others, arrows_streams)) in zip(
+        ours.stripes, arrows.stripes, strict=True
+    ):
+        assert (rows, others, list(streams)) == (arrows_rows, arrows_others, list(arrows_streams))
+        for kind, column in streams:
+            if column not in constants:
+                assert streams[kind, column] == arrows_streams[kind, column]
+            elif kind == 6:
+                found = ours.index(streams, column)
+                assert [one for _, one in found] == [one for _, one in arrows.index(arrows_streams, column)]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_file_is_arrows_but_for_the_runs(codec: str) -> None:
+    for count in COUNTS:
+        table = some_rows(count)
+        data, _ = made(table, FIELDS, codec)
+        expected = whole(table, FIELDS)
+        found = read(data)
+        assert found.equals(expected), count
+        same_but_runs(data, expected, (1, 2, 4), codec)
+
+
+@pytest.mark.parametrize("value", [*ENDS, 1, 127, 128, -(1 << 31), (1 << 31) - 1, 1 << 32])
+def test_values_and_their_runs(value: int) -> None:
+    fields = (Constant("x", "bigint", value), "n")
+    for count in (1, 2, 3, 9, 10, 11, 12, 600, 10_700):
+        table = pa.table({"n": np.arange(count)})
+        data, _ = made(table, fields, "zlib")
+        assert read(data).equals(whole(table, fields)), count
+        same_but_runs(data, whole(table, fields), (1,), "zlib")
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("writes", [1, 7])
+def test_stripes_go_out_when_they_are_there(codec: str, writes: int) -> None:
+    """Several in one write, too; footers of stripes are found where the writer has put them."""
+    table = some_rows(50_000)
+    data, brought = made(table, FIELDS, codec, writes=writes, stripe_size=64 << 10)
+    file = orc.ORCFile(io.BytesIO(data))
+    assert file.nstripes > 3 and sum(brought[:-1]) > brought[-1]
+    assert file.read().equals(whole(table, FIELDS))
+    for at in range(file.nstripes):
+        assert file.read_stripe(at).num_rows > 0
+
+
+def test_a_footer_of_several_chunks() -> None:
+    names = [f"column_{number}" for number in range(2500)]
+    long = pa.array([np.random.default_rng(row).bytes(1 << 17) for row in range(20)])
+    row = pa.StructArray.from_arrays([*[pa.array(range(20))] * 2500, long], names=[*names, "long"])
+    fields = (Constant("x", "int", 1), "row")
+    table = pa.table({"row": row})
+    data, brought = made(table, fields, "zlib", writes=2, stripe_size=1 << 20, batch_size=10)
+    assert brought[0] > 1 << 17 and orc.ORCFile(io.BytesIO(data)).nstripes > 1
+    assert read(data, columns=["x"]).column(0).to_pylist() == [1] * 20
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_row_groups_begin_where_the_index_says(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers that look for some of the rows begin to read there."""
+    # Compressed, such runs would be too few bytes to see a place among them.
+    monkeypatch.setattr(orc_constants, "_compressed", lambda data, packing: data)
+    table = pa.table({"n": np.arange(4_000_001)})
+    fields = (Constant("x", "bigint", 1 << 40), "n")
+    data, _ = made(table, fields, codec)
+    parsed = Parsed(data)
+    (_, (_, streams)) = parsed.stripes[0]
+    found = parsed.index(streams, 1)
+    assert len(found) == 401
+    runs = {count: Constant("x", "bigint", 1 << 40).runs(count) for count in (512, 1)}
+    for (positions, _), count in zip(found, [512] * 400 + [1], strict=True):
+        place, inside, passed = positions if codec != "uncompressed" else [positions[0], 0, positions[1]]
+        plain = parsed.unpacked(streams[1, 1][place:])[inside:]
+        assert passed == 0 and plain.startswith(runs[count])
+    assert codec == "uncompressed" or found[-1][0][0] > 0
+    assert read(data).equals(whole(table, fields))
+
+
+def test_what_is_not_as_the_writer_writes_is_refused() -> None:
+    table = pa.table({"a": pa.array([{"b": 1}] * 9), "n": np.arange(9)})
+    with pytest.raises(CorruptFileError, match="not primitive"):
+        made(table, ("a", Constant("x", "int", 1), "n"), "zlib")
+    with pytest.raises(CorruptFileError, match="another compression"):
+        made(table.select(["n"]), (Constant("x", "int", 1), "n"), "zlib", block=1 << 17)
+    with pytest.raises(CorruptFileError, match="stripes are not whole"):
+        ConstantColumns(FIELDS, "zlib", "f").add([b"ORC", b"something"])
+    with pytest.raises(CorruptFileError, match="no ORC magic"):
+        ConstantColumns(FIELDS, "zlib", "f").add([b"PAR1"])
