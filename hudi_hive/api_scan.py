@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError
+from hudi_hive.kept import kept_property
 from hudi_hive.plan import DynamicFilter, PartitionPlanner, Query, ScanPlan, SplitLoader, SplitOptions, plan_scan
 from hudi_hive.plan.planner import Filter
 from hudi_hive.plan.scan_plan import PlanStep
@@ -38,7 +38,7 @@ class Scan:
         self._selected = selected_fields
         self.query = query
 
-    @cached_property
+    @kept_property
     def _plan(self) -> ScanPlan:
         return plan_scan(self._client, self.query, self._row_filter)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ import pyarrow.compute as pc
 from hudi_hive.connector.hive_types import arrow_type
 from hudi_hive.connector.registration import base_path_of, is_hudi, query_type_of
 from hudi_hive.errors import HudiHiveError, SchemaError
+from hudi_hive.kept import kept_property
 from hudi_hive.metadata import MetadataListing, MetadataTable
 from hudi_hive.metastore import HiveMetastore, Table
 from hudi_hive.metrics import IoCounters
@@ -109,12 +109,12 @@ class HudiTableHandle:
         """The question that a plain SELECT asks."""
         return Query(query_type=self.query_type)
 
-    @cached_property
+    @kept_property
     def table_schema(self) -> pa.Schema:
         """The Hudi table's own columns as the query shows them, meta columns first."""
         return PartitionPlanner(self.client, self.query).template().schema
 
-    @cached_property
+    @kept_property
     def extra_keys(self) -> pa.Schema:
         """Partition keys that are no column of the Hudi table: a sync may have named its own. The metastore alone knows
         their values.
@@ -129,7 +129,7 @@ class HudiTableHandle:
             raise SchemaError(f"{self.full_name}: {error.message}", path=self.base_path) from error
         return pa.schema(fields)
 
-    @cached_property
+    @kept_property
     def schema(self) -> pa.Schema:
         """Columns of the rows: those of the Hudi table, then :attr:`extra_keys`."""
         own = self.table_schema

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ from hudi_hive.input_format.job_conf import JobConf
 from hudi_hive.input_format.plan import FileStatus, InputPlan, TablePlan, plan_inputs, plan_table
 from hudi_hive.input_format.record_reader import read_split
 from hudi_hive.input_format.splits import FileSplit, cut, file_splits
+from hudi_hive.kept import kept_property
 from hudi_hive.metrics import IoCounters
 from hudi_hive.plan.classify import PathGroups, TableInputs, classify
 from hudi_hive.plan.hadoop_paths import Stores
@@ -48,12 +48,12 @@ class HoodieParquetInputFormat:
         """Counts of all storage calls of this object."""
         return self._stores.counters
 
-    @cached_property
+    @kept_property
     def groups(self) -> PathGroups:
         """The job's paths in RFC-04's three groups; nothing is listed but for globs."""
         return classify(self.conf.input_paths, self.conf, stores=self._stores)
 
-    @cached_property
+    @kept_property
     def plan(self) -> InputPlan:
         """What the job reads."""
         return plan_inputs(self.groups, self.conf, self._stores, self._table)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +13,7 @@ from hudi_hive.input_format.incremental import IncrementalFiles, incremental_fil
 from hudi_hive.input_format.job_conf import INPUT_RECURSIVE, JobConf
 from hudi_hive.input_format.listing import list_plain
 from hudi_hive.input_format.snapshot import snapshot_files
+from hudi_hive.kept import kept_property
 from hudi_hive.plan import Query, QueryType, ReadOptions, ScanPlan
 from hudi_hive.plan.classify import PathGroups, TableInputs
 from hudi_hive.plan.hadoop_paths import Stores
@@ -97,7 +97,7 @@ class TablePlan:
             return replace(self.scan, commit_times=None)
         return self.scan
 
-    @cached_property
+    @kept_property
     def scan(self) -> ScanPlan:
         """How the files' rows are read: schema, partition values, renamed columns.
 

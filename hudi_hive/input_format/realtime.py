@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from hudi_hive.input_format.plan import (
 from hudi_hive.input_format.record_reader import own_columns, projection, read_split
 from hudi_hive.input_format.snapshot import FOUND_SCHEMA, query_instant, timeline_of
 from hudi_hive.input_format.splits import FileSplit
+from hudi_hive.kept import kept_property
 from hudi_hive.plan import Query, QueryType, ReadOptions, ScanPlan
 from hudi_hive.plan.classify import TableInputs
 from hudi_hive.plan.incremental import cleaned_error, missing_files, slices_of_range
@@ -95,7 +95,7 @@ class RealtimeTable(TablePlan):
     slices: pa.Table = field(default_factory=pa.Table, repr=False)
     max_instant: str | None = None
 
-    @cached_property
+    @kept_property
     def scan(self) -> ScanPlan:
         """How the slices' rows are read.
 

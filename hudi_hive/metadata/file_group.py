@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundError
 from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.hfile import HFileReader
+from hudi_hive.kept import kept_property
 from hudi_hive.storage import Storage
 from hudi_hive.table.log_data import LogData
 from hudi_hive.table.log_scanner import LogRecords, scan_logs
@@ -74,7 +75,7 @@ class FileGroup:
         # Copied first: what another thread reads meanwhile is put among them.
         return {name: value for name, value in self.__dict__.copy().items() if name not in ("_base", "_logs")}
 
-    @cached_property
+    @kept_property
     def _base(self) -> HFileReader | None:
         if self._base_file is None:
             return None
@@ -88,7 +89,7 @@ class FileGroup:
                 "a file of the metadata table is gone", path=self._storage.uri(path), remedy="ask again"
             ) from error
 
-    @cached_property
+    @kept_property
     def _logs(self) -> LogRecords:
         found = scan_logs(
             self._storage, self._partition, self._log_files, timeline=None, max_instant=None, instants=self._valid

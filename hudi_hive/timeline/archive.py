@@ -5,12 +5,12 @@ Loading reads times and actions only; payloads are fetched one by one.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, Final
 
 import pyarrow as pa
 
 from hudi_hive.errors import InstantNotFoundError
+from hudi_hive.kept import kept_property
 from hudi_hive.storage import Storage
 from hudi_hive.timeline.archive_history import HistoryArchive
 from hudi_hive.timeline.archive_log import LogArchive
@@ -38,7 +38,7 @@ class ArchivedTimeline:
     def __repr__(self) -> str:
         return f"ArchivedTimeline({self._storage.uri(self._folder)})"
 
-    @cached_property
+    @kept_property
     def entries(self) -> tuple[Instant, ...]:
         """All archived states, sorted: layout 1 keeps requested, inflight and completed, layout 2 only completed ones.
 
@@ -50,7 +50,7 @@ class ArchivedTimeline:
         unique = {instant.sort_key: instant for instant in self._archive.entries()}
         return tuple(unique[key] for key in sorted(unique))
 
-    @cached_property
+    @kept_property
     def instants(self) -> tuple[Instant, ...]:
         """Archived instants, of each the highest state, sorted by requested time; raises as :attr:`entries`."""
         best: dict[tuple[str, str], Instant] = {}
@@ -116,7 +116,7 @@ class ArchivedTimeline:
             raise self._not_found(instant, "is neither active nor archived")
         return found
 
-    @cached_property
+    @kept_property
     def _by_key(self) -> dict[tuple[str, str, int], Instant]:
         return {instant.sort_key: instant for instant in self.entries}
 
