@@ -7,7 +7,7 @@ import os
 import pytest
 
 from hudi_hive.plan import Query
-from hudi_hive.spark.listings import KeptListings
+from hudi_hive.spark.listings import Answers, KeptListings
 from hudi_hive.spark.snapshot import TableSnapshot, location_of
 from hudi_hive.table import MetaClient, listing
 from tests.support import unzip_fixture
@@ -45,9 +45,32 @@ def planned(monkeypatch):
     return plan
 
 
-def test_a_table_with_a_metadata_table_is_not_listed(planned):
-    files, listed = planned(unzip_fixture("v9_mor_part_rli"))
+def test_a_table_with_a_metadata_table_is_not_listed(planned, tmp_path):
+    path = unzip_fixture("v9_mor_part_rli", tmp_path)
+    files, listed = planned(path)
     assert files and listed == ["files"]  # a partition of the metadata table, for all that a statement asks
+    assert planned(path) == (files, [])  # nothing was written since
+
+
+@pytest.mark.parametrize("name", ["v9_mor_part_rli", "v8_cow_ymd_hive"])
+def test_a_statement_over_the_same_table_reads_the_properties_and_lists_the_timeline(name):
+    location, query = location_of(unzip_fixture(name)), Query.of("snapshot")
+
+    def cost():
+        snapshot = TableSnapshot(location, query)
+        assert snapshot.columns.names and snapshot.evolves in (True, False)
+        return snapshot.files(beside_logs=True).files, snapshot.client.counters
+
+    first, _ = cost()
+    again, counters = cost()
+    assert again.equals(first)
+    assert (counters["lists"], counters["opens"]) == (1, 1)
+
+
+def test_answers_kept_are_bounded():
+    answers = Answers()
+    made = [answers.get(number, lambda number=number: [number]) for number in range(100)]
+    assert answers.get(99, list) is made[99] and answers.get(0, list) == []
 
 
 def test_a_listing_serves_the_next_statement_until_the_timeline_changes(planned, tmp_path):

@@ -21,8 +21,9 @@ from hudi_hive.plan.listing import listed_as_asked
 from hudi_hive.plan.snapshot import check_time_travel
 from hudi_hive.predicate import RowFilter
 from hudi_hive.spark.evolution import unlike
-from hudi_hive.spark.listings import KeptListings
+from hudi_hive.spark.listings import Answers, KeptListings, answers_of
 from hudi_hive.spark.rows import DIRECTORY_SCHEMA
+from hudi_hive.spark.schema import spark_schema
 from hudi_hive.table import MetaClient
 from hudi_hive.table.partition_path import partition_value_columns
 from hudi_hive.timeline import instant_to_millis
@@ -100,6 +101,8 @@ class TableSnapshot:
         instants = timeline.instants
         # Any change of the timeline may change what is visible; equal tokens mean equal rows.
         self.token = f"{self.location}|{query}|{hash(instants)}|{len(instants)}"
+        # Whoever has the metadata table validated wants that for each statement.
+        self._answers = Answers() if query.options.metadata_validate else answers_of(self.client)
         self._lock = threading.Lock()
         self._fixed: ScanPlan | None = None
         self._some: tuple[tuple[str, ...], ScanPlan] | None = None
@@ -115,9 +118,15 @@ class TableSnapshot:
     @property
     def evolves(self) -> bool:
         """Whether the table's schema goes by ids, so that older files may call columns by other names."""
-        return self.query.options.schema_evolution is not False and (
-            self.client.evolved_schema(self.query.as_of) is not None
+        return self.query.options.schema_evolution is not False and self._answers.get(
+            ("evolves", self.query.as_of), lambda: self.client.evolved_schema(self.query.as_of) is not None
         )
+
+    @property
+    def columns(self) -> StructType:
+        """The columns that the query shows, as :func:`spark_schema` tells them; not to be changed."""
+        time = self.schema_time
+        return self._answers.get(("columns", time), lambda: spark_schema(self.client, time))
 
     @property
     def may_be_split(self) -> bool:
@@ -139,7 +148,7 @@ class TableSnapshot:
 
     def _whole(self) -> ScanPlan:
         if self._fixed is None:
-            self._fixed = plan_scan(self.client, self.query)
+            self._fixed = self._answers.get(("plan", str(self.query)), lambda: plan_scan(self.client, self.query))
         return self._fixed
 
     def _check_names(self, plan: ScanPlan) -> None:
@@ -159,7 +168,7 @@ class TableSnapshot:
         with self._lock:
             if self._fixed is not None or self.query.begin is not None:
                 return sorted(pc.unique(self._whole().slices.column("partition")).to_pylist())
-            return self.client.partition_paths()
+            return list(self._answers.get(("partitions", str(self.query)), self.client.partition_paths))
 
     def partition_texts(self, paths: Sequence[str]) -> pa.Table:
         """Values in partition paths as text, a column per partition field, a row per path.
