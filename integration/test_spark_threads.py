@@ -18,9 +18,9 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 import hudi_hive.spark as hudi_spark
 from hudi_hive.plan import Query
 from hudi_hive.spark import merging, reader, source
-from hudi_hive.spark.jvm import Jvm, scala_items
+from hudi_hive.spark.jvm import Jvm, relations, scala_items
 from hudi_hive.spark.relation import file_index, scanned
-from hudi_hive.spark.rows import DIRECTORY_SCHEMA, RowBuilder
+from hudi_hive.spark.rows import DIRECTORY_SCHEMA, packed, packed_files
 from hudi_hive.spark.session import SessionHook
 from hudi_hive.spark.snapshot import TableSnapshot, location_of
 from hudi_hive.table import MetaClient
@@ -30,13 +30,12 @@ pytestmark = pytest.mark.jvm
 
 
 def test_directories_hold_their_own_files_alone(spark):
-    """Tables whose partition columns are alike share an expression that Spark does not make for many threads."""
+    """Expressions of Spark that make objects or cast texts are not made for many threads."""
     jvm = Jvm(SparkContext._active_spark_context)
     columns = StructType([StructField("day", IntegerType())])
     partitions, each, rounds, clients = 40, 50, 12, 4
 
     def foreign(client: int) -> list[str]:
-        builder = RowBuilder(jvm, spark._jsparkSession, columns)
         days = np.repeat(np.arange(partitions), each)
         prefix = f"file:/table{client}/"
         files = pa.table(
@@ -50,8 +49,10 @@ def test_directories_hold_their_own_files_alone(spark):
         values = pa.table({"day": [str(day) for day in range(partitions)]})
         wrong = []
         for _ in range(rounds):
-            made = builder.directories(files, values, np.zeros(len(days), np.int64))
-            texts = str(made.mkString("\n")).split("path=")[1:]
+            question = relations(jvm).question(jvm.seq([]), columns.json(), 1, "UTC")
+            for folders, told in packed_files(files, np.zeros(len(days), np.int64)):
+                question.add(packed(values.slice(folders.start, len(folders)), ["day"]), *told, "")
+            texts = str(question.directories().mkString("\n")).split("path=")[1:]
             paths = [text.split(";")[0] for text in texts]
             wrong += [] if paths == files.column("path").to_pylist() else [f"{client}: {len(paths)} files"]
         return wrong

@@ -6,23 +6,18 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
 from hudi_hive.errors import SparkError
 from hudi_hive.plan import Query
 from hudi_hive.spark.failures import JavaValue
-from hudi_hive.spark.jvm import Jvm, option, scala_items
+from hudi_hive.spark.jvm import Jvm, option, relations, scala_items
 from hudi_hive.spark.relation import Declared
 
 PROVIDER = "hudi"
 
 FORMATS = frozenset({PROVIDER, "org.apache.hudi"})
 """What statements and writers may call the format."""
-
-_READ_OPTIMISED = "hoodie.query.as.ro.table"
-_INPUT_FORMATS = "org.apache.hudi.hadoop."
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,31 +47,22 @@ class HudiTableEntry:
 
 def find_table(jvm: Jvm, session: JavaValue, database: str | None, name: str) -> HudiTableEntry | None:
     """The synced table of this name, or None: no such table, a view, or a table of another kind."""
-    state = session.sessionState()
-    catalog = state.catalog()
-    identifier = jvm.package("catalyst").TableIdentifier(name, jvm.some(database) if database else jvm.none())
-    try:
-        table = catalog.getTableMetadata(identifier)
-    except (PySparkException, Py4JJavaError):
+    return _entry(relations(jvm).entry(session, database, name))
+
+
+def table_of_key(jvm: Jvm, session: JavaValue, key: JavaValue) -> HudiTableEntry | None:
+    """The synced table of a key of the session catalog's cache of relations, or None."""
+    return _entry(relations(jvm).entry(session, key))
+
+
+def _entry(found: JavaValue | None) -> HudiTableEntry | None:
+    if found is None:
         return None
-    provider = option(table.provider())
-    input_format = option(table.storage().inputFormat()) or ""
-    native = provider == PROVIDER
-    if not native and not input_format.startswith(_INPUT_FORMATS):
-        return None
-    location = option(table.storage().locationUri())
-    if location is None:
-        return None
-    properties = table.storage().properties()
-    read_optimised = option(properties.get(_READ_OPTIMISED))
-    columns = StructType.fromJson(json.loads(table.schema().json()))
-    declared = Declared(
-        name=f"{table.database()}.{table.identifier().table()}",
-        columns=columns,
-        partition_columns=tuple(str(item) for item in scala_items(table.partitionColumnNames())),
-        table=table,
-    )
-    return HudiTableEntry(declared, _qualified(jvm, session, location), str(read_optimised).lower() == "true", native)
+    told = json.loads(found.text())
+    columns = StructType.fromJson(json.loads(told["columns"]))
+    declared = Declared(told["name"], columns, tuple(told["partition columns"]), found)
+    read_optimised = str(told["read optimised"]).lower() == "true"
+    return HudiTableEntry(declared, told["location"], read_optimised, told["native"])
 
 
 def require_table(jvm: Jvm, session: JavaValue, name: str) -> HudiTableEntry:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import logging
 import threading
 import time
-import zlib
-from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +22,14 @@ from hudi_hive.errors import PartitionValueError
 from hudi_hive.plan import ScanPlan
 from hudi_hive.predicate import RowFilter
 from hudi_hive.spark.failures import JavaValue, to_java, watch
-from hudi_hive.spark.filters import row_filter_of
-from hudi_hive.spark.jvm import JavaProxy, Jvm, scala_items
-from hudi_hive.spark.rows import RowBuilder
+from hudi_hive.spark.filters import filter_of_json
+from hudi_hive.spark.jvm import Function2, JavaProxy, Jvm, relations
+from hudi_hive.spark.rows import packed, packed_files, strictly
 from hudi_hive.spark.snapshot import PlannedFiles, TableSnapshot
 from hudi_hive.spark.weak import Weak
 
 _LOG = logging.getLogger("hudi_hive.spark")
 
-_LISTINGS_KEPT = 8
 _RECORDS_KEPT = 200
 
 
@@ -98,11 +99,21 @@ class PlanLog:
         return list(self._records)
 
 
+class Answering(Protocol):
+    """What answers for a file index of Spark."""
+
+    def listing(self, question: JavaValue, text: str) -> None:
+        """Gives a question of ``Relations.java`` its answer."""
+
+    def toString(self) -> str:
+        """Two with the same text list the same files."""
+
+
 class HudiFileIndex(JavaProxy):
     """A table's files for Spark, as of the moment that its snapshot was taken.
 
-    Spark calls it from whatever thread plans; answers are made under a lock and a few of them kept, since one statement
-    asks the same more than once (adaptive execution, self-joins).
+    Spark gets :meth:`face`, an object of ``Relations.java`` that answers what never changes by itself and keeps a few
+    listings; it asks this one from whatever thread plans.
 
     Args:
         jvm: the JVM.
@@ -130,16 +141,11 @@ class HudiFileIndex(JavaProxy):
         self._session = session
         self._snapshot = snapshot
         self._columns = columns
+        self._known = StructType([*columns.fields, *hidden.fields])
         self._hidden = hidden
         self._name = name
         self._log = log
-        self._builder = RowBuilder(jvm, session, columns)
-        self._finder = RowBuilder(jvm, session, StructType([*columns.fields, *hidden.fields]))
-        self._schema = session.parseDataType(columns.json())
-        self._roots = jvm.seq([jvm.view.org.apache.hadoop.fs.Path(snapshot.location)])
         self._lock = threading.RLock()
-        self._listings: OrderedDict[tuple[str, ...], tuple[list[JavaValue], JavaValue, PlannedScan]] = OrderedDict()
-        self._last: PlannedScan | None = None
         watch(snapshot.location)
 
     @property
@@ -147,36 +153,34 @@ class HudiFileIndex(JavaProxy):
         """The table at the moment whose files are listed."""
         return self._snapshot
 
-    # -- Spark's interface -------------------------------------------------------------------------------------------
+    def face(self, delegate: Answering | None = None, folders: Sequence[str] = ()) -> JavaValue:
+        """The index for Spark.
 
-    @to_java
-    def rootPaths(self) -> JavaValue:
-        """The base path."""
-        return self._roots
+        Args:
+            delegate: answers in the place of this one.
+            folders: more root paths.
+        """
+        answering = delegate or self
+        return relations(self._jvm).face(
+            answering,
+            Function2(answering.listing),
+            answering.toString(),
+            json.dumps([self._snapshot.location, *folders]),
+            self._known.json(),
+            len(self._columns),
+            self._snapshot.has_indexes,
+            self._snapshot.query.as_of is not None,
+            self._session,
+        )
 
-    @to_java
-    def partitionSchema(self) -> JavaValue:
-        """The partition columns."""
-        return self._schema
+    # -- Spark's interface, as far as the face asks ------------------------------------------------------------------
 
-    @to_java
-    def listFiles(self, partition_filters: JavaValue, data_filters: JavaValue) -> JavaValue:
-        """Directories with the files of the partitions that the filters leave."""
-        filters = [*scala_items(partition_filters), *self._on_hidden(data_filters)]
-        on_rows = list(scala_items(data_filters)) if self._snapshot.has_indexes else []
-        asked = [*filters, *on_rows]
-        texts = tuple(str(item.toString()) for item in asked)
+    def listing(self, question: JavaValue, text: str) -> None:
+        """Gives a question (``Relations.java``) the directories with the files of the partitions that are left."""
+        told = json.loads(text) if text else {"filters": [], "names": []}
         with self._lock:
-            kept = self._listings.get(texts)
-            # A text leaves out what matters: the zone of a cast, which function a name stands for, the end of a list.
-            if kept is not None and all(old.equals(new) for old, new in zip(kept[0], asked, strict=True)):
-                self._last = kept[2]
-                return kept[1]
-            found, record = self._list(filters, texts[: len(filters)], on_rows)
-            self._listings[texts] = asked, found, record
-            while len(self._listings) > _LISTINGS_KEPT:
-                self._listings.popitem(last=False)
-            return found
+            record = self._list(question, tuple(told["filters"]), told["names"])
+        self._log.add(record)
 
     @to_java
     def inputFiles(self) -> JavaValue:
@@ -193,65 +197,30 @@ class HudiFileIndex(JavaProxy):
         """Look at the table anew (``REFRESH TABLE``)."""
         with self._lock:
             self._snapshot = self._snapshot.renewed()
-            self._listings.clear()
-
-    @to_java
-    def metadataOpsTimeNs(self) -> JavaValue:
-        """Unknown."""
-        return self._jvm.none()
-
-    def isTimeTravel(self) -> bool:
-        """Whether the files are those of an earlier moment."""
-        return self._snapshot.query.as_of is not None
 
     def toString(self) -> str:
         """The token: two indexes with the same one list the same files."""
         return f"HudiFileIndex({self._snapshot.token})"
 
-    def hashCode(self) -> int:
-        """Of the token."""
-        value = zlib.crc32(self._snapshot.token.encode())
-        return value - (1 << 32) if value >= 1 << 31 else value
-
-    def equals(self, other: JavaValue) -> bool:
-        """Whether the other is an index of the same table, query and timeline: such plans may share cached data."""
-        return other is self or (other is not None and str(other.toString()) == self.toString())
-
     @to_java
     def get(self) -> str:
-        """What was listed last, a line each."""
-        return "\n".join(record.describe() for record in self._told())
+        """What was listed last, a line each; the face knows, if anything was."""
+        return self._described([])
 
     class Java:
         implements = ("org.apache.spark.sql.execution.datasources.FileIndex", "java.util.function.Supplier")
 
     # -- planning --------------------------------------------------------------------------------------------------
 
-    def _on_hidden(self, data_filters: JavaValue) -> list[JavaValue]:
-        """The data filters over nothing but hidden partition columns."""
-        if not self._hidden.fields:
-            return []
-        names = {name.lower() for name in self._hidden.names}
-        chosen = []
-        for item in scala_items(data_filters):
-            references = {str(a.name()).lower() for a in scala_items(item.references().toSeq())}
-            # A subquery in a data filter has no value yet when files are listed.
-            if references and references <= names and item.deterministic() and "subquery" not in str(item.toString()):
-                chosen.append(item)
-        return chosen
-
-    def _list(
-        self, filters: list[JavaValue], texts: tuple[str, ...], on_rows: list[JavaValue]
-    ) -> tuple[JavaValue, PlannedScan]:
+    def _list(self, question: JavaValue, filters: tuple[str, ...], names: Sequence[str]) -> PlannedScan:
         started = time.perf_counter()
         snapshot = self._snapshot
-        kept = self._prune(snapshot.partition_paths(), filters) if filters else None
-        row_filter = self._row_filter(snapshot.plan(kept), on_rows) if on_rows else None
+        kept = self._prune(snapshot.partition_paths(), question, names) if filters else None
+        row_filter = self._row_filter(snapshot.plan(kept), question) if snapshot.has_indexes else None
         planned = self._files(kept, row_filter)
-        result = self._directories(planned)
         record = PlannedScan(
             self._name,
-            texts,
+            filters,
             planned.partitions_total,
             planned.partitions_planned,
             planned.files.num_rows,
@@ -259,40 +228,42 @@ class HudiFileIndex(JavaProxy):
             time.perf_counter() - started,
             skipped=planned.skipped,
         )
-        self._log.add(record)
-        self._last = record
-        return result, record
+        self._add_directories(question, planned, self._described([record]))
+        return record
 
-    def _row_filter(self, plan: ScanPlan, conditions: Sequence[JavaValue]) -> RowFilter | None:
+    def _row_filter(self, plan: ScanPlan, question: JavaValue) -> RowFilter | None:
         """What conditions say of rows; columns whose values come from partition paths are not in it."""
-        return row_filter_of(conditions, plan.schema, self._columns.names)
+        conditions = json.loads(question.conditions())
+        return filter_of_json(conditions, plan.schema, self._columns.names) if conditions else None
 
-    def _told(self) -> list[PlannedScan]:
-        return [] if self._last is None else [self._last]
+    def _described(self, records: Sequence[PlannedScan]) -> str:
+        return "\n".join(record.describe() for record in records)
 
     def _files(self, partitions: Sequence[str] | None = None, row_filter: RowFilter | None = None) -> PlannedFiles:
         """The files that this index lists."""
         return self._snapshot.files(partitions, row_filter=row_filter)
 
-    def _prune(self, paths: list[str], filters: Sequence[JavaValue]) -> list[str]:
-        """The partitions whose values pass all filters; Spark itself evaluates them."""
+    def _prune(self, paths: list[str], question: JavaValue, names: Sequence[str]) -> list[str]:
+        """The partitions whose values pass all filters of a question; Spark itself evaluates them.
+
+        Args:
+            paths: of partitions.
+            question: of ``Relations.java``.
+            names: the columns that its filters are about.
+        """
         if not paths:
             return paths
-        expressions = self._jvm.package("catalyst.expressions")
-        predicate = filters[0]
-        for item in filters[1:]:
-            predicate = expressions.And(predicate, item)
-        attributes = list(scala_items(predicate.references().toSeq()))
-        known = {name.lower(): name for name in self._finder.columns.names}
-        names = [known[str(attribute.name()).lower()] for attribute in attributes]
+        known = {name.lower(): name for name in self._known.names}
+        names = [known[name.lower()] for name in names]
         texts = self._named(self._snapshot.partition_texts(paths))
         unclear = self._unclear(texts, names)
         keep = unclear.copy()
         clear = np.flatnonzero(~unclear)
         if len(clear):
             self._check_dates(texts, names)
-            rows = self._finder.typed(texts.take(pa.array(clear)), names)
-            keep[clear] = self._finder.mask(predicate, attributes, rows)
+            values = packed(texts.take(pa.array(clear)), names)
+            digits = self._strictly(functools.partial(question.mask, values, len(clear)))
+            keep[clear] = np.equal(np.frombuffer(digits.encode("ascii"), np.uint8), ord("1"))
         return [path for path, kept in zip(paths, keep.tolist(), strict=True) if kept]
 
     def _unclear(self, texts: pa.Table, names: Sequence[str]) -> npt.NDArray[np.bool_]:
@@ -302,24 +273,30 @@ class HudiFileIndex(JavaProxy):
             unclear |= pc.is_null(texts.column(name)).to_numpy()
         return unclear
 
-    def _directories(self, planned: PlannedFiles) -> JavaValue:
+    def _add_directories(self, question: JavaValue, planned: PlannedFiles, told: str) -> None:
+        """Answers a question."""
+        names = self._columns.names
         paths = pc.unique(planned.files.column("partition")).to_pylist()
-        if self._columns.fields:
-            values = self._named(self._snapshot.partition_texts(paths))
-            self._check_dates(values, self._columns.names)
-        else:
-            values = pa.table({"row": pa.nulls(len(paths))})
-        return self._builder.directories(planned.files, values, planned.modified_ms)
+        values = (
+            self._named(self._snapshot.partition_texts(paths)) if names else pa.table({"row": pa.nulls(len(paths))})
+        )
+        self._check_dates(values, names)
+        for folders, paths_and_numbers in packed_files(planned.files, planned.modified_ms):
+            part = packed(values.slice(folders.start, len(folders)), names)
+            self._strictly(functools.partial(question.add, part, *paths_and_numbers, told))
+
+    def _strictly(self, action: Callable[[], Any]) -> Any:  # noqa: ANN401
+        return strictly(action, self._known)
 
     def _named(self, texts: pa.Table) -> pa.Table:
         """Columns under the names that Spark's schema gives them: the catalog may differ in case."""
-        known = {name.lower(): name for name in self._finder.columns.names}
+        known = {name.lower(): name for name in self._known.names}
         return texts.rename_columns([known.get(name.lower(), name) for name in texts.column_names])
 
     def _check_dates(self, texts: pa.Table, names: Sequence[str]) -> None:
         """Spark would read ``19723`` as the year, not as a day number."""
         for name in names:
-            if isinstance(self._finder.columns[name].dataType, DateType):
+            if isinstance(self._known[name].dataType, DateType):
                 fits = pc.fill_null(pc.match_substring_regex(texts.column(name), r"^\d{4}-\d{2}-\d{2}$"), True)
                 if not pc.all(fits, min_count=0).as_py():
                     raise PartitionValueError(

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from importlib.resources import files as resources
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from py4j.clientserver import ClientServer
 from py4j.java_gateway import JavaGateway, JavaObject
@@ -17,6 +19,9 @@ from pyspark.java_gateway import ensure_callback_server_started
 
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.failures import JavaValue, bridge_errors, to_java
+
+_compiling = threading.Lock()
+_compiled: WeakKeyDictionary[JavaGateway, dict[str, JavaValue]] = WeakKeyDictionary()
 
 
 class Jvm:
@@ -92,11 +97,12 @@ class Jvm:
         return found
 
     def compiled(self, name: str, source: str) -> JavaValue:
-        """``java.lang.Class`` of Java source text, compiled once; raises as :meth:`cooked`."""
-        found = self._modules.get(name)
-        if found is None:
-            found = self._modules[name] = self.cooked(name, source).getClassLoader().loadClass(name)
-        return found
+        """``java.lang.Class`` of Java source text, compiled once in each JVM; raises as :meth:`cooked`."""
+        with _compiling:  # py4j takes methods of another class of this name for those of the one that it saw first
+            known = _compiled.setdefault(self.gateway, {})
+            if name not in known:
+                known[name] = self.cooked(name, source).getClassLoader().loadClass(name)
+            return known[name]
 
     def cooked(self, name: str, source: str, parent: JavaValue | None = None) -> JavaValue:
         """A compiler that holds the classes of Java source text: Janino, which comes with Spark; for the driver.
@@ -181,6 +187,17 @@ class Jvm:
             f"this version of Spark has no field {name} in {target.getClass().getName()}",
             remedy="use PySpark 4.0 to 4.3",
         )
+
+
+def relations(jvm: Jvm) -> JavaValue:
+    """The one object of ``Relations.java``; it has no state."""
+    return jvm.kept("Relations", lambda: _new_relations(jvm))
+
+
+def _new_relations(jvm: Jvm) -> JavaValue:
+    source = resources("hudi_hive.spark").joinpath("Relations.java").read_text(encoding="utf-8")
+    nothing = jvm.gateway.new_array(jvm.view.java.lang.Object, 0)
+    return jvm.compiled("Relations", source).getConstructors()[0].newInstance(nothing)
 
 
 class _Names:

@@ -30,8 +30,8 @@ from hudi_hive.predicate import RowFilter
 from hudi_hive.read.exported import SliceRows
 from hudi_hive.spark.failures import JavaValue, to_java
 from hudi_hive.spark.file_index import HudiFileIndex, PlanLog, PlannedScan
-from hudi_hive.spark.filters import is_known
-from hudi_hive.spark.jvm import Jvm, class_name, scala_items
+from hudi_hive.spark.filters import is_known, row_filter_of
+from hudi_hive.spark.jvm import Jvm, class_name, relations, scala_items
 from hudi_hive.spark.rows import RowBuilder
 from hudi_hive.spark.schema import arrow_schema
 from hudi_hive.spark.snapshot import PlannedFiles, TableSnapshot, for_arrow, with_logs
@@ -82,8 +82,8 @@ class BaseFileIndex(HudiFileIndex):
         # Which files are listed depends on the columns where older ones have other names or types.
         self._token = f"{snapshot.token}|{read.simpleString()}" if snapshot.evolves else snapshot.token
 
-    def _told(self) -> list[PlannedScan]:
-        return [*super()._told(), *([] if self._merged is None else [self._merged])]
+    def _described(self, records: Sequence[PlannedScan]) -> str:
+        return super()._described([*records, *([] if self._merged is None else [self._merged])])
 
     @to_java
     def refresh(self) -> None:
@@ -132,7 +132,6 @@ class MergeFileIndex(HudiFileIndex):
         """Look at the table anew (``REFRESH TABLE``)."""
         with self._lock:
             self._snapshot = self._snapshot.renewed()
-            self._listings.clear()
             self._parts.clear()
 
     @to_java
@@ -153,7 +152,7 @@ class MergeFileIndex(HudiFileIndex):
                 return kept[1]
             columns = StructType.fromJson(json.loads(text))
             plan, record = self._merged(columns, filters, conditions)
-            parts = self._jvm.view.scala.Tuple2(self._base_files(record, columns), plan)
+            parts = self._jvm.view.scala.Tuple2(self._base_files(record, columns).face(), plan)
             self._parts[texts] = conditions, parts
             while len(self._parts) > _PLANS_KEPT:
                 self._parts.popitem(last=False)
@@ -161,7 +160,7 @@ class MergeFileIndex(HudiFileIndex):
 
     def _on_partitions(self, condition: JavaValue) -> bool:
         """Whether a condition is about nothing but partition columns, and can be evaluated now."""
-        names = {name.lower() for name in self._finder.columns.names}
+        names = {name.lower() for name in self._known.names}
         references = {str(item.name()).lower() for item in scala_items(condition.references().toSeq())}
         if not references or not references <= names or not condition.deterministic():
             return False
@@ -176,12 +175,12 @@ class MergeFileIndex(HudiFileIndex):
         if snapshot.may_have_logs:
             self._refuse_file_columns(columns)
         paths = snapshot.partition_paths()
-        plan = snapshot.plan(self._prune(paths, filters) if filters else None)
+        plan = snapshot.plan(self._left(paths, filters) if filters else None)
         plan = replace(plan, slices=plan.slices.filter(for_arrow(plan, columns)))
         found = plan.slices.num_rows
         if found:
             self._refuse_file_columns(columns)
-        row_filter = self._row_filter(plan, conditions) if found else None
+        row_filter = row_filter_of(conditions, plan.schema, self._columns.names) if found else None
         if row_filter is not None:
             plan = snapshot.narrowed(plan, row_filter)
         slices = plan.slices
@@ -204,6 +203,12 @@ class MergeFileIndex(HudiFileIndex):
         )
         self._log.add(record)
         return made, record
+
+    def _left(self, paths: list[str], filters: list[JavaValue]) -> list[str]:
+        """The partitions that conditions leave."""
+        zone = str(self._session.sessionState().conf().sessionLocalTimeZone())
+        question = relations(self._jvm).question(self._jvm.seq(filters), self._known.json(), len(self._columns), zone)
+        return self._prune(paths, question, json.loads(question.text())["names"])
 
     def _refuse_file_columns(self, columns: StructType) -> None:
         known = {name.lower() for name in self._all.names}

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _AS_OF = re.compile(r"\bAS\s+OF\b|\bWITH\s*\(|\bhudi`?\s*\.\s*`", re.IGNORECASE)
 
+_QUERIES = frozenset({"Aggregate", "Distinct", "Filter", "GlobalLimit", "Project", "Sort", "UnresolvedHaving"})
+"""Plans of statements that are queries and nothing else; those with CTEs and unions may hold inserts."""
+
 
 class HudiParser(JavaProxy):
     """``ParserInterface`` that passes everything on to the session's parser.
@@ -75,10 +78,11 @@ class HudiParser(JavaProxy):
         except (PySparkException, Py4JJavaError):
             check_syntax(self._hook, text)
             raise
-        plan = alter_columns(self._hook, plan)
-        check_statement(self._hook, plan)
-        if class_name(plan) == "ShowPartitions":
-            plan = show_partitions(self._hook, plan)
+        if class_name(plan) not in _QUERIES:
+            plan = alter_columns(self._hook, plan)
+            check_statement(self._hook, plan)
+            if class_name(plan) == "ShowPartitions":
+                plan = show_partitions(self._hook, plan)
         return self._time_travel(text, plan)
 
     def _time_travel(self, text: str, plan: JavaValue) -> JavaValue:

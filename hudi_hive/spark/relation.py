@@ -6,6 +6,7 @@ is in no commit into the table. With a Project on top Spark refuses every write.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,9 +31,8 @@ from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.changes import changes_plan
 from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.file_index import HudiFileIndex, PlanLog
-from hudi_hive.spark.jvm import JavaProxy, Jvm, scala_items
+from hudi_hive.spark.jvm import Jvm, relations
 from hudi_hive.spark.merging import MergeFileIndex, install_merge_rule
-from hudi_hive.spark.schema import spark_schema
 from hudi_hive.spark.snapshot import TableSnapshot
 from hudi_hive.table.partition_path import DEFAULT_PARTITION
 
@@ -72,7 +72,7 @@ class Declared:
         name: ``db.table``.
         columns: all columns in order.
         partition_columns: those the catalog calls partition columns.
-        table: the JVM's ``CatalogTable``.
+        table: the ``Entry`` of ``Relations.java``; None where there is none.
     """
 
     name: str
@@ -133,7 +133,7 @@ def table_snapshot(
 
 def scanned(snapshot: TableSnapshot, declared: Declared | None = None) -> Scanned:
     """What Spark's scan of a snapshot shows; ``declared`` as for :func:`relation_plan`."""
-    own = spark_schema(snapshot.client, snapshot.schema_time)
+    own = snapshot.columns
     columns = own if declared is None else _declared_columns(declared, own, snapshot)
     columns = _formatted_as_text(snapshot, columns)
     return Scanned(snapshot, columns, _split(snapshot, columns, own))
@@ -221,15 +221,12 @@ def _has_default_partition(snapshot: TableSnapshot) -> bool:
 
 def _guarded(environment: Environment, session: JavaValue, scan: Scanned, declared: Declared | None) -> JavaValue:
     """``Project(columns, LogicalRelation(HadoopFsRelation(our index)))``."""
-    jvm = environment.jvm
     name = declared.name if declared is not None else scan.snapshot.location
-    relation = files_relation(environment, session, scan, file_index(environment, session, scan, name), scan.split.data)
+    index = file_index(environment, session, scan, name).face()
     # REFRESH TABLE needs the catalog's table in the relation.
-    companion = jvm.module("org.apache.spark.sql.execution.datasources.LogicalRelation")
-    logical = companion.apply(relation, declared.table if declared is not None else False)
-    output = {str(attribute.name()): attribute for attribute in scala_items(logical.output())}
-    ordered = jvm.seq([output[name] for name in scan.columns.names])
-    return jvm.package("catalyst.plans.logical").Project(ordered, logical)
+    table = declared.table if declared is not None else None
+    parts = _parts(scan, index, scan.split.data)
+    return relations(environment.jvm).plan(*parts, session, table, json.dumps(scan.columns.names))
 
 
 def file_index(environment: Environment, session: JavaValue, scan: Scanned, name: str) -> HudiFileIndex:
@@ -243,7 +240,7 @@ def file_index(environment: Environment, session: JavaValue, scan: Scanned, name
 
 
 def files_relation(
-    environment: Environment, session: JavaValue, scan: Scanned, index: JavaProxy, data: StructType
+    environment: Environment, session: JavaValue, scan: Scanned, index: JavaValue, data: StructType
 ) -> JavaValue:
     """``HadoopFsRelation`` over an index: a bare one takes INSERT, so there must be a guard.
 
@@ -251,23 +248,14 @@ def files_relation(
         environment: of the Spark context.
         session: the JVM's session.
         scan: what it shows.
-        index: its files.
+        index: its files, as Spark sees them.
         data: the columns of its files; partition columns among them stay in their place.
     """
-    jvm = environment.jvm
-    return jvm.package("execution.datasources").HadoopFsRelation(
-        index,
-        _java_type(session, scan.split.path),
-        _java_type(session, data),
-        jvm.none(),
-        getattr(jvm.view, _FORMATS[scan.snapshot.client.config.base_file_format])(),
-        jvm.map({}),
-        session,
-    )
+    return relations(environment.jvm).relation(*_parts(scan, index, data), session)
 
 
-def _java_type(session: JavaValue, kind: DataType) -> JavaValue:
-    return session.parseDataType(kind.json())
+def _parts(scan: Scanned, index: JavaValue, data: StructType) -> tuple[JavaValue, str, str, str]:
+    return index, scan.split.path.json(), data.json(), _FORMATS[scan.snapshot.client.config.base_file_format]
 
 
 def commit_times(snapshot: TableSnapshot) -> list[str]:

@@ -20,7 +20,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.catalog import HudiTableEntry, find_table
+from hudi_hive.spark.catalog import HudiTableEntry, find_table, table_of_key
 from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.jvm import Function1, Function2
 from hudi_hive.spark.parser import HudiParser
@@ -67,13 +67,13 @@ class SessionHook:
             return None
         return find_table(jvm, self.session, database, name)
 
-    def plan(self, database: str, name: str) -> JavaValue | None:
-        """The plan of a table as it is now; None for what is not a synced table.
+    def plan(self, key: JavaValue) -> JavaValue | None:
+        """The plan of a table as it is now, by its key in the catalog's cache; None for what is not a synced table.
 
         Raises:
             HudiHiveError: it is one, but cannot be read.
         """
-        entry = self.find(database, name)
+        entry = table_of_key(self.environment.jvm, self.session, key)
         if entry is None:
             return None
         if not entry.native:
@@ -129,7 +129,7 @@ class SessionHook:
         source = resources("hudi_hive.spark").joinpath("RelationCache.java").read_text(encoding="utf-8")
         arguments = jvm.view.java.util.ArrayList()
         arguments.add(delegate)
-        arguments.add(Function1(lambda key: self.plan(key.database(), key.name())))
+        arguments.add(Function1(self.plan))
         return jvm.compiled("RelationCache", source).getConstructors()[0].newInstance(arguments.toArray())
 
 

@@ -36,7 +36,6 @@ from hudi_hive.spark.relation import (
     scanned,
     table_snapshot,
 )
-from hudi_hive.spark.schema import spark_schema
 from hudi_hive.spark.snapshot import TableSnapshot
 from hudi_hive.spark.table_options import path_question
 
@@ -179,7 +178,7 @@ def read_relation(
     else:
         made = (MergedIndex if snapshot.may_be_split else SourceIndex)(environment.jvm, snapshot, index)
     # All columns are given as columns of files, so that partition columns keep their place among them.
-    return files_relation(environment, session, scan, made, scan.columns)
+    return files_relation(environment, session, scan, made.face(), scan.columns)
 
 
 def _declared(snapshot: TableSnapshot, schema: StructType) -> Declared:
@@ -188,7 +187,7 @@ def _declared(snapshot: TableSnapshot, schema: StructType) -> Declared:
     Those the table does not have would be read as nulls, and numbers as narrower ones without what does not fit; the
     path's text of a partition value can be of any type.
     """
-    own = spark_schema(snapshot.client, snapshot.schema_time)
+    own = snapshot.columns
     known = {field.name.lower(): field.dataType.simpleString() for field in own.fields}
     known = dict.fromkeys(map(str.lower, META_FIELDS), "string") | known  # a sync declares them in any case
     in_path = {name.lower() for name in snapshot.partition_fields}
@@ -237,33 +236,23 @@ class SourceIndex(JavaProxy):
         self._jvm = jvm
         self._make = make
         self._index = make(snapshot)
-        folders = jvm.view.org.apache.hadoop.fs
-        self._roots = jvm.seq([folders.Path(snapshot.location), folders.Path(f"{snapshot.location}/.hoodie")])
 
-    def rootPaths(self) -> JavaValue:
-        """The base path, and the timeline's, where no table can be."""
-        return self._roots
+    def face(self) -> JavaValue:
+        """The index for Spark; its roots are the base path, and the timeline's, where no table can be."""
+        return self._index.face(self, [f"{self._index.snapshot.location}/.hoodie"])
+
+    def listing(self, question: JavaValue, text: str) -> None:
+        """As the table's own."""
+        self._index.listing(question, text)
 
     @to_java
     def refresh(self) -> None:
         """Look at the table anew (``REFRESH TABLE``)."""
         self._index = self._make(self._index.snapshot.renewed())
 
-    def isTimeTravel(self) -> bool:
-        """Whether the files are those of an earlier moment."""
-        return self._index.isTimeTravel()
-
     def toString(self) -> str:
         """As the table's own."""
         return self._index.toString()
-
-    def hashCode(self) -> int:
-        """As the table's own."""
-        return self._index.hashCode()
-
-    def equals(self, other: JavaValue) -> bool:
-        """As the table's own."""
-        return other is self or self._index.equals(other)
 
     def __getattr__(self, name: str) -> Callable[..., JavaValue]:
         if name.startswith("_"):
@@ -288,10 +277,9 @@ class CommitsIndex(SourceIndex):
     def apply(self) -> JavaValue:
         """``(index, times of the commits)``."""
         index = self._index  # of one moment, whatever is refreshed meanwhile
-        return self._jvm.view.scala.Tuple2(index, self._jvm.strings(commit_times(index.snapshot)))
+        return self._jvm.view.scala.Tuple2(index.face(), self._jvm.strings(commit_times(index.snapshot)))
 
-    @to_java
-    def listFiles(self, partition_filters: JavaValue, data_filters: JavaValue) -> JavaValue:
+    def listing(self, question: JavaValue, text: str) -> None:
         """Refuses: files without the filter would show rows of other commits."""
         raise SparkError(
             "an incremental query was planned by a session that does not know it",

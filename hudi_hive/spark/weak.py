@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from py4j.java_gateway import JavaClass
 from pyspark import SparkContext
 
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.failures import JavaValue
+
+_REFERENCE = "java.lang.ref.WeakReference"
 
 
 class Weak:
@@ -25,9 +28,9 @@ class Weak:
         self._name = name
 
     def __set__(self, instance: Any, value: JavaValue) -> None:  # noqa: ANN401
-        jvm = SparkContext._jvm
-        assert jvm is not None
-        instance.__dict__[self._name] = jvm.java.lang.ref.WeakReference(value)
+        gateway = SparkContext._gateway
+        assert gateway is not None
+        instance.__dict__[self._name] = JavaClass(_REFERENCE, gateway._gateway_client)(value)
 
     def __get__(self, instance: Any, owner: type | None = None) -> JavaValue:  # noqa: ANN401
         found = instance.__dict__[self._name].get()
