@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from pyspark.errors import AnalysisException
 
@@ -207,3 +209,26 @@ def test_a_stream_finds_the_source(spark):
     frame = spark.readStream.format("hudi").load(str(unzip_fixture(COW)))
     assert frame.isStreaming
     assert frame.schema == read(spark, unzip_fixture(COW)).schema
+
+
+def test_sessions_with_views_are_not_kept(spark):
+    virtual = spark._jvm.java.lang
+    sessions = {}
+    for name in (COW, MOR):
+        other = spark.newSession()
+        other.sql(f"CREATE TEMPORARY VIEW v USING hudi OPTIONS (path '{unzip_fixture(name)}')")
+        # Planned, not run: Spark itself keeps what jobs refer to.
+        plan = str(other.table("v")._jdf.queryExecution().optimizedPlan().toString())
+        assert ("Union" in plan) == (name == MOR)
+        sessions[name] = virtual.ref.WeakReference(other._jsparkSession)
+    del other
+    spark.newSession().sql("SELECT 1").collect()  # Spark keeps the last one of a thread
+    kept = set(sessions)
+    for _ in range(100):
+        gc.collect()
+        virtual.System.gc()
+        virtual.System.runFinalization()
+        kept = {name for name in kept if sessions[name].get() is not None}
+        if not kept:
+            break
+    assert not kept

@@ -43,6 +43,7 @@ import org.apache.spark.sql.catalyst.expressions.InterpretedProjection;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -213,6 +214,8 @@ public class Relations {
         volatile String told;
         // One statement asks the same more than once: adaptive execution, self-joins.
         final Map listings = new LinkedHashMap();
+        // Plans refer to the session, so they are not kept in Python, which would keep it.
+        final Map parts = new LinkedHashMap();
 
         public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
             String name = method.getName();
@@ -246,16 +249,47 @@ public class Relations {
             if (name.equals("get") && told != null) {
                 return told;
             }
-            Object found;
-            try {
-                found = method.invoke(delegate, arguments);
-            } catch (InvocationTargetException error) {
-                throw error.getCause();
+            if (name.equals("apply") && arguments != null) {
+                return split(method, arguments);
             }
+            Object found = asked(method, arguments);
             if (name.equals("refresh")) {
                 refreshed();
             }
             return found;
+        }
+
+        private Object asked(Method method, Object[] arguments) throws Throwable {
+            try {
+                return method.invoke(delegate, arguments);
+            } catch (InvocationTargetException error) {
+                throw error.getCause();
+            }
+        }
+
+        /** What the index as a function gives for columns and conditions of a scan. */
+        private synchronized Object split(Method method, Object[] arguments) throws Throwable {
+            Object[] request = (Object[]) arguments[0];
+            List conditions = new ArrayList(CollectionConverters.asJava((Seq) request[1]));
+            List texts = new ArrayList();
+            texts.add(DataTypeUtils.fromAttributes((Seq) request[0]).json());
+            for (int i = 0; i < conditions.size(); i++) {
+                texts.add(conditions.get(i).toString());
+            }
+            Object[] kept = (Object[]) parts.get(texts);
+            if (kept == null || !kept[0].equals(conditions)) {
+                kept = new Object[] {conditions, asked(method, arguments)};
+                keep(parts, texts, kept);
+            }
+            return kept[1];
+        }
+
+        private static void keep(Map map, Object key, Object value) {
+            map.remove(key);
+            map.put(key, value);
+            if (map.size() > KEPT) {
+                map.remove(map.keySet().iterator().next());
+            }
         }
 
         private synchronized void refreshed() {
@@ -263,6 +297,7 @@ public class Relations {
             indexed = true; // it may have indexes now
             told = null;
             listings.clear();
+            parts.clear();
         }
 
         private synchronized Object listFiles(Seq onPartitions, Seq onRows) throws Exception {
@@ -287,11 +322,7 @@ public class Relations {
                 Question question = new Question(filters, rows, known, shown, zone);
                 listing.apply(question, question.text());
                 kept = new Object[] {asked, question.directories(), question.told};
-                listings.remove(texts);
-                listings.put(texts, kept);
-                if (listings.size() > KEPT) {
-                    listings.remove(listings.keySet().iterator().next());
-                }
+                keep(listings, texts, kept);
             }
             told = (String) kept[2];
             return kept[1];

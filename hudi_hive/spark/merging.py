@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files as resources
@@ -41,7 +40,6 @@ RULE = "hudi_hive.MergeRule"
 _NUMBER = "_hudi_hive_slice"
 _BYTES_PER_TASK = 64 << 20
 _TASKS_PER_CORE = 2
-_PLANS_KEPT = 8
 
 
 def install_merge_rule(jvm: Jvm, session: JavaValue) -> None:
@@ -118,7 +116,6 @@ class MergeFileIndex(HudiFileIndex):
     ) -> None:
         super().__init__(jvm, session, snapshot, columns, hidden, name, log)
         self._all = StructType([*data.fields, *columns.fields])
-        self._parts: OrderedDict[tuple[str, ...], tuple[list[JavaValue], JavaValue]] = OrderedDict()
 
     class Java:
         implements = (*HudiFileIndex.Java.implements, "scala.Function1")
@@ -128,15 +125,10 @@ class MergeFileIndex(HudiFileIndex):
         return BaseFileIndex(*arguments, merged, read)
 
     @to_java
-    def refresh(self) -> None:
-        """Look at the table anew (``REFRESH TABLE``)."""
-        with self._lock:
-            self._snapshot = self._snapshot.renewed()
-            self._parts.clear()
-
-    @to_java
     def apply(self, request: JavaValue) -> JavaValue:
         """``(index of slices for Spark's own reader, plan of the rows of the others or null)`` of a scan.
+
+        The face keeps it for the next time that it is asked the same.
 
         Args:
             request: the scan's columns and its conditions, two sequences.
@@ -145,18 +137,10 @@ class MergeFileIndex(HudiFileIndex):
         types = self._jvm.module("org.apache.spark.sql.catalyst.types.DataTypeUtils").fromAttributes(attributes)
         text = str(types.json())
         filters = [item for item in conditions if self._on_partitions(item)]
-        texts = (text, *(str(item.toString()) for item in conditions))
+        columns = StructType.fromJson(json.loads(text))
         with self._lock:
-            kept = self._parts.get(texts)
-            if kept is not None and all(old.equals(new) for old, new in zip(kept[0], conditions, strict=True)):
-                return kept[1]
-            columns = StructType.fromJson(json.loads(text))
             plan, record = self._merged(columns, filters, conditions)
-            parts = self._jvm.view.scala.Tuple2(self._base_files(record, columns).face(), plan)
-            self._parts[texts] = conditions, parts
-            while len(self._parts) > _PLANS_KEPT:
-                self._parts.popitem(last=False)
-            return parts
+            return self._jvm.view.scala.Tuple2(self._base_files(record, columns).face(), plan)
 
     def _on_partitions(self, condition: JavaValue) -> bool:
         """Whether a condition is about nothing but partition columns, and can be evaluated now."""

@@ -30,6 +30,7 @@ from hudi_hive.spark.jvm import Function1, JavaProxy, Jvm
 from hudi_hive.spark.relation import (
     Declared,
     Environment,
+    Scanned,
     commit_times,
     file_index,
     files_relation,
@@ -38,6 +39,7 @@ from hudi_hive.spark.relation import (
 )
 from hudi_hive.spark.snapshot import TableSnapshot
 from hudi_hive.spark.table_options import path_question
+from hudi_hive.spark.weak import Weak
 
 RULE = "hudi_hive.CommitRule"
 
@@ -168,9 +170,7 @@ def read_relation(
         return _planned_rows(environment, session, changes_plan(session, snapshot))
     scan = scanned(snapshot, None if schema is None else _declared(snapshot, schema))
 
-    def index(moment: TableSnapshot) -> HudiFileIndex:
-        return file_index(environment, session, replace(scan, snapshot=moment), location)
-
+    index = _Indexes(environment, session, scan)
     if query.query_type is QueryType.INCREMENTAL:
         commit_times(snapshot)  # refuses what cannot be answered now, not when rows are read
         _install_commit_rule(environment.jvm, session)
@@ -219,6 +219,21 @@ def _planned_rows(environment: Environment, session: JavaValue, plan: JavaValue)
 
 
 # -- its files ---------------------------------------------------------------------------------------------------------
+
+
+class _Indexes:
+    """Makes the table's own index at a moment. A view of the session may hold it, so it does not hold the session."""
+
+    _session = Weak()
+
+    def __init__(self, environment: Environment, session: JavaValue, scan: Scanned) -> None:
+        self._environment = environment
+        self._session = session
+        self._scan = scan
+
+    def __call__(self, moment: TableSnapshot) -> HudiFileIndex:
+        scan = replace(self._scan, snapshot=moment)
+        return file_index(self._environment, self._session, scan, moment.location)
 
 
 class SourceIndex(JavaProxy):
