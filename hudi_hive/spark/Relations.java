@@ -117,7 +117,11 @@ public class Relations {
         try {
             table = catalog.getTableMetadata(new TableIdentifier(name, Option.apply(database)));
         } catch (Exception error) {
-            return null;
+            // Of a metastore that fails nothing is known: Spark's own reader may read what it must not.
+            if (error.getClass().getSimpleName().startsWith("NoSuch")) {
+                return null;
+            }
+            throw error;
         }
         boolean named = "hudi".equals(orNull(table.provider()));
         Object input = orNull(table.storage().inputFormat());
