@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from py4j.clientserver import ClientServerConnection
 from pyspark import SparkContext
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive.plan import Query
 from hudi_hive.spark import merging, reader, source
-from hudi_hive.spark.jvm import Jvm, relations, scala_items
+from hudi_hive.spark.jvm import Function1, Jvm, relations, scala_items
 from hudi_hive.spark.relation import file_index, scanned
 from hudi_hive.spark.rows import DIRECTORY_SCHEMA, packed, packed_files
 from hudi_hive.spark.session import SessionHook
@@ -174,3 +177,19 @@ def test_threads_that_are_not_pinned_are_refused(tmp_path):
         check=False,
     )
     assert "refused: without pinned threads" in done.stdout, done.stderr
+
+
+def test_what_a_callback_gives_is_there_when_java_looks_for_it(spark, monkeypatch):
+    """py4j has Java forget it as soon as Python lets go of it, though its answer may still be under way."""
+    answer = ClientServerConnection._call_proxy
+
+    def slow(connection, *arguments):
+        told = answer(connection, *arguments)
+        gc.collect()  # of objects whose methods were called; then py4j looks once a second
+        time.sleep(1.6)
+        return told
+
+    jvm = Jvm(SparkContext._active_spark_context)
+    monkeypatch.setattr(ClientServerConnection, "_call_proxy", slow)
+    made = jvm.some("x").map(Function1(lambda _: jvm.view.java.util.ArrayList()))
+    assert made.get() is not None and made.get().isEmpty()

@@ -13,10 +13,13 @@ import functools
 import logging
 import re
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
+from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
+from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors.exceptions import captured
@@ -31,6 +34,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _LOG = logging.getLogger("hudi_hive.spark")
+_HELD_S = 3.0
 
 _KEPT = 256
 _MAX_CAUSES = 16
@@ -54,6 +58,38 @@ class _Quiet(logging.Filter):
         return not (record.exc_info and isinstance(record.exc_info[1], _Carried))
 
 
+class _Returned:
+    """Holds what callbacks return until Java has surely looked it up.
+
+    py4j tells Java to forget an object when Python lets go of it, from a thread of its own: that may be faster than the
+    answer that names the object, which is null for Java then.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running = False
+        self._held: SimpleQueue[tuple[float, JavaObject]] = SimpleQueue()
+
+    def hold(self, value: object) -> None:
+        """Keep an object of Java for a moment; anything else needs no keeping."""
+        if not isinstance(value, JavaObject):
+            return
+        self._held.put((time.monotonic() + _HELD_S, value))
+        with self._lock:
+            if not self._running:
+                self._running = True
+                threading.Thread(target=self._let_go, name="hudi_hive.returned", daemon=True).start()
+
+    def _let_go(self) -> None:
+        while True:
+            until, value = self._held.get()
+            time.sleep(max(0.0, until - time.monotonic()))
+            del value
+
+
+_returned = _Returned()
+
+
 def to_java(method: Callable[P, R]) -> Callable[P, R]:
     """Decorator of a method that Java calls: what it raises becomes an exception that Java can carry.
 
@@ -63,7 +99,9 @@ def to_java(method: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return method(*args, **kwargs)
+            result = method(*args, **kwargs)
+            _returned.hold(result)
+            return result
         except _Carried:
             raise
         except Py4JJavaError as error:
