@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 from urllib.error import HTTPError
 from xml.sax.saxutils import escape
 
@@ -144,6 +144,28 @@ HIVE_EXEC: Mapping[str, Artifact] = {
     )
 }
 """Hive itself, by version: a metastore without it makes no ACID tables, because it loads their input format."""
+
+
+TRANSACTIONS: Final = {
+    "hive.support.concurrency": "true",
+    "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
+    "metastore.hmshandler.retry.interval": "1ms",
+}
+"""Of a metastore that keeps transactions."""
+
+
+def dying(timeout_s: int, interval_s: int = 1) -> dict[str, str]:
+    """Of one that ends transactions without a beat for so many seconds, and looks for them that often."""
+    return {
+        **TRANSACTIONS,
+        "metastore.txn.timeout": f"{timeout_s}s",
+        # Who ends dead transactions: in 3.1 it runs only beside the compactor's initiator, in 4.0 only if allowed.
+        "metastore.compactor.initiator.on": "true",
+        "metastore.timedout.txn.reaper.start": "1s",
+        "metastore.timedout.txn.reaper.interval": f"{interval_s}s",
+        "metastore.housekeeping.threads.on": "true",
+        "metastore.acid.housekeeper.interval": f"{interval_s}s",
+    }
 
 
 class ReleasedMetastore:

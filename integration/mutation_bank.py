@@ -38,22 +38,12 @@ from hudi_hive.mutation.merge import MergeRecords, merge
 from hudi_hive.mutation.reader import AcidReader
 from hudi_hive.mutation.table import AcidTable
 from hudi_hive.mutation.transaction import Transaction
+from integration.metastores import dying
 from tests.acid_definitions import acid_table
 
 DATABASE: Final = "default"
 BALANCE: Final = 1000
-SERVER_PROPERTIES: Final = {
-    "metastore.txn.timeout": "4s",
-    "hive.support.concurrency": "true",
-    "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
-    # Who ends dead transactions: in 3.1 it runs only beside the compactor's initiator, in 4.0 only if allowed.
-    "metastore.compactor.initiator.on": "true",
-    "metastore.timedout.txn.reaper.start": "1s",
-    "metastore.timedout.txn.reaper.interval": "1s",
-    "metastore.housekeeping.threads.on": "true",
-    "metastore.acid.housekeeper.interval": "1s",
-    "metastore.hmshandler.retry.interval": "1ms",
-}
+SERVER_PROPERTIES: Final = dying(4)
 """Of a real metastore that soon ends the transactions of those who were killed."""
 
 _REPEATED: Final = (TransactionError, MetastoreError)

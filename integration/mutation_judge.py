@@ -12,22 +12,11 @@ from hudi_hive.metastore import TransactionClient
 from hudi_hive.mutation.coordinator import RowId
 from hudi_hive.mutation.transaction import Transaction
 from integration.hive_acid import MODES, HiveAcid, Row, Rows, Snapshot
-from integration.metastores import ReleasedMetastore
+from integration.metastores import ReleasedMetastore, dying
 from tests.acid_definitions import acid_table
 
 TIMEOUT_SECONDS = 15
-PROPERTIES = {
-    "metastore.txn.timeout": f"{TIMEOUT_SECONDS}s",
-    "hive.support.concurrency": "true",
-    "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
-    # Who ends dead transactions: in 3.1 it runs only beside the compactor's initiator, in 4.0 only if allowed.
-    "metastore.compactor.initiator.on": "true",
-    "metastore.timedout.txn.reaper.start": "1s",
-    "metastore.timedout.txn.reaper.interval": "1s",
-    "metastore.housekeeping.threads.on": "true",
-    "metastore.acid.housekeeper.interval": "1s",
-    "metastore.hmshandler.retry.interval": "1ms",
-}
+PROPERTIES = dying(TIMEOUT_SECONDS)
 """Of a metastore for these tests: clients that are silent die soon."""
 
 _numbers = itertools.count(int(time.time() * 1000))

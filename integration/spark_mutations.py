@@ -33,14 +33,9 @@ from hudi_hive.metastore.embedded import find_jars
 from hudi_hive.mutation import MutatorClient
 from hudi_hive.spark.mutate_tasks import WriteGroups
 from integration.hive_acid import HiveAcid
-from integration.metastores import HIVE_EXEC, RELEASES, ReleasedMetastore
+from integration.metastores import HIVE_EXEC, RELEASES, TRANSACTIONS, ReleasedMetastore
 from integration.mutation_judge import Judge
 
-PROPERTIES = {
-    "hive.support.concurrency": "true",
-    "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
-    "metastore.hmshandler.retry.interval": "1ms",
-}
 ROWS = 3000
 COLUMNS = (("id", "int"), ("msg", "string"))
 KEYS = (("country", "string"),)
@@ -248,7 +243,7 @@ def run(version: str, folder: Path) -> tuple[int, int]:
     right = total = 0
     jars = [HIVE_EXEC[version]]
     with (
-        ReleasedMetastore(version, folder / "metastore", properties=PROPERTIES, jars=jars) as server,
+        ReleasedMetastore(version, folder / "metastore", properties=TRANSACTIONS, jars=jars) as server,
         HiveMetastore(server.uri) as metastore,
     ):
         judge = Judge(server, TransactionClient(metastore), HiveAcid(version))

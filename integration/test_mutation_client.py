@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,36 +11,14 @@ from hudi_hive.metastore import LockKind, LockPart, Operation, TransactionClient
 from hudi_hive.mutation.client import MutatorClient
 from hudi_hive.mutation.coordinator import MutatorCoordinator
 from hudi_hive.mutation.transaction import TransactionState
-from integration.metastores import HIVE_EXEC, RELEASES, ReleasedMetastore
+from integration.metastores import ReleasedMetastore
+from integration.released import OnReleases
 from tests.mutation_behaviour import MutationBehaviour, write
 
 pytestmark = pytest.mark.jvm
 
-PROPERTIES = {
-    "hive.support.concurrency": "true",
-    "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
-    "metastore.hmshandler.retry.interval": "1ms",
-}
 
-
-@pytest.fixture(scope="module", params=sorted(RELEASES))
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReleasedMetastore]:
-    """One version after the other, so that one Java process runs at a time."""
-    folder = tmp_path_factory.mktemp("metastore")
-    jars = [HIVE_EXEC[request.param]]
-    with ReleasedMetastore(request.param, folder, properties=PROPERTIES, jars=jars) as running:
-        yield running
-
-
-class TestReleasedMetastore(MutationBehaviour):
-    @pytest.fixture
-    def metastore(self, server: ReleasedMetastore) -> ReleasedMetastore:
-        return server
-
-    @pytest.fixture
-    def warehouse(self, server: ReleasedMetastore) -> Path:
-        return server.warehouse
-
+class TestReleasedMetastore(OnReleases, MutationBehaviour):
     def test_of_two_that_change_a_partition_one_is_told(
         self, metastore: ReleasedMetastore, warehouse: Path, transactions: TransactionClient
     ) -> None:

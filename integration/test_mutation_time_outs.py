@@ -5,15 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hudi_hive.metastore import TransactionClient
 from hudi_hive.mutation.client import MutatorClient
-from integration.metastores import HIVE_EXEC, RELEASES, ReleasedMetastore
+from integration.metastores import ReleasedMetastore
 from integration.mutation_judge import PROPERTIES, TIMEOUT_SECONDS
+from integration.released import OnReleases
 from tests.mutation_behaviour import MutationTables, write
 
 pytestmark = pytest.mark.jvm
@@ -32,23 +32,8 @@ os.kill(os.getpid(), 9)
 """
 
 
-@pytest.fixture(scope="module", params=sorted(RELEASES))
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReleasedMetastore]:
-    """One version after the other, so that one Java process runs at a time."""
-    folder = tmp_path_factory.mktemp("metastore")
-    jars = [HIVE_EXEC[request.param]]
-    with ReleasedMetastore(request.param, folder, properties=PROPERTIES, jars=jars) as running:
-        yield running
-
-
-class TestReleasedMetastore(MutationTables):
-    @pytest.fixture
-    def metastore(self, server: ReleasedMetastore) -> ReleasedMetastore:
-        return server
-
-    @pytest.fixture
-    def warehouse(self, server: ReleasedMetastore) -> Path:
-        return server.warehouse
+class TestReleasedMetastore(OnReleases, MutationTables):
+    properties = PROPERTIES
 
     def test_a_transaction_lives_longer_than_the_time_out(
         self, metastore: ReleasedMetastore, warehouse: Path, transactions: TransactionClient

@@ -13,7 +13,8 @@ from hudi_hive.errors import (
     TransactionLostError,
 )
 from hudi_hive.metastore import HiveMetastore, LockState, Operation, Order, TransactionClient
-from integration.metastores import HIVE_EXEC, RELEASES, ReleasedMetastore
+from integration.metastores import dying
+from integration.released import OnReleases
 from tests.flaky_proxy import FlakyProxy
 from tests.transaction_behaviour import TransactionBehaviour, acid_table, writes
 
@@ -21,34 +22,14 @@ pytestmark = pytest.mark.jvm
 
 TIMEOUT_SECONDS = 12
 PROPERTIES = {
-    "metastore.txn.timeout": f"{TIMEOUT_SECONDS}s",
-    "hive.support.concurrency": "true",
-    "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
-    # Who ends dead transactions: in 3.1 it runs only beside the compactor's initiator, in 4.0 only if allowed.
-    "metastore.compactor.initiator.on": "true",
-    "metastore.timedout.txn.reaper.start": "1s",
-    "metastore.timedout.txn.reaper.interval": "2s",
-    "metastore.housekeeping.threads.on": "true",
-    "metastore.acid.housekeeper.interval": "2s",
+    **dying(TIMEOUT_SECONDS, interval_s=2),
     "hive.compactor.check.interval": "2s",
     "metastore.acid.txn.cleaner.interval": "2s",
-    "metastore.hmshandler.retry.interval": "1ms",
 }
 
 
-@pytest.fixture(scope="module", params=sorted(RELEASES))
-def server(request, tmp_path_factory):
-    """One version after the other, so that one Java process runs at a time."""
-    folder = tmp_path_factory.mktemp("metastore")
-    jars = [HIVE_EXEC[request.param]]
-    with ReleasedMetastore(request.param, folder, properties=PROPERTIES, jars=jars) as running:
-        yield running
-
-
-class TestReleasedMetastore(TransactionBehaviour):
-    @pytest.fixture
-    def metastore(self, server):
-        return server
+class TestReleasedMetastore(OnReleases, TransactionBehaviour):
+    properties = PROPERTIES
 
     def test_the_version_and_its_time(self, client, server):
         assert client.generation == int(server.release.version[0])

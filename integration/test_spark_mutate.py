@@ -36,7 +36,7 @@ from hudi_hive.spark import MutationReport
 from hudi_hive.spark.mutate_tasks import WriteGroups
 from hudi_hive.write.local import WriteReport
 from integration.hive_acid import HiveAcid, plain
-from integration.metastores import HIVE_EXEC, ReleasedMetastore
+from integration.metastores import HIVE_EXEC, TRANSACTIONS, ReleasedMetastore
 from integration.mutation_judge import Judge
 from integration.mutation_values import columns as all_columns
 from integration.mutation_values import rows
@@ -47,11 +47,6 @@ from tests.test_hudi_mutation import seen as seen_in_hudi
 pytestmark = pytest.mark.jvm
 
 VERSION = "4.0.1"
-PROPERTIES = {
-    "hive.support.concurrency": "true",
-    "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
-    "metastore.hmshandler.retry.interval": "1ms",
-}
 COLUMNS = (("id", "int"), ("msg", "string"), ("at", "timestamp"))
 COUNTRY = (("country", "string"),)
 FRAME = "id int, msg string, at timestamp, country string, op string"
@@ -67,7 +62,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
     jars = [HIVE_EXEC[VERSION]]
     with (
         HiveAcid(VERSION) as hive,
-        ReleasedMetastore(VERSION, folder, properties=PROPERTIES, jars=jars) as server,
+        ReleasedMetastore(VERSION, folder, properties=TRANSACTIONS, jars=jars) as server,
         HiveMetastore(server.uri) as metastore,
     ):
         yield Judge(server, TransactionClient(metastore), hive)

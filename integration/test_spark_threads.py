@@ -52,7 +52,7 @@ def test_directories_hold_their_own_files_alone(spark):
         values = pa.table({"day": [str(day) for day in range(partitions)]})
         wrong = []
         for _ in range(rounds):
-            question = relations(jvm).question(jvm.seq([]), columns.json(), 1, "UTC")
+            question = relations(jvm).question(jvm.seq([]), jvm.seq([]), columns.json(), 1, spark._jsparkSession)
             for folders, told in packed_files(files, np.zeros(len(days), np.int64)):
                 question.add(packed(values.slice(folders.start, len(folders)), ["day"]), *told, "")
             texts = str(question.directories().mkString("\n")).split("path=")[1:]

@@ -18,8 +18,8 @@ from typing import Final, Literal, NamedTuple, TypeVar
 import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError
-from hudi_hive.formats.orc_footer import message_fields, unpacked, whole_number
-from hudi_hive.formats.orc_tail import bytes_field, number_field, varint
+from hudi_hive.formats.orc_footer import message_fields, read_varint, unpacked, whole_number
+from hudi_hive.formats.orc_tail import bytes_field, message_field, number_field, varint
 
 BLOCK: Final = 64 * 1024
 """Bytes that are compressed at once, which the writer of the other columns must be told."""
@@ -130,7 +130,7 @@ class _Footer:
             elif number == 2 and isinstance(value, bytes):
                 encodings.append(value)
             else:
-                others += _field(number, value)
+                others += message_field(number, value)
         return cls(tuple(streams), tuple(encodings), others)
 
     @property
@@ -303,28 +303,30 @@ class ConstantColumns:
                 made.extend(bytes_field(number, part) for part in parts[number])
                 parts[number] = []  # all of them where the first one was
             else:
-                made.append(_field(number, whole_number(value) + grown if number == 2 else value))
+                made.append(message_field(number, whole_number(value) + grown if number == 2 else value))
         return b"".join(made)
 
     def _types(self, types: Sequence[bytes]) -> list[bytes]:
         shifted = [b"".join(self._shifted(number, value) for number, value in message_fields(one)) for one in types]
         names = [bytes_field(3, name.encode()) for name in self._names]
         numbers = [*range(1, len(self._names) + 1)]
-        other = [_field(number, value) for number, value in message_fields(types[0]) if number > 3]
+        other = [message_field(number, value) for number, value in message_fields(types[0]) if number > 3]
         shifted[0] = b"".join([number_field(1, 12), bytes_field(2, b"".join(map(varint, numbers))), *names, *other])
         return self._filled(shifted, lambda constant: number_field(1, _KINDS[constant.kind]) + _NO_LENGTHS)
 
     def _shifted(self, number: int, value: int | bytes) -> bytes:
         """A type's field; the numbers of its children are packed."""
         if number != 2:
-            return _field(number, value)
+            return message_field(number, value)
         return bytes_field(2, b"".join(varint(self._number(child)) for child in _varints(_message(value))))
 
     def _stripe_statistics(self, metadata: bytes) -> bytes:
         made = []
         for (number, value), stripe in zip(message_fields(metadata), self._new, strict=True):
             columns = [_message(one) for _, one in message_fields(_message(value))]
-            made.append(_field(number, b"".join(bytes_field(1, one) for one in self._statistics(columns, stripe.rows))))
+            made.append(
+                message_field(number, b"".join(bytes_field(1, one) for one in self._statistics(columns, stripe.rows)))
+            )
         return b"".join(made)
 
     def _statistics(self, columns: Sequence[bytes], rows: int) -> list[bytes]:
@@ -380,10 +382,6 @@ def _compressed(data: bytes, packing: int) -> bytes:
     return small
 
 
-def _field(number: int, value: int | bytes) -> bytes:
-    return bytes_field(number, value) if isinstance(value, bytes) else number_field(number, value)
-
-
 def _message(value: int | bytes) -> bytes:
     if isinstance(value, int):
         raise ValueError("a number where a message must be")
@@ -391,15 +389,12 @@ def _message(value: int | bytes) -> bytes:
 
 
 def _varints(data: bytes) -> Iterator[int]:
-    value = shift = 0
-    for byte in data:
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            yield value
-            value = shift = 0
+    position = 0
+    while position < len(data):
+        value, position = read_varint(data, position)
+        yield value
 
 
 def _replaced(message: bytes, numbers: dict[int, int]) -> bytes:
     """A message with other numbers in some of its fields."""
-    return b"".join(_field(number, numbers.get(number, value)) for number, value in message_fields(message))
+    return b"".join(message_field(number, numbers.get(number, value)) for number, value in message_fields(message))

@@ -74,7 +74,7 @@ class OrcTail:
         if whole_number(fields.get(_PACKING, 0)):
             footer = _chunks(footer, whole_number(fields.get(_BLOCK, _DEFAULT_BLOCK)))
         postscript = b"".join(
-            bytes_field(number, value) if isinstance(value, bytes) else number_field(number, value)
+            message_field(number, value)
             for number, value in message_fields(self.postscript)
             if number != _FOOTER_LENGTH
         )
@@ -164,6 +164,10 @@ def _chunks(data: bytes, block: int) -> bytes:
         chunk = data[start : start + block]
         parts.append((len(chunk) << 1 | 1).to_bytes(3, "little") + chunk)
     return b"".join(parts)
+
+
+def message_field(number: int, value: int | bytes) -> bytes:
+    return bytes_field(number, value) if isinstance(value, bytes) else number_field(number, value)
 
 
 def number_field(number: int, value: int) -> bytes:

@@ -14,7 +14,6 @@ import java.util.Map;
 
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.AttributeMap;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.DynamicPruningSubquery;
@@ -22,7 +21,6 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
-import org.apache.spark.sql.catalyst.plans.logical.Statistics;
 import org.apache.spark.sql.catalyst.plans.logical.Union;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
@@ -215,12 +213,6 @@ public class MergeRule extends Rule {
             result = new Filter(all, result);
         }
         return new Project(seq(output), result);
-    }
-
-    /** What is known of rows that Python makes: their size in bytes. */
-    public Statistics statistics(long bytes) {
-        AttributeMap none = new AttributeMap(scala.collection.immutable.Map$.MODULE$.empty());
-        return new Statistics(scala.math.BigInt.apply(bytes), scala.Option.empty(), none, false);
     }
 
     static Seq seq(List items) {

@@ -33,6 +33,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable;
 import org.apache.spark.sql.catalyst.catalog.SessionCatalog;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeMap;
 import org.apache.spark.sql.catalyst.expressions.BoundReference;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.EvalMode$;
@@ -43,6 +44,7 @@ import org.apache.spark.sql.catalyst.expressions.InterpretedProjection;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Statistics;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
@@ -110,6 +112,12 @@ public class Relations {
         return project(relation(index, partitions, data, format, session), table, columns);
     }
 
+    /** What is known of rows that Python makes: their size in bytes. */
+    public Statistics statistics(long bytes) {
+        AttributeMap none = new AttributeMap(scala.collection.immutable.Map$.MODULE$.empty());
+        return new Statistics(scala.math.BigInt.apply(bytes), scala.Option.empty(), none, false);
+    }
+
     /** The entry of a Hudi table in the session's catalog; null for what is none, and for a name without a table. */
     public Entry entry(Object session, String database, String name) throws Exception {
         SessionCatalog catalog = ((SparkSession) session).sessionState().catalog();
@@ -129,15 +137,9 @@ public class Relations {
         if (location == null || !(named || (input != null && input.toString().startsWith("org.apache.hudi.hadoop.")))) {
             return null;
         }
-        Path path = new Path((URI) location);
-        if (path.toUri().getScheme() == null) {
-            // hive-sync writes it as the user gave it, and Hadoop's default file system decides.
-            Configuration settings = ((SparkSession) session).sparkContext().hadoopConfiguration();
-            path = path.getFileSystem(settings).makeQualified(path);
-        }
         Map told = new HashMap();
         told.put("native", Boolean.valueOf(named));
-        told.put("location", path.toString());
+        told.put("location", qualified(session, (URI) location));
         told.put("read optimised", orNull(table.storage().properties().get("hoodie.query.as.ro.table")));
         told.put("name", table.database() + "." + table.identifier().table());
         told.put("columns", table.schema().json());
@@ -145,7 +147,18 @@ public class Relations {
         return new Entry(table, JSON.writeValueAsString(told));
     }
 
-    /** As above, of a key of the cache of relations. */
+    /** A location with its scheme. */
+    public String qualified(Object session, URI location) throws Exception {
+        Path path = new Path(location);
+        if (path.toUri().getScheme() == null) {
+            // hive-sync writes it as the user gave it, and Hadoop's default file system decides.
+            Configuration settings = ((SparkSession) session).sparkContext().hadoopConfiguration();
+            path = path.getFileSystem(settings).makeQualified(path);
+        }
+        return path.toString();
+    }
+
+    /** The entry of a key of the cache of relations; as by its names. */
     public Entry entry(Object session, QualifiedTableName key) throws Exception {
         return entry(session, key.database(), key.name());
     }
@@ -190,16 +203,21 @@ public class Relations {
         face.shown = shown;
         face.indexed = indexed;
         face.travels = travels;
-        face.zone = ((SparkSession) session).sessionState().conf().sessionLocalTimeZone();
+        face.zone = zone(session);
         face.partitions = new StructType((StructField[]) Arrays.copyOf(face.known.fields(), shown));
         Class kind = delegate.getClass();
         return Proxy.newProxyInstance(kind.getClassLoader(), kind.getInterfaces(), face);
     }
 
-    /** A question that Python asks itself; arguments as for a face. */
-    public Question question(Seq filters, String known, int shown, String zone) {
-        List list = new ArrayList(CollectionConverters.asJava(filters));
-        return new Question(list, new ArrayList(), (StructType) DataType.fromJson(known), shown, zone);
+    /** A question that Python asks itself: conditions on partitions and on rows, and arguments as for a face. */
+    public Question question(Seq onPartitions, Seq onRows, String known, int shown, Object session) {
+        List filters = new ArrayList(CollectionConverters.asJava(onPartitions));
+        List rows = new ArrayList(CollectionConverters.asJava(onRows));
+        return new Question(filters, rows, (StructType) DataType.fromJson(known), shown, zone(session));
+    }
+
+    static String zone(Object session) {
+        return ((SparkSession) session).sessionState().conf().sessionLocalTimeZone();
     }
 
     public static class Face implements InvocationHandler {

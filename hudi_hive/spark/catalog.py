@@ -109,15 +109,7 @@ def managed_tables(
     else:
         return []
     return [
-        (f"{where}.{table.identifier().table()}", _qualified(jvm, session, table.location()))
+        (f"{where}.{table.identifier().table()}", str(relations(jvm).qualified(session, table.location())))
         for table in tables
         if option(table.provider()) == PROVIDER and str(table.tableType().name()) == "MANAGED"
     ]
-
-
-def _qualified(jvm: Jvm, session: JavaValue, location: JavaValue) -> str:
-    """A location with its scheme: hive-sync writes it as the user gave it, and Hadoop's default file system decides."""
-    path = jvm.view.org.apache.hadoop.fs.Path(location)
-    if path.toUri().getScheme() is None:
-        path = path.getFileSystem(session.sparkContext().hadoopConfiguration()).makeQualified(path)
-    return str(path.toString())

@@ -70,23 +70,17 @@ def is_known(condition: JavaValue) -> bool:
     return "subquery" not in text and "dynamicpruning" not in text
 
 
-def row_filter_of(conditions: Iterable[JavaValue], schema: pa.Schema, besides: Iterable[str]) -> RowFilter | None:
+def filter_of_json(texts: Iterable[str], schema: pa.Schema, besides: Iterable[str]) -> RowFilter | None:
     """What conditions that all hold say of rows.
 
     Args:
-        conditions: expressions of Catalyst.
+        texts: conditions as ``TreeNode.toJSON`` tells them: their nodes, parents first.
         schema: of the rows.
         besides: columns that the conditions may read, but the filter must not.
 
     Returns:
         A filter that lets every row pass for which the conditions are true, or None.
     """
-    known = [item for item in conditions if item.deterministic() and is_known(item)]
-    return filter_of_json([str(item.toJSON()) for item in known], schema, besides)
-
-
-def filter_of_json(texts: Iterable[str], schema: pa.Schema, besides: Iterable[str]) -> RowFilter | None:
-    """As :func:`row_filter_of`, of conditions as ``TreeNode.toJSON`` tells them: their nodes, parents first."""
     hidden = {name.lower() for name in besides}
     columns = {field.name.lower(): field for field in schema if field.name.lower() not in hidden}
     found = [_loosely(_tree(iter(json.loads(text))), columns) for text in texts]

@@ -43,7 +43,6 @@ class Jvm:
         self.gateway: JavaGateway = gateway
         self.view = context._jvm
         self._changing = threading.Lock()
-        self._modules: dict[str, JavaValue] = {}
         self._kept: dict[Hashable, Any] = {}
         ensure_callback_server_started(gateway)
         # Without this, what a proxy raises reaches Java as a Py4JException that hides the Java exception inside.
@@ -91,17 +90,25 @@ class Jvm:
 
     def module(self, name: str) -> JavaValue:
         """The single instance of a Scala object."""
-        found = self._modules.get(name)
-        if found is None:
-            found = self._modules[name] = self.class_(name + "$").getField("MODULE$").get(None)
-        return found
+        return self.kept(("module", name), lambda: self.class_(name + "$").getField("MODULE$").get(None))
 
-    def compiled(self, name: str, source: str) -> JavaValue:
-        """``java.lang.Class`` of Java source text, compiled once in each JVM; raises as :meth:`cooked`."""
+    def made(self, name: str, *arguments: JavaValue) -> JavaValue:
+        """An object of the class of ``NAME.java``, which is compiled once in each JVM; raises as :meth:`cooked`.
+
+        Args:
+            name: of the class.
+            arguments: of its one constructor.
+        """
+        given = self.view.java.util.ArrayList()  # takes functions of Python, too
+        for argument in arguments:
+            given.add(argument)
+        return self._compiled(name).getConstructors()[0].newInstance(given.toArray())
+
+    def _compiled(self, name: str) -> JavaValue:
         with _compiling:  # py4j takes methods of another class of this name for those of the one that it saw first
             known = _compiled.setdefault(self.gateway, {})
             if name not in known:
-                known[name] = self.cooked(name, source).getClassLoader().loadClass(name)
+                known[name] = self.cooked(name, java_source(name)).getClassLoader().loadClass(name)
             return known[name]
 
     def cooked(self, name: str, source: str, parent: JavaValue | None = None) -> JavaValue:
@@ -191,13 +198,12 @@ class Jvm:
 
 def relations(jvm: Jvm) -> JavaValue:
     """The one object of ``Relations.java``; it has no state."""
-    return jvm.kept("Relations", lambda: _new_relations(jvm))
+    return jvm.kept("Relations", lambda: jvm.made("Relations"))
 
 
-def _new_relations(jvm: Jvm) -> JavaValue:
-    source = resources("hudi_hive.spark").joinpath("Relations.java").read_text(encoding="utf-8")
-    nothing = jvm.gateway.new_array(jvm.view.java.lang.Object, 0)
-    return jvm.compiled("Relations", source).getConstructors()[0].newInstance(nothing)
+def java_source(name: str) -> str:
+    """The text of ``NAME.java`` of this package."""
+    return resources("hudi_hive.spark").joinpath(f"{name}.java").read_text(encoding="utf-8")
 
 
 class _Names:

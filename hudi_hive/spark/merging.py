@@ -14,7 +14,6 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.resources import files as resources
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +28,7 @@ from hudi_hive.predicate import RowFilter
 from hudi_hive.read.exported import SliceRows
 from hudi_hive.spark.failures import JavaValue, to_java
 from hudi_hive.spark.file_index import HudiFileIndex, PlanLog, PlannedScan
-from hudi_hive.spark.filters import is_known, row_filter_of
+from hudi_hive.spark.filters import is_known
 from hudi_hive.spark.jvm import Jvm, class_name, relations, scala_items
 from hudi_hive.spark.rows import RowBuilder
 from hudi_hive.spark.schema import arrow_schema
@@ -48,9 +47,7 @@ def install_merge_rule(jvm: Jvm, session: JavaValue) -> None:
 
 
 def _new_rule(jvm: Jvm) -> JavaValue:
-    source = resources("hudi_hive.spark").joinpath("MergeRule.java").read_text(encoding="utf-8")
-    nothing = jvm.gateway.new_array(jvm.view.java.lang.Object, 0)
-    return jvm.compiled("MergeRule", source).getConstructors()[0].newInstance(nothing)
+    return jvm.made("MergeRule")
 
 
 class BaseFileIndex(HudiFileIndex):
@@ -139,7 +136,7 @@ class MergeFileIndex(HudiFileIndex):
         filters = [item for item in conditions if self._on_partitions(item)]
         columns = StructType.fromJson(json.loads(text))
         with self._lock:
-            plan, record = self._merged(columns, filters, conditions)
+            plan, record = self._merged(columns, filters, request[1])
             return self._jvm.view.scala.Tuple2(self._base_files(record, columns).face(), plan)
 
     def _on_partitions(self, condition: JavaValue) -> bool:
@@ -151,7 +148,7 @@ class MergeFileIndex(HudiFileIndex):
         return is_known(condition)
 
     def _merged(
-        self, columns: StructType, filters: list[JavaValue], conditions: list[JavaValue]
+        self, columns: StructType, filters: list[JavaValue], conditions: JavaValue
     ) -> tuple[JavaValue | None, PlannedScan | None]:
         """The plan of the rows of slices for Arrow, and what it reads; None when there are none."""
         started = time.perf_counter()
@@ -159,12 +156,16 @@ class MergeFileIndex(HudiFileIndex):
         if snapshot.may_have_logs:
             self._refuse_file_columns(columns)
         paths = snapshot.partition_paths()
-        plan = snapshot.plan(self._left(paths, filters) if filters else None)
+        question = relations(self._jvm).question(
+            self._jvm.seq(filters), conditions, self._known.json(), len(self._columns), self._session
+        )
+        told = json.loads(question.text()) if filters else None
+        plan = snapshot.plan(self._prune(paths, question, told["names"]) if told else None)
         plan = replace(plan, slices=plan.slices.filter(for_arrow(plan, columns)))
         found = plan.slices.num_rows
         if found:
             self._refuse_file_columns(columns)
-        row_filter = row_filter_of(conditions, plan.schema, self._columns.names) if found else None
+        row_filter = self._row_filter(plan, question) if found else None
         if row_filter is not None:
             plan = snapshot.narrowed(plan, row_filter)
         slices = plan.slices
@@ -174,7 +175,7 @@ class MergeFileIndex(HudiFileIndex):
         merged = int(pc.sum(with_logs(plan)).as_py())
         record = PlannedScan(
             self._name,
-            tuple(str(item.toString()) for item in filters),
+            tuple(told["filters"]) if told else (),
             len(paths),
             len(pc.unique(slices.column("partition"))),
             len(pc.list_flatten(slices.column("log_files"))) + pc.sum(pc.is_valid(slices.column("base_file"))).as_py(),
@@ -187,12 +188,6 @@ class MergeFileIndex(HudiFileIndex):
         )
         self._log.add(record)
         return made, record
-
-    def _left(self, paths: list[str], filters: list[JavaValue]) -> list[str]:
-        """The partitions that conditions leave."""
-        zone = str(self._session.sessionState().conf().sessionLocalTimeZone())
-        question = relations(self._jvm).question(self._jvm.seq(filters), self._known.json(), len(self._columns), zone)
-        return self._prune(paths, question, json.loads(question.text())["names"])
 
     def _refuse_file_columns(self, columns: StructType) -> None:
         known = {name.lower() for name in self._all.names}
@@ -245,7 +240,7 @@ class MergeFileIndex(HudiFileIndex):
         taken = StructType([StructField(_NUMBER, IntegerType()), *given])
         narrow, wide = (int(self._session.parseDataType(kind.json()).defaultSize()) + 8 for kind in (taken, self._all))
         leaf = frame.queryExecution().analyzed()
-        statistics = _new_rule(jvm).statistics(max(1, total * narrow // wide))
+        statistics = relations(jvm).statistics(max(1, total * narrow // wide))
         jvm.field(leaf, "originStats").set(jvm.some(statistics))
 
 

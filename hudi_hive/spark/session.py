@@ -13,7 +13,6 @@ object that all of them share.
 from __future__ import annotations
 
 import threading
-from importlib.resources import files as resources
 from weakref import WeakKeyDictionary
 
 from pyspark import SparkContext
@@ -125,12 +124,7 @@ class SessionHook:
 
     def _new_cache(self, delegate: JavaValue) -> JavaValue:
         """Makes the handler of ``RelationCache.java`` around Spark's own cache."""
-        jvm = self.environment.jvm
-        source = resources("hudi_hive.spark").joinpath("RelationCache.java").read_text(encoding="utf-8")
-        arguments = jvm.view.java.util.ArrayList()
-        arguments.add(delegate)
-        arguments.add(Function1(self.plan))
-        return jvm.compiled("RelationCache", source).getConstructors()[0].newInstance(arguments.toArray())
+        return self.environment.jvm.made("RelationCache", delegate, Function1(self.plan))
 
 
 def hook_of(spark: SparkSession) -> SessionHook | None:

@@ -11,7 +11,6 @@ import json
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from importlib.resources import files as resources
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
@@ -26,7 +25,7 @@ from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.changes import changes_plan
 from hudi_hive.spark.failures import JavaValue, to_java
 from hudi_hive.spark.file_index import HudiFileIndex
-from hudi_hive.spark.jvm import Function1, JavaProxy, Jvm
+from hudi_hive.spark.jvm import Function1, JavaProxy, Jvm, java_source
 from hudi_hive.spark.relation import (
     Declared,
     Environment,
@@ -73,8 +72,7 @@ def _found_class(session: JavaValue) -> JavaValue | None:
 
 def _add_classes(jvm: Jvm, session: JavaValue) -> None:
     """Compile the source and put its classes where the class loader of this thread, or of the session, looks."""
-    text = resources("hudi_hive.spark").joinpath("HudiSource.java").read_text(encoding="utf-8")
-    main = jvm.cooked(_CLASS, text)
+    main = jvm.cooked(_CLASS, java_source("HudiSource"))
     long = jvm.cooked("org.apache.hudi.DefaultSource", _LONG_NAME, main.getClassLoader())
     folder = Path(tempfile.mkdtemp(prefix="hudi-hive-classes-"))
     jvm.view.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(jvm.view.java.io.File(str(folder)))
