@@ -12,7 +12,8 @@ from hudi_hive.input_format.job_conf import INPUT_RECURSIVE
 from hudi_hive.metadata.lister import MetadataLister, ValidatingLister
 from hudi_hive.plan.classify import InputPath, TableInputs
 from hudi_hive.plan.hadoop_paths import Stores, is_hidden
-from hudi_hive.table.listing import LISTED_SCHEMA, PARTITION_METAFILES, list_concurrently, list_folders, walk
+from hudi_hive.table.listing import LISTED_SCHEMA, list_concurrently, list_folders, walk
+from hudi_hive.table.partition_path import METAFOLDER, PARTITION_METAFILES
 
 PLAIN_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("mtime_ms", pa.int64())])
 """Plain files: path as the caller writes paths, bytes, milliseconds since the epoch."""
@@ -111,7 +112,7 @@ def _visible(path: InputPath, folder: str, listing: pa.Table) -> tuple[pa.Table,
     listing = listing.sort_by("path")
     names = pc.replace_substring_regex(listing.column("path"), r"(?s)^.*/", "")
     is_dir = listing.column("is_dir")
-    if pc.any(pc.and_(is_dir, pc.equal(names, ".hoodie"))).as_py():
+    if pc.any(pc.and_(is_dir, pc.equal(names, METAFOLDER))).as_py():
         raise InvalidOptionError(
             "a Hudi table lies below a plain input folder",
             path=str(path.path.at(folder)),

@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.formats.java_hash import string_hashes
+from hudi_hive.table import partition_path as paths
 
-ALL_PARTITIONS: Final = "__all_partitions__"
+ALL_PARTITIONS: Final = paths.ALL_PARTITIONS
 """Key of the record that names all partitions."""
 
 ROOT_PARTITION: Final = "."

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import InvalidOptionError, KeyGenerationError, UnknownColumnError, UnsupportedTableError
 from hudi_hive.schema.java_text import java_text, text_or
 from hudi_hive.table.config import TableConfig
-from hudi_hive.table.partition_path import DEFAULT_PARTITION, escape_value
+from hudi_hive.table.partition_path import DEFAULT_PARTITION, escape_value, path_defect
 from hudi_hive.table.timestamp_path import TimestampFormat
 
 NULL_KEY: Final = "__null__"
@@ -24,8 +24,8 @@ EMPTY_KEY: Final = "__empty__"
 CONSISTENT_TIMESTAMPS: Final = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
 NEW_COMPLEX_ENCODING: Final = "hoodie.write.complex.keygen.new.encoding"
 
-_RESERVED_STEPS: Final = frozenset(("", ".", "..", ".hoodie"))
-"""Folders that no partition path may hold: readers pass over all that is below a ``.hoodie``, at any depth."""
+_SHOWN: Final = 200
+"""Characters of a partition path that an error shows."""
 
 _KINDS: Final = ("SIMPLE", "COMPLEX", "NON_PARTITION", "TIMESTAMP", "CUSTOM", "GLOBAL_DELETE", "AUTO_RECORD")
 
@@ -50,6 +50,7 @@ class KeyGenerator:
         hive_style, url_encoded: how partition paths are written.
         consistent_timestamps: timestamps stand in keys and paths as text, not as numbers.
         version: of the table.
+        longest_path: bytes that a partition path may have where the table lies; None for no such limit.
     """
 
     kind: str
@@ -60,6 +61,7 @@ class KeyGenerator:
     url_encoded: bool
     consistent_timestamps: bool = False
     version: int = 8
+    longest_path: int | None = None
 
     @classmethod
     def of(
@@ -146,6 +148,8 @@ class KeyGenerator:
             return pa.repeat(pa.scalar("", pa.string()), table.num_rows)
         parts = [self._folders(table, field) for field in self.path_fields]
         joined = parts[0] if len(parts) == 1 else _joined(parts)
+        for path in joined.dictionary.to_pylist():
+            self._check(path)
         return joined.dictionary.take(joined.indices)
 
     def path_of(self, values: Sequence[str | None]) -> str:
@@ -156,7 +160,9 @@ class KeyGenerator:
         """
         if len(values) != len(self.path_fields):
             raise KeyGenerationError(f"{len(values)} partition values for {len(self.path_fields)} partition fields")
-        return "/".join(self._folder(item.name, value) for item, value in zip(self.path_fields, values, strict=True))
+        path = "/".join(self._folder(item.name, value) for item, value in zip(self.path_fields, values, strict=True))
+        self._check(path)
+        return path
 
     def _text(self, table: pa.Table | pa.RecordBatch, name: str) -> pa.Array:
         return java_text(field_values(table, name), name, consistent_timestamps=self.consistent_timestamps)
@@ -174,14 +180,23 @@ class KeyGenerator:
 
     def _folder(self, name: str, value: str | None) -> str:
         text = (escape_value(value) if self.url_encoded else value) if value else DEFAULT_PARTITION
-        folder = f"{name}={text}" if self.hive_style else text
-        steps = folder.split("/")
-        if "\x00" in folder or not _RESERVED_STEPS.isdisjoint(steps):
-            raise KeyGenerationError(
-                f"partition field {name!r} has the value {value!r}, which is no folder of the table",
-                remedy="set hoodie.datasource.write.partitionpath.urlencode when the table is made",
-            )
-        return folder
+        return f"{name}={text}" if self.hive_style else text
+
+    def _check(self, path: str) -> None:
+        """Refuse a partition path whose rows could not be read again."""
+        defect = path_defect(path)
+        if defect is None and self.longest_path is not None and (length := len(path.encode())) > self.longest_path:
+            defect = f"it has {length} bytes, and paths of files below this table can have {self.longest_path} more"
+        if defect is None:
+            return
+        shown = path if len(path) <= _SHOWN else f"{path[:_SHOWN]}…"
+        names = ", ".join(item.name for item in self.path_fields)
+        raise KeyGenerationError(
+            f"partition path {shown!r}, made of {names}, cannot be written: {defect}",
+            remedy="give other values"
+            if self.url_encoded
+            else "give other values, or set hoodie.datasource.write.partitionpath.urlencode when the table is made",
+        )
 
 
 def field_values(table: pa.Table | pa.RecordBatch, name: str) -> pa.Array:

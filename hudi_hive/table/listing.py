@@ -17,9 +17,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.storage import LISTING_SCHEMA, Storage
 from hudi_hive.table.file_system_view import FILES_SCHEMA
-
-PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
-PARTITION_METAFILES: Final = (PARTITION_METAFILE, PARTITION_METAFILE + ".parquet", PARTITION_METAFILE + ".orc")
+from hudi_hive.table.partition_path import METAFOLDER, PARTITION_METAFILES, holds_partitions
 
 LISTED_SCHEMA: Final = FILES_SCHEMA.append(pa.field("mtime_ms", pa.int64()))
 """Files of partitions (``FILES_SCHEMA``) and when each was last changed, milliseconds since the epoch."""
@@ -199,12 +197,12 @@ def _step(storage: Storage, folders: Sequence[str]) -> tuple[list[str], pa.Table
     # Another table nested in this one's folder ends a branch; if it has no partitions, its base path is marked
     # as one. This table's own base path, marked or not, is no partition either.
     names, parents = inner.column("name"), inner.column("partition")
-    tables_here = set(parents.filter(pc.equal(names, ".hoodie")).to_pylist())
+    tables_here = set(parents.filter(pc.equal(names, METAFOLDER)).to_pylist())
     marked = pc.is_in(files.column("name"), value_set=pa.array(PARTITION_METAFILES))
     found = files.filter(marked).column("partition").unique().to_pylist()
     ended = [path for path in found if path and path not in tables_here]
     closed = pc.is_in(parents, value_set=pa.array([*ended, *(tables_here - {""})], pa.string()))
-    further = pc.invert(pc.or_(closed, pc.starts_with(names, ".hoodie")))
+    further = pc.and_not(holds_partitions(names), closed)
     kept = files.filter(pc.is_in(files.column("partition"), value_set=pa.array(ended, pa.string())))
     return ended, kept, inner.filter(further).column("path").to_pylist()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,9 +19,65 @@ from hudi_hive.errors import PartitionValueError
 DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """Folder of null and of empty values."""
 
+METAFOLDER: Final = ".hoodie"
+"""Folder of a table's own metadata, below which no partition lies; other names that begin so are partitions'."""
+
+PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
+PARTITION_METAFILES: Final = (PARTITION_METAFILE, PARTITION_METAFILE + ".parquet", PARTITION_METAFILE + ".orc")
+"""Files whose presence makes a folder a partition, as Hudi's listing has it."""
+
+ALL_PARTITIONS: Final = "__all_partitions__"
+"""Key of the metadata table's record that names all partitions, among keys that are partition paths."""
+
+MAX_FOLDER_BYTES: Final = 255
+"""Bytes of one folder's name that local file systems and HDFS take."""
+
+MAX_DEPTH: Final = 128
+"""Folders of one partition path; each level costs Hudi's listing a round of its own."""
+
+_NO_FOLDER: Final = frozenset(("", ".", "..", METAFOLDER))
+
 _ESCAPED = frozenset([*map(chr, range(0x20)), "\x7f", *"\"#%'*/:=?\\{[]^"])
 _TO_ESCAPE = re.compile("[" + re.escape("".join(sorted(_ESCAPED))) + "]")
 _ESCAPE_SEQUENCE = re.compile("%([0-9A-Fa-f]{2})")
+
+
+def holds_partitions(names: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Which folder names can be, or can hold, partitions: all but :data:`METAFOLDER` itself, as in Hudi's listing.
+
+    Args:
+        names: names of folders without those above them.
+    """
+    return pc.not_equal(names, METAFOLDER)
+
+
+def path_defect(path: str) -> str | None:
+    """Why rows of a partition path could not be read again, by a listing, the metadata table or other readers.
+
+    Args:
+        path: partition path relative to the base path.
+
+    Returns:
+        The reason; None for a path that can be written.
+    """
+    folders = path.split("/")
+    try:
+        longest = max(len(folder.encode()) for folder in folders)
+    except UnicodeEncodeError:
+        return "it holds half of a surrogate pair, which is no text"
+    if not _NO_FOLDER.isdisjoint(folders):
+        return "it is no folder of the table"
+    if "\x00" in path:
+        return "it is no folder of the table: no name holds a NUL"
+    if any(folder.startswith(PARTITION_METAFILE) for folder in folders):
+        return f"a folder named like {PARTITION_METAFILE} makes the folder above it a partition"
+    if longest > MAX_FOLDER_BYTES:
+        return f"a folder's name of {longest} bytes is longer than the {MAX_FOLDER_BYTES} that file systems take"
+    if len(folders) > MAX_DEPTH:
+        return f"it is {len(folders)} folders deep, more than {MAX_DEPTH}"
+    if path == ALL_PARTITIONS:
+        return "the metadata table has a record of that name that is no partition's"
+    return None
 
 
 def escape_value(value: str) -> str:

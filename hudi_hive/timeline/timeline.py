@@ -451,7 +451,8 @@ def _never_written(storage: Storage, folder: str) -> pa.Table:
     commit has none. A table with anything but ``.hoodie`` in it has lost its timeline."""
     listing = storage.list("", missing_ok=True)
     names = pc.replace_substring_regex(listing["path"], r"(?s)^.*/", "")
-    if not pc.all(pc.starts_with(names, ".hoodie"), min_count=0).as_py():
+    metafiles = pc.and_not(pc.starts_with(names, ".hoodie_partition_metadata"), listing["is_dir"])
+    if not pc.all(pc.or_(pc.equal(names, ".hoodie"), metafiles), min_count=0).as_py():
         raise TimelineError(
             "the timeline folder does not exist, but the table holds data",
             path=storage.uri(folder),

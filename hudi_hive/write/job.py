@@ -21,6 +21,7 @@ from hudi_hive.schema.internal import EvolvedSchema
 from hudi_hive.storage import Storage
 from hudi_hive.table import TableConfig
 from hudi_hive.table.merge_spec import MergeSpec
+from hudi_hive.table.partition_path import PARTITION_METAFILE
 from hudi_hive.write.markers import MarkerKind, create_marker
 
 COMMIT_TIME: Final = "_hoodie_commit_time"
@@ -28,8 +29,6 @@ SEQUENCE: Final = "_hoodie_commit_seqno"
 RECORD_KEY: Final = "_hoodie_record_key"
 PARTITION_PATH: Final = "_hoodie_partition_path"
 FILE_NAME: Final = "_hoodie_file_name"
-
-_PARTITION_METAFILE: Final = ".hoodie_partition_metadata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +160,7 @@ class WriteJob:
 
 def ensure_partition(storage: Storage, partition: str, instant: str) -> None:
     """Write the partition metafile of a partition that has none (table format, section 1.2)."""
-    path = f"{partition}/{_PARTITION_METAFILE}" if partition else _PARTITION_METAFILE
+    path = f"{partition}/{PARTITION_METAFILE}" if partition else PARTITION_METAFILE
     if storage.exists(path):
         return
     depth = len(partition.split("/")) if partition else 0

@@ -6,14 +6,27 @@ and some ``id:a`` (section 5.3), and rows of the other way would be other record
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
 
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.table.key_generator import NEW_COMPLEX_ENCODING, KeyGenerator
 from hudi_hive.write.index.key_source import KeySource, slices_of
+
+_LOCAL_PATH_BYTES: Final = 4095
+"""``PATH_MAX`` of Linux without its NUL."""
+
+_OBJECT_KEY_BYTES: Final = 1024
+"""Bytes of a key in S3, Google Cloud Storage and Azure."""
+
+_OWN_BYTES: Final = 256
+"""Room for ``.hoodie/.temp/<instant>/`` before a partition path, and for a file's name and its marker's suffix after."""
 
 
 def table_generator(client: MetaClient, options: Mapping[str, str]) -> KeyGenerator:
@@ -28,7 +41,8 @@ def table_generator(client: MetaClient, options: Mapping[str, str]) -> KeyGenera
         InvalidOptionError: an option of it is missing, has a value that it does not take, or asks for keys of another
             way than the table's.
     """
-    asked = KeyGenerator.of(client.config, options)
+    longest = longest_partition_path(client.storage)
+    asked = replace(KeyGenerator.of(client.config, options), longest_path=longest)
     config = client.config
     if (
         asked.kind != "COMPLEX"
@@ -47,7 +61,17 @@ def table_generator(client: MetaClient, options: Mapping[str, str]) -> KeyGenera
             path=client.base_path,
             remedy="leave the option out",
         )
-    return KeyGenerator.of(config, options, named=named)
+    return replace(KeyGenerator.of(config, options, named=named), longest_path=longest)
+
+
+def longest_partition_path(storage: Storage) -> int:
+    """Bytes that a partition path may have for the paths of its files and of their markers to be taken.
+
+    Args:
+        storage: rooted at the base path.
+    """
+    limit = _LOCAL_PATH_BYTES if storage.is_local else _OBJECT_KEY_BYTES
+    return limit - len(os.fsencode(storage.root)) - _OWN_BYTES
 
 
 def has_named_keys(client: MetaClient, field: str) -> bool | None:

@@ -25,7 +25,7 @@ from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.file_names import FileKind, parse_file_names
-from hudi_hive.table.listing import PARTITION_METAFILES
+from hudi_hive.table.partition_path import PARTITION_METAFILES
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instant import CLEAN, millis_to_instant
 from hudi_hive.timeline.plans import CLEAN_FILES_SCHEMA, CleanerPlan, CleanMetadata, CleanPartition

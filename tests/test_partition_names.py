@@ -1,0 +1,101 @@
+"""Partition values that look like a table's own names: read by every lister, or refused before anything is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from hudi_hive.api import HudiTable
+from hudi_hive.errors import KeyGenerationError
+from hudi_hive.storage import Storage
+from hudi_hive.table.partition_path import MAX_DEPTH, MAX_FOLDER_BYTES, path_defect
+from hudi_hive.write.key_style import longest_partition_path
+from tests.support import VERSIONS
+from tests.written_rows import HOODIE_NAMES, rows_by_listing, rows_by_metadata, tree
+
+COLUMNS = ["id", "p"]
+
+
+def make(path: Path, version: int = 8, **settings: object) -> HudiTable:
+    return HudiTable.create(path, name="t", version=version, record_keys=["id"], partition_fields=["p"], **settings)
+
+
+def rows(*values: str) -> pa.Table:
+    return pa.table({"id": [f"{number}" for number in range(len(values))], "p": pa.array(values, pa.string())})
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("metadata", ["false", "true"])
+def test_values_that_begin_like_the_metadata_folder_are_read_again(tmp_path, version, metadata):
+    """Hudi 0.15.0 and 1.1.1 write such folders and list them: only ``.hoodie`` itself is passed over."""
+    values = [".hoodie_x", ".hoodie.d", ".hoodiex", ".hoodie/x", "ok"]
+    table = make(tmp_path / "t", version, url_encode_partitioning=True)
+    table.upsert(rows(*values), {"hoodie.metadata.enable": metadata})
+    expected = sorted((f"{number}", value) for number, value in enumerate(values))
+    assert rows_by_listing(table.path, COLUMNS) == rows_by_metadata(table.path, COLUMNS) == expected
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+def test_every_such_value_is_read_again_or_refused_and_leaves_nothing(tmp_path, encoded):
+    outcomes = {}
+    for number, value in enumerate(HOODIE_NAMES):
+        table = make(tmp_path / f"t{number}", url_encode_partitioning=encoded)
+        before = tree(table.path)
+        try:
+            table.bulk_insert(rows(value, "ok"), {"hoodie.metadata.enable": "false"})
+        except KeyGenerationError:
+            assert tree(table.path) == before
+            outcomes[value] = "refused"
+        else:
+            assert rows_by_listing(table.path, COLUMNS) == [("0", value), ("1", "ok")]
+            outcomes[value] = "read"
+    refused = {value for value, outcome in outcomes.items() if outcome == "refused"}
+    plain = {value for value in HOODIE_NAMES if "/" not in value}
+    named = {value for value in plain if value == ".hoodie" or value.startswith(".hoodie_partition_metadata")}
+    assert refused & plain == named
+    assert refused - plain == (set() if encoded else {".hoodie/x", "x/.hoodie", "x/.hoodie_partition_metadata"})
+
+
+def test_a_partition_named_like_a_metafile_is_read_where_another_writer_made_it(tmp_path):
+    """Real Hudi writes and lists it at the top: a folder of that name makes no partition of the folder above it."""
+    table = make(tmp_path / "t")
+    table.upsert(rows("a", "b"), {"hoodie.metadata.enable": "false"})
+    (tmp_path / "t" / "a").rename(tmp_path / "t" / ".hoodie_partition_metadata")
+    assert rows_by_listing(table.path, ["id"]) == [("0",), ("1",)]
+
+
+@pytest.mark.parametrize(
+    ("path", "defect"),
+    [
+        ("__all_partitions__", "metadata table"),
+        ("é" * 128, "256 bytes"),
+        ("a/" * MAX_DEPTH + "b", "folders deep"),
+        ("a\0b", "NUL"),
+        ("\ud800", "surrogate"),
+        ("a//b", "no folder"),
+        ("..", "no folder"),
+        ("a/.hoodie", "no folder"),
+    ],
+)
+def test_paths_that_no_reader_would_follow_are_refused(path, defect):
+    assert defect in (path_defect(path) or "")
+
+
+@pytest.mark.parametrize("path", ["é" * 127, "a" * MAX_FOLDER_BYTES, "a/__all_partitions__", "x/.hoodie_y", "...", " "])
+def test_other_paths_are_written(path):
+    assert path_defect(path) is None
+
+
+def test_a_path_leaves_room_for_files_below_it_and_for_their_markers(tmp_path):
+    table = make(tmp_path / "t")
+    room = longest_partition_path(Storage(tmp_path / "t"))
+    folders = "/".join(["d" * 200] * (room // 201))
+    fits = folders + "/" + "e" * (room - len(folders) - 1) if room - len(folders) > 1 else folders
+    before = tree(table.path)
+    with pytest.raises(KeyGenerationError, match="bytes"):
+        table.upsert(rows(f"{fits}/ffff"))
+    assert tree(table.path) == before
+    table.upsert(rows(fits))
+    assert rows_by_listing(table.path, COLUMNS) == [("0", fits)]
