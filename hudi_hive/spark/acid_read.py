@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from hudi_hive.errors import InvalidOptionError, SparkError
 from hudi_hive.metastore.client import HiveMetastore
@@ -29,6 +28,7 @@ from hudi_hive.mutation.reader import AcidPartition, AcidReader
 from hudi_hive.mutation.table import AcidTable
 from hudi_hive.predicate import RowFilter
 from hudi_hive.predicate.row_filter import Dnf
+from hudi_hive.spark.arrow_types import from_arrow_schema
 from hudi_hive.spark.write_tasks import Batches, step
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
 
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.rows import row_partitions, row_schema
 from hudi_hive.plan import ScanPlan
 from hudi_hive.read.exported_plan import MetadataRows, PlanRows
+from hudi_hive.spark.arrow_types import from_arrow_schema
 from hudi_hive.spark.failures import JavaValue, watch
 from hudi_hive.spark.snapshot import TableSnapshot
 from hudi_hive.table import MetaClient

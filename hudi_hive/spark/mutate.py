@@ -18,7 +18,6 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 from pyspark.sql import DataFrame, Window, types
 from pyspark.sql import functions as sql
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from hudi_hive.errors import InvalidOptionError, MutationStateError, SchemaError, UnknownColumnError
 from hudi_hive.formats.orc_acid import INSERT
@@ -35,6 +34,7 @@ from hudi_hive.mutation.transaction import Transaction, TransactionState
 from hudi_hive.predicate import RowFilter
 from hudi_hive.predicate.row_filter import Dnf
 from hudi_hive.spark.acid_read import Metastore, metastore_of, rows_of, table_name
+from hudi_hive.spark.arrow_types import from_arrow_schema, repartition_by_number
 from hudi_hive.spark.mutate_tasks import (
     BUCKET,
     MANIFESTS_SCHEMA,
@@ -303,7 +303,7 @@ def _mutated(
 
 def _written(placed: DataFrame, table: AcidTable, spread: _Spread) -> list[MutationManifest]:
     """Records to the files of their partitions and buckets; the manifests of the attempts that count."""
-    together = placed.repartitionById(spread.tasks, sql.col(TASK))
+    together = repartition_by_number(placed, spread.tasks, sql.col(TASK))
     keys = [sql.col(quoted(name)) for name in table.key_names]
     identifier = [sql.col(f"{ROW_ID}.{field.name}") for field in ROW_ID_TYPE]
     ordered = together.sortWithinPartitions(*keys, sql.col(BUCKET), sql.col(OPERATION) == INSERT, *identifier)

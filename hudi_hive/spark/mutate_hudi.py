@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from hudi_hive.errors import InvalidOptionError, SchemaError, UnknownColumnError
 from hudi_hive.mutation.base import operation_numbers
@@ -27,6 +26,7 @@ from hudi_hive.mutation.hudi.merge import HudiMergeRules
 from hudi_hive.mutation.merge_rules import WhenMatched, WhenNotMatched
 from hudi_hive.predicate import RowFilter
 from hudi_hive.predicate.row_filter import Dnf
+from hudi_hive.spark.arrow_types import from_arrow_schema, repartition_by_number, to_arrow_schema
 from hudi_hive.spark.mutate_tasks import REMOVING, TIMES, quoted, refuse_twice
 from hudi_hive.spark.reader import load
 from hudi_hive.spark.write_executor import SparkExecutor, task_errors
@@ -126,7 +126,7 @@ def _records(frame: DataFrame, table: HudiMutationTable, operation: str) -> Data
         raise SchemaError(f"columns of records for {table.name} differ only in case, or not at all")
     rest = [frame[quoted(column)] for column in frame.columns if column != chosen[0]]
     given = frame.select(*rest, frame[quoted(chosen[0])].cast("string").alias(OPERATION))
-    read = ReadRecords(table.encode(), to_arrow_schema(given.schema, timezone="UTC"))
+    read = ReadRecords(table.encode(), to_arrow_schema(given.schema))
     return given.mapInArrow(read, from_arrow_schema(_nullable(Intake(table).schema)))
 
 
@@ -174,7 +174,7 @@ def _written(records: DataFrame, table: HudiMutationTable, writer: MutationWrite
     session = records.sparkSession
     rows = records.drop(OPERATION).join(session.createDataFrame(lines), [RECORD_KEY, PARTITION_PATH])
     tasks = max(1, min(len(handles), default_tasks(records) * 8))
-    spread = rows.repartitionById(tasks, sql.col(GROUP) % tasks)
+    spread = repartition_by_number(rows, tasks, sql.col(GROUP) % tasks)
     statuses = statuses_of(spread, WriteGroups(job, columns, handles))
     return writer.complete(running, plan, statuses, ready)
 
@@ -216,9 +216,7 @@ def _merged(keep: Callable[[DataFrame], DataFrame], frame: DataFrame, base: str,
     or not as they are, when it began.
     """
     given = rules.given_schema(frame.columns)
-    read = ReadChanges(
-        rules, to_arrow_schema(frame.schema, timezone="UTC"), given.append(pa.field(REMOVING, pa.bool_()))
-    )
+    read = ReadChanges(rules, to_arrow_schema(frame.schema), given.append(pa.field(REMOVING, pa.bool_())))
     changes = keep(frame.mapInArrow(read, from_arrow_schema(read.output)))
     found = rules.found_schema(given)
     keys = rules.keys

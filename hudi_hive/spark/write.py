@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from hudi_hive.errors import InvalidOptionError, PathExistsError, TableNotFoundError
 from hudi_hive.metastore.locks import MetastoreLock
+from hudi_hive.spark.arrow_types import from_arrow_schema, repartition_by_number
 from hudi_hive.spark.write_executor import SparkExecutor, task_errors
 from hudi_hive.spark.write_rows import (
     TASKS_PER_CORE,
@@ -250,7 +250,7 @@ class SparkWriter(LocalWriter):
         keys = prepared.select(sql.col(RECORD_KEY).alias("key"), sql.col(PARTITION_PATH).alias("partition"))
         asked = keys.mapInArrow(RouteKeys(plan), with_integer(keys.schema, TASK))
         tasks = min(len(plan.tasks), _parallelism(prepared))
-        asked = asked.repartitionById(tasks, sql.col(TASK) % tasks)
+        asked = repartition_by_number(asked, tasks, sql.col(TASK) % tasks)
         hits = asked.mapInArrow(LookKeysUp(plan), from_arrow_schema(HITS_SCHEMA))
         hit = sql.struct("partition", "file_id")
         by = ["key"] if index.is_global else ["key", "partition"]
@@ -297,7 +297,7 @@ class SparkWriter(LocalWriter):
         """Lines to the files of their groups; the statuses of these."""
         placed = tagged.mapInArrow(PlaceRows(to.assignment, to.groups), with_integer(tagged.schema, GROUP))
         tasks = max(1, min(to.groups.num_rows, _parallelism(tagged)))
-        spread = placed.repartitionById(tasks, sql.col(GROUP) % tasks)
+        spread = repartition_by_number(placed, tasks, sql.col(GROUP) % tasks)
         return statuses_of(spread, WriteGroups(job, columns, to.handles))
 
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.schema import META_FIELDS
+from hudi_hive.spark.arrow_types import from_arrow_schema, to_arrow_schema
 from hudi_hive.spark.write_executor import settled, task_errors
 from hudi_hive.spark.write_tasks import ORDER, CombineRows, PrepareKeys, PrepareRows
 from hudi_hive.table import MetaClient
@@ -48,7 +48,7 @@ class IncomingRows:
         self._frame = frame
         self._config = config
         self._client = client
-        self._incoming = to_arrow_schema(frame.schema, timezone="UTC")
+        self._incoming = to_arrow_schema(frame.schema)
         self.schema: WriterSchema = writer_schema(self._incoming, client, config)
         self.spec = MergeSpec.from_config(client.config)
         self.columns = pa.schema([*KEYS_SCHEMA, *(item.remove_metadata() for item in self.schema.arrow)])
@@ -98,7 +98,7 @@ class IncomingKeys:
         wanted = {name.partition(".")[0].lower() for name in names} | {name.lower() for name in names}
         wanted |= {RECORD_KEY, PARTITION_PATH}
         self._frame = frame.select(*[frame[f"`{name}`"] for name in frame.columns if name.lower() in wanted])
-        incoming = to_arrow_schema(self._frame.schema, timezone="UTC")
+        incoming = to_arrow_schema(self._frame.schema)
         # With the partition columns, also where they are in no file.
         self._step = PrepareKeys(generator, client.schema(), incoming, self._is_global)
         if not incoming.names:
