@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     from hudi_hive.sync.after_write import SyncAfterWrite
     from hudi_hive.write.alter import AlterReport, Change
     from hudi_hive.write.config import WriteConfig
-    from hudi_hive.write.local import LocalWriter, WriteReport
+    from hudi_hive.write.local import LocalWriter
+    from hudi_hive.write.report import WriteReport
     from hudi_hive.write.schema_builder import SchemaBuilder
+
+_Report = TypeVar("_Report", "WriteReport", "AlterReport")
 
 
 class HudiTable:
@@ -86,8 +89,9 @@ class HudiTable:
         """
         from hudi_hive.table.creation import create_table
 
-        create_table(path, name=name, storage_options=storage_options, **settings)
-        return cls.open(path, storage_options)
+        # Nothing is read anew: once the table is there this does not fail.
+        made = create_table(path, name=name, storage_options=storage_options, **settings)
+        return cls(MetaClient(made.storage, made.config, MetadataListing()))
 
     def write(
         self, operation: str, rows: pa.Table, options: Mapping[str, Any] | None = None, **extra: str
@@ -102,8 +106,8 @@ class HudiTable:
             extra: extra metadata of the commit.
 
         Raises:
-            WriteError: it could not be done; the table is as it was.
-            SyncError: the rows are written, the metastore was not brought up to date.
+            WriteError: it could not be done; the table is as it was. What fails behind the commit (table services, the
+                sync) raises nothing: it is in ``failed`` of the report.
             HudiHiveError: as of :meth:`hudi_hive.write.local.LocalWriter.write`.
         """
         return self._written(self._writer(operation, options, extra), lambda writer: writer.write(rows))
@@ -158,11 +162,21 @@ class HudiTable:
     def _written(self, writer: LocalWriter, write: Callable[[LocalWriter], WriteReport]) -> WriteReport:
         """What a write came to, with the sync that its options ask for behind it."""
         sync = self._sync_asked_by(writer.config)
-        report = write(writer)
-        self._client = self._client.reload()
+        return self._followed(write(writer), sync)
+
+    def _followed(self, report: _Report, sync: SyncAfterWrite | None) -> _Report:
+        """The report of a commit, behind which the table is seen as it is now and synced."""
+        from hudi_hive.write.after_commit import REFRESH, SYNC, followed
+
+        instant = report.instant
+        assert instant is not None
+        report = followed(report, self.path, REFRESH, self._reload)
         if sync is not None:
-            sync.run(self._client, report.instant)
+            report = followed(report, self.path, SYNC, lambda: sync.run(self._client, instant))
         return report
+
+    def _reload(self) -> None:
+        self._client = self._client.reload()
 
     def _sync_asked_by(self, config: WriteConfig) -> SyncAfterWrite | None:
         from hudi_hive.sync.after_write import SyncAfterWrite
@@ -199,11 +213,7 @@ class HudiTable:
         sync = self._sync_asked_by(config)
         lock = table_lock(config.options, self._client.storage, metastore=MetastoreLock.of)
         report = alter(self._client, changes, options, lock=lock, dry_run=dry_run)
-        if report.instant is not None:
-            self._client = self._client.reload()
-            if sync is not None:
-                sync.run(self._client, report.instant)
-        return report
+        return report if report.instant is None else self._followed(report, sync)
 
     def schema_history(self) -> pa.Table:
         """All versions of a schema whose columns have ids, the newest first; no rows where columns have none.

@@ -88,6 +88,8 @@ def _altered(
     ]
     output.section("changes", rows, ["column", "change", "before", "after"])
     output.note("nothing was written" if report.instant is None else f"committed as {report.instant.requested}")
+    for step, error in report.failed.items():
+        output.note(f"{step} failed, the change stands: {error}")
 
 
 @alter.command()

@@ -103,13 +103,13 @@ class Publisher:
     def withdraw(self) -> None:
         """Remove what was moved, after the transaction was aborted; what cannot be removed stays invisible."""
         for move in self._placed:
-            with suppress(HudiHiveError):
+            with suppress(Exception):
                 move.target.delete_tree(posixpath.dirname(move.path))
         self._placed = []
 
     def clean(self) -> None:
         """Remove the staging folders of all the transaction's attempts."""
-        with suppress(HudiHiveError):
+        with suppress(Exception):
             self._storage.delete_tree(staging_folder(self._table.write_id))
 
     def clean_others(self, still_open: Callable[[], Sequence[int]]) -> None:

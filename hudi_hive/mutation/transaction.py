@@ -342,7 +342,9 @@ class Transaction(TransactionBase):
             except (TransactionConflictError, TransactionLostError):
                 self._give_up()
                 raise
-            except HudiHiveError as error:
+            except Exception as failure:
+                # Of any type: what breaks behind the call must not make a transaction that stands look like none.
+                error = failure if isinstance(failure, HudiHiveError) else self._unexpected(failure)
                 if self._has_arrived(error):
                     break
                 if pause_s is None or not isinstance(error, MetastoreServerError):
@@ -354,7 +356,13 @@ class Transaction(TransactionBase):
             # The metastore's database had no lock for it in time, say; it is open still, and nobody else can commit it.
             time.sleep(pause_s)
         self._state = TransactionState.COMMITTED
-        self._clean()
+        with suppress(Exception):
+            self._clean()
+
+    def _unexpected(self, error: Exception) -> TransactionError:
+        made = TransactionError(f"{type(error).__name__}: {error}", path=self._client.metastore.uri)
+        made.__cause__ = error
+        return made
 
     def _own_manifests(self) -> list[MutationManifest]:
         """Those of its coordinators in this process that nobody has accepted yet."""
@@ -394,7 +402,7 @@ class Transaction(TransactionBase):
         """
         try:
             known = {info.id: info.aborted for info in self._client.open_transactions()}
-        except HudiHiveError:
+        except Exception:
             raise self._unknown(error) from error
         if self._id not in known:
             return True
@@ -414,7 +422,7 @@ class Transaction(TransactionBase):
             self._client.abort(self._id)
         except TransactionLostError:
             return
-        except HudiHiveError:
+        except Exception:
             raise self._unknown(error) from error
         self._end_aborted()
         raise self._not_arrived(error) from error
@@ -453,14 +461,16 @@ class Transaction(TransactionBase):
 
     def _give_up(self) -> None:
         """Abort after an error, which is the one to be told."""
-        with suppress(HudiHiveError):
+        with suppress(Exception):
             self.abort()
 
     def _end_aborted(self) -> None:
         self._state = TransactionState.ABORTED
         for publisher in self._publishers.values():
-            publisher.withdraw()
-        self._clean()
+            with suppress(Exception):
+                publisher.withdraw()
+        with suppress(Exception):
+            self._clean()
 
     def _clean(self) -> None:
         for publisher in self._publishers.values():

@@ -37,9 +37,9 @@ from hudi_hive.table import MetaClient
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.handles import Target
 from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY
-from hudi_hive.write.local import WriteReport
 from hudi_hive.write.located import OPERATION
 from hudi_hive.write.mutation import MutationPlan, MutationWriter
+from hudi_hive.write.report import WriteReport
 from hudi_hive.write.transaction import Transaction
 from hudi_hive.write.work import Handle
 
@@ -84,7 +84,6 @@ def mutate_hudi(
         MutationError: two changes of one key, or an operation that is none.
         UnknownColumnError, SchemaError: columns that do not fit the table's.
         TransactionConflictError, TransactionLockError, TransactionLostError: as ``HudiTransaction.commit``.
-        SyncError: the changes are committed, the metastore was not brought up to date.
     """
     if (operation is None) == (on is None):
         raise InvalidOptionError(

@@ -50,6 +50,7 @@ from hudi_hive.sync.after_write import SyncAfterWrite
 from hudi_hive.table import MetaClient, is_hudi_table
 from hudi_hive.table.creation import DEFAULT_TABLE_VERSION, create_table
 from hudi_hive.timeline.instant import REPLACE_COMMIT
+from hudi_hive.write.after_commit import SYNC, followed
 from hudi_hive.write.assign import assign_inserts, record_size
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.handles import Target
@@ -58,13 +59,13 @@ from hudi_hive.write.index import HITS_SCHEMA, Index
 from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY, WriteJob
 from hudi_hive.write.local import (
     LocalWriter,
-    WriteReport,
     busy_groups,
     newest_slices,
     refuse_clustered_groups,
     small_groups,
 )
 from hudi_hive.write.locks import table_lock
+from hudi_hive.write.report import WriteReport
 from hudi_hive.write.settings import DuplicatePolicy, Operation
 from hudi_hive.write.transaction import Transaction
 from hudi_hive.write.work import Groups, Handle, knowing_versions
@@ -92,8 +93,8 @@ def write(
         PathExistsError: mode ``error`` found a table.
         SchemaError: columns that do not fit the table's.
         WriteConflictError: another writer changed the same file groups and completed first.
-        WriteError: the write could not be done; the table is as it was.
-        SyncError: the rows are written, the metastore was not brought up to date.
+        WriteError: the write could not be done; the table is as it was. What fails behind the commit (table services,
+            the sync) raises nothing: it is logged, and in ``failed`` of the report.
     """
     if mode.lower() not in MODES:
         raise InvalidOptionError(f"write mode {mode!r} is not known", remedy=", ".join(MODES))
@@ -111,7 +112,7 @@ def write(
         config = config.with_operation(Operation.INSERT_OVERWRITE_TABLE)
     report = SparkWriter(client, config).write(frame)
     if sync is not None:
-        sync.run(client, report.instant)
+        report = followed(report, client.base_path, SYNC, lambda: sync.run(client, report.instant))
     return report
 
 

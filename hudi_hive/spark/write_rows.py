@@ -19,6 +19,7 @@ from hudi_hive.spark.write_executor import settled, task_errors
 from hudi_hive.spark.write_tasks import ORDER, CombineRows, PrepareKeys, PrepareRows
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge_spec import IS_DELETED, OPERATION, MergeSpec
+from hudi_hive.write.after_commit import quietly
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.incoming import KEYS_SCHEMA
 from hudi_hive.write.index import IndexOptions
@@ -170,4 +171,5 @@ def kept() -> Iterator[Callable[[DataFrame], DataFrame]]:
         yield keep
     finally:
         for frame in frames:
-            frame.unpersist()
+            # Behind a commit, or behind the error that is the one to be raised.
+            quietly("giving cached rows back", None, frame.unpersist)

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from hudi_hive.errors import HudiHiveError, InvalidOptionError, SyncError
+from hudi_hive.errors import InvalidOptionError, SyncError
 from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.report import SyncReport
 from hudi_hive.sync.tool import HiveSyncTool
 from hudi_hive.table.meta_client import MetaClient
 from hudi_hive.timeline import Instant
+from hudi_hive.write.after_commit import reported
 from hudi_hive.write.config import WriteConfig
 
 _BASE_PATH = "hoodie.datasource.meta.sync.base.path"
@@ -64,10 +65,12 @@ class SyncAfterWrite:
         """
         try:
             return HiveSyncTool(self.config, client=client.reload()).sync()
-        except HudiHiveError as error:
+        except Exception as failure:
+            error = reported(failure, client.base_path, instant.requested)
+            again = "run `hudi-hive sync`, or write on: the next sync makes up for it"
             raise SyncError(
                 f"the write is complete, the sync after it failed: {error.message}",
                 path=error.path or client.base_path,
                 instant=instant.requested,
-                remedy=error.remedy or "run `hudi-hive sync`, or write on: the next sync makes up for it",
-            ) from error
+                remedy=(error.remedy or again) if error is failure else again,
+            ) from failure

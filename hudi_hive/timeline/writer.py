@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from hudi_hive.errors import InvalidOptionError, PathExistsError, TimelineError
+from hudi_hive.errors import InvalidOptionError, PathExistsError, PathNotFoundError, TimelineError
 from hudi_hive.storage import Storage
 from hudi_hive.timeline.instant import (
     CLUSTERING,
@@ -91,6 +91,25 @@ class TimelineWriter:
         self._must_exist(action, instant, State.INFLIGHT)
         completed = completion if self.layout == 2 else None
         return self._create(Instant(instant, comparable_action(action), State.COMPLETED, completed, "", ""), payload)
+
+    def completed_with(self, action: str, instant: str, payload: bytes, completion: str | None) -> Instant | None:
+        """The completed instant, if its file is there with just this outcome: an error may come behind the file.
+
+        Args:
+            action, instant, payload, completion: as of :meth:`complete`.
+
+        Raises:
+            StorageError: it cannot be read whether the file is there.
+        """
+        action = comparable_action(self._named(action))
+        completed = completion if self.layout == 2 else None
+        path = self.path(action, instant, State.COMPLETED, completed)
+        try:
+            if self._storage.read_bytes(path) != payload:
+                return None  # of another writer that drew the same instant
+        except PathNotFoundError:
+            return None
+        return Instant(instant, action, State.COMPLETED, completed, path.rsplit("/", 1)[-1], path)
 
     def delete(self, instant: Instant, states: Sequence[State] = _NEWEST_FIRST) -> None:
         """Delete the files of an instant's states, in the order given; absent ones are passed over.

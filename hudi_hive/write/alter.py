@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from hudi_hive.errors import InvalidOptionError, SchemaError, UnsupportedTableError, WriteConflictError
+from hudi_hive.errors import HudiHiveError, InvalidOptionError, SchemaError, UnsupportedTableError, WriteConflictError
 from hudi_hive.schema import META_FIELDS, record_name
 from hudi_hive.schema.differences import Difference, differences
 from hudi_hive.schema.evolution import SchemaUpdate
@@ -45,11 +45,13 @@ class AlterReport:
         instant: the completed instant; None for a trial.
         before: the version of before.
         after: the new version.
+        failed: steps behind the commit that failed, and why; the commit stands.
     """
 
     instant: Instant | None
     before: InternalSchema
     after: InternalSchema
+    failed: Mapping[str, HudiHiveError] = field(default_factory=dict)
 
     @property
     def changes(self) -> tuple[Difference, ...]:
@@ -178,10 +180,9 @@ def _alter(
         made = changed(table, update)
         after = made.apply(int(transaction.instant))
         versions = (after, *(schema_history.read(table) or (made.before,)))
-        instant = transaction.commit(
-            WRITE_STATUS_SCHEMA.empty_table(), schema=_avro_text(table, after), versions=versions
-        )
-    return AlterReport(instant, made.before, after)
+        statuses = WRITE_STATUS_SCHEMA.empty_table()
+        instant = transaction.commit(statuses, schema=_avro_text(table, after), versions=versions)
+        return AlterReport(instant, made.before, after, dict(transaction.failed))
 
 
 def _avro_text(client: MetaClient, schema: InternalSchema) -> str:

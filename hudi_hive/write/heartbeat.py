@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Final, Self
 
-from hudi_hive.errors import HeartbeatLostError, HudiHiveError, InvalidOptionError, PathNotFoundError
+from hudi_hive.errors import HeartbeatLostError, InvalidOptionError, PathNotFoundError
 from hudi_hive.storage import Storage
 from hudi_hive.write.locks import whole_number
 from hudi_hive.write.owner import Owner
@@ -93,7 +93,7 @@ class Heartbeat:
                 return  # others may be rolling the write back: reviving the file would not stop them
             try:
                 self.beat()
-            except HudiHiveError:
+            except Exception:
                 continue  # the next one may succeed; verify() notices if none does
 
     def _silent(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError, WriteError
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instant import COMMIT, DELTA_COMMIT, REPLACE_COMMIT
+from hudi_hive.write.after_commit import SERVICES, AfterCommit
 from hudi_hive.write.assign import assign_inserts, record_size, spread
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.conflicts import BASE, TOUCHED_SCHEMA, refuse_clustered
@@ -29,6 +29,7 @@ from hudi_hive.write.index import Index
 from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY, WriteJob
 from hudi_hive.write.locks import TableLock, table_lock
 from hudi_hive.write.prepared import Prepared, job_of, prepared_keys, prepared_rows
+from hudi_hive.write.report import WriteReport
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.inline import InlineReport, run_inline_services
 from hudi_hive.write.settings import DuplicatePolicy, Operation
@@ -45,49 +46,6 @@ from hudi_hive.write.work import (
     pieces,
     run_work,
 )
-
-
-@dataclass(frozen=True)
-class WriteReport:
-    """What a write came to.
-
-    Attributes:
-        instant: the completed instant.
-        operation: what was asked for.
-        files: number of files written.
-        inserted, updated, deleted: numbers of records.
-        bytes_written: bytes of the files.
-        statuses: a row a file, ``WRITE_STATUS_SCHEMA``.
-        services: what the table services behind the commit did; None where none were asked.
-    """
-
-    instant: Instant
-    operation: Operation
-    files: int
-    inserted: int
-    updated: int
-    deleted: int
-    bytes_written: int
-    statuses: pa.Table = field(repr=False)
-    services: InlineReport | None = None
-
-    @classmethod
-    def of(cls, instant: Instant, operation: Operation, statuses: pa.Table) -> WriteReport:
-        """Of the statuses of a commit."""
-
-        def total(column: str) -> int:
-            return int(pc.sum(statuses.column(column)).as_py() or 0)
-
-        return cls(
-            instant,
-            operation,
-            files=statuses.num_rows,
-            inserted=total("num_inserts"),
-            updated=total("num_updates"),
-            deleted=total("num_deletes"),
-            bytes_written=total("size"),
-            statuses=statuses,
-        )
 
 
 class LocalWriter:
@@ -169,15 +127,9 @@ class LocalWriter:
             client = transaction.client
             replaced = groups_in(client, _named(partitions, client.partition_paths()))
             schema = Prepared.of_table(client).schema_text
-            statuses = joined([])
-            instant = transaction.commit(
-                statuses,
-                schema=schema,
-                replaced=replaced,
-                extra=self._extra,
-                overwrites=frozenset({*partitions, *replaced}),
-            )
-        return self._serviced(WriteReport.of(instant, Operation.DELETE_PARTITION, statuses))
+            named = frozenset({*partitions, *replaced})
+            report = self._committed(transaction, joined([]), schema, replaced, named)
+        return self._serviced(replace(report, operation=Operation.DELETE_PARTITION))
 
     def run_services(self) -> InlineReport:
         """Run the table services that are due (``hoodie.clean.automatic``, ``hoodie.compact.inline`` …).
@@ -190,7 +142,11 @@ class LocalWriter:
         return run_inline_services(context, self.config)
 
     def _serviced(self, report: WriteReport) -> WriteReport:
-        return replace(report, services=self.run_services())
+        """The report with what the table services behind the commit did."""
+        after = AfterCommit(self._client.base_path, report.instant.requested, report.instant)
+        services = after.attempt(SERVICES, self.run_services)
+        failed = {**report.failed, **after.failed, **(services.failed if services is not None else {})}
+        return replace(report, services=services, failed=failed)
 
     # -- operations ------------------------------------------------------------------------------------------------
 
@@ -389,9 +345,14 @@ class LocalWriter:
         statuses: pa.Table,
         schema: str,
         replaced: Mapping[str, Sequence[str]] | None = None,
+        overwrites: frozenset[str] | None = None,
     ) -> WriteReport:
-        instant = transaction.commit(statuses, schema=schema, replaced=replaced, extra=self._extra)
-        return WriteReport.of(instant, self.config.operation, statuses)
+        """Complete the instant; the report is made before, as nothing behind the commit may fail."""
+        counted = WriteReport.of(transaction.begun, self.config.operation, statuses)
+        instant = transaction.commit(
+            statuses, schema=schema, replaced=replaced, extra=self._extra, overwrites=overwrites
+        )
+        return replace(counted, instant=instant, failed=dict(transaction.failed))
 
 
 _TO_DELETE: Final = "hoodie.datasource.write.partitions.to.delete"
@@ -498,3 +459,14 @@ def _refuse(client: MetaClient) -> None:
             raise UnsupportedTableError(
                 f"writing to {reason} is not supported", path=client.base_path, remedy="write it with Hudi"
             )
+
+
+__all__ = [
+    "LocalWriter",
+    "WriteReport",
+    "busy_groups",
+    "groups_in",
+    "newest_slices",
+    "refuse_clustered_groups",
+    "small_groups",
+]

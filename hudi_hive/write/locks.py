@@ -126,6 +126,9 @@ class FileSystemLock:
         LockError: the storage cannot create files atomically, so that two holders were possible.
     """
 
+    _released: Final[set[bytes]] = set()
+    """What files say that holders of this process have let go of and could not delete."""
+
     def __init__(
         self, storage: Storage, name: str, *, expire_minutes: int = 0, clock: Callable[[], float] = time.time
     ) -> None:
@@ -211,7 +214,7 @@ class FileSystemLock:
 
     def _is_void(self, found: bytes, name: str) -> bool:
         owner = Owner.parse(found)
-        if owner is not None and owner.is_dead():
+        if found in self._released or (owner is not None and owner.is_dead()):
             return True
         if not self._expire_ms:
             return False
@@ -231,10 +234,16 @@ class FileSystemLock:
             )
 
     def release(self) -> None:
-        """Delete the file if it is ours."""
+        """Delete the file if it is ours; one that cannot be deleted is void for the writers of this process."""
         mine, self._mine = self._mine, None
-        if mine is not None and self._found() == mine:
-            self._storage.delete(self._name)
+        if mine is None:
+            return
+        try:
+            if self._found() == mine:
+                self._storage.delete(self._name)
+        except BaseException:
+            self._released.add(mine)
+            raise
 
     def holder(self) -> str:
         """Who has it."""
@@ -314,7 +323,10 @@ class TableLock:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.release()
+        try:
+            self.release()
+        except Exception:
+            self.release()  # once more: a lock that stays bars all writers
 
 
 def table_lock(

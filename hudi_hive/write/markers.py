@@ -15,7 +15,6 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import HudiHiveError
 from hudi_hive.storage import Storage
 
 _log = logging.getLogger(__name__)
@@ -115,7 +114,7 @@ def try_remove_leftovers(storage: Storage, instant: str) -> None:
     try_remove_markers(storage, instant)
     try:
         remove_staging(storage, instant)
-    except HudiHiveError as error:
+    except Exception as error:
         _log.warning("what workers staged for %s is left: %s", instant, error)
 
 
@@ -123,7 +122,7 @@ def try_remove_markers(storage: Storage, instant: str) -> None:
     """Delete the markers of an instant that completed: it stands, and is not to be undone, whether they go or not."""
     try:
         remove_markers(storage, instant)
-    except HudiHiveError as error:
+    except Exception as error:
         _log.warning("markers of %s are left: %s", instant, error)
 
 

@@ -26,9 +26,10 @@ from hudi_hive.write.index.plan import shares
 from hudi_hive.write.index.tables import joined_hits, one_array
 from hudi_hive.write.index.tasks import SliceTask
 from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY, WriteJob
-from hudi_hive.write.local import LocalWriter, WriteReport, newest_slices, refuse_clustered_groups
+from hudi_hive.write.local import LocalWriter, newest_slices, refuse_clustered_groups
 from hudi_hive.write.located import OPERATION, Located, flagged
 from hudi_hive.write.prepared import Prepared, physical_schema
+from hudi_hive.write.report import WriteReport
 from hudi_hive.write.statuses import joined
 from hudi_hive.write.transaction import Transaction
 from hudi_hive.write.work import DELETES_SCHEMA, PLACES_SCHEMA, Groups, Handle, knowing_versions, run_work

@@ -26,13 +26,14 @@ from hudi_hive.timeline.instant import REPLACE_COMMIT
 from hudi_hive.timeline.instant_times import InstantClock
 from hudi_hive.timeline.payloads_out import CommitOut, encode_commit, encode_requested_replace
 from hudi_hive.timeline.writer import TimelineWriter
+from hudi_hive.write.after_commit import HEARTBEAT, MARKERS, AfterCommit, quietly
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.conflicts import EVERYTHING, Operation, check_conflicts, touched_groups
 from hudi_hive.write.evolving import SCHEMA_KEY, next_versions, with_version
 from hudi_hive.write.executor import Executor, LocalExecutor
 from hudi_hive.write.heartbeat import Heartbeat
 from hudi_hive.write.locks import TableLock, table_lock
-from hudi_hive.write.markers import remove_unclaimed, try_remove_markers
+from hudi_hive.write.markers import remove_markers, remove_unclaimed
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.rollback import FAILED_WRITES, rollback, rollback_failed_writes
 from hudi_hive.write.settings import IndexType
@@ -82,7 +83,24 @@ class Transaction:
         self._clock = clock if clock is not None else InstantClock()
         self._heartbeat: Heartbeat | None = None
         self._begun: Instant | None = None
-        self._completed = False
+        self._after: AfterCommit | None = None
+        self._left = False
+
+    @property
+    def begun(self) -> Instant:
+        """Its instant, requested or inflight."""
+        assert self._begun is not None
+        return self._begun
+
+    @property
+    def completed(self) -> Instant | None:
+        """Its completed instant; None as long as the commit does not stand."""
+        return None if self._after is None else self._after.done
+
+    @property
+    def failed(self) -> Mapping[str, HudiHiveError]:
+        """What failed behind the commit: letting go of the lock, the heartbeat or the markers."""
+        return {} if self._after is None else self._after.failed
 
     # -- beginning -------------------------------------------------------------------------------------------------
 
@@ -141,7 +159,7 @@ class Transaction:
         overwrites: Container[str] | None = None,
         versions: Sequence[InternalSchema] | None = None,
     ) -> Instant:
-        """Make the write visible.
+        """Make the write visible. Once the completed file is there nothing raises but an interrupt; see ``failed``.
 
         Args:
             statuses: what was written, ``WRITE_STATUS_SCHEMA``; one row a file.
@@ -176,29 +194,34 @@ class Transaction:
         payload = encode_commit(metadata, config.layout)
         leaves = versions if versions is not None else next_versions(self.client, avro, self.instant)
         operation = self._operation_of(statuses, avro, replaced or {}, overwrites, leaves)
-        with self._lock as lock:
-            now = self.client.reload()
-            check_conflicts(now, self.client.timeline, operation)
-            if versions is None:
-                versions = next_versions(now, avro, self.instant)  # others may have made versions of the same columns
-            if versions:
-                payload = encode_commit(with_version(metadata, avro, versions), config.layout)
-            if self._heartbeat is not None:
-                self._heartbeat.verify()
-            table = MetadataWriter.open(now, self._config.options, self._executor)
-            if table is not None:
-                changes = metadata_changes(statuses, replaced or {})
-                table.apply(self.instant, self._action, changes, schema=avro, versions=versions)
-            completion = self._clock.completion_time(now.timeline, self.instant, config.timezone)
-            if versions:
-                from hudi_hive.write.schema_history import persist
+        self._after = after = AfterCommit(self.client.base_path, self.instant)
+        try:
+            with after, self._lock as lock:
+                now = self.client.reload()
+                check_conflicts(now, self.client.timeline, operation)
+                if versions is None:
+                    # Others may have made versions of the same columns.
+                    versions = next_versions(now, avro, self.instant)
+                if versions:
+                    payload = encode_commit(with_version(metadata, avro, versions), config.layout)
+                if self._heartbeat is not None:
+                    self._heartbeat.verify()
+                table = MetadataWriter.open(now, self._config.options, self._executor)
+                if table is not None:
+                    changes = metadata_changes(statuses, replaced or {})
+                    table.apply(self.instant, self._action, changes, schema=avro, versions=versions)
+                completion = self._clock.completion_time(now.timeline, self.instant, config.timezone)
+                if versions:
+                    from hudi_hive.write.schema_history import persist
 
-                persist(now, self.instant, completion, versions)
-            lock.verify()
-            completed = self._writer.complete(self._action, self.instant, payload, completion)
-        self._completed = True
-        self._tidy()
-        return completed
+                    persist(now, self.instant, completion, versions)
+                lock.verify()
+                after.complete(self._writer, self._action, payload, completion)
+        finally:
+            if after.done is not None:
+                self._tidy(after)
+        assert after.done is not None
+        return after.done
 
     def _operation_of(
         self,
@@ -225,36 +248,38 @@ class Transaction:
 
     def abort(self) -> None:
         """Undo the write; nothing happens after its commit. What cannot be undone now the next write undoes."""
-        if self._completed:
+        if self.completed is not None:
             return
         begun, self._begun = self._begun, None
         try:
             if begun is not None:
                 rollback(self.context(), begun.requested)
-        except HudiHiveError as error:
+        except Exception as error:
+            self._left = True
             _log.warning("write %s was not undone, the next write will: %s", self.instant, error)
         finally:
-            if self._heartbeat is not None:
-                self._heartbeat.stop()
-                self._heartbeat = None
+            quietly(HEARTBEAT, self.instant, self._stop_beating)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._completed:
+        if self.completed is not None:
             return
         self.abort()
+        if error is not None and self._left:
+            error.add_note(f"{self.client.base_path}: {self.instant} was not undone; the next write undoes it")
         if error is None:
             raise WriteError("the write was not committed", path=self.client.base_path, instant=self.instant)
 
-    def _tidy(self) -> None:
+    def _tidy(self, after: AfterCommit) -> None:
         """What the commit leaves behind; the write stands whether this succeeds or not."""
-        try:
-            try_remove_markers(self.client.storage, self.instant)
-        finally:
-            if self._heartbeat is not None:
-                self._heartbeat.stop()
-                self._heartbeat = None
+        after.attempt(HEARTBEAT, self._stop_beating)
+        after.attempt(MARKERS, lambda: remove_markers(self.client.storage, self.instant))
+
+    def _stop_beating(self) -> None:
+        heartbeat, self._heartbeat = self._heartbeat, None
+        if heartbeat is not None:
+            heartbeat.stop()
 
 
 def metadata_changes(statuses: pa.Table, replaced: Mapping[str, Sequence[str]]) -> MetadataChanges:

@@ -39,8 +39,8 @@ class HudiMutatorClient:
         storage_options: of the table's file system.
         extra: extra metadata of the commits.
         executor: where files are written; threads of this process without it.
-        on_commit: called with the table and the instant behind each commit, for a sync; what it raises is told, and
-            the commit stands.
+        on_commit: called with the table and the instant behind each commit, for a sync; what it raises is in
+            ``failed`` of the report, and the commit stands.
 
     Raises:
         InvalidOptionError: an operation other than upsert is asked for.

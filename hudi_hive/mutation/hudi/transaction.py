@@ -35,9 +35,10 @@ from hudi_hive.mutation.scope import TransactionBase, TransactionState
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
-from hudi_hive.write.local import WriteReport
+from hudi_hive.write.after_commit import CALLBACK, followed
 from hudi_hive.write.markers import remove_staging
 from hudi_hive.write.mutation import MutationWriter
+from hudi_hive.write.report import WriteReport
 from hudi_hive.write.transaction import Transaction as Write
 
 OnCommit = Callable[[MetaClient, Instant], object]
@@ -173,8 +174,8 @@ class HudiTransaction(TransactionBase):
                 there already or in another partition, or is newer than its change.
             TransactionConflictError: another writer changed the same file groups and completed first.
             TransactionLostError, TransactionLockError: others may have taken this writer for dead.
-            MutationError, WriteError, StorageError: something before the commit failed; it is aborted.
-            SyncError: it is committed, the metastore was not brought up to date.
+            MutationError, WriteError, StorageError: something before the commit failed; it is aborted. What fails
+                behind it (table services, ``on_commit``) raises nothing: it is in ``failed`` of :attr:`report`.
         """
         self._check_open()
         assert self._writer is not None and self._write is not None
@@ -214,8 +215,10 @@ class HudiTransaction(TransactionBase):
         self._report = report
         self._clean()
         self._report = self._writer.with_services(report)
-        if self._on_commit is not None and self._write is not None:
-            self._on_commit(self._write.client.reload(), report.instant)
+        follow, write = self._on_commit, self._write
+        if follow is not None and write is not None:
+            path = write.client.base_path
+            self._report = followed(self._report, path, CALLBACK, lambda: follow(write.client.reload(), report.instant))
 
     def _changes(self) -> pa.Table:
         """All staged records.
@@ -247,11 +250,14 @@ class HudiTransaction(TransactionBase):
     def _give_up(self) -> None:
         """Abort after an error, which is the one told, and see whether the instant was completed all the same."""
         assert self._write is not None
-        with suppress(HudiHiveError):
+        if self._write.completed is not None:  # an interrupt behind the commit
+            self._state = TransactionState.COMMITTED
+            return
+        with suppress(Exception):
             self.abort()
         try:
             timeline = self._write.client.reload().timeline
-        except HudiHiveError:
+        except Exception:
             self._state = TransactionState.UNKNOWN
             return
         if any(instant.requested == self._write.instant for instant in timeline.completed()):
@@ -260,7 +266,7 @@ class HudiTransaction(TransactionBase):
     def _clean(self) -> None:
         """What was staged is of no use any more; the next write removes what this cannot."""
         assert self._write is not None
-        with suppress(HudiHiveError):
+        with suppress(Exception):
             remove_staging(self._storage, self._write.instant)
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from hudi_hive.errors import TimelineError, WriteConflictError
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instant import ROLLBACK
+from hudi_hive.write.after_commit import HEARTBEAT, quietly
 from hudi_hive.write.heartbeat import Heartbeat, heartbeat_times, silent_instants
 from hudi_hive.write.services.context import ServiceContext
 
@@ -59,7 +60,7 @@ def claimed(context: ServiceContext, instant: Instant, payload: bytes = b"") -> 
     try:
         yield running, heartbeat
     finally:
-        heartbeat.stop()
+        quietly(HEARTBEAT, instant.requested, heartbeat.stop)
 
 
 def pending_still(now: ServiceContext, instant: Instant) -> Instant:

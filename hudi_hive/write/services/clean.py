@@ -162,17 +162,19 @@ def _cleaned(context: ServiceContext, instant: Instant, heartbeat: Heartbeat) ->
             )
             table.apply(instant.requested, CLEAN, changes)
         taken = (time.monotonic_ns() - started) // 1_000_000
-        outcome[0] = replace(metadata, time_taken_ms=taken, partitions=_with_dropped(metadata, gone))
+        outcome[0] = replace(metadata, time_taken_ms=taken, partitions=_with_dropped(metadata, plan.policy, gone))
         return encode_clean_metadata(outcome[0])
 
     done = context.complete(instant, finish)
     return replace(outcome[0], instant=done)
 
 
-def _with_dropped(metadata: CleanMetadata, gone: tuple[str, ...]) -> dict[str, CleanPartition]:
+def _with_dropped(metadata: CleanMetadata, policy: str | None, gone: tuple[str, ...]) -> dict[str, CleanPartition]:
     partitions = dict(metadata.partitions)
     for path in gone:
-        partitions[path] = replace(partitions[path], partition_deleted=True)
+        # A plan may name a partition that is to go and no files of it: they went before, or there were none.
+        known = partitions.get(path, CleanPartition(policy, (), (), (), False))
+        partitions[path] = replace(known, partition_deleted=True)
     return partitions
 
 

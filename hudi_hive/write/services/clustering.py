@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import (
-    HudiHiveError,
     UnknownColumnError,
     UnsupportedTableError,
     WriteConflictError,
@@ -217,13 +216,13 @@ def execute_clustering(context: ServiceContext, instant: Instant) -> Instant:
     try:
         with claimed(context, instant) as (running, heartbeat):
             done = _run(context.reload(), running, plan, heartbeat)
-    except HudiHiveError as failure:
+    except Exception as failure:
         if running is None:
             raise  # another process has it
         try:
             # A plan that others came before never succeeds, and bars its file groups as long as it is there.
             rollback(context, running, drop_plan=isinstance(failure, WriteConflictError))
-        except HudiHiveError as error:
+        except Exception as error:
             _log.warning("clustering %s was not undone, its next run will: %s", instant.requested, error)
         raise
     try_remove_markers(context.client.storage, done.requested)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import HudiHiveError, UnsupportedTableError, WriteError
+from hudi_hive.errors import UnsupportedTableError, WriteError
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.plan import ScanPlan
 from hudi_hive.table import MetaClient
@@ -250,12 +250,12 @@ def execute_compaction(context: ServiceContext, instant: Instant) -> Instant:
     try:
         with claimed(context, instant) as (running, heartbeat):
             done = _run(context.reload(), running, plan.operations, heartbeat)
-    except HudiHiveError:
+    except Exception:
         if running is None:
             raise  # another process has it
         try:
             rollback(context, running)
-        except HudiHiveError as error:
+        except Exception as error:
             _log.warning("compaction %s was not undone, its next run will: %s", instant.requested, error)
         raise
     try_remove_markers(context.client.storage, done.requested)

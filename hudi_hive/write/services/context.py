@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
+from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instant_times import InstantClock
 from hudi_hive.timeline.writer import TimelineWriter
+from hudi_hive.write.after_commit import AfterCommit
 from hudi_hive.write.executor import Executor, LocalExecutor
 from hudi_hive.write.locks import TableLock
 
@@ -28,6 +30,7 @@ class ServiceContext:
         executor: where tasks run.
         lock: the table's lock, held while instants are drawn and completed.
         clock: draws instants and completion times.
+        failed: what failed behind the completed files of services, by step; :meth:`reload` gives the same mapping.
     """
 
     client: MetaClient
@@ -35,6 +38,7 @@ class ServiceContext:
     executor: Executor = field(default_factory=LocalExecutor)
     lock: Lock = nullcontext
     clock: InstantClock = field(default_factory=InstantClock)
+    failed: dict[str, HudiHiveError] = field(default_factory=dict)
 
     def reload(self) -> ServiceContext:
         """The same with the table as it is now."""
@@ -80,10 +84,14 @@ class ServiceContext:
         Raises:
             LockLostError: the lock was lost meanwhile; the action stays inflight.
         """
-        with self.lock() as held:
+        after = AfterCommit(self.client.base_path, instant.requested)
+        with after, self.lock() as held:
             now = self.reload()
             payload = finish(now, MetadataWriter.open(now.client, self.options, self.executor))
             completion = self.clock.completion_time(now.client.timeline, instant.requested, now.client.config.timezone)
             if held is not None:
                 held.verify()  # whoever took a lost lock may have completed something that this one has not seen
-            return self.writer.complete(instant.action, instant.requested, payload, completion)
+            after.complete(self.writer, instant.action, payload, completion)
+        self.failed.update(after.failed)
+        assert after.done is not None
+        return after.done

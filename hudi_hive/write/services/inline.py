@@ -5,9 +5,9 @@ The commit stands whatever becomes of them: what fails is reported and logged, a
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.table import MetaClient
@@ -15,6 +15,7 @@ from hudi_hive.timeline.archive_writer import ArchiveReport, archive
 from hudi_hive.timeline.instant import CLEAN, COMPACTION, REPLACE_COMMIT
 from hudi_hive.timeline.plans import CleanMetadata
 from hudi_hive.timeline.timeline import Timeline
+from hudi_hive.write.after_commit import log_failure, reported
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.services.clean import clean
 from hudi_hive.write.services.clustering import cluster, execute_clustering, pending_clusterings, schedule_clustering
@@ -25,8 +26,6 @@ from hudi_hive.write.services.compaction import (
     schedule_compaction,
 )
 from hudi_hive.write.services.context import ServiceContext
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -61,19 +60,27 @@ def run_inline_services(context: ServiceContext, config: WriteConfig | None = No
         ("compaction", _compaction),
         ("clustering", _clustering),
     ):
-        _attempt(name, report, lambda service=service: service(context.reload(), config, report))  # type: ignore[misc]
+        _attempt(name, report, context, partial(service, config=config, report=report))
     return report
 
 
-def _attempt(name: str, report: InlineReport, run: Callable[[], list[str]]) -> None:
+def _attempt(
+    name: str,
+    report: InlineReport,
+    context: ServiceContext,
+    service: Callable[[ServiceContext], list[str]],
+) -> None:
     try:
-        done = run()
-    except HudiHiveError as error:
-        report.failed[name] = error
-        _log.warning("the %s after the commit failed, the next commit tries again: %s", name, error)
+        done = service(context.reload())
+    except Exception as error:
+        report.failed[name] = reported(error, context.client.base_path)
+        log_failure(name, None, report.failed[name])
     else:
         if done:
             report.done[name] = done
+    for step, why in context.failed.items():
+        report.failed.setdefault(f"{name}: {step}", why)
+    context.failed.clear()
 
 
 def _clean(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:

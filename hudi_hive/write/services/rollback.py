@@ -36,6 +36,7 @@ from hudi_hive.timeline.instant import (
 from hudi_hive.timeline.plans import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 from hudi_hive.timeline.plans_out import encode_rollback_metadata, encode_rollback_plan
 from hudi_hive.write import schema_history
+from hudi_hive.write.after_commit import HEARTBEAT, quietly
 from hudi_hive.write.evolving import LATEST_SCHEMA, versions_until
 from hudi_hive.write.heartbeat import Heartbeat, beating_instants, heartbeat_times, remove_heartbeat, silent_instants
 from hudi_hive.write.markers import marked_instants, remove_markers, remove_staging, try_remove_leftovers
@@ -101,7 +102,7 @@ def rollback(
         return _execute(now, own, target, requests, beating[0], drop_plan=drop_plan)
     finally:
         for heartbeat in beating:
-            heartbeat.stop()
+            quietly(HEARTBEAT, requested, heartbeat.stop)
 
 
 def rollback_failed_writes(context: ServiceContext) -> list[RollbackMetadata]:

@@ -1,0 +1,168 @@
+"""What follows a commit. The commit stands whatever becomes of it, and its report says what failed.
+
+An exception of any type that a step behind the completed file raises (services, archival, sync, callbacks, letting go
+of the lock, heartbeat and markers) is logged and put into the report, and the steps after it run. An interrupt
+(``KeyboardInterrupt``, ``SystemExit``, ``GeneratorExit``) goes on to the caller, who asked for it, with a note that the
+commit is complete; lock, heartbeat and markers are let go first, the other steps are left to the next commit.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Final, Protocol, Self, TypeVar, cast
+
+from hudi_hive.errors import HudiHiveError, WriteError
+from hudi_hive.timeline import Instant
+from hudi_hive.timeline.writer import TimelineWriter
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+COMMIT: Final = "commit"
+"""Step that created the completed file: it is there, and an error was raised behind that."""
+LOCK: Final = "lock"
+HEARTBEAT: Final = "heartbeat"
+MARKERS: Final = "markers"
+SERVICES: Final = "services"
+SYNC: Final = "sync"
+REFRESH: Final = "refresh"
+CALLBACK: Final = "on_commit"
+
+
+class Report(Protocol):
+    """What a commit came to."""
+
+    @property
+    def instant(self) -> Instant | None:
+        """The completed instant."""
+
+    @property
+    def failed(self) -> Mapping[str, HudiHiveError]:
+        """Steps behind the commit that failed, and why."""
+
+
+_Report = TypeVar("_Report", bound=Report)
+
+
+class AfterCommit:
+    """Completes one instant and runs what follows; a context manager around all that ends with the completion.
+
+    Inside the block errors are raised up to the completed file, and reported from there on.
+
+    Args:
+        path: base path of the table, for errors.
+        instant: requested time.
+
+    Attributes:
+        done: the completed instant; None before.
+        failed: step to why it failed.
+    """
+
+    done: Instant | None
+    failed: dict[str, HudiHiveError]
+
+    def __init__(self, path: str, instant: str, done: Instant | None = None) -> None:
+        self._path = path
+        self._instant = instant
+        self.done = done
+        self.failed = {}
+
+    def complete(self, writer: TimelineWriter, action: str, payload: bytes, completion: str | None) -> Instant:
+        """Create the completed file: the commit. An error behind that is none of the write.
+
+        Raises:
+            TimelineError, StorageError: the file was not created.
+        """
+        try:
+            self.done = writer.complete(action, self._instant, payload, completion)
+        except BaseException as error:
+            self.done = writer.completed_with(action, self._instant, payload, completion)
+            if self.done is None:
+                raise
+            self._behind(COMMIT, error)
+        return self.done
+
+    def attempt(self, step: str, run: Callable[[], _T]) -> _T | None:
+        """Run one step; None if it fails, and why in :attr:`failed`."""
+        try:
+            return run()
+        except BaseException as error:
+            self._behind(step, error)
+            return None
+
+    def _behind(self, step: str, error: BaseException) -> None:
+        """Report an exception, let an interrupt pass."""
+        if isinstance(error, Exception):
+            self.failed[step] = reported(error, self._path, self._instant)
+            log_failure(step, self._instant, self.failed[step])
+            return
+        error.add_note(f"{self._path}: the commit {self._instant} is complete and is not to be repeated")
+        raise error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if error is None or self.done is None:
+            return False
+        if not isinstance(error, Exception):
+            if not any("is complete" in note for note in getattr(error, "__notes__", ())):
+                error.add_note(f"{self._path}: the commit {self._instant} is complete and is not to be repeated")
+            return False
+        self._behind(LOCK, error)
+        return True
+
+
+def reported(error: Exception, path: str, instant: str | None = None) -> HudiHiveError:
+    """An exception of any type as one of this package, with the table and the instant; its cause is the exception."""
+    if isinstance(error, HudiHiveError):
+        return error
+    try:
+        text = str(error)
+    except Exception:  # a class of a caller's
+        text = "an exception without a text"
+    made = WriteError(
+        f"{type(error).__name__}: {text}",
+        path=path,
+        instant=instant,
+        remedy="the commit is complete and is not to be repeated; the next one runs what follows again",
+    )
+    made.__cause__ = error
+    return made
+
+
+def log_failure(step: str, instant: str | None, error: BaseException) -> None:
+    """Log what failed behind a commit; a logger that fails as well does not undo the report."""
+    with suppress(Exception):
+        _log.warning("behind the commit %s: %s failed, the commit stands: %s", instant, step, error)
+
+
+def quietly(step: str, instant: str | None, run: Callable[[], object]) -> None:
+    """Run what may be left undone: an exception is logged and not raised."""
+    try:
+        run()
+    except Exception as error:
+        log_failure(step, instant, error)
+
+
+def followed(report: _Report, path: str, step: str, run: Callable[[], object]) -> _Report:
+    """The report of a commit with one more step behind it, which may fail.
+
+    Args:
+        report: a dataclass with ``instant`` and ``failed``.
+        path: base path of the table.
+        step: its name.
+        run: the step.
+    """
+    instant = report.instant
+    after = AfterCommit(path, instant.requested if instant is not None else "", instant)
+    after.attempt(step, run)
+    if not after.failed:
+        return report
+    return cast(_Report, replace(cast(Any, report), failed={**report.failed, **after.failed}))
