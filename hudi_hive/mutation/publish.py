@@ -93,6 +93,8 @@ class Publisher:
     def _move(self, move: _Move) -> None:
         source, target = self._storage.uri(move.source), move.target.uri(move.path)
         if source.partition(":")[0] == target.partition(":")[0] and _authority(source) == _authority(target):
+            self._storage.check_read(move.source)
+            move.target.check_write(move.path)
             try:
                 self._storage.filesystem.move(self._storage.full_path(move.source), move.target.full_path(move.path))
             except (OSError, pa.ArrowException) as error:

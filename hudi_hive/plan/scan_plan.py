@@ -13,6 +13,7 @@ from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.plan.query import Query
 from hudi_hive.predicate import RowFilter
 from hudi_hive.schema.internal import EvolvedSchema
+from hudi_hive.table.data_files import check_partitions
 from hudi_hive.table.file_system_view import SLICE_SCHEMA
 from hudi_hive.table.merge_spec import MergeSpec
 from hudi_hive.timeline import Timeline
@@ -177,5 +178,6 @@ def with_paths(slices: pa.Table) -> pa.Table:
 
 
 def _paths(partitions: pa.ChunkedArray, names: pa.ChunkedArray) -> pa.ChunkedArray:
+    check_partitions(pc.unique(partitions).to_pylist())
     joined = pc.binary_join_element_wise(partitions, names, "/")
     return pc.if_else(pc.equal(partitions, ""), names, joined)

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
 from hudi_hive.errors import (
-    InvalidOptionError,
-    MissingDependencyError,
     PathExistsError,
     PathNotFoundError,
     StorageError,
     UnsafePathError,
 )
 from hudi_hive.metrics import IoCounters
+from hudi_hive.storage.links import LinkRules, follows_links
+from hudi_hive.storage.resolve import resolve
 
 LISTING_SCHEMA = pa.schema(
     [("path", pa.string()), ("size", pa.int64()), ("mtime_ms", pa.int64()), ("is_dir", pa.bool_())]
 )
 """Columns of :meth:`Storage.list`: path relative to the root, bytes (0 for folders), milliseconds since the epoch."""
-
-_ARROW_SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "abfs": "abfs", "abfss": "abfss"}
 
 
 class Storage:
@@ -37,7 +34,8 @@ class Storage:
     Args:
         root: local path or URI. ``file:``, ``s3:``/``s3a:``, ``gs:``, ``abfs:`` and ``hdfs:`` go to ``pyarrow.fs``,
             any other scheme to fsspec.
-        storage_options: keyword arguments of the file system class (keys, region, endpoint …).
+        storage_options: keyword arguments of the file system class (keys, region, endpoint …); of a local folder
+            ``follow_links``: read through symbolic links that lead out of it.
         counters: where calls are counted; a new one if not given.
 
     Raises:
@@ -55,10 +53,14 @@ class Storage:
         text = os.fspath(root)
         self.counters = counters if counters is not None else IoCounters()
         self.storage_options = dict(storage_options or {})
-        self._prefix, self._filesystem, self._root, self._account = _resolve(text, self.storage_options)
+        self._prefix, self._filesystem, self._root, self._account = resolve(text, self.storage_options)
         if filesystem is not None:
             self._filesystem = filesystem
         self.is_local = isinstance(self._filesystem, pafs.LocalFileSystem)
+        self._links = self._link_rules()
+
+    def _link_rules(self) -> LinkRules | None:
+        return LinkRules(self._root, follow=follows_links(self.storage_options)) if self.is_local else None
 
     # -- names ---------------------------------------------------------------------------------------------------
 
@@ -84,11 +86,11 @@ class Storage:
         """The path as :attr:`filesystem` takes it.
 
         Raises:
-            UnsafePathError: the path is absolute or leaves the root through ``..``.
+            UnsafePathError: the path is absolute, leaves the root through ``..``, or has a NUL in it.
         """
         if not path:
             return self._root
-        if path.startswith("/") or ".." in PurePosixPath(path).parts:
+        if path.startswith("/") or "\0" in path or ".." in PurePosixPath(path).parts:
             raise UnsafePathError("path leaves its root", path=path, remedy="metadata names files outside the table")
         return f"{self._root.rstrip('/')}/{path}"
 
@@ -97,7 +99,35 @@ class Storage:
         child = object.__new__(Storage)
         child.__dict__.update(self.__dict__)
         child._root = self.full_path(path)
+        child._links = child._link_rules()
         return child
+
+    @property
+    def links_out(self) -> Mapping[str, str]:
+        """Symbolic links to files, or to nothing, outside the root that listings have met, and where they lead."""
+        return {} if self._links is None else self._links.leaving
+
+    def check_read(self, path: str) -> None:
+        """Refuse a path that leaves the root through a symbolic link, for readers that open files by themselves.
+
+        Raises:
+            UnsafePathError: it does, and the storage option ``follow_links`` is not set.
+        """
+        if self._links is not None:
+            self._links.check_read(path)
+
+    def check_write(self, path: str) -> None:
+        """Refuse a file that would be written through a symbolic link, for writers that make files by themselves.
+
+        Raises:
+            UnsafePathError: the file or a folder on the way to it is one.
+        """
+        if self._links is not None:
+            self._links.check_write(path)
+
+    def may_hold(self, path: str, names: Collection[str]) -> bool:
+        """Whether a folder outside the root, to which a symbolic link leads, may hold files of some names."""
+        return self._links is not None and self._links.may_hold(path, names)
 
     def __repr__(self) -> str:
         return f"Storage({self.uri()!r})"
@@ -110,18 +140,29 @@ class Storage:
 
     # -- listing -------------------------------------------------------------------------------------------------
 
-    def list(self, path: str = "", *, recursive: bool = False, missing_ok: bool = False) -> pa.Table:
+    def list(
+        self, path: str = "", *, recursive: bool = False, missing_ok: bool = False, walk: bool = False
+    ) -> pa.Table:
         """One listing of a folder as a table of :data:`LISTING_SCHEMA`, in no particular order.
 
         A recursive listing of a local folder counts one list per folder walked; of an object store, one in all.
 
+        Args:
+            path: the folder.
+            recursive: what is in folders below it, too.
+            missing_ok: a folder that does not exist is empty.
+            walk: the listing is a step of a walk: symbolic links to folders inside the root, which have names of their
+                own, are left out. So they are of a recursive listing.
+
         Raises:
             PathNotFoundError: the folder does not exist and ``missing_ok`` is false.
+            UnsafePathError: a symbolic link on the way to it leads out of the root.
         """
         full = self.full_path(path)
         with _mapped(self.uri(path)):
-            if self.is_local:
-                return self._list_local(full, path, recursive, missing_ok)
+            if self._links is not None:
+                self._links.check_read(path)
+                return self._list_local(full, path, recursive, missing_ok, walk or recursive)
             self.counters.add("lists", path=self.uri(path))
             selector = pafs.FileSelector(full, recursive=recursive, allow_not_found=missing_ok)
             infos = self._filesystem.get_file_info(selector)
@@ -136,12 +177,14 @@ class Storage:
             schema=LISTING_SCHEMA,
         )
 
-    def _list_local(self, full: str, path: str, recursive: bool, missing_ok: bool) -> pa.Table:
+    def _list_local(self, full: str, path: str, recursive: bool, missing_ok: bool, walk: bool) -> pa.Table:
         # os.scandir gives name, kind and size in one go: several times faster than FileSelector's object per file.
         paths: list[str] = []
         sizes: list[int] = []
         mtimes: list[int] = []
         dirs: list[bool] = []
+        rules = self._links
+        assert rules is not None
         todo = [(full, path)]
         while todo:
             folder, relative = todo.pop()
@@ -149,25 +192,28 @@ class Storage:
             try:
                 with os.scandir(folder) as entries:
                     for entry in entries:
+                        name = f"{relative}/{entry.name}" if relative else entry.name
+                        is_link = entry.is_symlink()
+                        if is_link and walk and rules.passes_over(entry, name):
+                            continue
                         try:
                             is_dir = entry.is_dir()
                             stat = entry.stat()
-                        except FileNotFoundError:
-                            continue  # removed between readdir and stat
-                        name = f"{relative}/{entry.name}" if relative else entry.name
+                        except OSError:
+                            if not is_link:
+                                continue  # removed between readdir and stat
+                            # Reading it fails by name, where a name left out would be rows that are missed.
+                            is_dir, stat = False, entry.stat(follow_symlinks=False)
                         paths.append(name)
                         sizes.append(0 if is_dir else stat.st_size)
                         mtimes.append(stat.st_mtime_ns // 1_000_000)
                         dirs.append(is_dir)
-                        if recursive and is_dir:
+                        if recursive and is_dir and not is_link:
                             todo.append((entry.path, name))
             except FileNotFoundError:
                 if not missing_ok and folder == full:
                     raise
-        return pa.table(
-            [pa.array(paths, pa.string()), pa.array(sizes, pa.int64()), pa.array(mtimes, pa.int64()), pa.array(dirs)],
-            schema=LISTING_SCHEMA,
-        )
+        return _listing(paths, sizes, mtimes, dirs)
 
     def exists(self, path: str = "") -> bool:
         """Whether a file or folder is there."""
@@ -203,6 +249,7 @@ class Storage:
         """
         self.counters.add("opens", path=self.uri(path))
         with _mapped(self.uri(path)):
+            self.check_read(path)
             return self._filesystem.open_input_file(self.full_path(path))
 
     def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
@@ -226,6 +273,7 @@ class Storage:
         self.counters.add("writes")
         full = self.full_path(path)
         with _mapped(self.uri(path)):
+            self.check_write(path)
             self._drop_checksum(full)
             self._filesystem.create_dir(posixpath.dirname(full), recursive=True)
             with self._filesystem.open_output_stream(full) as stream:
@@ -242,6 +290,7 @@ class Storage:
         self.counters.add("writes")
         full = self.full_path(path)
         with _mapped(self.uri(path)):
+            self.check_write(path)
             self._drop_checksum(full)
             os.makedirs(os.path.dirname(full), exist_ok=True)
             os.replace(_temporary(full, data), full)
@@ -254,6 +303,7 @@ class Storage:
         self.counters.add("writes")
         full = self.full_path(path)
         with _mapped(self.uri(path)):
+            self.check_write(path)
             self._drop_checksum(full)
             self._filesystem.create_dir(posixpath.dirname(full), recursive=True)
             return self._filesystem.open_output_stream(full)
@@ -267,7 +317,8 @@ class Storage:
         self.counters.add("writes")
         full = self.full_path(path)
         with _mapped(self.uri(path)):
-            if self.is_local:
+            if self._links is not None:
+                self._links.check_folder(posixpath.dirname(path))
                 _link_new(full, data)
                 return
             if self._filesystem.get_file_info(full).type != pafs.FileType.NotFound:
@@ -278,20 +329,25 @@ class Storage:
     def create_dir(self, path: str) -> None:
         """Make a folder and its parents; nothing happens when it is there."""
         with _mapped(self.uri(path)):
+            if self._links is not None:
+                self._links.check_folder(path)
             self._filesystem.create_dir(self.full_path(path), recursive=True)
 
     def delete(self, path: str, *, missing_ok: bool = True) -> None:
-        """Delete one file.
+        """Delete one file; of a symbolic link the link.
 
         Raises:
             PathNotFoundError: it does not exist and ``missing_ok`` is false.
+            UnsafePathError: a folder on the way to it is a symbolic link.
         """
         self.counters.add("deletes")
         full = self.full_path(path)
         try:
             with _mapped(self.uri(path)):
-                self._drop_checksum(full)
-                self._filesystem.delete_file(full)
+                if self._links is not None:
+                    self._links.delete_file(path)
+                else:
+                    self._filesystem.delete_file(full)
         except PathNotFoundError:
             if not missing_ok:
                 raise
@@ -307,18 +363,48 @@ class Storage:
         """Delete a folder and all below it; counted as one call.
 
         Raises:
-            UnsafePathError: the path is empty: the root itself is never deleted.
+            UnsafePathError: the path is empty: the root itself is never deleted; or a folder on the way to it is a
+                symbolic link.
             PathNotFoundError: it does not exist and ``missing_ok`` is false.
         """
-        if not path.strip("/"):
+        if not path.strip("/") or all(part == "." for part in PurePosixPath(path).parts):
             raise UnsafePathError("a storage's root is not deleted", path=self.uri())
         self.counters.add("deletes")
+        full = self.full_path(path)
         try:
             with _mapped(self.uri(path)):
-                self._filesystem.delete_dir(self.full_path(path))
+                if self._links is not None:
+                    self._links.delete_tree(path)
+                else:
+                    self._filesystem.delete_dir(full)
         except PathNotFoundError:
             if not missing_ok:
                 raise
+
+
+def _listing(paths: list[str], sizes: list[int], mtimes: list[int], dirs: list[bool]) -> pa.Table:
+    try:
+        names = pa.array(paths, pa.string())
+    except UnicodeEncodeError:
+        odd = [number for number, path in enumerate(paths) if not _is_utf8(path)]
+        for number in odd:
+            if dirs[number]:
+                raise StorageError("a folder's name is not UTF-8", path=ascii(paths[number])) from None
+        # No file of a table has such a name: it is none that anybody asks for.
+        keep = sorted(set(range(len(paths))) - set(odd))
+        return _listing(*([column[n] for n in keep] for column in (paths, sizes, mtimes, dirs)))  # type: ignore[arg-type]
+    return pa.table(
+        [names, pa.array(sizes, pa.int64()), pa.array(mtimes, pa.int64()), pa.array(dirs, pa.bool_())],
+        schema=LISTING_SCHEMA,
+    )
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _link_new(full: str, data: bytes) -> None:
@@ -378,67 +464,3 @@ def _mapped(path: str) -> Iterator[None]:
         raise PathNotFoundError("not a folder", path=path) from error
     except (OSError, pa.ArrowException) as error:
         raise StorageError(f"storage call failed: {error}", path=path) from error
-
-
-def _resolve(text: str, options: Mapping[str, Any]) -> tuple[str, pafs.FileSystem, str, str]:
-    """Prefix for URIs, file system, root path and ``@account`` (abfs; else empty) of a user's path or URI."""
-    if not text:
-        raise InvalidOptionError("empty path", remedy="give the table's base path")
-    scheme, separator, _ = text.partition(":")
-    if not separator or "/" in scheme or len(scheme) < 2:
-        return "file:", pafs.LocalFileSystem(), os.path.abspath(text).rstrip("/") or "/", ""
-    scheme = scheme.lower()
-    if scheme == "file":
-        path = unquote(_after_authority(text)[1]) if text[len("file:") :].startswith("//") else text[len("file:") :]
-        return "file:", pafs.LocalFileSystem(), os.path.abspath(path).rstrip("/") or "/", ""
-    authority, below = _after_authority(text)
-    if scheme in _ARROW_SCHEMES and not options.get("use_fsspec"):
-        filesystem = _arrow_filesystem(_ARROW_SCHEMES[scheme], authority, options, text)
-        # abfs: the file system is that of the account, and its paths begin with the container alone.
-        container, at, account = authority.rpartition("@")
-        bucket = container or account
-        return f"{scheme}://", filesystem, f"{bucket}{below}".rstrip("/"), f"{at}{account}" if container else ""
-    if scheme == "hdfs":
-        try:
-            filesystem, path = pafs.FileSystem.from_uri(text)
-        except (OSError, pa.ArrowException) as error:
-            raise StorageError(
-                f"cannot reach HDFS: {error}", path=text, remedy="set HADOOP_HOME and CLASSPATH"
-            ) from error
-        return f"hdfs://{authority}", filesystem, path.rstrip("/"), ""
-    return _fsspec_filesystem(scheme, text, options)
-
-
-def _after_authority(text: str) -> tuple[str, str]:
-    """Authority and path of a URI; ``?`` and ``#`` are characters of the path, as in names of files and objects."""
-    authority, slash, path = text.partition(":")[2].removeprefix("//").partition("/")
-    return authority, slash + path
-
-
-def _arrow_filesystem(kind: str, netloc: str, options: Mapping[str, Any], text: str) -> pafs.FileSystem:
-    try:
-        if kind == "s3":
-            return pafs.S3FileSystem(**options)
-        if kind == "gs":
-            return pafs.GcsFileSystem(**options)
-        account = netloc.rpartition("@")[2].split(".")[0]
-        return pafs.AzureFileSystem(**{"account_name": account, **options})
-    except (TypeError, AttributeError, ValueError, OSError) as error:
-        raise StorageError(f"cannot make the {kind} file system: {error}", path=text) from error
-
-
-def _fsspec_filesystem(scheme: str, text: str, options: Mapping[str, Any]) -> tuple[str, pafs.FileSystem, str, str]:
-    try:
-        import fsspec
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"scheme {scheme!r} needs fsspec", path=text, remedy="pip install 'hudi_hive[fsspec]'"
-        ) from error
-    kwargs = {k: v for k, v in options.items() if k != "use_fsspec"}
-    try:
-        filesystem, root = fsspec.core.url_to_fs(text, **kwargs)
-    except (ValueError, ImportError, OSError) as error:
-        raise StorageError(f"no file system for scheme {scheme!r}: {error}", path=text) from error
-    root = root.rstrip("/")
-    prefix = text[: text.index("://") + 3] if not root.startswith("/") else f"{scheme}://"
-    return prefix, pafs.PyFileSystem(pafs.FSSpecHandler(filesystem)), root, ""

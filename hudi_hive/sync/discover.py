@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from hudi_hive.errors import InvalidOptionError, PathNotFoundError, StorageError
+from hudi_hive.errors import InvalidOptionError, PathNotFoundError, StorageError, UnsafePathError
 from hudi_hive.storage import Storage
 
 _THREADS = 8
@@ -31,7 +31,8 @@ class ListedTable:
 def discover_tables(folder: str, storage_options: Mapping[str, Any] | None = None, *, depth: int = 4) -> list[str]:
     """Base paths of all Hudi tables below a folder (which may be one itself).
 
-    Folders that begin with ``.`` or ``_`` are passed over, and nothing is searched below a table.
+    Folders that begin with ``.`` or ``_`` are passed over, and nothing is searched below a table. A symbolic link may
+    lead to a table elsewhere, but no search goes on behind it.
 
     Args:
         folder: local path or URI.
@@ -121,13 +122,27 @@ def _folders(storage: Storage, level: Iterable[str], *, with_own: bool = False) 
     """Folders in the folders of a level, and whether each is a table (known of the level itself, with ``with_own``)."""
 
     def look(path: str) -> list[tuple[str, bool]]:
-        listed = storage.list(path)
-        folders = listed.filter(listed["is_dir"])["path"].to_pylist()
+        try:
+            folders = _subfolders(storage, path, walk=with_own)
+            leaves = False
+        except (
+            UnsafePathError
+        ):  # a link out of the folder: its own name is as good as others, but no walk goes on there
+            folders = [f"{path}/{name}" for name in _subfolders(storage.child(path), "", walk=with_own)]
+            leaves = True
         own = [(path, any(item.rpartition("/")[2] == _MARKER for item in folders))] if with_own else []
+        if leaves and with_own:
+            return own
         return own + [(item, False) for item in folders if not item.rpartition("/")[2].startswith((".", "_"))]
 
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="discover") as threads:
         return [item for items in threads.map(look, level) for item in items]
+
+
+def _subfolders(storage: Storage, path: str, *, walk: bool) -> list[str]:
+    listed = storage.list(path, walk=walk)
+    found: list[str] = listed.filter(listed["is_dir"])["path"].to_pylist()
+    return found
 
 
 def _join(folder: str, path: str) -> str:

@@ -15,7 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.errors import UnsafePathError
 from hudi_hive.storage import LISTING_SCHEMA, Storage
+from hudi_hive.table.data_files import refuse_linked_files
 from hudi_hive.table.file_system_view import FILES_SCHEMA
 from hudi_hive.table.partition_path import METAFOLDER, PARTITION_METAFILES, holds_partitions
 
@@ -192,7 +194,7 @@ def walk_batches(storage: Storage, roots: Sequence[str]) -> Iterator[tuple[list[
 
 def _step(storage: Storage, folders: Sequence[str]) -> tuple[list[str], pa.Table, list[str]]:
     """Those of some folders that are partitions, the files of these, and the folders in the others to look into."""
-    entries = _entries(storage, folders)
+    entries = _entries(storage, folders, _list_walked)
     inner, files = entries.filter(entries.column("is_dir")), _files(entries)
     # Another table nested in this one's folder ends a branch; if it has no partitions, its base path is marked
     # as one. This table's own base path, marked or not, is no partition either.
@@ -221,9 +223,30 @@ def list_concurrently(storage: Storage, function: Callable[[str], pa.Table], pat
         return list(pool.map(function, paths))
 
 
-def _entries(storage: Storage, folders: Sequence[str]) -> pa.Table:
-    """What is in folders: columns ``partition`` (the folder), ``name``, and those of a listing."""
-    listings = list_concurrently(storage, lambda path: storage.list(path, missing_ok=True), folders)
+def _list_partition(storage: Storage, path: str) -> pa.Table:
+    return storage.list(path, missing_ok=True, walk=True)
+
+
+def _list_walked(storage: Storage, path: str) -> pa.Table:
+    """A folder that a walk has come to; a link out of the table is one without files, unless there are partitions."""
+    try:
+        return _list_partition(storage, path)
+    except UnsafePathError:
+        if storage.may_hold(path, PARTITION_METAFILES):
+            raise
+        return LISTING_SCHEMA.empty_table()
+
+
+def _entries(
+    storage: Storage, folders: Sequence[str], list_one: Callable[[Storage, str], pa.Table] = _list_partition
+) -> pa.Table:
+    """What is in folders: columns ``partition`` (the folder), ``name``, and those of a listing.
+
+    Raises:
+        UnsafePathError: a data file, or a folder with partitions, is a symbolic link that leads out of the table.
+    """
+    listings = list_concurrently(storage, partial(list_one, storage), folders)
+    refuse_linked_files(storage)
     if not listings:
         listings = [LISTING_SCHEMA.empty_table()]
     entries = pa.concat_tables(listings)

@@ -386,7 +386,10 @@ def index_metadata(fields: Fields, instant: Instant) -> IndexMetadata:
 
 
 def _target(info: Fields) -> tuple[str, str]:
-    return _required(info, "commitTime"), _required(info, "action")
+    time = _required(info, "commitTime")
+    if not (time.isascii() and time.isdigit()):  # files are named by it
+        raise info.wrong("commitTime")
+    return time, _required(info, "action")
 
 
 def _required(fields: Fields, name: str) -> str:

@@ -20,6 +20,7 @@ from hudi_hive.schema import META_FIELDS
 from hudi_hive.schema.internal import EvolvedSchema
 from hudi_hive.storage import Storage
 from hudi_hive.table import TableConfig
+from hudi_hive.table.data_files import data_file_path
 from hudi_hive.table.merge_spec import MergeSpec
 from hudi_hive.table.partition_path import PARTITION_METAFILE
 from hudi_hive.write.markers import MarkerKind, create_marker
@@ -115,8 +116,12 @@ class WriteJob:
         return self.config.cdc_enabled
 
     def path(self, partition: str, name: str) -> str:
-        """A file's path relative to the base path."""
-        return f"{partition}/{name}" if partition else name
+        """A data file's path relative to the base path.
+
+        Raises:
+            UnsafePathError: it would not be a data file of a partition.
+        """
+        return data_file_path(partition, name)
 
     def marker_kind(self, name: str, *, merges: bool = False) -> MarkerKind:
         """Kind of the marker of a file (table format, section 1.6)."""
@@ -130,9 +135,10 @@ class WriteJob:
         Returns:
             The path of the file.
         """
+        path = self.path(partition, name)
         create_marker(self.storage, self.instant, partition, name, self.marker_kind(name, merges=merges))
         ensure_partition(self.storage, partition, self.instant)
-        return self.path(partition, name)
+        return path
 
     def stamped(self, rows: pa.Table, file_name: str, attempt: Attempt, first: int = 0) -> pa.Table:
         """Rows as the file holds them: with the meta columns of this write, and no others than the file's.

@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.storage import Storage
+from hudi_hive.table.data_files import delete_data_files, is_partition_path
+from hudi_hive.table.file_names import FileKind, parse_file_names
 
 _log = logging.getLogger(__name__)
 
@@ -91,11 +93,22 @@ def remove_unclaimed(storage: Storage, instant: str, written: Iterable[str]) -> 
     kept = set(written)
     removed = []
     marked = marked_files(storage, instant)
-    for partition, name in zip(marked["partition"].to_pylist(), marked["name"].to_pylist(), strict=True):
+    parts = parse_file_names(marked["name"])
+    others = pc.and_(
+        pc.equal(parts["kind"], FileKind.BASE.value), pc.not_equal(parts["instant"].cast(pa.string()), instant)
+    )
+    foreign = pc.or_(pc.equal(parts["kind"], FileKind.OTHER.value), pc.fill_null(others, False))
+    rows = (marked[name].to_pylist() for name in ("partition", "name"))
+    for partition, name, is_foreign in zip(*rows, foreign.to_pylist(), strict=True):
         path = posixpath.join(partition, name)
-        if path not in kept:
-            storage.delete(path)
-            removed.append(path)
+        if path in kept:
+            continue
+        if not is_partition_path(partition) or (is_foreign and storage.exists(path)):
+            _log.warning("a marker of %s names %r, which no write of that instant makes: it stays", instant, path)
+            continue
+        if not is_foreign:
+            delete_data_files(storage, partition, [name], instant=instant)
+        removed.append(path)
     return removed
 
 

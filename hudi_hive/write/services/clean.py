@@ -24,6 +24,7 @@ from hudi_hive.metadata.changes import DELETED_FILES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
+from hudi_hive.table.data_files import check_data_files, check_partitions, delete_data_files
 from hudi_hive.table.file_names import FileKind, parse_file_names
 from hudi_hive.table.partition_path import PARTITION_METAFILES
 from hudi_hive.timeline import Instant, State
@@ -120,6 +121,7 @@ def execute_clean(context: ServiceContext, instant: Instant) -> CleanMetadata:
     """Delete what a clean's plan says, tell the metadata table, and complete.
 
     Raises:
+        UnsafePathError: the plan names something that is no data file of the table; nothing was deleted.
         WriteConflictError: another process is at it, or has completed it.
     """
     repeat = b""
@@ -135,8 +137,11 @@ def _cleaned(context: ServiceContext, instant: Instant, heartbeat: Heartbeat) ->
     by_partition: dict[str, list[str]] = defaultdict(list)
     for partition, name in zip(plan.files["partition"].to_pylist(), plan.files["name"].to_pylist(), strict=True):
         by_partition[partition].append(name)
+    for partition, names in by_partition.items():  # all of the plan before the first file goes
+        check_data_files(partition, names, instant=instant.requested)
+    check_partitions(plan.partitions_to_delete, instant=instant.requested)
     storage = context.client.storage
-    context.executor.map(partial(_delete_files, storage), list(by_partition.items()))
+    context.executor.map(partial(_delete_files, storage, instant.requested), list(by_partition.items()))
     metadata = CleanMetadata(
         instant=instant,
         earliest_retained=plan.earliest_retained,
@@ -178,10 +183,9 @@ def _with_dropped(metadata: CleanMetadata, policy: str | None, gone: tuple[str, 
     return partitions
 
 
-def _delete_files(storage: Storage, work: tuple[str, list[str]]) -> None:
+def _delete_files(storage: Storage, instant: str, work: tuple[str, list[str]]) -> None:
     partition, names = work
-    for name in names:
-        storage.delete(posixpath.join(partition, name))
+    delete_data_files(storage, partition, names, instant=instant)
 
 
 def _drop_partitions(client: MetaClient, partitions: tuple[str, ...]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from hudi_hive.metadata.changes import DELETED_FILES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
+from hudi_hive.table.data_files import check_data_files, data_file_path, delete_data_files
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instant import (
     CLUSTERING,
@@ -210,6 +211,8 @@ def undo(
         requests: the files.
     """
     storage = context.client.storage
+    for request in requests:  # all of them before anything is undone
+        check_data_files(request.partition, request.files, instant=instant)
     if target.is_completed:
         context.writer.delete(target, [State.COMPLETED])  # readers stop seeing it before its files go
     parts = context.executor.map(partial(_undo_request, storage, instant, target.requested), requests)
@@ -417,8 +420,8 @@ def _undo_request(storage: Storage, instant: str, target: str, request: Rollback
     if request.log_blocks and request.file_id and request.base_instant:
         name, size = _append_command(storage, instant, target, request)
         return RollbackPartition((), (), {name: size}, dict(request.log_blocks))
-    for name in request.files:
-        storage.delete(posixpath.join(request.partition, name))  # gone already when a rollback is taken up again
+    # Gone already are those of a rollback that is taken up again.
+    delete_data_files(storage, request.partition, request.files, instant=instant)
     return RollbackPartition(request.files, (), {}, {})
 
 
@@ -435,7 +438,7 @@ def _append_command(storage: Storage, instant: str, target: str, request: Rollba
         version = max(known, default=0) + 1
         name = f".{request.file_id}_{request.base_instant}.log.{version}_{_COMMAND_TOKEN}"
         try:
-            storage.create_if_absent(posixpath.join(request.partition, name), data)
+            storage.create_if_absent(data_file_path(request.partition, name), data)
         except PathExistsError:
             continue  # another rollback's command: the next version
         return name, len(data)

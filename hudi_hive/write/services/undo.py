@@ -6,6 +6,7 @@ what the instant appended to older slices stays, and a command block behind it d
 
 from __future__ import annotations
 
+import logging
 import posixpath
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -15,9 +16,11 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.errors import UnsafePathError
 from hudi_hive.formats.log_block import iter_blocks
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
+from hudi_hive.table.data_files import check_data_files
 from hudi_hive.table.file_names import FileKind, parse_file_names
 from hudi_hive.table.listing import DirectoryLister
 from hudi_hive.timeline import Instant
@@ -25,6 +28,8 @@ from hudi_hive.timeline.instant import DELTA_COMMIT, LOG_COMPACTION
 from hudi_hive.timeline.plans import RollbackRequest
 from hudi_hive.write.executor import Executor
 from hudi_hive.write.markers import marked_files, marker_folder
+
+_log = logging.getLogger(__name__)
 
 _APPENDING: Final = frozenset({DELTA_COMMIT, LOG_COMPACTION})
 _SERVER_MARKERS: Final = "MARKERS"
@@ -45,7 +50,7 @@ def files_to_undo(
         executor: where log files are looked into when nothing says which of them the instant appended to.
         undone: later instants that are undone with it, and before it.
     """
-    marked = _marked_paths(client.storage, target.requested)
+    marked = _marked_data_files(client.storage, target.requested)
     written: set[str] | None = None
     if target.is_completed:
         stats = client.timeline.commit_metadata(target).write_stats
@@ -69,6 +74,19 @@ def files_to_undo(
 
 def _all_partitions(client: MetaClient) -> list[str]:
     return DirectoryLister(client.storage).partitions() if client.config.is_partitioned else [""]
+
+
+def _marked_data_files(storage: Storage, instant: str) -> set[str]:
+    """Paths that markers name; none, so that all folders are listed, if one of them is no data file of the table."""
+    paths = _marked_paths(storage, instant)
+    for partition, name in map(posixpath.split, paths):
+        try:
+            check_data_files(partition, [name], instant=instant)
+            storage.check_read(partition)
+        except UnsafePathError as error:
+            _log.warning("the markers of %s are not used, all partitions are listed: %s", instant, error)
+            return set()
+    return paths
 
 
 def _marked_paths(storage: Storage, instant: str) -> set[str]:
