@@ -451,14 +451,14 @@ def test_an_instant_removed_after_loading(name, tmp_path):
 
 
 @pytest.mark.parametrize("layout", [1, 2])
-def test_an_empty_completed_commit_is_empty_metadata(tmp_path, layout):
+def test_an_empty_completed_commit_is_refused(tmp_path, layout):
     name = f"{t(1)}.replacecommit" if layout == 1 else f"{t(1)}_{t(2)}.replacecommit"
     timeline = make(tmp_path, [name], layout=layout)
-    metadata = timeline.commit_metadata(timeline.instants[0])
-    assert (metadata.operation, metadata.compacted, dict(metadata.extra)) == ("UNKNOWN", False, {})
-    assert metadata.write_stats.num_rows == metadata.replaced.num_rows == 0
-    assert metadata.partitions_touched() == [] and metadata.schema is None
-    assert timeline.replaced_file_groups().num_rows == 0
+    with pytest.raises(CorruptInstantError, match="partitionToWriteStats") as raised:
+        timeline.commit_metadata(timeline.instants[0])
+    assert raised.value.instant == t(1) and raised.value.path.endswith(name)
+    with pytest.raises(CorruptInstantError):
+        timeline.replaced_file_groups()
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from tests.support import expected, fixture_names, unzip_fixture
 from tests.test_avro_decoder import prefixed, varint
 
 T, C = "20250101000000000", "20250102000000000"
-MADE = Instant(T, "replacecommit", State.COMPLETED, C, "x", "x")
+PENDING = Instant(T, "replacecommit", State.INFLIGHT, None, "x", "x")
 
 
 def load(base):
@@ -45,7 +45,8 @@ def avro(name, fields, record):
 
 
 def commit(**record):
-    return decode_commit(record, MADE, "x")
+    """Metadata as of a pending commit, of which less is asked for than of a completed one."""
+    return decode_commit(record, PENDING, "x")
 
 
 # -- commit metadata -------------------------------------------------------------------------------------------------
@@ -320,6 +321,11 @@ def test_plans_name_files_bare_and_partitions_of_unpartitioned_tables(tmp_path):
     ]
 
 
+CLUSTER = {"operationType": "CLUSTER"}
+TARGET = {"commitTime": T, "action": "commit"}
+ROLLED_BACK = {"startRollbackTime": T, "commitsRollback": [T], "partitionMetadata": {}}
+
+
 @pytest.mark.parametrize(
     ("suffix", "ask", "record"),
     [
@@ -327,14 +333,22 @@ def test_plans_name_files_bare_and_partitions_of_unpartitioned_tables(tmp_path):
         ("compaction.requested", "compaction_plan", {"operations": {}}),
         ("compaction.requested", "compaction_plan", {"operations": ["x"]}),
         ("compaction.requested", "compaction_plan", {"operations": [{"fileId": "f", "deltaFilePaths": [1]}]}),
-        ("compaction.requested", "compaction_plan", {"version": "2"}),
-        ("compaction.requested", "compaction_plan", {"version": True}),
-        ("clustering.requested", "requested_replace_metadata", {"clusteringPlan": []}),
-        ("clustering.requested", "requested_replace_metadata", {"clusteringPlan": {"inputGroups": [{"slices": 1}]}}),
-        ("clean.requested", "cleaner_plan", {"filePathsToBeDeletedPerPartition": {"p": [{}]}}),
-        ("clean.requested", "cleaner_plan", {"filesToBeDeletedPerPartition": {"p": "x"}}),
-        ("rollback.requested", "rollback_plan", {"instantToRollback": {"commitTime": T}}),
-        ("rollback.requested", "rollback_plan", {"RollbackRequests": [{"logBlocksToBeDeleted": {"x": "y"}}]}),
+        ("compaction.requested", "compaction_plan", {"operations": [], "version": "2"}),
+        ("compaction.requested", "compaction_plan", {"operations": [], "version": True}),
+        ("clustering.requested", "requested_replace_metadata", {**CLUSTER, "clusteringPlan": []}),
+        (
+            "clustering.requested",
+            "requested_replace_metadata",
+            {**CLUSTER, "clusteringPlan": {"inputGroups": [{"slices": 1}]}},
+        ),
+        ("clean.requested", "cleaner_plan", {"policy": "x", "filePathsToBeDeletedPerPartition": {"p": [{}]}}),
+        ("clean.requested", "cleaner_plan", {"policy": "x", "filesToBeDeletedPerPartition": {"p": "x"}}),
+        ("rollback.requested", "rollback_plan", {"instantToRollback": {"commitTime": T}, "RollbackRequests": []}),
+        (
+            "rollback.requested",
+            "rollback_plan",
+            {"instantToRollback": TARGET, "RollbackRequests": [{"logBlocksToBeDeleted": {"x": "y"}}]},
+        ),
         ("restore.requested", "restore_plan", {"instantsToRollback": [{}]}),
     ],
 )
@@ -348,17 +362,125 @@ def test_plans_with_fields_of_wrong_types(tmp_path, suffix, ask, record):
 @pytest.mark.parametrize(
     ("suffix", "ask", "record"),
     [
-        ("clean", "clean_metadata", {"partitionMetadata": {"p": 1}}),
-        ("clean", "clean_metadata", {"partitionMetadata": []}),
-        ("rollback", "rollback_metadata", {"commitsRollback": [1]}),
-        ("restore", "restore_metadata", {"hoodieRestoreMetadata": {"t": {}}}),
-        ("savepoint", "savepoint_metadata", {"savepointedAt": "now"}),
+        ("clean", "clean_metadata", {"startCleanTime": T, "partitionMetadata": {"p": 1}}),
+        ("clean", "clean_metadata", {"startCleanTime": T, "partitionMetadata": []}),
+        ("rollback", "rollback_metadata", {**ROLLED_BACK, "commitsRollback": [1]}),
+        (
+            "restore",
+            "restore_metadata",
+            {"startRestoreTime": T, "instantsToRollback": [], "hoodieRestoreMetadata": {"t": {}}},
+        ),
+        ("savepoint", "savepoint_metadata", {"partitionMetadata": {}, "savepointedAt": "now"}),
     ],
 )
 def test_outcomes_with_fields_of_wrong_types(tmp_path, suffix, ask, record):
     timeline, instant = made(tmp_path, f"{T}_{C}.{suffix}", json.dumps(record).encode())
     with pytest.raises(CorruptInstantError):
         getattr(timeline, ask)(instant)
+
+
+# -- records of something else -------------------------------------------------------------------------------------
+
+OWN = {"fileId": "f-0", "path": f"p/f-0_1-2-3_{T}.parquet", "prevCommit": "null"}
+LOG = {"fileId": "f-0", "path": f"p/.f-0_{T}.log.1_1-2-3", "prevCommit": T, "logVersion": 1, "baseFile": ""}
+OLD = "20240101000000000"
+
+
+def completed(action, layout, **record):
+    return decode_commit(record, Instant(T, action, State.COMPLETED, C if layout == 2 else None, "x", "x"), "x")
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize("stat", [OWN, LOG, {**OWN, "path": None}, {**OWN, "path": ""}])
+def test_a_completed_commit_of_its_own_files(layout, stat):
+    record = {"partitionToWriteStats": {"p": [stat]}, "extraMetadata": None}
+    assert completed("deltacommit", layout, **record).write_stats.num_rows == 1
+    root = {**stat, "path": stat["path"] and stat["path"].removeprefix("p/")}
+    assert completed("commit", layout, partitionToWriteStats={"": [root]}).write_stats.num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("begun", "version", "base_file", "layouts"),
+    [
+        (OLD, 1, f"f-0_1-2-3_{OLD}.parquet", {1, 2}),  # appended before an upgrade
+        (OLD, 2, "", {1, 2}),
+        (OLD, 1, "", {1}),  # the first log file of a slice without base file is of its own commit
+        (OLD, 1, f"f-0_1-2-3_{T}.parquet", {1}),
+        (C, 1, "", set()),  # later than the commit
+        ("x", 1, "", set()),
+    ],
+)
+@pytest.mark.parametrize("layout", [1, 2])
+def test_log_files_that_carry_the_time_of_their_slice(layout, begun, version, base_file, layouts):
+    stat = {**LOG, "path": f"p/.f-0_{begun}.log.{version}_1-2-3", "prevCommit": begun}
+    stat |= {"logVersion": version, "baseFile": base_file}
+    if layout in layouts:
+        assert completed("deltacommit", layout, partitionToWriteStats={"p": [stat]}).write_stats.num_rows == 1
+    else:
+        with pytest.raises(CorruptInstantError, match=r"no file of this commit"):
+            completed("deltacommit", layout, partitionToWriteStats={"p": [stat]})
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize(
+    ("partition", "change"),
+    [
+        ("q", {}),
+        ("", {}),
+        ("p", {"fileId": "g-0"}),
+        ("p", {"fileId": None}),
+        ("p", {"path": OWN["path"].replace(T, OLD)}),
+        ("p", {"path": OWN["path"].replace(T, T[:-1])}),
+        ("p", {"path": f"p/x/f-0_1-2-3_{T}.parquet"}),
+        ("p", {"path": f"p/f-0_{T}"}),
+        ("p", {"path": f"p/.g-0_{T}.log.1_1-2-3"}),
+    ],
+)
+def test_files_of_other_commits_partitions_and_groups_are_refused(layout, partition, change):
+    with pytest.raises(CorruptInstantError, match=r"no file of this commit") as raised:
+        completed("commit", layout, partitionToWriteStats={partition: [{**OWN, **change}]})
+    assert raised.value.path == "x" and raised.value.instant == T and raised.value.remedy
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize(
+    ("suffix", "ask", "record"),
+    [
+        ("commit", "commit_metadata", {}),
+        ("deltacommit", "commit_metadata", {"extraMetadata": {}, "operationType": "UPSERT"}),
+        ("commit", "commit_metadata", {"partitionToWriteStats": None}),
+        ("replacecommit", "commit_metadata", {"partitionToWriteStats": {}}),
+        ("replacecommit", "replaced_file_groups", {"partitionToWriteStats": {}, "partitionToReplaceFileIds": None}),
+        ("commit", "commit_metadata", {"startCleanTime": T, "partitionMetadata": {}}),
+        ("clean", "clean_metadata", {"partitionToWriteStats": {}}),
+        ("clean", "clean_metadata", {"startCleanTime": OLD, "partitionMetadata": {}}),
+        ("rollback", "rollback_metadata", {**ROLLED_BACK, "startRollbackTime": OLD}),
+        ("rollback", "rollback_metadata", {"startRollbackTime": T, "partitionMetadata": {}}),
+        ("restore", "restore_metadata", {"startRestoreTime": T}),
+        (
+            "restore",
+            "restore_metadata",
+            {"startRestoreTime": OLD, "instantsToRollback": [], "hoodieRestoreMetadata": {}},
+        ),
+        ("savepoint", "savepoint_metadata", {"partitionToWriteStats": {}}),
+        ("indexing", "index_metadata", {"partitionToWriteStats": {}}),
+        ("clean.requested", "cleaner_plan", {"operations": []}),
+        ("compaction.requested", "compaction_plan", {"policy": "x"}),
+        ("rollback.requested", "rollback_plan", {"RollbackRequests": []}),
+        ("restore.requested", "restore_plan", {"instantToRollback": TARGET}),
+        ("indexing.requested", "index_plan", {"operations": []}),
+        ("replacecommit.requested", "requested_replace_metadata", {"operations": []}),
+    ],
+)
+def test_records_of_other_actions_and_instants_are_refused(tmp_path, layout, suffix, ask, record):
+    folder = tmp_path / (".hoodie/timeline" if layout == 2 else ".hoodie")
+    folder.mkdir(parents=True)
+    time = T if layout == 1 or "." in suffix else f"{T}_{C}"
+    (folder / f"{time}.{suffix}").write_bytes(json.dumps(record).encode())
+    timeline = load(tmp_path)
+    with pytest.raises(CorruptInstantError) as raised:
+        getattr(timeline, ask)(*([] if ask == "replaced_file_groups" else timeline.instants))
+    assert raised.value.path.endswith(suffix) and raised.value.instant == T
 
 
 # -- damaged files ---------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ LAYOUTS = (1, 2)
 SCHEMA = '{"type":"record","name":"row","fields":[{"name":"id","type":"int"}]}'
 STAT: dict[str, Any] = {
     "fileId": "f-0",
-    "path": "p/f-0_0-0-0_1.parquet",
+    "path": "p/f-0_0-0-0_20260101000000000.parquet",
     "partitionPath": "p",
     "prevCommit": "null",
     "numWrites": 3,
@@ -137,8 +137,9 @@ def test_a_rolled_back_compaction_keeps_its_plan(tmp_path: Path, layout: int) ->
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_commit_metadata_is_read_back(tmp_path: Path, layout: int) -> None:
     storage, writer = table(tmp_path, layout)
-    log = {**STAT, "fileId": "g-0", "path": ".g-0_1.log.1_0-0-0", "partitionPath": "", "prevCommit": "1"}
-    log |= {"logVersion": 1, "logOffset": 0, "baseFile": "", "logFiles": [".g-0_1.log.1_0-0-0"], "cdcStats": {"c": 5}}
+    name = ".g-0_20260101000000000.log.1_0-0-0"
+    log = {**STAT, "fileId": "g-0", "path": name, "partitionPath": "", "prevCommit": "1"}
+    log |= {"logVersion": 1, "logOffset": 0, "baseFile": "", "logFiles": [name], "cdcStats": {"c": 5}}
     out = CommitOut("INSERT_OVERWRITE", {"schema": SCHEMA, "mine": "x"}, [STAT, log], {"p": ["a-0", "b-0"], "q": []})
     writer.create_requested("replacecommit", "20260101000000000")
     writer.transition_inflight("replacecommit", "20260101000000000")

@@ -66,7 +66,7 @@ class Table:
         self.writer.transition_inflight(action, t(number))
 
     def complete(self, number, *groups, action="deltacommit", operation="UPSERT", at=None, replaced=(), fields=()):
-        stats = [{"fileId": g, "partitionPath": "p", "path": f"p/{g}", "prevCommit": "null"} for g in groups]
+        stats = [{"fileId": g, "partitionPath": "p", "path": f"p/{g}_0-0-0_{t(number)}.parquet"} for g in groups]
         metadata = CommitOut(
             operation=operation,
             extra={"schema": json.dumps(schema(*fields))},

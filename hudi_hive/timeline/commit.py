@@ -10,9 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_hive.formats.avro_container import describe
-from hudi_hive.timeline.instant import Instant
+from hudi_hive.timeline.instant import REPLACE_COMMIT, Instant
 from hudi_hive.timeline.payload import Fields, corrupt
 
 UNKNOWN_OPERATION: Final = "UNKNOWN"
@@ -45,6 +46,9 @@ _STAT_FIELDS: Final[dict[str, tuple[str, pa.DataType]]] = {
     "records_compacted": ("totalUpdatedRecordsCompacted", pa.int64()),
 }
 _STAT_TYPE: Final = pa.struct(list(_STAT_FIELDS.values()))
+
+# What no writer leaves out of the metadata of a completed action, be it empty.
+_REQUIRED: Final = {REPLACE_COMMIT: ("partitionToWriteStats", "partitionToReplaceFileIds")}
 
 WRITE_STATS_SCHEMA: Final = pa.schema(
     [("partition", pa.string()), *((column, kind) for column, (_, kind) in _STAT_FIELDS.items())]
@@ -120,27 +124,110 @@ def _is_field(field: object) -> bool:
 def decode_commit(record: Mapping[str, Any] | None, instant: Instant, path: str) -> CommitMetadata:
     """Commit metadata from a decoded payload, JSON and Avro alike.
 
+    What a completed commit holds must be its own: the names of the files that it wrote carry its time.
+
     Args:
-        record: the payload; null for an empty file, which means empty metadata.
+        record: the payload; null for an empty file, which only a pending instant may have.
         instant: the commit.
         path: the file, for errors.
 
     Raises:
-        CorruptInstantError: a field is not what the format says.
+        CorruptInstantError: a field is not what the format says, or the metadata is that of something else.
     """
     fields = Fields(record or {}, path, instant.requested)
+    if instant.is_completed:
+        fields.require(_REQUIRED.get(instant.action, ("partitionToWriteStats",)), f"a completed {instant.action}")
     written = fields.mapping("partitionToWriteStats")
     replaced = fields.mapping("partitionToReplaceFileIds")
+    write_stats = _write_stats(written, fields)
+    if instant.is_completed:
+        _check_own(write_stats, instant, fields)
     return CommitMetadata(
         instant=instant,
         operation=fields.text("operationType") or UNKNOWN_OPERATION,
         extra=fields.text_map("extraMetadata"),
         compacted=fields.flag("compacted"),
-        write_stats=_write_stats(written, fields),
+        write_stats=write_stats,
         replaced=_replaced(replaced, fields),
         written_keys=tuple(written),
         replaced_keys=tuple(replaced),
     )
+
+
+def _check_own(write_stats: pa.Table, instant: Instant, fields: Fields) -> None:
+    """Refuse write stats of another partition, file group or commit than the one that they stand under."""
+    if not write_stats.num_rows:
+        return
+    names = ("partition", "file_id", "path", "prev_commit", "log_version", "base_file")
+    doubtful = write_stats.select(names).filter(pc.invert(_are_own(write_stats, instant.requested)))
+    for stat in doubtful.to_pylist():
+        path = stat["path"]
+        if not path:  # a file that was not written, as of a failed task
+            continue
+        head = f"{stat['partition']}/" if stat["partition"] else ""
+        base, log = f"{head}{stat['file_id']}_", f"{head}.{stat['file_id']}_"
+        if path.startswith(log):
+            own = path.startswith(f"{log}{instant.requested}.") or _continues(stat, path[len(log) :], instant)
+        else:
+            own = path.startswith(base) and f"_{instant.requested}." in path
+        if not own or "/" in path[len(base) :]:
+            raise corrupt(
+                f"the commit metadata names {path!r}, which is no file of this commit in partition "
+                f"{stat['partition']!r} and file group {stat['file_id']!r}: it is damaged, or another commit's",
+                fields.path,
+                fields.instant,
+            )
+
+
+def _are_own(write_stats: pa.Table, requested: str) -> pa.ChunkedArray:
+    """Whether each path is sure to be ``partition/fileId_token_instant.`` or ``partition/.fileId_instant.log.n_token``
+    of one instant; of false ones it is not known."""
+    parts = pc.split_pattern(write_stats.column("path"), "_", max_splits=2, reverse=True)
+    whole = pc.fill_null(pc.equal(pc.list_value_length(parts), 3), False)
+    if not pc.all(whole).as_py():
+        return whole if not pc.any(whole).as_py() else _each_own(write_stats, whole, requested)
+    folders = write_stats.column("partition").combine_chunks().dictionary_encode()
+    names = pa.array([f"{name}/" if name else "" for name in folders.dictionary.to_pylist()], pa.string())
+    heads, file_ids = names.take(folders.indices), write_stats.column("file_id")
+    found = pc.list_element(parts, 0)
+    is_base = pc.and_(
+        pc.equal(found, pc.binary_join_element_wise(heads, file_ids, "")),
+        pc.starts_with(pc.list_element(parts, 2), f"{requested}."),
+    )
+    if pc.all(is_base, skip_nulls=False).as_py():
+        return is_base
+    is_log = pc.and_(
+        pc.equal(found, pc.binary_join_element_wise(heads, file_ids, ".")),
+        pc.starts_with(pc.list_element(parts, 1), f"{requested}.log."),
+    )
+    return pc.fill_null(pc.or_kleene(is_base, is_log), False)
+
+
+def _each_own(write_stats: pa.Table, whole: pa.ChunkedArray, requested: str) -> pa.ChunkedArray:
+    """The same where some names do not have all three parts."""
+    rows = np.flatnonzero(whole.to_numpy())
+    own = np.zeros(write_stats.num_rows, np.bool_)
+    own[rows] = _are_own(write_stats.take(pa.array(rows)), requested).to_numpy()
+    return pa.chunked_array([pa.array(own)])
+
+
+def _continues(stat: Mapping[str, Any], rest: str, instant: Instant) -> bool:
+    """Whether a log file belongs to an older slice, as names of table version 6 have it: they carry the slice's time.
+
+    Args:
+        stat: its write stats.
+        rest: its name behind the file id.
+        instant: the commit that appended to it.
+    """
+    begun, found, _ = rest.partition(".log.")
+    if not found or not begun.isdecimal() or begun > instant.requested:
+        return False
+    if instant.completed is None:
+        return True
+    # From version 8 on, only commits from before an upgrade have such names.
+    base_file = stat["base_file"]
+    begins_slice = f"_{begun}." in str(base_file) if base_file else stat["log_version"] != 1
+    return begun == stat["prev_commit"] and begins_slice
 
 
 def _write_stats(written: Mapping[str, Any], fields: Fields) -> pa.Table:

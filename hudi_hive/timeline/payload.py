@@ -7,7 +7,7 @@ written by somebody else and may be damaged, so each field is taken out with its
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -129,6 +129,29 @@ class Fields:
         if not all(isinstance(value, dict) for value in values.values()):
             raise self.wrong(name)
         return {key: self.of(value) for key, value in values.items()}
+
+    def require(self, names: Iterable[str], what: str) -> Fields:
+        """These fields, if the record has all of some names, none of them null.
+
+        Raises:
+            CorruptInstantError: it lacks one, so that it is no record of ``what``.
+        """
+        missing = [name for name in names if self.record.get(name) is None]
+        if missing:
+            raise corrupt(f"the record lacks {', '.join(missing)}: it is not that of {what}", self.path, self.instant)
+        return self
+
+    def require_time(self, name: str, what: str) -> Fields:
+        """These fields, if one of them is the requested time of the instant that they are to belong to.
+
+        Raises:
+            CorruptInstantError: it is missing or another time: the record is that of another instant.
+        """
+        if self.text(name) != self.instant:
+            raise corrupt(
+                f"{name} is {self.record.get(name)!r}: the record is not that of this {what}", self.path, self.instant
+            )
+        return self
 
     def of(self, record: Mapping[str, Any]) -> Fields:
         """Another record of the same file."""

@@ -218,6 +218,7 @@ def _sizes(paths: Mapping[str, int]) -> dict[str, int]:
 
 def compaction_plan(fields: Fields, instant: Instant) -> CompactionPlan:
     """``HoodieCompactionPlan``."""
+    fields.require(("operations",), "a compaction plan")
     rows = [
         {
             "partition": operation.text("partitionPath") or "",
@@ -234,6 +235,8 @@ def compaction_plan(fields: Fields, instant: Instant) -> CompactionPlan:
 
 def clustering_plan(fields: Fields, instant: Instant) -> ClusteringPlan:
     """``HoodieRequestedReplaceMetadata``."""
+    if fields.record and not {"operationType", "clusteringPlan"} <= fields.record.keys():
+        fields.require(("operationType", "clusteringPlan"), "a requested replacecommit or clustering")
     plan = fields.child("clusteringPlan")
     strategy = plan.child("strategy") if plan is not None else None
     groups = plan.children("inputGroups") if plan is not None else []
@@ -261,6 +264,7 @@ def clustering_plan(fields: Fields, instant: Instant) -> ClusteringPlan:
 
 def cleaner_plan(fields: Fields, instant: Instant) -> CleanerPlan:
     """``HoodieCleanerPlan``, of version 1 (names) and 2 (paths)."""
+    fields.require(("policy",), "a cleaner plan")
     earliest = fields.child("earliestInstantToRetain")
     partitions: list[str] = []
     names: list[str] = []
@@ -288,6 +292,7 @@ def cleaner_plan(fields: Fields, instant: Instant) -> CleanerPlan:
 
 def clean_metadata(fields: Fields, instant: Instant) -> CleanMetadata:
     """``HoodieCleanMetadata``."""
+    fields.require(("partitionMetadata",), "a completed clean").require_time("startCleanTime", "clean")
     partitions = {
         partition: CleanPartition(
             part.text("policy"),
@@ -311,6 +316,7 @@ def clean_metadata(fields: Fields, instant: Instant) -> CleanMetadata:
 
 def rollback_plan(fields: Fields, instant: Instant) -> RollbackPlan:
     """``HoodieRollbackPlan``."""
+    fields.require(("instantToRollback", "RollbackRequests"), "a rollback plan")
     target = fields.child("instantToRollback")
     requests = tuple(
         RollbackRequest(
@@ -326,7 +332,13 @@ def rollback_plan(fields: Fields, instant: Instant) -> RollbackPlan:
 
 
 def rollback_metadata(fields: Fields, instant: Instant) -> RollbackMetadata:
-    """``HoodieRollbackMetadata``."""
+    """``HoodieRollbackMetadata`` of an instant of its own."""
+    return _rollback(fields.require_time("startRollbackTime", "rollback"), instant)
+
+
+def _rollback(fields: Fields, instant: Instant) -> RollbackMetadata:
+    """The same, also as part of a restore."""
+    fields.require(("commitsRollback", "partitionMetadata"), "a completed rollback")
     partitions = {
         partition: RollbackPartition(
             _names(part.texts("successDeleteFiles")),
@@ -347,22 +359,24 @@ def rollback_metadata(fields: Fields, instant: Instant) -> RollbackMetadata:
 
 def restore_plan(fields: Fields, instant: Instant) -> RestorePlan:
     """``HoodieRestorePlan``."""
+    fields.require(("instantsToRollback",), "a restore plan")
     targets = tuple(_target(info) for info in fields.children("instantsToRollback"))
     return RestorePlan(instant, targets, fields.text("savepointToRestoreTimestamp"))
 
 
 def restore_metadata(fields: Fields, instant: Instant) -> RestoreMetadata:
     """``HoodieRestoreMetadata``."""
+    fields.require(("instantsToRollback", "hoodieRestoreMetadata"), "a completed restore")
+    fields.require_time("startRestoreTime", "restore")
     parts = Fields(fields.mapping("hoodieRestoreMetadata"), fields.path, fields.instant)
-    rollbacks = {
-        time: tuple(rollback_metadata(part, instant) for part in parts.children(time)) for time in parts.record
-    }
+    rollbacks = {time: tuple(_rollback(part, instant) for part in parts.children(time)) for time in parts.record}
     targets = tuple(_target(info) for info in fields.children("restoreInstantInfo"))
     return RestoreMetadata(instant, tuple(fields.texts("instantsToRollback")), targets, rollbacks)
 
 
 def savepoint_metadata(fields: Fields, instant: Instant) -> SavepointMetadata:
     """``HoodieSavepointMetadata``."""
+    fields.require(("partitionMetadata",), "a savepoint")
     partitions = {
         partition: _names(part.texts("savepointDataFile"))
         for partition, part in fields.child_map("partitionMetadata").items()
@@ -378,6 +392,7 @@ def savepoint_metadata(fields: Fields, instant: Instant) -> SavepointMetadata:
 
 def index_metadata(fields: Fields, instant: Instant) -> IndexMetadata:
     """``HoodieIndexPlan`` and ``HoodieIndexCommitMetadata``."""
+    fields.require(("indexPartitionInfos",), "an index build")
     partitions = tuple(
         IndexPartition(_required(info, "metadataPartitionPath"), info.text("indexUptoInstant"))
         for info in fields.children("indexPartitionInfos")
