@@ -1,4 +1,9 @@
-"""New instant times: greater than every time that a timeline knows (table format, sections 2.1 and 2.3)."""
+"""New instant times: greater than every time on a timeline, whatever the wall clock says.
+
+Where the clock is behind the timeline, because it was set back or another machine's is ahead, the next time is the
+timeline's greatest plus one millisecond. A time after which there is none (``99999999999999999``, which is no date, or
+the end of the year 9999) bars all that would have to come after it: it is refused before anything is announced.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +13,13 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
+from hudi_hive.errors import TimelineError
 from hudi_hive.timeline.instant import millis_to_instant
 from hudi_hive.timeline.timeline import Timeline
 
 _DIGITS: Final = 17
+_FIXED: Final = "0000"
+"""What the fixed instants of bootstraps and metadata tables begin with, which are no dates."""
 
 
 class InstantClock:
@@ -45,6 +53,9 @@ class InstantClock:
         Args:
             timeline: as read just now; None for a table without one.
             timezone: the table's ``hoodie.table.timeline.timezone``; the timeline's without it.
+
+        Raises:
+            TimelineError: an instant of the timeline has a time after which there is none.
         """
         zone = timezone or (timeline.timezone if timeline is not None else "LOCAL")
         return self._draw(greatest_time(timeline) if timeline is not None else "", zone)
@@ -52,7 +63,10 @@ class InstantClock:
     def completion_time(self, timeline: Timeline | None, requested: str, timezone: str | None = None) -> str:
         """A completion time for a requested instant: greater than its requested time and than all of the timeline.
 
-        To be drawn under the table's lock, from a timeline that was read under it (table format, section 2.3).
+        To be drawn under the table's lock, from a timeline that was read under it.
+
+        Raises:
+            TimelineError: an instant of the timeline has a time after which there is none.
         """
         zone = timezone or (timeline.timezone if timeline is not None else "LOCAL")
         known = greatest_time(timeline) if timeline is not None else ""
@@ -80,10 +94,22 @@ def next_time(instant: str) -> str:
 
     Args:
         instant: digits; of 14 digits the last millisecond counts, of more than 17 the first 17.
+
+    Raises:
+        TimelineError: it is no time, or the last one.
     """
     digits = instant + "999" if len(instant) == 14 else instant[:_DIGITS]
-    try:
-        moment = datetime.strptime(digits[:14], "%Y%m%d%H%M%S") + timedelta(milliseconds=int(digits[14:]) + 1)
-    except ValueError:  # one of the fixed instants, which are no dates
+    if digits.startswith(_FIXED):
         return str(int(digits) + 1).rjust(_DIGITS, "0")
+    try:
+        if len(digits) != _DIGITS:
+            raise ValueError(digits)
+        moment = datetime.strptime(digits[:14], "%Y%m%d%H%M%S") + timedelta(milliseconds=int(digits[14:]) + 1)
+    except (ValueError, OverflowError) as error:
+        raise TimelineError(
+            "no instant time comes after this one, which is no date or the last: nothing can be written",
+            instant=instant,
+            remedy="find out who made this instant; once it is known to hold nothing, move its files out of the "
+            "timeline folder",
+        ) from error
     return f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}".rjust(_DIGITS, "0")
