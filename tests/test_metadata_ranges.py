@@ -106,9 +106,8 @@ LAST_MILLIS = 253_402_300_799_999  # 9999-12-31 in milliseconds, 1978 in microse
 FIRST_MILLIS = -62_135_596_800_000  # 0001-01-01 in milliseconds, 1968 in microseconds
 
 
-@pytest.mark.parametrize("unit", ["ms", "us"])
-def test_a_number_without_unit_counts_only_where_it_cannot_be_milliseconds(unit):
-    kind = pa.timestamp(unit, "UTC")
+def test_a_number_without_unit_counts_only_where_it_cannot_be_milliseconds():
+    kind = pa.timestamp("us", "UTC")
     epoch = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
     def moment(micros):
@@ -123,3 +122,14 @@ def test_a_number_without_unit_counts_only_where_it_cannot_be_milliseconds(unit)
     assert merged(kind, stat("LongWrapper", first, last, ordinal=4)) == (None, None)
     told = stat("LongWrapper", 1000, 2000, ordinal=16)
     assert merged(kind, told, of="partition") == (moment(1000), moment(2000))
+
+
+@pytest.mark.parametrize("zone", ["UTC", None])
+def test_bounds_of_milliseconds_count_only_where_they_say_so(zone):
+    kind = pa.timestamp("ms", zone)
+    moment = dt.datetime(2001, 9, 9, 1, 46, 40, tzinfo=dt.UTC if zone else None)
+    assert merged(kind, stat("LongWrapper", 10**12, 10**12, ordinal=15 if zone else 18)) == (moment, moment)
+    for wrapper, ordinal in (("LongWrapper", 16), ("LongWrapper", 19), ("LongWrapper", None), ("LongWrapper", 4)):
+        for value in (10**12, 10**15):
+            assert merged(kind, stat(wrapper, value, value, ordinal=ordinal)) == (None, None)
+    assert merged(kind, stat("TimestampMicrosWrapper", 10**15, 10**15)) == (None, None)

@@ -26,6 +26,7 @@ from hudi_hive.metadata.validation import committed_files
 from hudi_hive.metadata.writer_blooms import FooterFilter, filter_records
 from hudi_hive.metadata.writer_columns import IndexedColumn, data_files, statistics
 from hudi_hive.metadata.writer_records import Records
+from hudi_hive.schema.mislabelled import as_in_table
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.file_names import FileKind, parse_file_names
@@ -59,6 +60,7 @@ class _FileTask:
     log_files: tuple[str, ...]
     columns: tuple[str, ...]
     timeline: Any
+    schema: pa.Schema
 
 
 def initial_records(
@@ -205,10 +207,11 @@ def _ranges_of(task: _FileTask) -> pa.Table:
     with open_base_file(task.storage, path) as file:
         roots = list(dict.fromkeys(_root(file.schema, name) for name in task.columns))
         present = [root for root in roots if root in file.schema.names]
-        ranges = ColumnRanges(pa.schema([file.schema.field(root) for root in present]))
+        of_file = pa.schema([file.schema.field(root) for root in present])
+        ranges = ColumnRanges(_shown(pa.RecordBatch.from_pylist([], of_file), task.schema).schema)
         rows = file.num_rows
         for batch in file.batches(present) if present else ():
-            ranges.add(batch)
+            ranges.add(_shown(batch, task.schema))
         found = ranges.table()
         absent = [name for name in task.columns if not _has(file.schema, name)]
     nulls = pa.table(
@@ -225,6 +228,15 @@ def _ranges_of(task: _FileTask) -> pa.Table:
     for at, (name, text) in enumerate((("partition", task.partition), ("name", task.base_file))):
         found = found.add_column(at, name, pa.array([text] * found.num_rows, pa.string()))
     return found.cast(RANGES_SCHEMA)
+
+
+def _shown(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Rows of a file with timestamps of the table's types, in whose units their bounds are."""
+    columns = [
+        as_in_table(column, schema.field(name).type) if name in schema.names else column
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def _root(schema: pa.Schema, name: str) -> str:
@@ -287,6 +299,7 @@ def _keys_of(task: _FileTask) -> pa.Table:
 
 def _tasks(client: MetaClient, slices: pa.Table, columns: tuple[str, ...]) -> list[_FileTask]:
     timeline = client.timeline if client.config.layout == 1 else None
+    schema = client.schema() if columns and slices.num_rows else pa.schema([])
     return [
         _FileTask(
             client.storage,
@@ -296,6 +309,7 @@ def _tasks(client: MetaClient, slices: pa.Table, columns: tuple[str, ...]) -> li
             tuple(row["log_files"]),
             columns,
             timeline,
+            schema,
         )
         for row in slices.to_pylist()
     ]

@@ -228,11 +228,13 @@ def _times(simple: str, values: pa.Array, ordinal: int, kind: pa.DataType, mixed
         return values.cast(pa.time32("ms")).cast(kind) if simple == "Int" and ordinal == 13 else None
     if not pa.types.is_timestamp(kind):
         return None
+    unit = _TIME_UNITS.get(ordinal)
+    if kind.unit == "ms" and unit != "ms":
+        return None  # made of a file that may call milliseconds something else
     if simple == "TimestampMicros":
         return values.cast(pa.timestamp("us", kind.tz)).cast(kind)
     if simple != "Long":
         return None
-    unit = _TIME_UNITS.get(ordinal)
     if unit is None:
         # Without a type of its own the bound is the file's raw number. Its unit is the file's, not the table's: Spark's
         # row writer makes milliseconds, if so configured, of columns that the table's schema has in microseconds.

@@ -2,13 +2,13 @@
 
 Images are written as Hudi writes them. Those that a ``.cdc`` file holds are in Avro's text form, nulls included and an
 absent one as the text ``null``; those that are read from data files are compact, without nulls and with the meta
-columns, and an absent one is null. Dates and times are numbers as in Avro, decimals are text, bytes are base64.
+columns, and an absent one is null. Dates and times are numbers as in Avro, but timestamps of compact images, which are
+microseconds; decimals are text, bytes are base64.
 """
 
 from __future__ import annotations
 
 import base64
-import datetime as dt
 import decimal
 import json
 import math
@@ -149,15 +149,16 @@ class _Group:
             if "op" not in names or (mode != DATA_BEFORE_AFTER and "record_key" not in names):
                 raise CorruptFileError("a change block without op or record_key", path=block.path)
             shown = self._images_as_shown(block.batch, block.instant, block.path)
-            rows = pa.Table.from_batches([as_avro(shown)]).to_pylist()
+            rows = _pylist(as_avro(shown))
             if mode == DATA_BEFORE_AFTER:
                 for row in rows:
                     yield row["op"], avro_json(row["before"]), avro_json(row["after"])
                 continue
             if after is None:
                 after = self._by_key(self._after_rows())
+            as_text = self._before_reader.merge.spec.version <= _AVRO_VERSIONS
             if before is None and mode == OP_KEY_ONLY:
-                before = self._by_key(self._before_rows())
+                before = self._by_key(self._before_rows(as_text=as_text))
             for row in rows:
                 op, key = row["op"], row["record_key"]
                 new = None if op == "d" else compact_json(self._image(after, key))
@@ -167,11 +168,7 @@ class _Group:
                     old = avro_json(row["before"])
                 else:
                     image = self._image(before, key)
-                    old = (
-                        avro_json(image)
-                        if self._before_reader.merge.spec.version <= _AVRO_VERSIONS
-                        else compact_json(image)
-                    )
+                    old = avro_json(image) if as_text else compact_json(image)
                 yield op, old, new
 
     # -- images ----------------------------------------------------------------------------------------------------
@@ -201,7 +198,8 @@ class _Group:
     def _after_rows(self) -> Iterator[dict[str, Any]]:
         return self._rows(self._after_reader, self._row)
 
-    def _before_rows(self) -> Iterator[dict[str, Any]]:
+    def _before_rows(self, *, as_text: bool = False) -> Iterator[dict[str, Any]]:
+        """Rows of the slice as it was before; ``as_text`` for the text form of Avro."""
         change = self._change
         row = {
             **self._row,
@@ -210,11 +208,11 @@ class _Group:
             "base_size": 0,
             "log_files": change["before_logs"],
         }
-        return self._rows(self._before_reader, row)
+        return self._rows(self._before_reader, row, as_text=as_text)
 
-    def _rows(self, reader: SliceReader, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def _rows(self, reader: SliceReader, row: Mapping[str, Any], *, as_text: bool = False) -> Iterator[dict[str, Any]]:
         for batch in reader.rows(row, self._values):
-            yield from pa.Table.from_batches([as_avro(batch)]).to_pylist()
+            yield from _pylist(as_avro(batch, micros=not as_text))
 
     @staticmethod
     def _by_key(rows: Iterator[dict[str, Any]]) -> Images:
@@ -234,9 +232,14 @@ class _Group:
 
 
 def compact_json(row: Mapping[str, Any]) -> str:
-    """A row as compact JSON without its null columns."""
-    there = {name: value for name, value in row.items() if value is not None}
-    return json.dumps(there, separators=(",", ":"), ensure_ascii=False, default=_encode)
+    """A row as compact JSON without its null columns, nor nulls of fields and entries below them."""
+    return json.dumps(_without_nulls(row), separators=(",", ":"), ensure_ascii=False, default=_encode)
+
+
+def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, Mapping):
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def avro_json(row: Mapping[str, Any] | None) -> str:
@@ -244,20 +247,27 @@ def avro_json(row: Mapping[str, Any] | None) -> str:
     return json.dumps(row, separators=(", ", ": "), ensure_ascii=False, default=_encode)
 
 
-def as_avro(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch whose dates, times and timestamps are the numbers that Avro holds, on every level."""
-    arrays = [_as_number(column) for column in batch.columns]
+def as_avro(batch: pa.RecordBatch, *, micros: bool = False) -> pa.RecordBatch:
+    """A batch whose dates, times and timestamps are the numbers that Avro holds, on every level.
+
+    Args:
+        batch: the rows.
+        micros: timestamps are microseconds whatever their unit, as Spark's rows have them.
+    """
+    arrays = [_as_number(column, micros) for column in batch.columns]
     return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
 
 
-def _as_number(array: pa.Array) -> pa.Array:
+def _as_number(array: pa.Array, micros: bool) -> pa.Array:
     kind = array.type
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
         return array.view(pa.int32())
+    if pa.types.is_timestamp(kind) and micros:
+        return array.cast(pa.timestamp("us", kind.tz), safe=False).view(pa.int64())
     if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
         return array.view(pa.int64())
     if pa.types.is_struct(kind):
-        children = [_as_number(array.field(i)) for i in range(kind.num_fields)]
+        children = [_as_number(array.field(i), micros) for i in range(kind.num_fields)]
         names = [kind.field(i).name for i in range(kind.num_fields)]
         mask = array.is_null() if array.null_count else None
         return pa.StructArray.from_arrays(children, names=names, mask=mask)
@@ -265,8 +275,39 @@ def _as_number(array: pa.Array) -> pa.Array:
         mask = array.is_null() if array.null_count else None
         lengths = pc.fill_null(pc.list_value_length(array), 0)
         offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
-        return pa.ListArray.from_arrays(offsets, _as_number(array.flatten()), mask=mask)
+        return pa.ListArray.from_arrays(offsets, _as_number(array.flatten(), micros), mask=mask)
+    if pa.types.is_map(kind):
+        # keys and items come whole, whatever the array's offset, as the offsets in the buffers count them
+        items = _as_number(array.items, micros)
+        entries = pa.StructArray.from_arrays(
+            [array.keys, items], fields=[kind.key_field, pa.field("value", items.type)]
+        )
+        return pa.Array.from_buffers(
+            pa.map_(kind.key_type, items.type), len(array), array.buffers()[:2], offset=array.offset, children=[entries]
+        )
     return array
+
+
+def _pylist(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """Rows of a batch, maps as dictionaries."""
+    rows: list[dict[str, Any]] = batch.to_pylist()
+    kinds = [(field.name, field.type) for field in batch.schema if "map<" in str(field.type)]
+    for name, kind in kinds:
+        for row in rows:
+            row[name] = _with_dictionaries(row[name], kind)
+    return rows
+
+
+def _with_dictionaries(value: Any, kind: pa.DataType) -> Any:  # noqa: ANN401 - JSON
+    if value is None:
+        return None
+    if pa.types.is_map(kind):
+        return {key: _with_dictionaries(item, kind.item_type) for key, item in value}
+    if pa.types.is_list(kind):
+        return [_with_dictionaries(item, kind.value_type) for item in value]
+    if pa.types.is_struct(kind):
+        return {field.name: _with_dictionaries(value[field.name], field.type) for field in kind}
+    return value
 
 
 def _encode(value: object) -> object:
@@ -274,8 +315,6 @@ def _encode(value: object) -> object:
         return format(value, "f")
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    if isinstance(value, (dt.date, dt.time, dt.datetime)):  # in the entries of a map
-        return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     raise TypeError(f"no JSON for {type(value).__name__}")

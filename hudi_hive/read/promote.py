@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.schema.java_text import float_text, shortest
+from hudi_hive.schema.mislabelled import is_mislabelled
 
 Convert: TypeAlias = Callable[[pa.Array], pa.Array]
 
@@ -35,6 +36,13 @@ def scalar_promotion(source: pa.DataType, target: pa.DataType) -> Convert | None
     if _plain_cast(source, target):
         return lambda array: array.cast(target)
     return None
+
+
+def scalar_of_file(source: pa.DataType, target: pa.DataType) -> Convert | None:
+    """As :func:`scalar_promotion` for values of a file or log block, whose type may be a wrong label."""
+    if is_mislabelled(source, target):
+        return lambda array: array.view(target)
+    return scalar_promotion(source, target)
 
 
 def _is_text(arrow: pa.DataType) -> bool:

@@ -15,10 +15,13 @@ import pyarrow as pa
 
 from hudi_hive.errors import SchemaError
 from hudi_hive.formats.base_file import empty_columns
-from hudi_hive.read.promote import scalar_promotion
+from hudi_hive.read.promote import scalar_of_file
 
 Convert: TypeAlias = Callable[[pa.Array], pa.Array]
 """From an array of the file's type to one of the table's type; None stands for "as it is"."""
+
+Promotion: TypeAlias = Callable[[pa.DataType, pa.DataType], Convert | None]
+"""From two types to the conversion between them, None if there is no rule for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +55,31 @@ class Reconciler:
         target: the columns wanted, as the table has them.
         mapping: which column of the file is which.
         path: the file, for messages.
+        promotion: how single values become others; rows that come from no file have another one.
 
     Raises:
         SchemaError: a column of the file cannot become the table's type, or a name is ambiguous in the file.
     """
 
     def __init__(
-        self, file_schema: pa.Schema, target: pa.Schema, mapping: ColumnMapping = BY_NAME, path: str | None = None
+        self,
+        file_schema: pa.Schema,
+        target: pa.Schema,
+        mapping: ColumnMapping = BY_NAME,
+        path: str | None = None,
+        promotion: Promotion = scalar_of_file,
     ) -> None:
         self.path = path
         self.target = target
         self.mapping = mapping
         self._steps: list[tuple[str | None, Convert | None]] = []
         fields = list(file_schema)
+        types = _Types(promotion, path)
         for wanted in target:
             source = source_field(fields, wanted.name, mapping, wanted.name, path)
             convert = None
             if source is not None:
-                convert = _conversion(source.type, wanted.type, mapping.below(wanted.name), wanted.name, path)
+                convert = types.conversion(source.type, wanted.type, mapping.below(wanted.name), wanted.name)
             self._steps.append((None if source is None else source.name, convert))
 
     def for_file(self, path: str | None) -> Reconciler:
@@ -155,95 +165,96 @@ def source_field(
     return found[0] if found else None
 
 
-def _conversion(
-    source: pa.DataType, target: pa.DataType, mapping: ColumnMapping, column: str, path: str | None
-) -> Convert | None:
-    """How arrays of ``source`` become arrays of ``target``; None if they already are."""
-    if pa.types.is_struct(target) and pa.types.is_struct(source):
-        return _struct(source, target, mapping, column, path)
-    if pa.types.is_map(target) and pa.types.is_map(source):
-        return _map(source, target, mapping, column, path)
-    if _is_list(target) and _is_list(source):
-        return _list(source, target, mapping, column, path)
-    if source.equals(target):
-        return None
-    convert = None if pa.types.is_nested(source) or pa.types.is_nested(target) else scalar_promotion(source, target)
-    if convert is None:
-        raise SchemaError(
-            f"column {column!r} is {source} in the file and {target} in the table",
-            path=path,
-            remedy="this change of type has no rule",
-        )
-    return convert
+@dataclass(frozen=True, slots=True)
+class _Types:
+    """How types become others, on every level: ``promotion`` for single values, ``path`` for messages."""
 
+    promotion: Promotion
+    path: str | None
 
-def _is_list(arrow: pa.DataType) -> bool:
-    return bool(pa.types.is_list(arrow))
+    def conversion(
+        self, source: pa.DataType, target: pa.DataType, mapping: ColumnMapping, column: str
+    ) -> Convert | None:
+        """How arrays of ``source`` become arrays of ``target``; None if they already are."""
+        if pa.types.is_struct(target) and pa.types.is_struct(source):
+            return self._struct(source, target, mapping, column)
+        if pa.types.is_map(target) and pa.types.is_map(source):
+            return self._map(source, target, mapping, column)
+        if pa.types.is_list(target) and pa.types.is_list(source):
+            return self._list(source, target, mapping, column)
+        if source.equals(target):
+            return None
+        nested = pa.types.is_nested(source) or pa.types.is_nested(target)
+        convert = None if nested else self.promotion(source, target)
+        if convert is None:
+            raise SchemaError(
+                f"column {column!r} is {source} in the file and {target} in the table",
+                path=self.path,
+                remedy="this change of type has no rule",
+            )
+        return convert
 
+    def _struct(
+        self, source: pa.StructType, target: pa.StructType, mapping: ColumnMapping, column: str
+    ) -> Convert | None:
+        in_file = [source.field(i) for i in range(source.num_fields)]
+        wanted = [target.field(i) for i in range(target.num_fields)]
+        steps: list[tuple[int | None, Convert | None]] = []
+        for child in wanted:
+            name = f"{column}.{child.name}"
+            found = source_field(in_file, child.name, mapping, name, self.path)
+            convert = None
+            if found is not None:
+                convert = self.conversion(found.type, child.type, mapping.below(child.name), name)
+            steps.append((None if found is None else in_file.index(found), convert))
+        unchanged = all(convert is None and index == i for i, (index, convert) in enumerate(steps))
+        if unchanged and len(in_file) == len(wanted) and source.equals(target):
+            return None
 
-def _struct(
-    source: pa.StructType, target: pa.StructType, mapping: ColumnMapping, column: str, path: str | None
-) -> Convert | None:
-    in_file = [source.field(i) for i in range(source.num_fields)]
-    wanted = [target.field(i) for i in range(target.num_fields)]
-    steps: list[tuple[int | None, Convert | None]] = []
-    for child in wanted:
-        name = f"{column}.{child.name}"
-        found = source_field(in_file, child.name, mapping, name, path)
-        convert = None if found is None else _conversion(found.type, child.type, mapping.below(child.name), name, path)
-        steps.append((None if found is None else in_file.index(found), convert))
-    unchanged = all(convert is None and index == i for i, (index, convert) in enumerate(steps))
-    if unchanged and len(in_file) == len(wanted) and source.equals(target):
-        return None
+        def convert_struct(array: pa.Array) -> pa.Array:
+            children = []
+            for child, (index, convert) in zip(wanted, steps, strict=True):
+                if index is None:
+                    children.append(pa.nulls(len(array), child.type))
+                else:
+                    values = array.field(index)
+                    children.append(values if convert is None else convert(values))
+            mask = array.is_null() if array.null_count else None
+            if not children:
+                return array.cast(target)
+            return pa.StructArray.from_arrays(children, fields=wanted, mask=mask)
 
-    def convert_struct(array: pa.Array) -> pa.Array:
-        children = []
-        for child, (index, convert) in zip(wanted, steps, strict=True):
-            if index is None:
-                children.append(pa.nulls(len(array), child.type))
-            else:
-                values = array.field(index)
-                children.append(values if convert is None else convert(values))
-        mask = array.is_null() if array.null_count else None
-        if not children:
-            return array.cast(target)
-        return pa.StructArray.from_arrays(children, fields=wanted, mask=mask)
+        return convert_struct
 
-    return convert_struct
+    def _list(self, source: pa.ListType, target: pa.ListType, mapping: ColumnMapping, column: str) -> Convert | None:
+        name = f"{column}.element"
+        convert = self.conversion(source.value_type, target.value_type, mapping.below("element"), name)
+        if convert is None and source.equals(target) and source.value_field.equals(target.value_field):
+            return None
 
+        def convert_list(array: pa.Array) -> pa.Array:
+            values = array.values
+            child = values if convert is None else convert(values)
+            return pa.Array.from_buffers(target, len(array), array.buffers()[:2], offset=array.offset, children=[child])
 
-def _list(
-    source: pa.ListType, target: pa.ListType, mapping: ColumnMapping, column: str, path: str | None
-) -> Convert | None:
-    name = f"{column}.element"
-    convert = _conversion(source.value_type, target.value_type, mapping.below("element"), name, path)
-    if convert is None and source.equals(target) and source.value_field.equals(target.value_field):
-        return None
+        return convert_list
 
-    def convert_list(array: pa.Array) -> pa.Array:
-        values = array.values
-        child = values if convert is None else convert(values)
-        return pa.Array.from_buffers(target, len(array), array.buffers()[:2], offset=array.offset, children=[child])
+    def _map(self, source: pa.MapType, target: pa.MapType, mapping: ColumnMapping, column: str) -> Convert | None:
+        keys = self.conversion(source.key_type, target.key_type, mapping.below("key"), f"{column}.key")
+        items = self.conversion(source.item_type, target.item_type, mapping.below("value"), f"{column}.value")
+        if keys is None and items is None and str(source) == str(target):
+            return None
+        fields = [target.key_field, target.item_field]
 
-    return convert_list
+        def convert_map(array: pa.Array) -> pa.Array:
+            # keys and items come whole, whatever the array's offset, as the offsets in the buffers count them
+            children = [
+                array.keys if keys is None else keys(array.keys),
+                array.items if items is None else items(array.items),
+            ]
+            entries = pa.StructArray.from_arrays(children, fields=fields)
+            return pa.Array.from_buffers(
+                target, len(array), array.buffers()[:2], offset=array.offset, children=[entries]
+            )
 
-
-def _map(
-    source: pa.MapType, target: pa.MapType, mapping: ColumnMapping, column: str, path: str | None
-) -> Convert | None:
-    keys = _conversion(source.key_type, target.key_type, mapping.below("key"), f"{column}.key", path)
-    items = _conversion(source.item_type, target.item_type, mapping.below("value"), f"{column}.value", path)
-    if keys is None and items is None and str(source) == str(target):
-        return None
-    fields = [target.key_field, target.item_field]
-
-    def convert_map(array: pa.Array) -> pa.Array:
-        # keys and items come whole, whatever the array's offset, as the offsets in the buffers count them
-        children = [
-            array.keys if keys is None else keys(array.keys),
-            array.items if items is None else items(array.items),
-        ]
-        entries = pa.StructArray.from_arrays(children, fields=fields)
-        return pa.Array.from_buffers(target, len(array), array.buffers()[:2], offset=array.offset, children=[entries])
-
-    return convert_map
+        return convert_map

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import KeyGenerationError, SchemaError, UnknownColumnError
 from hudi_hive.read.merge_fold import fold
 from hudi_hive.read.merge_order import Ints
+from hudi_hive.read.promote import scalar_promotion
 from hudi_hive.read.reconcile import Reconciler
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.key_generator import KeyGenerator
@@ -149,7 +150,7 @@ def conformed(rows: pa.Table, target: pa.Schema) -> pa.Table:
         SchemaError: a column or a value that cannot become the schema's type.
     """
     plain = _normal(rows)
-    reconciler = Reconciler(plain.schema, target)
+    reconciler = Reconciler(plain.schema, target, promotion=scalar_promotion)
     batches = [reconciler.apply(batch) for batch in plain.to_batches()]
     return pa.Table.from_batches(batches, schema=target).combine_chunks()
 
