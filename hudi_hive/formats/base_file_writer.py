@@ -1,6 +1,7 @@
 """Writing base files: Arrow rows in, a Parquet file with Hudi's footer out (table format, section 1.5).
 
-Types are those that Hudi's readers want: lists in three levels, decimals as fixed bytes, timestamps as 64-bit numbers.
+Each page has a checksum. Types are those that Hudi's readers want: lists in three levels, decimals as fixed bytes,
+timestamps as 64-bit numbers.
 """
 
 from __future__ import annotations
@@ -124,6 +125,7 @@ class ParquetBaseWriter:
                 version="2.6",
                 data_page_version="1.0",
                 use_compliant_nested_type=True,
+                write_page_checksum=True,
                 store_schema=False,
             )
         except BaseException:

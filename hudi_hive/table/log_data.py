@@ -156,9 +156,13 @@ def _rows_of(column: pa.Array, keys: pa.Array) -> Positions:
     return np.flatnonzero(pc.is_in(column, value_set=keys.cast(column.type)).to_numpy(zero_copy_only=False))
 
 
+def _parquet_file(block: LogBlock) -> pq.ParquetFile:
+    """The image, read where it lies in the log file's bytes."""
+    return pq.ParquetFile(pa.BufferReader(pa.py_buffer(block.content)), page_checksum_verification=True)
+
+
 def _parquet_batch(block: LogBlock, columns: list[str] | None, keys: pa.Array | None) -> pa.RecordBatch:
-    # The image is read where it lies in the log file's bytes.
-    with decoding(block.path), pq.ParquetFile(pa.BufferReader(pa.py_buffer(block.content))) as file:
+    with decoding(block.path), _parquet_file(block) as file:
         names = file.schema_arrow.names
         wanted = names if columns is None else [name for name in columns if name in names]
         chosen: pa.Array | None = None

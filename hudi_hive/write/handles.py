@@ -228,7 +228,8 @@ def _data_blocks(job: WriteJob, batch: pa.RecordBatch) -> Iterator[bytes]:
             continue
         image = pa.BufferOutputStream()
         codec = None if job.files.codec == "uncompressed" else job.files.codec
-        pq.write_table(pa.Table.from_batches([part]), image, compression=codec, store_schema=False)
+        rows = pa.Table.from_batches([part])
+        pq.write_table(rows, image, compression=codec, store_schema=False, write_page_checksum=True)
         yield parquet_block(job.instant, job.avro_schema, image.getvalue().to_pybytes())
 
 
