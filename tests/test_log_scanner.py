@@ -394,7 +394,7 @@ def test_partial_blocks_are_marked(tmp_path):
 
 
 def test_record_positions_are_passed_over(tmp_path):
-    headers = {"RECORD_POSITIONS": "no bitmap at all", "BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS": T1}
+    headers = {"RECORD_POSITIONS": "AAAA", "BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS": T1}
     assert keys(scan(tmp_path, rows(T2, "a", **headers) + delete_block(T2, [("b", "", None)], **headers))) == [
         "a",
         "-b",

@@ -22,6 +22,8 @@ FULL_SCAN = {"hoodie.datasource.read.incr.fallback.fulltablescan.enable": "true"
 def compact(made: MorTable, number: int, rows: list[dict], written: list[int]) -> str:
     """A completed compaction: a base file whose rows keep the times of the commits that wrote them."""
     name = made.base(number, rows)
+    rewrite_times(made, name, [made.t(n) for n in written])
+    made.commit(number, [name])
     hoodie = made.path / ".hoodie"
     timeline = hoodie / "timeline" if made.version >= 8 else hoodie
     end = f"{made.t(number)}_{made.completed(number)}" if made.version >= 8 else made.t(number)
@@ -29,7 +31,6 @@ def compact(made: MorTable, number: int, rows: list[dict], written: list[int]) -
     for file in timeline.glob(f"{made.t(number)}*.deltacommit*"):
         file.unlink()
     (timeline / f"{end}.commit").write_text(json.dumps({**metadata, "operationType": "COMPACT"}))
-    rewrite_times(made, name, [made.t(n) for n in written])
     return name
 
 

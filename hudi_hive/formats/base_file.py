@@ -25,7 +25,6 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnsupportedFormatError,
 )
-from hudi_hive.formats.orc_footer import read_stripes
 from hudi_hive.formats.parquet_ranges import column_ranges
 from hudi_hive.metrics import IoCounters
 from hudi_hive.predicate import RowFilter
@@ -71,6 +70,13 @@ class BaseFile(Protocol):
     def num_rows(self) -> int:
         """Rows in the whole file."""
 
+    @property
+    def writer(self) -> str:
+        """The library that wrote it, as its footer tells; empty where it does not."""
+
+    def text_bounds(self, column: str) -> tuple[str, str] | None:
+        """Least and greatest text of a top-level column in the first row group (stripe), by its statistics."""
+
     def groups(self, skip: RowFilter | None) -> tuple[int, int]:
         """Row groups (stripes) of the file, and those in which a row can pass a filter bound to its columns."""
 
@@ -111,17 +117,18 @@ class BaseFile(Protocol):
     ) -> None: ...
 
 
-def open_base_file(storage: Storage, path: str, *, extension: str | None = None) -> BaseFile:
+def open_base_file(storage: Storage, path: str, *, extension: str | None = None, size: int | None = None) -> BaseFile:
     """Open a base file by the extension of its name.
 
     Args:
         storage: where it is.
         path: relative to its root.
         extension: ``parquet``, ``orc`` or ``hfile`` for a file whose name does not say (Hive's own have no extension).
+        size: bytes that it has by its listing or the commit that wrote it; null: not known.
 
     Raises:
         FileVanishedError: it is not there any more.
-        CorruptFileError: it is no file of its format.
+        CorruptFileError: it is no file of its format, or of another size.
         UnsupportedFormatError: another extension.
     """
     extension = extension or path.rpartition(".")[2].lower()
@@ -134,6 +141,12 @@ def open_base_file(storage: Storage, path: str, *, extension: str | None = None)
             "planned file is not there any more", path=storage.uri(path), remedy="it was cleaned: plan the query again"
         ) from error
     try:
+        if size and stream.size() != size:  # early releases recorded none
+            raise CorruptFileError(
+                f"file has {stream.size()} bytes, and its commit recorded {size}",
+                path=storage.uri(path),
+                remedy="restore the file or roll its commit back",
+            )
         return opener(stream, storage.uri(path), storage.counters, not storage.is_local)
     except BaseException:
         stream.close()
@@ -224,6 +237,24 @@ class ParquetBaseFile(OpenFile):
     @property
     def num_rows(self) -> int:
         return int(self._metadata.num_rows)
+
+    @property
+    def writer(self) -> str:
+        return str(self._metadata.created_by or "")
+
+    def text_bounds(self, column: str) -> tuple[str, str] | None:
+        place = self.schema.get_field_index(column)
+        if place < 0 or not self._metadata.num_row_groups:
+            return None
+        with decoding(self.path):
+            chunk = self._metadata.row_group(0).column(place)
+            if chunk.path_in_schema != column:  # a nested column before it has several leaves
+                chunk = self._metadata.row_group(0).column(self._leaves({column})[0])
+            statistics = chunk.statistics
+            if statistics is None or not statistics.has_min_max:
+                return None
+            least, greatest = statistics.min, statistics.max
+        return (least, greatest) if isinstance(least, str) and isinstance(greatest, str) else None
 
     def groups(self, skip: RowFilter | None) -> tuple[int, int]:
         return int(self._metadata.num_row_groups), len(self._row_groups(skip, None))
@@ -393,63 +424,10 @@ def _extent(group: Any) -> ByteRange:  # noqa: ANN401 - pyarrow's RowGroupMetaDa
     return int(min(starts, default=0)), int(size)
 
 
-class OrcBaseFile(OpenFile):
-    """An open ORC file."""
+def _orc(stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> BaseFile:
+    from hudi_hive.formats.orc_base import OrcBaseFile  # few tables have ORC files
 
-    def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> None:
-        del remote
-        import pyarrow.orc as orc  # few tables have ORC files
-
-        with decoding(path):
-            self._stripes = read_stripes(stream, path)
-            self._file = orc.ORCFile(stream)
-            super().__init__(stream, path, counters, self._file.schema)
-            self._size = int(stream.size())
-
-    @property
-    def num_rows(self) -> int:
-        return int(self._file.nrows)
-
-    def groups(self, skip: RowFilter | None) -> tuple[int, int]:
-        del skip  # the reader shows no statistics
-        return int(self._file.nstripes), int(self._file.nstripes)
-
-    def batches(
-        self,
-        columns: Sequence[str],
-        *,
-        skip: RowFilter | None = None,
-        byte_range: ByteRange | None = None,
-        batch_size: int = BATCH_ROWS,
-        use_threads: bool = True,
-    ) -> Iterator[pa.RecordBatch]:
-        del skip, use_threads  # the reader shows no statistics and has one thread
-        names = self._check(columns)
-        if not names and byte_range is None:
-            yield empty_columns(self.num_rows)
-            return
-        for stripe in self._in_range(byte_range):
-            with decoding(self.path):
-                # A stripe cannot be read without any column; the first one stands for the number of rows.
-                batch = self._file.read_stripe(stripe, columns=names or self.schema.names[:1])
-                batch = select(batch, names)
-                batch.validate(full=True)  # the reader does not look whether text is UTF-8
-            for start in range(0, batch.num_rows, batch_size):
-                yield batch.slice(start, batch_size)
-
-    def row_ranges(self) -> list[ByteRange]:
-        count = int(self._file.nstripes)
-        if self._stripes is not None and len(self._stripes) == count:
-            return [(stripe.offset, stripe.length) for stripe in self._stripes]
-        # Not known; equally long stripes put each into one part of the file, too.
-        return [(self._size * i // count, self._size // count) for i in range(count)]
-
-    def _in_range(self, byte_range: ByteRange | None) -> list[int]:
-        ranges = self.row_ranges()
-        if byte_range is None:
-            return list(range(len(ranges)))
-        start, length = byte_range
-        return [i for i, (first, size) in enumerate(ranges) if start <= first + size // 2 < start + length]
+    return OrcBaseFile(stream, path, counters, remote)
 
 
 def _hfile(stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> BaseFile:
@@ -460,6 +438,6 @@ def _hfile(stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool)
 
 _FORMATS: Final[dict[str, Callable[[pa.NativeFile, str, IoCounters, bool], BaseFile]]] = {
     "parquet": ParquetBaseFile,
-    "orc": OrcBaseFile,
+    "orc": _orc,
     "hfile": _hfile,
 }

@@ -43,6 +43,14 @@ class HFileBaseFile(OpenFile):
     def num_rows(self) -> int:
         return self._reader.num_entries
 
+    @property
+    def writer(self) -> str:
+        return ""
+
+    def text_bounds(self, column: str) -> tuple[str, str] | None:
+        del column  # an HFile has no statistics
+        return None
+
     def groups(self, skip: RowFilter | None) -> tuple[int, int]:
         del skip  # no statistics
         return 1, 1

@@ -163,6 +163,7 @@ def _parse_block(view: memoryview, offset: int, end: int, path: str) -> LogBlock
     _, footer_end = _parse_headers(view, start + length, limit, path)
     if footer_end != limit:
         raise _damaged(path, footer_end)
+    _refuse_odd_headers(kind, headers, path, offset)
     return LogBlock(kind, headers, view[start : start + length], offset, end - offset, start, path)
 
 
@@ -183,6 +184,8 @@ def _parse_headers(view: memoryview, position: int, limit: int, path: str) -> tu
         if length < 0 or length > limit - start:
             raise _damaged(path, position)
         position = start + length
+        if key in entries:
+            raise _damaged(path, start)
         try:
             entries[HeaderKey(key)] = str(view[start:position], "utf-8")
         except UnicodeDecodeError as error:
@@ -190,6 +193,37 @@ def _parse_headers(view: memoryview, position: int, limit: int, path: str) -> tu
         except ValueError as error:
             raise UnsupportedFormatError(f"log block header {key} at offset {start}", path=path) from error
     return entries, position
+
+
+_INSTANT = re.compile(r"[0-9]+")
+_HEADER_FORMS: Final[Mapping[HeaderKey, re.Pattern[str]]] = {
+    HeaderKey.INSTANT_TIME: _INSTANT,
+    HeaderKey.TARGET_INSTANT_TIME: _INSTANT,
+    HeaderKey.COMPACTED_BLOCK_TIMES: re.compile(r"[0-9, ]*"),
+    HeaderKey.RECORD_POSITIONS: re.compile(r"[A-Za-z0-9+/]*={0,2}"),
+    HeaderKey.BLOCK_IDENTIFIER: re.compile(r"[0-9]+(?:,[0-9]+)*"),
+    HeaderKey.IS_PARTIAL: re.compile(r"\s*(?:true|false)\s*", re.IGNORECASE),
+    HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS: _INSTANT,
+}
+_OF_COMMANDS: Final = frozenset({HeaderKey.TARGET_INSTANT_TIME, HeaderKey.COMMAND_BLOCK_TYPE})
+
+
+def _refuse_odd_headers(kind: BlockType, headers: Mapping[HeaderKey, str], path: str, offset: int) -> None:
+    """Refuse what no writer writes: a header of another type of block, a value of another form.
+
+    Blocks have no checksum of their own: a key or value that was damaged would change which records count.
+
+    Raises:
+        CorruptFileError: a header cannot be what was written.
+    """
+    if kind is BlockType.CORRUPT:  # what readers make of other bytes; nobody writes such a block
+        raise _damaged(path, offset)
+    for key, text in headers.items():
+        form = _HEADER_FORMS.get(key)
+        if form is not None and form.fullmatch(text) is None:
+            raise _damaged(path, offset)
+    if kind is not BlockType.COMMAND and not _OF_COMMANDS.isdisjoint(headers):
+        raise _damaged(path, offset)
 
 
 def _damaged(path: str, offset: int) -> CorruptFileError:

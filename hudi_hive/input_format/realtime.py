@@ -218,6 +218,7 @@ class HoodieParquetRealtimeInputFormat(HoodieParquetInputFormat):
             "base_file": split.base_file,
             "base_size": split.file_length,
             "log_files": [name for name, _ in split.log_files],
+            "log_sizes": [size for _, size in split.log_files],
         }
         yield from reader.rows(row, partition_columns(table.scan, pa.table({"partition": [row["partition"]]})))
 

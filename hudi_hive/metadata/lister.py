@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
@@ -18,6 +18,9 @@ from hudi_hive.table.listing import DirectoryLister, Lister, in_batches
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
+
+METADATA_SOURCE: Final = "metadata table"
+""":attr:`MetadataLister.source` while the metadata table answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ class MetadataLister:
         """``metadata table``, or ``directory listing`` and the reason in brackets."""
         if self._fallback is None:
             self._ask(lambda table: table)
-        return "metadata table" if self._fallback is None else self._fallback.source
+        return METADATA_SOURCE if self._fallback is None else self._fallback.source
 
     @property
     def at_once(self) -> bool:

@@ -15,9 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import IncrementalRangeError, UnsupportedTableError
+from hudi_hive.metadata.lister import METADATA_SOURCE
 from hudi_hive.plan.incremental import CommitRange
 from hudi_hive.plan.scan_plan import CHANGE_SCHEMA, PLAN_SCHEMA, with_paths
 from hudi_hive.table import FileSystemView, MetaClient
+from hudi_hive.table.committed_logs import with_recorded_sizes
 from hudi_hive.table.file_system_view import SLICE_SCHEMA
 
 CDC_SCHEMA = pa.schema([("op", pa.string()), ("ts_ms", pa.string()), ("before", pa.string()), ("after", pa.string())])
@@ -54,6 +56,7 @@ class _Change:
     base: bool = False  # the commit wrote a base file
     previous: bool = False  # the group was there before
     alone: bool = False  # a log file whose slice is named after its own commit, so that it may be the group's first
+    cdc_sizes: list[int] = field(default_factory=list)  # bytes of each, as the commit recorded them
     appended_to: list[str] = field(default_factory=list)  # the base file of the slice that a log file was added to
 
 
@@ -129,14 +132,29 @@ def changes_of_range(client: MetaClient, commits: CommitRange) -> tuple[pa.Table
                 "instant": change.instant,
                 "case": str(change.case),
                 "cdc_files": change.cdc_files,
+                "cdc_sizes": change.cdc_sizes,
                 "before_instant": before["base_instant"] if before else None,
                 "before_file": before["base_file"] if before else None,
+                "before_size": before["base_size"] if before else None,
                 "before_logs": before["log_files"] if before else [],
+                "before_log_sizes": before["log_sizes"] if before else [],
             }
         )
     if not slices:
         return PLAN_SCHEMA.empty_table(), CHANGE_SCHEMA.empty_table()
-    return with_paths(pa.Table.from_pylist(slices, SLICE_SCHEMA)), pa.Table.from_pylist(rows, CHANGE_SCHEMA)
+    after, changed = pa.Table.from_pylist(slices, SLICE_SCHEMA), pa.Table.from_pylist(rows, CHANGE_SCHEMA)
+    if client.lister.source != METADATA_SOURCE:
+        after, changed = _as_recorded(client, after, changed)
+    return with_paths(after), changed
+
+
+def _as_recorded(client: MetaClient, after: pa.Table, changes: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Both with the sizes of log files that commits recorded, in place of those of a listing."""
+    before = {"log_files": changes.column("before_logs"), "log_sizes": changes.column("before_log_sizes")}
+    table = pa.table({"partition": after.column("partition"), **before})
+    after, table = (with_recorded_sizes(client.timeline, client.storage, slices) for slices in (after, table))
+    place = changes.column_names.index("before_log_sizes")
+    return after, changes.set_column(place, "before_log_sizes", table.column("log_sizes"))
 
 
 def _state(view: FileSystemView, as_of: str) -> dict[tuple[str, str], dict[str, Any]]:
@@ -164,7 +182,8 @@ def _changes(client: MetaClient, commits: CommitRange, instant: Any) -> Iterator
         seen.add(group)
         previous = stat["prev_commit"] not in (None, "", "null")
         base = not name.startswith(".")
-        listed = sorted(path.rpartition("/")[2] for path, _ in stat["cdc_stats"] or [])
+        told = sorted((path.rpartition("/")[2], size) for path, size in stat["cdc_stats"] or [])
+        listed, sizes = [name for name, _ in told], [size for _, size in told]
         if listed:
             case = Case.LISTED
         elif base and previous and not stat["num_writes"] and stat["num_deletes"]:
@@ -176,7 +195,7 @@ def _changes(client: MetaClient, commits: CommitRange, instant: Any) -> Iterator
         # Version 8 names the commit itself here for each log file, version 6 for the first one of a group.
         alone = not base and stat["prev_commit"] == instant.requested
         appended_to = [] if base or not stat["base_file"] else [stat["base_file"].rpartition("/")[2]]
-        yield _Change(instant.requested, *group, case, listed, base, previous, alone, appended_to)
+        yield _Change(instant.requested, *group, case, listed, base, previous, alone, sizes, appended_to)
     for row in metadata.replaced.to_pylist():
         yield _Change(instant.requested, row["partition"], row["file_id"], Case.DELETED, previous=True)
 

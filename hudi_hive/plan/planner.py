@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
+from hudi_hive.metadata.lister import METADATA_SOURCE
 from hudi_hive.plan.cdc import CDC_SCHEMA, changes_of_range, partitions_of, refuse_without_changes
 from hudi_hive.plan.incremental import (
     CommitRange,
@@ -32,6 +33,7 @@ from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.row_filter import Dnf
 from hudi_hive.schema.internal import EvolvedSchema
 from hudi_hive.table import MetaClient
+from hudi_hive.table.committed_logs import with_recorded_sizes
 from hudi_hive.table.merge_spec import MergeSpec
 
 Filter: TypeAlias = str | Dnf | pc.Expression | RowFilter | None
@@ -223,7 +225,7 @@ class PlanBuilder:
         """The slices of a snapshot's partitions; ``files``: their listing."""
         slices, steps = snapshot_slices(self.client, partitions, self.query.query_type, self.query.as_of, files)
         self.steps += steps
-        self.slices = self.skip_files(slices)
+        self.slices = self._as_recorded(self.skip_files(slices), listed=files is not None)
 
     @property
     def merges_logs(self) -> bool:
@@ -273,7 +275,7 @@ class PlanBuilder:
     def chosen(self, slices: pa.Table, commit_times: pa.Array | None, checkpoint: str | None) -> None:
         """Slices that are known."""
         self._take_schema(self.query.as_of)
-        self.slices = slices
+        self.slices = self._as_recorded(slices, listed=True)
         self.commit_times = commit_times
         self.checkpoint = checkpoint
         self.partitions_total = pc.count_distinct(slices.column("partition")).as_py()
@@ -289,6 +291,7 @@ class PlanBuilder:
             self.steps.append(PlanStep("full scan: files of the range were cleaned", "files", written, 0))
             partitions = self._prune(self._partitions())
             slices, steps = snapshot_slices(client, partitions, QueryType.SNAPSHOT, None)
+            slices = self._as_recorded(slices)
             self.steps += steps
             self.max_instant = None
             self.range_first = False
@@ -310,6 +313,16 @@ class PlanBuilder:
         slices, files = slices_of_range(client, everything)
         self.range_first = client.config.version >= 8
         return slices, files, everything
+
+    def _as_recorded(self, slices: pa.Table, *, listed: bool = False) -> pa.Table:
+        """The slices, their log files of the sizes that commits recorded; those of the metadata table are.
+
+        Raises:
+            CorruptFileError: a file was cut after it was committed.
+        """
+        if has_logs(slices) and (listed or self.client.lister.source != METADATA_SOURCE):
+            slices = with_recorded_sizes(self.client.timeline, self.client.storage, slices)
+        return slices
 
     def _partitions(self) -> list[str]:
         """All partitions, and where they were learnt from as a step."""

@@ -65,9 +65,12 @@ CHANGE_SCHEMA = pa.schema(
         ("instant", pa.string()),
         ("case", pa.string()),
         ("cdc_files", pa.list_(pa.string())),
+        ("cdc_sizes", pa.list_(pa.int64())),
         ("before_instant", pa.string()),
         ("before_file", pa.string()),
+        ("before_size", pa.int64()),
         ("before_logs", pa.list_(pa.string())),
+        ("before_log_sizes", pa.list_(pa.int64())),
     ]
 )
 """What a change data query adds to each slice: the commit, how its changes are told (:mod:`hudi_hive.plan.cdc`), the

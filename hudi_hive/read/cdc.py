@@ -140,6 +140,7 @@ class _Group:
             self._change["cdc_files"],
             timeline=self._after_reader.merge.timeline,
             max_instant=self._instant,
+            sizes=self._change["cdc_sizes"],
         )
         after: Images | None = None
         before: Images | None = None
@@ -205,8 +206,9 @@ class _Group:
             **self._row,
             "base_instant": change["before_instant"] or self._instant,
             "base_file": change["before_file"],
-            "base_size": 0,
+            "base_size": change["before_size"],
             "log_files": change["before_logs"],
+            "log_sizes": change["before_log_sizes"],
         }
         return self._rows(self._before_reader, row, as_text=as_text)
 

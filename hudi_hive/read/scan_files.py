@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, PredicateError, SchemaError, UnknownColumnError
-from hudi_hive.formats.base_file import BATCH_ROWS, BaseFile, decoding, empty_columns, open_base_file, select
+from hudi_hive.formats.base_file import BATCH_ROWS, BaseFile, decoding, empty_columns, select
 from hudi_hive.predicate import RowFilter, nodes
 from hudi_hive.read.file_filter import file_conditions, may_pass
 from hudi_hive.read.ordered import in_order
 from hudi_hive.read.reconcile import BY_NAME, ColumnMapping, Reconciler
 from hudi_hive.storage import Storage
+from hudi_hive.table.base_files import open_table_file
 
 COMMIT_TIME: Final = "_hoodie_commit_time"
 
@@ -60,7 +61,8 @@ def read_base_files(
     Args:
         storage: rooted at the table's base path.
         files: columns ``partition`` and ``name``; ``start`` and ``length`` (bytes) too if only a part of each file is
-            asked for. More columns do not matter.
+            asked for; ``size`` (bytes of the whole file, null: not known), which is then checked. More columns do not
+            matter.
         target_schema: the table's schema, with the meta columns and partition columns to show.
         columns: columns to return, in this order; None for all. An empty list gives batches that only have a number of
             rows (``count``).
@@ -306,9 +308,12 @@ def _readers(
     parts: list[tuple[int, int] | None] = [None] * len(names)
     if "start" in files.column_names:
         parts = list(zip(files.column("start").to_pylist(), files.column("length").to_pylist(), strict=True))
+    sizes: list[int | None] = [None] * len(names)
+    if "size" in files.column_names:
+        sizes = files.column("size").to_pylist()
     # With many files the work is parallel already; few large ones are decoded by several threads each.
     use_threads = 1 < threads > len(names)
-    for row, (partition, name, part) in enumerate(zip(partitions, names, parts, strict=True)):
+    for row, (partition, name, part, size) in enumerate(zip(partitions, names, parts, sizes, strict=True)):
         path = f"{partition}/{name}" if partition else name
         constants: dict[str, pa.Scalar] = {}
         if partition_columns is not None:
@@ -318,13 +323,14 @@ def _readers(
                 if column in scan.needed.names
             }
         mapping = (mapping_of(path) if mapping_of is not None else None) or BY_NAME
-        yield _FileReader(storage, path, part, scan, constants, mapping, batch_size, use_threads)
+        yield _FileReader(storage, path, size, part, scan, constants, mapping, batch_size, use_threads)
 
 
 @dataclass(frozen=True, slots=True)
 class _FileReader:
     storage: Storage
     path: str
+    size: int | None
     part: tuple[int, int] | None
     scan: _Scan
     constants: Mapping[str, pa.Scalar]
@@ -334,14 +340,14 @@ class _FileReader:
 
     def groups(self) -> tuple[int, int]:
         """Row groups of the file, and those that are read."""
-        with open_base_file(self.storage, self.path) as file:
+        with open_table_file(self.storage, self.path, self.size) as file:
             alike = self.scan.of_file(file, self.mapping, self.constants)
             skip = self._skip(file, alike.conditions, self._commit_column(file))
             total, left = file.groups(skip)
             return total, left if skip is None or may_pass(skip) else 0
 
     def batches(self) -> Iterator[_Read]:
-        with open_base_file(self.storage, self.path) as file:
+        with open_table_file(self.storage, self.path, self.size) as file:
             alike = self.scan.of_file(file, self.mapping, self.constants)
             reconciler, columns = alike.reconciler, list(alike.columns)
             constants = {name: value for name, value in self.constants.items() if name in alike.told}

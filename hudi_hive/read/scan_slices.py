@@ -110,7 +110,7 @@ class SliceReader:
         if not row["log_files"]:
             yield from self._base(row, values)
             return
-        logs = self.logs(row["partition"], row["log_files"])
+        logs = self.logs(row["partition"], row["log_files"], row.get("log_sizes"))
         if self.commit_times is not None and not self.merge.skip and self._updates_in_part(logs):
             # What the range wrote of a row is not the row: the rest of it was written before.
             yield from self._whole(row, values)
@@ -145,8 +145,14 @@ class SliceReader:
         for whole in slices.to_pylist():
             yield from before.merged(whole, values)
 
-    def logs(self, partition: str, log_files: Sequence[str]) -> LogRecords:
-        """The blocks of log files that count, with the needed columns under any name they ever had."""
+    def logs(self, partition: str, log_files: Sequence[str], sizes: Sequence[int | None] | None = None) -> LogRecords:
+        """The blocks of log files that count, with the needed columns under any name they ever had.
+
+        Args:
+            partition: partition path.
+            log_files: names of a slice's log files, in the order of reading.
+            sizes: bytes of each, as planned.
+        """
         logs = scan_logs(
             self.storage,
             partition,
@@ -155,6 +161,7 @@ class SliceReader:
             max_instant=self.merge.max_instant,
             columns=source_names(self.evolved, self.needed.names),
             keys=self.merge.keys,
+            sizes=sizes,
         )
         if self.evolved is None:
             return logs

@@ -7,7 +7,7 @@ section 4.6). Blocks are chosen by their headers; only those that count are deco
 from __future__ import annotations
 
 import logging
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
@@ -18,11 +18,11 @@ import pyarrow as pa
 from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundError, UnsupportedFormatError
 from hudi_hive.formats.log_block import BlockType, HeaderKey, LogBlock, iter_blocks
 from hudi_hive.storage import Storage
+from hudi_hive.table.committed_logs import CONTENT_TYPES, LogImage, refuse_damaged_logs, refuse_records_of_others
 from hudi_hive.table.log_data import LogData, LogDeletes, decode_block
 
 _log = logging.getLogger(__name__)
 
-_CONTENT_TYPES: Final = frozenset(BlockType) - {BlockType.COMMAND, BlockType.CORRUPT}
 _ROLLBACK: Final = "0"
 _READERS: Final = 8
 """Files of one slice that are fetched at a time from a store that is not local."""
@@ -74,12 +74,16 @@ def scan_logs(
     columns: Sequence[str] | None = None,
     instants: Container[str] | None = None,
     keys: pa.Array | None = None,
+    sizes: Sequence[int | None] | None = None,
 ) -> LogRecords:
     """Read the log files of a slice.
 
     A block counts if its instant is committed, not after ``max_instant``, among ``instants``, not rolled back by a
     command block behind it, and not part of a log compaction that counts itself; of a block that a retried write task
     repeated, one copy counts. Each file is opened once.
+
+    A torn end is passed over only where no completed instant recorded its bytes, see
+    :mod:`hudi_hive.table.committed_logs`.
 
     Args:
         storage: rooted at the table's base path.
@@ -91,24 +95,33 @@ def scan_logs(
             of a metadata table are always given whole.
         instants: instants whose blocks count (null: all), as for an incremental range.
         keys: record keys that are wanted (null: all); see :func:`~hudi_hive.table.log_data.decode_block`.
+        sizes: bytes of each file as planned; one that is shorter was cut. Null, or a null among them: not known.
 
     Raises:
         FileVanishedError: a log file is gone.
-        CorruptFileError: a block that counts is damaged, or a file is no log file.
+        CorruptFileError: a block that counts is damaged, what a completed instant wrote is not there, or a file is no
+            log file.
         UnsupportedFormatError: a block type, block version or command that we do not know.
     """
     paths = [f"{partition}/{name}" if partition else name for name in log_files]
-    blocks = [
-        block for path, data in zip(paths, _read(storage, paths), strict=True) for block in _blocks(storage, path, data)
+    files = [
+        LogImage(path, storage.uri(path), len(data), size, tuple(iter_blocks(data, storage.uri(path))))
+        for path, data, size in zip(paths, _read(storage, paths), sizes or [None] * len(paths), strict=True)
     ]
-    chosen = _choose(blocks, timeline, max_instant, instants)
+    blocks = [block for file in files for block in file.blocks]
+    committed = _committed({_instant(block) for block in blocks if block.type in CONTENT_TYPES}, timeline)
+    refuse_damaged_logs(files, storage, timeline, committed)
+    _warn_of_torn_ends(blocks)
+    chosen = _choose(blocks, committed, max_instant, instants)
     corrupt = sum(block.type is BlockType.CORRUPT for block in blocks)
-    skipped = sum(block.type in _CONTENT_TYPES for block in blocks) - len(chosen)
+    skipped = sum(block.type in CONTENT_TYPES for block in blocks) - len(chosen)
     storage.counters.add("log_files", len(log_files))
     storage.counters.add("log_blocks", len(blocks))
     storage.counters.add("log_blocks_skipped", skipped)
     storage.counters.add("log_blocks_corrupt", corrupt)
     decoded = tuple(decode_block(block, _instant(block), columns, keys) for block in chosen)
+    for records in decoded:
+        refuse_records_of_others(records, partition)
     return LogRecords(decoded, len(log_files), len(blocks), corrupt, skipped)
 
 
@@ -128,34 +141,33 @@ def _read(storage: Storage, paths: Sequence[str]) -> list[bytes]:
         return list(pool.map(read, paths))
 
 
-def _blocks(storage: Storage, path: str, data: bytes) -> Iterator[LogBlock]:
-    uri = storage.uri(path)
-    for block in iter_blocks(data, uri):
+def _warn_of_torn_ends(blocks: Sequence[LogBlock]) -> None:
+    for block in blocks:
         if block.type is BlockType.CORRUPT:
-            _log.warning("corrupt block of %d bytes at offset %d is passed over: %s", block.size, block.offset, uri)
-        yield block
+            _log.warning(
+                "corrupt block of %d bytes at offset %d is passed over: %s", block.size, block.offset, block.path
+            )
 
 
 def _choose(
     blocks: Sequence[LogBlock],
-    timeline: CommitTest | None,
+    committed: Container[str],
     max_instant: str | None,
     instants: Container[str] | None,
 ) -> list[LogBlock]:
     """Blocks that count, oldest first."""
-    committed = _committed({_instant(block) for block in blocks if block.type in _CONTENT_TYPES}, timeline)
     kept: list[LogBlock] = []
     for block in blocks:
         if block.type is BlockType.COMMAND:
             # Not bound to the asked range: what was rolled back at any time is void at every time.
             target = _rolled_back(block)
             kept = [earlier for earlier in kept if earlier.instant != target]
-        elif block.type in _CONTENT_TYPES:
+        elif block.type in CONTENT_TYPES:
             instant = _instant(block)
             early_enough = max_instant is None or instant <= max_instant
             if early_enough and instant in committed and (instants is None or instant in instants):
                 kept.append(block)
-    seen = {block.instant for block in blocks if block.type in _CONTENT_TYPES}
+    seen = {block.instant for block in blocks if block.type in CONTENT_TYPES}
     return _without_compacted(_without_copies(kept), seen)
 
 

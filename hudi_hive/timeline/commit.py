@@ -59,6 +59,19 @@ event times in milliseconds since the epoch. ``prev_commit`` is the text ``null`
 REPLACED_SCHEMA: Final = pa.schema([("partition", pa.string()), ("file_id", pa.string())])
 """Columns of :attr:`CommitMetadata.replaced`."""
 
+LOG_WRITES_SCHEMA: Final = pa.schema(
+    [
+        ("path", pa.string()),
+        ("instant", pa.string()),
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("has_records", pa.bool_()),
+    ]
+)
+"""Columns of :attr:`CommitMetadata.log_writes`: a log file relative to the base path, where in it the commit's blocks
+begin, its size in bytes when they were written, and whether they hold records or deletes. A commit also lists what its
+failed attempts left in log files: these rows have none."""
+
 
 @dataclass(frozen=True)
 class CommitMetadata:
@@ -91,6 +104,11 @@ class CommitMetadata:
     def partitions_touched(self) -> list[str]:
         """Sorted paths of the partitions that files were written to or file groups replaced in."""
         return sorted({*self.written_keys, *self.replaced_keys})
+
+    @cached_property
+    def log_writes(self) -> pa.Table:
+        """What the commit appended to log files, :data:`LOG_WRITES_SCHEMA`; change files are among them."""
+        return _log_writes(self.write_stats, self.instant.requested)
 
     @cached_property
     def schema(self) -> dict[str, Any] | None:
@@ -243,6 +261,45 @@ def _write_stats(written: Mapping[str, Any], fields: Fields) -> pa.Table:
     if rows.null_count or any(isinstance(stat.get("logFiles"), str) for stat in stats):
         raise fields.wrong("partitionToWriteStats")
     return pa.table([partitions, *rows.flatten()], schema=WRITE_STATS_SCHEMA)
+
+
+def _log_writes(stats: pa.Table, instant: str) -> pa.Table:
+    names = pc.replace_substring_regex(stats.column("path"), r"(?s)^.*/", "")
+    logs = pc.fill_null(pc.starts_with(names, "."), False)
+    if pc.any(logs).as_py():
+        names, appended = names.filter(logs), stats.filter(logs)
+        ends = pc.fill_null(appended.column("file_size"), 0)
+        counts = [pc.fill_null(appended.column(name), 0) for name in ("num_writes", "num_deletes")]
+        columns = [
+            _below(appended.column("partition"), names),
+            pa.repeat(pa.scalar(instant, pa.string()), appended.num_rows),
+            pc.min_element_wise(pc.fill_null(appended.column("log_offset"), 0), ends),
+            ends,
+            pc.greater(pc.add(*counts), 0),
+        ]
+        found = pa.table(columns, schema=LOG_WRITES_SCHEMA)
+    else:
+        found = LOG_WRITES_SCHEMA.empty_table()
+    changes = stats.column("cdc_stats").combine_chunks()
+    if len(changes) == changes.null_count:
+        return found
+    listed = changes.cast(pa.list_(pa.struct([("key", pa.string()), ("value", pa.int64())])))
+    entries, parents = pc.list_flatten(listed), pc.list_parent_indices(listed)
+    paths, sizes = pc.struct_field(entries, "key"), pc.fill_null(pc.struct_field(entries, "value"), 0)
+    names = pc.replace_substring_regex(paths, r"(?s)^.*/", "")
+    columns = [
+        _below(stats.column("partition").take(parents), names),
+        pa.repeat(pa.scalar(instant, pa.string()), len(entries)),
+        pa.array(np.zeros(len(entries), np.int64)),
+        sizes,
+        pa.repeat(pa.scalar(True), len(entries)),
+    ]
+    return pa.concat_tables([found, pa.table(columns, schema=LOG_WRITES_SCHEMA)])
+
+
+def _below(partitions: pa.ChunkedArray, names: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray:
+    joined = pc.binary_join_element_wise(partitions, names, "/")
+    return pc.if_else(pc.equal(partitions, ""), names, joined)
 
 
 def _replaced(replaced: Mapping[str, Any], fields: Fields) -> pa.Table:

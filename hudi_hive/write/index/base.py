@@ -9,7 +9,9 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from hudi_hive.metadata.lister import METADATA_SOURCE
 from hudi_hive.table import MetaClient
+from hudi_hive.table.committed_logs import with_recorded_sizes
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.executor import Executor, LocalExecutor
 from hudi_hive.write.index.key_source import Slice, slices_of
@@ -112,7 +114,10 @@ class Index(ABC):
         else:
             known = set(self.client.partition_paths())
             view = self.client.file_system_view([path for path in partitions if path in known])
-        return slices_of(view.latest_merged_file_slices())
+        slices = view.latest_merged_file_slices()
+        if self.client.lister.source != METADATA_SOURCE:
+            slices = with_recorded_sizes(self.client.timeline, self.client.storage, slices)
+        return slices_of(slices)
 
 
 def _run(job: tuple[LookupTask, pa.Table]) -> pa.Table:

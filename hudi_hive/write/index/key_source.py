@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from hudi_hive.formats.base_file import BaseFile, open_base_file
+from hudi_hive.formats.base_file import BaseFile
 from hudi_hive.read.merge_keys import record_keys
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
+from hudi_hive.table.base_files import open_table_file
 from hudi_hive.table.log_data import RECORD_KEY, LogData
 from hudi_hive.table.log_scanner import scan_logs
 from hudi_hive.table.merge_spec import MergeSpec
@@ -32,7 +33,7 @@ class Slice:
         base_file: name of the base file, or None.
         base_size: its bytes.
         log_files: names of log files, in the order of reading.
-        log_bytes: bytes of them all.
+        log_sizes: bytes of each.
     """
 
     partition: str
@@ -40,7 +41,7 @@ class Slice:
     base_file: str | None
     base_size: int = 0
     log_files: tuple[str, ...] = ()
-    log_bytes: int = 0
+    log_sizes: tuple[int, ...] = ()
 
     @property
     def base_path(self) -> str | None:
@@ -52,7 +53,7 @@ class Slice:
     @property
     def size(self) -> int:
         """Bytes of all its files."""
-        return self.base_size + self.log_bytes
+        return self.base_size + sum(self.log_sizes)
 
 
 def slices_of(table: pa.Table) -> list[Slice]:
@@ -64,7 +65,7 @@ def slices_of(table: pa.Table) -> list[Slice]:
             base_file=row["base_file"],
             base_size=row["base_size"] or 0,
             log_files=tuple(row["log_files"] or ()),
-            log_bytes=sum(row["log_sizes"] or ()),
+            log_sizes=tuple(row["log_sizes"] or ()),
         )
         for row in table.to_pylist()
     ]
@@ -116,7 +117,7 @@ class KeySource:
         if base is not None:
             yield from self._base(base)
         elif path is not None:
-            with open_base_file(self.storage, path) as file:
+            with open_table_file(self.storage, path, part.base_size) as file:
                 yield from self._base(file)
         yield from self.log_keys(part)
 
@@ -126,7 +127,13 @@ class KeySource:
             return
         names = [name.partition(".")[0] for name in self.columns]
         logs = scan_logs(
-            self.storage, part.partition, part.log_files, timeline=self.timeline, max_instant=None, columns=names
+            self.storage,
+            part.partition,
+            part.log_files,
+            timeline=self.timeline,
+            max_instant=None,
+            columns=names,
+            sizes=part.log_sizes or None,
         )
         for block in logs.blocks:
             if isinstance(block, LogData) and block.batch.num_rows:

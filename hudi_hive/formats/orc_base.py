@@ -1,0 +1,81 @@
+"""ORC base files to Arrow batches (ORC specification v1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.orc as orc
+
+from hudi_hive.formats.base_file import BATCH_ROWS, ByteRange, OpenFile, decoding, empty_columns, select
+from hudi_hive.formats.orc_footer import read_stripes
+from hudi_hive.formats.orc_ranges import stripe_ranges
+from hudi_hive.metrics import IoCounters
+from hudi_hive.predicate import RowFilter
+
+
+class OrcBaseFile(OpenFile):
+    """An open ORC file."""
+
+    def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> None:
+        del remote
+        with decoding(path):
+            self._stripes = read_stripes(stream, path)
+            self._file = orc.ORCFile(stream)
+            super().__init__(stream, path, counters, self._file.schema)
+            self._size = int(stream.size())
+
+    @property
+    def num_rows(self) -> int:
+        return int(self._file.nrows)
+
+    @property
+    def writer(self) -> str:
+        return "orc"
+
+    def text_bounds(self, column: str) -> tuple[str, str] | None:
+        found = stripe_ranges(self._stream, {(column,): pa.string()}).get((column,))
+        if found is None or not len(found.minimum) or found.minimum[0].as_py() is None:
+            return None
+        return found.minimum[0].as_py(), found.maximum[0].as_py()
+
+    def groups(self, skip: RowFilter | None) -> tuple[int, int]:
+        del skip  # the reader shows no statistics
+        return int(self._file.nstripes), int(self._file.nstripes)
+
+    def batches(
+        self,
+        columns: Sequence[str],
+        *,
+        skip: RowFilter | None = None,
+        byte_range: ByteRange | None = None,
+        batch_size: int = BATCH_ROWS,
+        use_threads: bool = True,
+    ) -> Iterator[pa.RecordBatch]:
+        del skip, use_threads  # the reader shows no statistics and has one thread
+        names = self._check(columns)
+        if not names and byte_range is None:
+            yield empty_columns(self.num_rows)
+            return
+        for stripe in self._in_range(byte_range):
+            with decoding(self.path):
+                # A stripe cannot be read without any column; the first one stands for the number of rows.
+                batch = self._file.read_stripe(stripe, columns=names or self.schema.names[:1])
+                batch = select(batch, names)
+                batch.validate(full=True)  # the reader does not look whether text is UTF-8
+            for start in range(0, batch.num_rows, batch_size):
+                yield batch.slice(start, batch_size)
+
+    def row_ranges(self) -> list[ByteRange]:
+        count = int(self._file.nstripes)
+        if self._stripes is not None and len(self._stripes) == count:
+            return [(stripe.offset, stripe.length) for stripe in self._stripes]
+        # Not known; equally long stripes put each into one part of the file, too.
+        return [(self._size * i // count, self._size // count) for i in range(count)]
+
+    def _in_range(self, byte_range: ByteRange | None) -> list[int]:
+        ranges = self.row_ranges()
+        if byte_range is None:
+            return list(range(len(ranges)))
+        start, length = byte_range
+        return [i for i, (first, size) in enumerate(ranges) if start <= first + size // 2 < start + length]
