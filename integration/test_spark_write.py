@@ -9,7 +9,7 @@ from pyspark.sql import functions as sql
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
-from hudi_hive.errors import InvalidOptionError, PathExistsError, SchemaError
+from hudi_hive.errors import HudiHiveError, InvalidOptionError, PathExistsError, SchemaError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.schema import META_FIELDS
 from tests.support import unzip_fixture
@@ -156,3 +156,58 @@ def test_a_failing_task_is_undone(spark, tmp_path):
     assert rows_of(path) == {f"k{n}": 1.0 for n in range(6)}
     hudi_spark.write(trips(spark, 6, 8), path, options)
     assert len(rows_of(path)) == 8
+
+
+@pytest.mark.parametrize(("kind", "version"), [("COPY_ON_WRITE", 8), ("MERGE_ON_READ", 6)])
+def test_rows_go_to_the_records_that_their_meta_columns_name(spark, tmp_path, kind, version):
+    """The quick start of Hudi 1.x: a table without record key, changed by rows that were read from it."""
+    path = str(tmp_path / "rides")
+    options = {
+        "hoodie.table.name": "rides",
+        "hoodie.datasource.write.partitionpath.field": "city",
+        "hoodie.datasource.write.table.type": kind,
+        "hoodie.write.table.version": str(version),
+    }
+    rows = [
+        (1, "A", 19.1, "sf"),
+        (2, "C", 27.7, "sf"),
+        (3, "D", 33.9, "sf"),
+        (4, "F", 34.15, "sp"),
+        (5, "J", 17.85, "c"),
+    ]
+    frame = spark.createDataFrame(rows, "ts long, rider string, fare double, city string")
+    frame.write.format("hudi").options(**options).mode("overwrite").save(path)
+
+    def read():
+        return spark.read.format("hudi").load(path)
+
+    def fares():
+        return sorted((row.rider, row.fare) for row in read().collect())
+
+    def write(changed, **more):
+        given = {f"hoodie.datasource.write.{name}": value for name, value in more.items()}
+        changed.write.format("hudi").options(**options, **given).mode("append").save(path)
+
+    write(read().filter("rider = 'D'").withColumn("fare", sql.col("fare") * 10))
+    want = {"A": 19.1, "C": 27.7, "D": 339.0, "F": 34.15, "J": 17.85}
+    assert fares() == sorted(want.items())
+    write(read().filter("rider = 'F'"), operation="delete")
+    del want["F"]
+    assert fares() == sorted(want.items())
+    fresh = spark.createDataFrame([(6, "N", 1.0, "sf")], frame.schema)
+    changed = read().filter("rider = 'C'").withColumn("fare", sql.lit(2.0))
+    write(changed.unionByName(fresh, allowMissingColumns=True), operation="upsert")
+    write(fresh.withColumn("rider", sql.lit("O")), operation="upsert")
+    write(fresh.withColumn("rider", sql.lit("P")))
+    assert fares() == sorted((want | {"C": 2.0, "N": 1.0, "O": 1.0, "P": 1.0}).items())
+    keys = [row[0] for row in read().select("_hoodie_record_key").collect()]
+    assert len(set(keys)) == len(keys)
+    for bad in (
+        read().drop("_hoodie_file_name"),
+        read().withColumn("_hoodie_file_name", sql.lit("xyz")),
+        read().withColumn("city", sql.lit("elsewhere")),
+        read().withColumn("_hoodie_partition_path", sql.lit(None).cast("string")),
+    ):
+        with pytest.raises(HudiHiveError):
+            hudi_spark.write(bad, path, {**options, "hoodie.datasource.write.operation": "upsert"})
+    assert len(fares()) == len(keys)

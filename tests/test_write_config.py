@@ -199,12 +199,13 @@ def test_without_record_key_rows_are_appended():
     bare = {"hoodie.table.name": "t"}
     assert WriteConfig.of(bare).operation is Operation.BULK_INSERT
     for wrong in (
-        {"hoodie.datasource.write.operation": "upsert"},
         {"hoodie.populate.meta.fields": "false"},
         {"hoodie.datasource.write.operation": "insert", "hoodie.datasource.insert.dup.policy": "drop"},
     ):
         with pytest.raises(InvalidOptionError, match=r"record key fields"):
             WriteConfig.of(bare | wrong)
+    # Rows may carry the keys of their records.
+    assert WriteConfig.of(bare | {"hoodie.datasource.write.operation": "upsert"}).operation is Operation.UPSERT
 
 
 def test_dropping_duplicates_makes_an_upsert_an_insert():

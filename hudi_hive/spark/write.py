@@ -52,6 +52,7 @@ from hudi_hive.table.creation import DEFAULT_TABLE_VERSION, create_table
 from hudi_hive.timeline.instant import REPLACE_COMMIT
 from hudi_hive.write.after_commit import SYNC, followed
 from hudi_hive.write.assign import assign_inserts, record_size
+from hudi_hive.write.carried_keys import config_for, refuse_gone_groups
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.handles import Target
 from hudi_hive.write.incoming import KEYS_SCHEMA
@@ -161,6 +162,7 @@ class SparkWriter(LocalWriter):
     def write(self, frame: DataFrame) -> WriteReport:
         """Write rows the way that ``hoodie.datasource.write.operation`` says; see :func:`write`."""
         self._executor = SparkExecutor(frame.sparkSession.sparkContext)
+        self.config = config_for(self.config, frame.columns)
         if self.config.operation is Operation.DELETE_PARTITION:
             return self.delete_partitions(self.config.rows.partitions_to_delete)
         with task_errors():
@@ -210,6 +212,7 @@ class SparkWriter(LocalWriter):
         """Upsert and insert, and bulk inserts that need to know which records are there."""
         with self._transaction(self._action()) as transaction, kept() as keep:
             client = transaction.client
+            refuse_gone_groups(client, rows.named_files())
             index = Index.of(self.config, client)
             prepared = rows.prepared(transaction.instant)
             if self.config.operation is Operation.BULK_INSERT:
@@ -233,6 +236,7 @@ class SparkWriter(LocalWriter):
         """Delete records by key: keys go to the tasks that look for them and to those that write their groups."""
         with self._transaction(self._action()) as transaction, kept() as keep:
             client = transaction.client
+            refuse_gone_groups(client, rows.named_files())
             index = Index.of(self.config, client)
             prepared = keep(rows.prepared())
             hits = self._hits(prepared, index, _partitions(prepared))

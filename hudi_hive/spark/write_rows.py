@@ -20,6 +20,7 @@ from hudi_hive.spark.write_tasks import ORDER, CombineRows, PrepareKeys, Prepare
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge_spec import IS_DELETED, OPERATION, MergeSpec
 from hudi_hive.write.after_commit import quietly
+from hudi_hive.write.carried_keys import FILE_NAME, carried_files, names_records
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.incoming import KEYS_SCHEMA
 from hudi_hive.write.index import IndexOptions
@@ -76,6 +77,10 @@ class IncomingRows:
         is_global = IndexOptions.of(config.index, self._client.config).is_global
         return together.mapInArrow(CombineRows(self.spec, self.columns, self.schema, is_global), kind)
 
+    def named_files(self) -> pa.Table | None:
+        """Files that the rows name as those of their records; None where none count."""
+        return named_files(self._frame, self._config)
+
     def job(self, transaction: Transaction) -> WriteJob:
         """The job that writes them."""
         return job_of(transaction.client, self._config, transaction.instant, self.ready)
@@ -98,6 +103,7 @@ class IncomingKeys:
         names = [*generator.record_fields, *(item.name for item in generator.path_fields)]
         wanted = {name.partition(".")[0].lower() for name in names} | {name.lower() for name in names}
         wanted |= {RECORD_KEY, PARTITION_PATH}
+        self._whole = frame
         self._frame = frame.select(*[frame[f"`{name}`"] for name in frame.columns if name.lower() in wanted])
         incoming = to_arrow_schema(self._frame.schema)
         # With the partition columns, also where they are in no file.
@@ -110,9 +116,21 @@ class IncomingKeys:
         keys = self._frame.mapInArrow(self._step, from_arrow_schema(KEYS_SCHEMA))
         return keys.dropDuplicates([RECORD_KEY] if self._is_global else [RECORD_KEY, PARTITION_PATH])
 
+    def named_files(self) -> pa.Table | None:
+        """Files that the rows name as those of their records; None where none count."""
+        return named_files(self._whole, self._config)
+
     def job(self, transaction: Transaction) -> WriteJob:
         """The job that deletes them."""
         return job_of(transaction.client, self._config, transaction.instant, self.ready)
+
+
+def named_files(frame: DataFrame, config: WriteConfig) -> pa.Table | None:
+    """Files that rows name as those of their records (``GROUPS_SCHEMA``), each once; None where none count."""
+    if not names_records(config, frame.columns) or not {PARTITION_PATH, FILE_NAME} <= set(frame.columns):
+        return None
+    columns = [sql.col(name).cast("string").alias(name) for name in (PARTITION_PATH, FILE_NAME)]
+    return carried_files(frame.select(*columns).distinct().toArrow())
 
 
 def in_order(rows: DataFrame, config: WriteConfig) -> DataFrame:

@@ -140,7 +140,7 @@ class WriteConfig:
             _check_merge(passed, table)
         made = TableSettings.of(given, table)
         if not made.record_keys and "hoodie.datasource.write.operation" not in given:
-            rows = replace(rows, operation=Operation.BULK_INSERT)  # as Hudi: rows without a key can only be appended
+            rows = replace(rows, operation=Operation.BULK_INSERT)  # as Hudi; rows with keys of before are upserted
         elif rows.insert_drop_duplicates and rows.operation is Operation.UPSERT:
             rows = replace(rows, operation=Operation.INSERT)  # as Hudi: nothing would be left to update
         concurrency = fill(ConcurrencySettings, given)
@@ -303,16 +303,11 @@ _FAILED_WRITES: Final = ("hoodie.cleaner.policy.failed.writes", "hoodie.clean.fa
 
 
 def _check_without_key(config: WriteConfig) -> None:
-    """A table without key fields makes keys up, so that rows can only be appended (section 5.3)."""
+    """A table without key fields makes keys up, which are in the meta columns alone."""
     if not config.table.populate_meta_fields:
         raise InvalidOptionError(
             "a table without record key fields needs its meta columns: its keys are nowhere else",
             remedy="give hoodie.datasource.write.recordkey.field, or leave hoodie.populate.meta.fields on",
-        )
-    if config.operation is Operation.UPSERT:
-        raise InvalidOptionError(
-            "upsert needs record key fields, the table has none",
-            remedy="give hoodie.datasource.write.recordkey.field when the table is made, or insert",
         )
     if config.operation.is_insert and config.duplicate_policy is not DuplicatePolicy.NONE:
         raise InvalidOptionError("a table without record key fields has no duplicates to drop or to fail at")

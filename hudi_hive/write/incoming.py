@@ -23,6 +23,7 @@ from hudi_hive.table.key_generator import KeyGenerator
 from hudi_hive.table.log_data import LogData, one_batch
 from hudi_hive.table.log_scanner import LogRecords
 from hudi_hive.table.merge_spec import MergeSpec
+from hudi_hive.write.carried_keys import carried_keys, names_records
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.schemas import WriterSchema, normal_schema
 
@@ -44,7 +45,8 @@ def prepare(
     """Rows of an insert, upsert or overwrite with the columns that the table will have.
 
     Args:
-        rows: as they came; meta columns are left out, missing columns become null.
+        rows: as they came; meta columns are left out, missing columns become null. Rows of a table without record key
+            fields keep the keys of their records, see :mod:`hudi_hive.write.carried_keys`.
         config: the write.
         generator: the table's key generator.
         schema: of :func:`hudi_hive.write.schemas.writer_schema` for the schema of the rows.
@@ -66,6 +68,9 @@ def prepare(
     else:
         keys = generator.record_keys(data, instant=instant, task=task, first=first)
     paths = generator.partition_paths(data)
+    if names_records(config, rows.column_names):
+        carried, paths = carried_keys(rows, paths)
+        keys = pc.coalesce(carried, keys)
     return pa.table([keys, paths, *data.columns], schema=pa.schema([*KEYS_SCHEMA, *data.schema]))
 
 
@@ -100,8 +105,11 @@ def prepare_keys(
     else:
         keys = generator.record_keys(data)  # tells what is missing
     names = [item.name for item in generator.path_fields]
-    if not _has(data, names) and PARTITION_PATH in rows.column_names:
+    carried = generator.makes_up_keys or not _has(data, names)
+    if carried and PARTITION_PATH in rows.column_names:
         paths = rows.column(PARTITION_PATH).cast(pa.string()).combine_chunks()
+        if paths.null_count and not across_partitions:
+            raise KeyGenerationError(f"{PARTITION_PATH} is null in row {pc.index(pc.is_null(paths), True).as_py()}")
     elif not _has(data, names) and across_partitions:
         paths = pa.nulls(len(keys), pa.string())
     else:
@@ -128,6 +136,10 @@ def combine(
     Raises:
         UnsupportedTableError: ordering values that cannot be compared.
     """
+    keys = rows.column(RECORD_KEY)
+    if 0 < keys.null_count < len(keys):  # those without are still to be made up, and stand for themselves
+        named = combine(rows.filter(pc.is_valid(keys)), spec, across_partitions=across_partitions, schema=schema)
+        return pa.concat_tables([named, rows.filter(pc.is_null(keys))])
     contested = _contested(rows, across_partitions)
     if contested is None:
         return rows

@@ -21,6 +21,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instant import COMMIT, DELTA_COMMIT, REPLACE_COMMIT
 from hudi_hive.write.after_commit import SERVICES, AfterCommit
 from hudi_hive.write.assign import assign_inserts, record_size, spread
+from hudi_hive.write.carried_keys import config_for, refuse_gone_groups
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.conflicts import BASE, TOUCHED_SCHEMA, refuse_clustered
 from hudi_hive.write.evolving import refuse_without_ids
@@ -97,6 +98,7 @@ class LocalWriter:
         return self._serviced(self._write(rows))
 
     def _write(self, rows: pa.Table) -> WriteReport:
+        self.config = config_for(self.config, rows.column_names)
         operation = self.config.operation
         if operation is Operation.DELETE_PARTITION:
             raise InvalidOptionError("delete_partition takes no rows", remedy="call delete_partitions")
@@ -166,7 +168,7 @@ class LocalWriter:
                 tags = self._without_duplicates(tags)
             fills_groups = operation is not Operation.BULK_INSERT or index.places_inserts
             if tags is not None:
-                ready = replace(ready, rows=_where_tagged(ready.rows, tags))
+                ready = ready.where_tagged(tags)
             known = newest_slices(transaction.client, _partitions(ready, tags)) if fills_groups else None
             places, deletes, taking = self._places(transaction.client, ready, tags, known, inserts_only=not looks)
             groups = Groups.of(known if known is not None else _no_slices(transaction.client))
@@ -243,6 +245,7 @@ class LocalWriter:
         )
 
     def _job(self, transaction: Transaction, ready: Prepared) -> WriteJob:
+        refuse_gone_groups(transaction.client, ready.named_files)
         return job_of(transaction.client, self.config, transaction.instant, ready)
 
     def _without_duplicates(self, tags: pa.Table) -> pa.Table:
@@ -372,15 +375,6 @@ def _partitions(ready: Prepared, tags: pa.Table | None) -> list[str]:
     if tags is not None:
         paths |= dict.fromkeys(pc.unique(tags.column("current_partition").drop_null()).to_pylist())
     return list(paths)
-
-
-def _where_tagged(rows: pa.Table, tags: pa.Table) -> pa.Table:
-    """Rows with the partition path of the partition that they are written to: that of their record, if they stay."""
-    at = rows.schema.get_field_index(PARTITION_PATH)
-    line = np.full(rows.num_rows, -1, np.int64)
-    line[tags.column("row").to_numpy()] = np.arange(tags.num_rows)
-    there = tags.column("partition").combine_chunks().take(pa.array(line, mask=line < 0))
-    return rows.set_column(at, rows.schema.field(at), pc.coalesce(there, rows.column(at)))
 
 
 def _sorted(rows: pa.Table, config: WriteConfig) -> pa.Table:

@@ -19,6 +19,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.key_generator import KeyGenerator
 from hudi_hive.table.log_data import one_batch
 from hudi_hive.table.merge_spec import MergeSpec
+from hudi_hive.write.carried_keys import carried_files, names_records
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.evolving import evolved_after, with_meta_avro
 from hudi_hive.write.incoming import combine, prepare, prepare_keys
@@ -39,6 +40,7 @@ class Prepared:
         avro: the writer's Avro schema without meta columns.
         spec: how records merge.
         generator: makes the keys, where they come from no column.
+        named_files: files that the rows name as those of their records (``GROUPS_SCHEMA``); None for none.
         as_of: the schema is that of this requested time; the table's newest with the columns of the rows without it.
     """
 
@@ -47,6 +49,7 @@ class Prepared:
     spec: MergeSpec
     generator: KeyGenerator | None = None
     as_of: str | None = None
+    named_files: pa.Table | None = field(default=None, repr=False)
 
     @classmethod
     def of_table(cls, client: MetaClient, as_of: str | None = None) -> Prepared:
@@ -67,12 +70,21 @@ class Prepared:
         return json.dumps(self.avro, separators=(",", ":"))
 
     def at(self, instant: str) -> Prepared:
-        """The rows with keys that are made up, if they have no others."""
+        """The rows with keys that are made up, where they have no others."""
         if self.generator is None or not self.generator.makes_up_keys:
             return self
-        keys = self.generator.record_keys(self.rows, instant=instant)
+        keys = pc.coalesce(self.rows.column(RECORD_KEY), self.generator.record_keys(self.rows, instant=instant))
         at = self.rows.schema.get_field_index(RECORD_KEY)
         return replace(self, rows=self.rows.set_column(at, self.rows.schema.field(at), keys))
+
+    def where_tagged(self, tags: pa.Table) -> Prepared:
+        """With the partition path of the partition that each row is written to: that of its record, if it stays."""
+        at = self.rows.schema.get_field_index(PARTITION_PATH)
+        line = np.full(self.rows.num_rows, -1, np.int64)
+        line[tags.column("row").to_numpy()] = np.arange(tags.num_rows)
+        there = tags.column("partition").combine_chunks().take(pa.array(line, mask=line < 0))
+        paths = pc.coalesce(there, self.rows.column(at))
+        return replace(self, rows=self.rows.set_column(at, self.rows.schema.field(at), paths))
 
     def partitions(self) -> list[str]:
         """Partition paths of the rows."""
@@ -108,7 +120,8 @@ def prepared_rows(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Pr
         is_global = IndexOptions.of(config.index, client.config).is_global
         ready = combine(ready, spec, across_partitions=is_global, schema=schema)
     dropped = client.config.partition_fields if client.config.drop_partition_columns else ()
-    return Prepared(ready, physical_schema(schema.avro, dropped), spec, generator)
+    files = carried_files(rows) if names_records(config, rows.column_names) else None
+    return Prepared(ready, physical_schema(schema.avro, dropped), spec, generator, named_files=files)
 
 
 def prepared_keys(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Prepared:
@@ -121,8 +134,10 @@ def prepared_keys(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Pr
     table = Prepared.of_table(client)
     generator = table_generator(client, config.options)
     is_global = IndexOptions.of(config.index, client.config).is_global
+    files = carried_files(rows) if names_records(config, rows.column_names) else None
     # With the partition columns, also where they are in no file.
-    return replace(table, rows=prepare_keys(rows, generator, client.schema(), across_partitions=is_global))
+    keys = prepare_keys(rows, generator, client.schema(), across_partitions=is_global)
+    return replace(table, rows=keys, named_files=files)
 
 
 def job_of(client: MetaClient, config: WriteConfig, instant: str, ready: Prepared) -> WriteJob:
