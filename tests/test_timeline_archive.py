@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import shutil
 
 import fastavro
 import pyarrow as pa
@@ -219,12 +220,12 @@ def test_entries_of_old_and_foreign_kinds(tmp_path):
     schema = archive_schema()
     old = {"commitTime": "20200101000000", "actionType": "commit", "actionState": None}
     foreign = entry("20200102000000", "frobnicate", "COMPLETED")
+    newer = entry("20200103000000", "commit", "COMPLETED")
     (tmp_path / LOGS / ".commits_.archive.2_1-0-1").write_bytes(log_block([old, foreign], schema))
     (tmp_path / LOGS / "mergeArchivePlan").write_bytes(b"{}")
-    (tmp_path / LOGS / ".commits_.archive.10").write_bytes(log_block([old], schema))
-    (tmp_path / LOGS / ".commits_.archive.3_1-0-1").write_bytes(b"")
+    (tmp_path / LOGS / ".commits_.archive.10").write_bytes(log_block([old], schema) + log_block([newer], schema))
     archive = archive_of(tmp_path)
-    (only,) = archive.instants  # twice in the files
+    only, _ = archive.instants  # the first is twice in the files: an archival died and began anew
     assert (only.requested, only.state, only.file_name) == (
         "20200101000000",
         State.COMPLETED,
@@ -244,15 +245,56 @@ def test_entries_without_identity_are_corrupt(tmp_path, bad):
 
 
 def test_a_torn_end_is_skipped_and_a_torn_middle_is_refused(tmp_path):
+    """An archival that died left active what it was about to archive."""
     base = unzip_fixture("v6_cow_archived", tmp_path)
+    first = load(base).write_instants()[0]
     last = base / LOGS / ".commits_.archive.5_1-0-1"
     whole = last.read_bytes()
     blocks = list(iter_blocks(whole, "x"))
-    last.write_bytes(whole + whole[: blocks[0].size // 2])
-    assert len(archive_of(base).instants) == 10
+    states = [entry(first.requested, "commit", state) for state in ("REQUESTED", "INFLIGHT", "COMPLETED")]
+    begun = log_block(states, archive_schema())
+    last.write_bytes(whole + begun[:-30])
+    assert len(load(base).archived().instants) == 10
+    last.write_bytes(whole)
+    (base / LOGS / ".commits_.archive.6_1-0-1").write_bytes(begun[:-30])
+    assert len(load(base).archived().instants) == 10
+    assert len(load(base).archived().completed_since("")) == 10
     last.write_bytes(whole[: blocks[0].size // 2] + whole)
     with pytest.raises(CorruptFileError, match="damaged at offset 0"):
         archive_of(base).instants  # noqa: B018
+
+
+@pytest.mark.parametrize("number", [1, 3, 5])
+@pytest.mark.parametrize("left", [0, 0.5, 0.999])
+def test_what_a_cut_archive_of_layout_1_lost_is_nowhere(tmp_path, number, left):
+    base = unzip_fixture("v6_cow_archived", tmp_path)
+    path = base / LOGS / f".commits_.archive.{number}_1-0-1"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * left)])
+    for ask in (lambda a: a.instants, lambda a: a.completed_since("")):
+        with pytest.raises(CorruptFileError, match=r"torn|empty") as raised:
+            ask(load(base).archived())
+        assert raised.value.path.endswith(path.name) and raised.value.remedy
+
+
+@pytest.mark.parametrize(("number", "other"), [(1, 5), (3, 2), (2, 3), (5, 4)])
+def test_a_file_of_layout_1_in_the_place_of_another(tmp_path, number, other):
+    base = unzip_fixture("v6_cow_archived", tmp_path)
+    shutil.copy(base / LOGS / f".commits_.archive.{other}_1-0-1", base / LOGS / f".commits_.archive.{number}_1-0-1")
+    with pytest.raises(CorruptFileError, match="the same as"):
+        load(base).archived().instants  # noqa: B018
+
+
+def test_an_archive_of_layout_1_that_ends_within_an_instant(tmp_path):
+    (tmp_path / LOGS).mkdir(parents=True)
+    states = [[entry("20200101000000", "commit", state)] for state in ("REQUESTED", "INFLIGHT", "COMPLETED")]
+    path = tmp_path / LOGS / ".commits_.archive.1_1-0-1"
+    path.write_bytes(b"".join(log_block(state, archive_schema()) for state in states))
+    assert len(archive_of(tmp_path).instants) == 1
+    path.write_bytes(b"".join(log_block(state, archive_schema()) for state in states[:2]))
+    with pytest.raises(CorruptFileError, match="lacks the end") as raised:
+        archive_of(tmp_path).instants  # noqa: B018
+    assert raised.value.path.endswith(path.name)
 
 
 def test_an_archive_file_removed_after_loading(tmp_path):
@@ -277,6 +319,11 @@ def test_a_damaged_payload_of_layout_1(tmp_path):
             archive.commit_metadata(instant)
 
 
+def named(base, name):
+    """A manifest's entry of a data file."""
+    return {"fileName": name, "fileLen": (base / HISTORY / name).stat().st_size}
+
+
 # -- layout 2 --------------------------------------------------------------------------------------------------------
 
 
@@ -288,8 +335,62 @@ def test_missing_or_empty_version_file_means_the_greatest_manifest(tmp_path):
     assert len(archive_of(base).instants) == 10
     (base / HISTORY / "_version_").write_text("")
     assert len(archive_of(base).instants) == 10
-    (base / HISTORY / "_version_").write_text("4\n")
-    assert len(archive_of(base).instants) == 6  # files that the manifest does not name do not count
+
+
+@pytest.mark.parametrize("name", ["v8_cow_archived", "v9_cow_archived"])
+@pytest.mark.parametrize("older", [4, 5])
+def test_an_older_manifest_is_refused_for_the_files_that_it_leaves_out(tmp_path, name, older):
+    base = unzip_fixture(name, tmp_path)
+    folder = base / HISTORY
+    (folder / "_version_").write_text(f"{older}\n")
+    with pytest.raises(CorruptFileError, match="_version_"):
+        load(base).archived().instants  # noqa: B018
+    (folder / "_version_").write_text("6")
+    shutil.copy(folder / f"manifest_{older}", folder / "manifest_6")
+    with pytest.raises(CorruptFileError, match="manifest"):
+        load(base).archived().completed_since("")
+
+
+def test_files_that_an_archival_left_without_naming_them(tmp_path):
+    """Merged files, and those of an archival that died before its manifest: their instants are here all the same."""
+    base = unzip_fixture("v8_cow_archived", tmp_path)
+    folder = base / HISTORY
+    active = load(base)
+    want = active.archived().instants
+    named = json.loads((folder / "manifest_6").read_text())["files"]
+    first = pq.read_table(folder / min(entry["fileName"] for entry in named))
+    pq.write_table(first.slice(0, 1), folder / f"{want[0].requested}_{want[0].requested}_0.parquet")
+    times = [i.requested for i in active.write_instants()[:2]]
+    rows = {**first.slice(0, 2).to_pydict(), "instantTime": times}
+    pq.write_table(pa.table(rows, schema=first.schema), folder / f"{times[0]}_{times[1]}_0.parquet")
+    assert load(base).archived().instants == want
+    rows["instantTime"] = [times[0], times[0][:-1] + "9"]
+    pq.write_table(pa.table(rows, schema=first.schema), folder / f"{times[0]}_{rows['instantTime'][1]}_0.parquet")
+    with pytest.raises(CorruptFileError, match="not active"):
+        load(base).archived().instants  # noqa: B018
+
+
+def test_files_of_layout_2_are_those_that_manifest_and_name_tell(tmp_path):
+    base = unzip_fixture("v9_cow_archived", tmp_path)
+    files = sorted((base / HISTORY).glob("*.parquet"))
+    for file, other in zip(files, files[1:] + files[:1], strict=True):
+        whole = file.read_bytes()
+        file.write_bytes(other.read_bytes())
+        with pytest.raises(CorruptFileError, match=r"bytes where the manifest|not those of its name"):
+            load(base).archived().instants  # noqa: B018
+        file.write_bytes(whole)
+        table = pq.read_table(file)
+        pq.write_table(table.slice(1) if table.num_rows > 1 else table.slice(0, 0), file)
+        manifest = json.loads((base / HISTORY / "manifest_6").read_text())
+        for entry in manifest["files"]:
+            entry["fileLen"] = (base / HISTORY / entry["fileName"]).stat().st_size
+        text = (base / HISTORY / "manifest_6").read_text()
+        (base / HISTORY / "manifest_6").write_text(json.dumps(manifest))
+        with pytest.raises(CorruptFileError, match="not those of its name"):
+            load(base).archived().instants  # noqa: B018
+        file.write_bytes(whole)
+        (base / HISTORY / "manifest_6").write_text(text)
+        assert len(load(base).archived().instants) == 10
 
 
 @pytest.mark.parametrize(
@@ -300,6 +401,8 @@ def test_missing_or_empty_version_file_means_the_greatest_manifest(tmp_path):
         ("{}", "manifest"),
         ('{"files": [{}]}', "manifest"),
         ('{"files": 1}', "manifest"),
+        ('{"files": [7]}', "manifest"),
+        ('{"files": [{"fileName": "1_2_0.parquet", "fileLen": "x"}]}', "bytes"),
         ('{"files": [{"fileName": "../../../evil.parquet"}]}', "evil"),
         ('{"files": [{"fileName": 7}]}', "7"),
         ('{"files": [{"fileName": "1_2_0.parquet/../x"}]}', "names"),
@@ -337,7 +440,7 @@ def test_files_merged_while_reading_are_read_again(tmp_path):
                 merged = pa.concat_tables([pq.read_table(base / name) for name in names])
                 new = f"{wanted[0].requested}_{wanted[-1].requested}_1.parquet"
                 pq.write_table(merged, base / HISTORY / new, row_group_size=3)
-                (base / HISTORY / "manifest_7").write_text(json.dumps({"files": [{"fileName": new, "fileLen": 1}]}))
+                (base / HISTORY / "manifest_7").write_text(json.dumps({"files": [named(base, new)]}))
                 (base / HISTORY / "_version_").write_text("7")
                 for name in names:
                     os.remove(base / name)
@@ -385,8 +488,9 @@ def test_plans_and_outcomes_of_layout_2(tmp_path):
     )  # fmt: skip
     columns = [pa.array(column, field.type) for column, field in zip(zip(*sorted(rows)), schema, strict=True)]  # noqa: B905
     os.makedirs(base / HISTORY, exist_ok=True)
-    pq.write_table(pa.table(columns, schema=schema), base / HISTORY / "1_2_0.parquet")
-    (base / HISTORY / "manifest_1").write_text('{"files": [{"fileName": "1_2_0.parquet", "fileLen": 1}]}')
+    name = f"20200101000000000_{cleans[-1].requested}_0.parquet"
+    pq.write_table(pa.table(columns, schema=schema), base / HISTORY / name)
+    (base / HISTORY / "manifest_1").write_text(json.dumps({"files": [named(base, name)]}))
     timeline = load(base)
     empty, *moved = timeline.archived().instants
     assert [i.requested for i in moved] == [i.requested for i in cleans]
@@ -407,6 +511,8 @@ def test_an_archive_file_without_a_column_is_told(tmp_path, column):
     for path in (base / HISTORY).glob("*.parquet"):
         table = pq.read_table(path)
         pq.write_table(table.rename_columns([{column: "other"}.get(name, name) for name in table.column_names]), path)
+    entries = json.loads((base / HISTORY / "manifest_6").read_text())["files"]
+    (base / HISTORY / "manifest_6").write_text(json.dumps({"files": [named(base, e["fileName"]) for e in entries]}))
     with pytest.raises(CorruptFileError, match=f"lacks the columns {column}"):
         for instant in archive_of(base).instants:
             archive_of(base).commit_metadata(instant)

@@ -87,7 +87,8 @@ class Table:
         self.writer.complete("savepoint", time(number), encode_savepoint_metadata(done), completion(number))
 
     def stat(self, number: int) -> Mapping[str, Any]:
-        return {"fileId": f"f{number}", "path": f"f{number}.parquet", "partitionPath": "", "numWrites": number}
+        name = f"f{number}_0-0-0_{time(number)}.parquet"
+        return {"fileId": f"f{number}", "path": name, "partitionPath": "", "numWrites": number}
 
     def at(self, number: int) -> Instant:
         return Instant(time(number), "x", State.REQUESTED, None, "", "")

@@ -5,6 +5,7 @@ Loading reads times and actions only; payloads are fetched one by one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import pyarrow as pa
@@ -28,12 +29,15 @@ class ArchivedTimeline:
         storage: rooted at the table's base path.
         folder: folder of the archive relative to it.
         layout: timeline layout version, 1 or 2.
+        active: instants of the active timeline; an archive that lacks some of them lost nothing.
     """
 
-    def __init__(self, storage: Storage, folder: str, layout: int) -> None:
+    def __init__(self, storage: Storage, folder: str, layout: int, active: Iterable[Instant] = ()) -> None:
         self._storage = storage
         self._folder = folder
-        self._archive = LogArchive(storage, folder) if layout == 1 else HistoryArchive(storage, folder)
+        completed = frozenset((i.requested, i.comparable_action) for i in active if i.is_completed)
+        archive = LogArchive if layout == 1 else HistoryArchive
+        self._archive: LogArchive | HistoryArchive = archive(storage, folder, completed)
 
     def __repr__(self) -> str:
         return f"ArchivedTimeline({self._storage.uri(self._folder)})"

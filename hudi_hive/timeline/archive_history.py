@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 from hudi_hive.errors import CorruptFileError, FileVanishedError, HudiHiveError, PathNotFoundError
 from hudi_hive.formats.avro_container import describe
 from hudi_hive.storage import Storage
-from hudi_hive.timeline.instant import ACTIONS, Instant, State
+from hudi_hive.timeline.instant import ACTIONS, Instant, State, comparable_action
 from hudi_hive.timeline.payload import decode_payload
 
-_DATA_NAME = re.compile(r"[0-9]+_[0-9]+_[0-9]+\.parquet")
+_DATA_NAME = re.compile(r"([0-9]+)_([0-9]+)_[0-9]+\.parquet")
 _MANIFEST_NAME = re.compile(r"manifest_([0-9]+)")
 _TIMES: Final = ["instantTime", "completionTime", "action"]
 _PAYLOADS: Final = ["instantTime", "action", "metadata", "plan"]
@@ -32,11 +32,13 @@ class HistoryArchive:
     Args:
         storage: rooted at the table's base path.
         folder: the archive's folder relative to it.
+        active: completed instants of the active timeline: requested time and comparable action.
     """
 
-    def __init__(self, storage: Storage, folder: str) -> None:
+    def __init__(self, storage: Storage, folder: str, active: frozenset[tuple[str, str]] = frozenset()) -> None:
         self._storage = storage
         self._folder = folder
+        self._active = active
         # The row group read last: payloads are asked for in order of time, and so lie beside each other.
         self._last_group: tuple[tuple[str, int], pa.Table] | None = None
 
@@ -59,8 +61,10 @@ class HistoryArchive:
 
     def _instants(self, since: str) -> Iterator[Instant]:
         def read() -> list[tuple[str, pa.Table]]:
-            paths = (path for path in self._data_files() if path.rsplit("/", 1)[-1].split("_")[1] >= since)
-            return [(path, self._read_times(path)) for path in paths]
+            sizes = self._data_files()
+            self._refuse_left_out(sizes, since)
+            chosen = {path: size for path, size in sizes.items() if _range_of(path)[1] >= since}
+            return [(path, self._read_times(path, size)) for path, size in chosen.items()]
 
         for path, table in self._retried(read):
             columns = [table[name].to_pylist() for name in _TIMES]
@@ -113,15 +117,50 @@ class HistoryArchive:
                     return table
         return None
 
-    def _read_times(self, path: str) -> pa.Table:
-        with self._open(path, _TIMES) as file:
-            return _strings(file.read(columns=_TIMES))
+    def _read_times(self, path: str, size: int | None = None) -> pa.Table:
+        """Times and actions in a file of the size that the manifest tells, if they are those that its name tells."""
+        with self._open(path, _TIMES, size) as file:
+            table = _strings(file.read(columns=_TIMES))
+        bounds = pc.min_max(table["instantTime"]).as_py()
+        if (bounds["min"], bounds["max"]) != _range_of(path):
+            raise CorruptFileError(
+                f"archive file holds instants from {bounds['min']} to {bounds['max']}, not those of its name",
+                path=self._storage.uri(path),
+            )
+        return table
+
+    def _refuse_left_out(self, named: Mapping[str, int | None], since: str) -> None:
+        """Refuse an archive with files that the manifest should name: it is an older one, as a damaged version gives.
+
+        Files beside the manifest are merged into those that it names, or from an archival that died: its instants are
+        active still, or archived again.
+        """
+        listing = self._storage.list(self._folder, missing_ok=True)["path"].to_pylist()
+        ranges = [_range_of(path) for path in named]
+        for path in listing:
+            if path in named or not _DATA_NAME.fullmatch(path.rsplit("/", 1)[-1]) or _range_of(path)[1] < since:
+                continue
+            ends = _range_of(path)
+            if all(any(first <= end <= last for first, last in ranges) for end in ends):
+                continue
+            table = self._read_times(path)
+            rows = zip(table["instantTime"].to_pylist(), table["action"].to_pylist(), strict=True)
+            if not self._active.issuperset((time, comparable_action(action)) for time, action in rows):
+                raise CorruptFileError(
+                    "the archive's manifest does not name this file, and its instants are not active: the manifest, "
+                    "or the number of it in _version_, is older or damaged",
+                    path=self._storage.uri(path),
+                )
 
     @contextmanager
-    def _open(self, path: str, columns: Sequence[str]) -> Iterator[pq.ParquetFile]:
+    def _open(self, path: str, columns: Sequence[str], size: int | None = None) -> Iterator[pq.ParquetFile]:
         """An archive file that has the columns: Arrow leaves out those that a file lacks without a word."""
         uri = self._storage.uri(path)
         with self._storage.open_input(path) as stream:
+            if size is not None and stream.size() != size:
+                raise CorruptFileError(
+                    f"archive file has {stream.size()} bytes where the manifest names {size}", path=uri
+                )
             try:
                 file = pq.ParquetFile(stream)
                 missing = sorted(set(columns).difference(file.schema_arrow.names))
@@ -135,22 +174,24 @@ class HistoryArchive:
 
     # -- manifest ----------------------------------------------------------------------------------------------------
 
-    def _data_files(self) -> list[str]:
-        """Data files of the current manifest; none if nothing was archived yet."""
+    def _data_files(self) -> dict[str, int | None]:
+        """Data files of the current manifest, and their bytes as it tells them; none if nothing was archived yet."""
         version = self._version()
         if version is None:
-            return []
+            return {}
         path = f"{self._folder}/manifest_{version}"
         uri = self._storage.uri(path)
         try:
             manifest = json.loads(self._storage.read_bytes(path))
-            names = [entry["fileName"] for entry in manifest["files"]]
-        except (ValueError, RecursionError, KeyError, TypeError) as error:
+            files = [(entry["fileName"], entry.get("fileLen")) for entry in manifest["files"]]
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
             raise CorruptFileError(f"archive manifest: {describe(error)}", path=uri) from error
-        for name in names:
+        for name, size in files:
             if not isinstance(name, str) or not _DATA_NAME.fullmatch(name):
                 raise CorruptFileError(f"archive manifest names {name!r}, which is no file of an archive", path=uri)
-        return [f"{self._folder}/{name}" for name in names]
+            if size is not None and not isinstance(size, int):
+                raise CorruptFileError(f"archive manifest: {size!r} are no bytes of {name}", path=uri)
+        return {f"{self._folder}/{name}": size for name, size in files}
 
     def _version(self) -> int | None:
         """Number of the current manifest."""
@@ -183,6 +224,13 @@ class HistoryArchive:
     @staticmethod
     def _vanished(error: PathNotFoundError) -> FileVanishedError:
         return FileVanishedError("archive file is gone", path=error.path, remedy="load the table again")
+
+
+def _range_of(path: str) -> tuple[str, str]:
+    """First and last requested time of a data file, as its name tells them."""
+    match = _DATA_NAME.fullmatch(path.rsplit("/", 1)[-1])
+    assert match is not None
+    return match[1], match[2]
 
 
 def _holds(table: pa.Table, instant: Instant) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from hudi_hive.timeline.instant import ACTIONS, Instant, State
 from hudi_hive.timeline.payload import Fields, corrupt
 
 _FILE_NAME = re.compile(r"\.commits_\.archive\.([0-9]+)(?:_.*)?")
+_TIME = re.compile(rb"(?<![0-9])[0-9]{14,17}(?![0-9])")
 # What loading needs of an entry; the payloads between these fields are skipped, not decoded.
 _NARROW: Final[dict[str, Any]] = {
     "type": "record",
@@ -68,17 +69,28 @@ class _Place:
     schema: object
 
 
+@dataclass(frozen=True, slots=True)
+class _File:
+    """States in the whole blocks of a file, and the bytes of a torn block at its end; empty bytes of an empty file."""
+
+    path: str
+    entries: list[Instant]
+    torn: bytes | None
+
+
 class LogArchive:
     """Archive files below one folder; places of the entries are remembered while :meth:`entries` is walked.
 
     Args:
         storage: rooted at the table's base path.
         folder: the archive's folder relative to it.
+        active: completed instants of the active timeline: requested time and comparable action.
     """
 
-    def __init__(self, storage: Storage, folder: str) -> None:
+    def __init__(self, storage: Storage, folder: str, active: frozenset[tuple[str, str]] = frozenset()) -> None:
         self._storage = storage
         self._folder = folder
+        self._active = active
         self._places: dict[tuple[str, str, State], _Place] = {}
 
     def entries(self) -> Iterator[Instant]:
@@ -87,8 +99,7 @@ class LogArchive:
         Raises:
             CorruptFileError: a file is damaged.
         """
-        for path in self._files():
-            yield from self._entries_of(path)
+        yield from self._checked([self._entries_of(path) for path in self._files()])
 
     def entries_since(self, time: str) -> Iterator[Instant]:
         """States of the instants from a requested time on, from the newest file back to the first that holds none.
@@ -96,11 +107,53 @@ class LogArchive:
         Raises:
             CorruptFileError: a file is damaged.
         """
+        read: list[_File] = []
         for path in reversed(self._files()):
-            found = list(self._entries_of(path))
-            yield from (instant for instant in found if instant.requested >= time)
+            read.insert(0, self._entries_of(path))
+            found = read[0].entries
             if found and all(instant.requested < time for instant in found):
-                return
+                break
+        yield from (instant for instant in self._checked(read, whole=False) if instant.requested >= time)
+
+    def _checked(self, files: Sequence[_File], *, whole: bool = True) -> list[Instant]:
+        """The states in files, oldest first, if nothing shows that some were lost.
+
+        Args:
+            files: the files that were read, oldest first.
+            whole: they are all files of the archive.
+        """
+        later = {time.encode() for time, _ in self._active}
+        for file in reversed(files):
+            if file.torn is not None and not later.intersection(_TIME.findall(file.torn)):
+                raise CorruptFileError(
+                    "the archive file is torn, and what it lost is nowhere else" if file.torn else "archive is empty",
+                    path=self._storage.uri(file.path),
+                    remedy="restore the file; remove it only if an archival died while it began it",
+                )
+            later.update(instant.requested.encode() for instant in file.entries)
+        contents: dict[frozenset[tuple[str, str, int]], _File] = {}
+        for file in files:
+            twin = contents.setdefault(frozenset(instant.sort_key for instant in file.entries), file)
+            if twin is not file:
+                raise CorruptFileError(
+                    f"the archive file holds the same as {twin.path}: one is a copy in the place of another",
+                    path=self._storage.uri(file.path),
+                )
+        entries = [instant for file in files for instant in file.entries]
+        if whole:
+            self._refuse_unfinished(entries)
+        return entries
+
+    def _refuse_unfinished(self, entries: Sequence[Instant]) -> None:
+        """Only completed instants are archived, with all their states: one without its end was cut off."""
+        ended = {(i.requested, i.comparable_action) for i in entries if i.is_completed} | self._active
+        for instant in entries:
+            if (instant.requested, instant.comparable_action) not in ended:
+                raise CorruptFileError(
+                    f"the archive lacks the end of {instant}: entries behind it were lost",
+                    path=self._storage.uri(instant.path),
+                    instant=instant.requested,
+                )
 
     def _files(self) -> list[str]:
         """Paths of the archive's files, oldest first."""
@@ -112,14 +165,16 @@ class LogArchive:
                 numbered.append((int(match[1]), path))
         return [path for _, path in sorted(numbered)]
 
-    def _entries_of(self, path: str) -> Iterator[Instant]:
+    def _entries_of(self, path: str) -> _File:
         uri = self._storage.uri(path)
         narrow = fastavro.parse_schema(_NARROW)
         data = self._read(path)
+        found: list[Instant] = []
         for block in iter_blocks(data, uri):
             if block.type is BlockType.CORRUPT:
                 if block.offset + block.size == len(data):
-                    return  # an archival died while it wrote; it deletes active files only after closing this one
+                    # Maybe an archival died while it wrote; it deletes active files only after closing this one.
+                    return _File(path, found, bytes(block.content))
                 raise CorruptFileError(f"archive is damaged at offset {block.offset}", path=uri)
             schema = block_schema(block)
             for start, end in avro_spans(block):
@@ -128,7 +183,8 @@ class LogArchive:
                 if instant is not None:
                     place = _Place(path, block.content_offset + start, end - start, schema)
                     self._places[(instant.requested, instant.action, instant.state)] = place
-                    yield instant
+                    found.append(instant)
+        return _File(path, found, None if data else b"")
 
     def payload(self, instant: Instant) -> dict[str, Any] | None:
         """Record of a known instant's own state; null where it is empty.

@@ -49,7 +49,7 @@ class InstantFiles:
         """The archived timeline; with ``reload`` as it is now."""
         with self._lock:
             if self._archive is None or reload:
-                self._archive = ArchivedTimeline(self._storage, self._archive_folder, self._layout)
+                self._archive = ArchivedTimeline(self._storage, self._archive_folder, self._layout, self._active)
             return self._archive
 
     def outcome(self, instant: Instant, action: str) -> Fields:
