@@ -21,6 +21,7 @@ from hudi_hive.metastore import embedded_files as files
 from hudi_hive.metastore.embedded_lock import FolderLock
 from hudi_hive.metastore.java import find_java
 from hudi_hive.metastore.java_process import end_process, wait_for_port
+from hudi_hive.metastore.private_files import PRIVATE_UMASK, open_private
 
 _SERVER = Path(__file__).with_name("EmbeddedMetastoreServer.java")
 
@@ -152,7 +153,7 @@ class EmbeddedMetastore:
             str(self._wanted_port),
             str(os.getpid()),
         ]
-        with (self.directory / files.CONSOLE).open("wb") as console:
+        with open_private(self.directory / files.CONSOLE) as console:
             # A session of its own: Ctrl-C in the terminal is for us, we stop the server when we are done. It inherits
             # the lock, so that nobody else starts on the folder before it is really gone.
             self._process = subprocess.Popen(
@@ -163,6 +164,7 @@ class EmbeddedMetastore:
                 stderr=console,
                 start_new_session=True,
                 pass_fds=(self._lock.descriptor,),
+                umask=PRIVATE_UMASK,
             )
         self._owner = os.getpid()
         _running.add(self)

@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from hudi_hive.errors import MetastoreError
+from hudi_hive.metastore.private_files import make_private_folder, write_private
 
 CONFIGURATION = "conf"
 WAREHOUSE = "warehouse"
@@ -51,7 +52,7 @@ def log_options(directory: Path) -> tuple[str, ...]:
 
 
 def write(directory: Path, properties: Mapping[str, str]) -> None:
-    """Write the configuration and make the folders.
+    """Write the configuration and make the folders, for nobody's eyes but the owner's.
 
     Args:
         directory: the metastore's folder.
@@ -80,11 +81,9 @@ def write(directory: Path, properties: Mapping[str, str]) -> None:
     log = directory / LOG
     try:
         for name in (CONFIGURATION, WAREHOUSE, "tmp"):
-            (directory / name).mkdir(parents=True, exist_ok=True)
-        (directory / CONFIGURATION / "hive-site.xml").write_text(
-            f"<configuration>\n{items}</configuration>\n", encoding="utf-8"
-        )
-        (directory / CONFIGURATION / "log4j2.properties").write_text(_log4j2(log), encoding="utf-8")
+            make_private_folder(directory / name)
+        write_private(directory / CONFIGURATION / "hive-site.xml", f"<configuration>\n{items}</configuration>\n")
+        write_private(directory / CONFIGURATION / "log4j2.properties", _log4j2(log))
         if log.exists() and log.stat().st_size > _LOG_LIMIT:
             log.replace(log.with_suffix(".log.1"))
     except OSError as error:

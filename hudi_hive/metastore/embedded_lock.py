@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hudi_hive.errors import MetastoreError
+from hudi_hive.metastore.private_files import make_private_folder
 
 _NAME = "metastore.lock"
 _WAIT_SECONDS = 20.0
@@ -41,8 +42,8 @@ class FolderLock:
         if self._descriptor is not None:
             return
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self._directory / _NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            make_private_folder(self._directory)
+            descriptor = os.open(self._directory / _NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise MetastoreError(
                 f"cannot use the embedded metastore's folder: {error.strerror}",

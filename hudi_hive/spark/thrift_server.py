@@ -29,6 +29,7 @@ from hudi_hive.metastore.address import Address, parse_addresses
 from hudi_hive.metastore.embedded import find_jars
 from hudi_hive.metastore.java import Java
 from hudi_hive.metastore.java_process import end_process, wait_for_port
+from hudi_hive.metastore.private_files import make_private_folder, open_private, write_private
 from hudi_hive.spark.thrift_main import Orders
 
 _MAIN = "from hudi_hive.spark.thrift_main import main; main()"
@@ -207,9 +208,10 @@ class ThriftServer:
                 self._directory = Path(mkdtemp(prefix="thriftserver-"))
                 self._temporary = weakref.finalize(self, _remove, self._directory, os.getpid())
                 self._temporary.atexit = False  # Not before the server has stopped.
+            make_private_folder(self._directory)
             for name in ("tmp", "scratch", "warehouse"):
-                (self._directory / name).mkdir(parents=True, exist_ok=True)
-            (self._directory / "log4j2.properties").write_text(_LOGGING, encoding="utf-8")
+                make_private_folder(self._directory / name)
+            write_private(self._directory / "log4j2.properties", _LOGGING)
         except OSError as error:
             raise SparkError(
                 f"cannot write the Thrift server's folder: {error.strerror}",
@@ -254,7 +256,7 @@ class ThriftServer:
             "TMPDIR": str(self._directory / "tmp"),
         }
         try:
-            with self.log_path.open("wb") as log:
+            with open_private(self.log_path) as log:
                 # A session of its own: Ctrl-C in the terminal is for us, we stop the server when we are done.
                 self._process = subprocess.Popen(
                     # The folder that it works in is not searched for modules.
