@@ -76,10 +76,13 @@
         └── MissingDependencyError      an optional Python package is not installed
 
 Every error can carry the ``path`` and the ``instant`` it is about and a ``remedy``: what the user can do.
-``str(error)`` is one line with all of them; the command line prints exactly that line.
+``str(error)`` is one line with all of them; the command line prints exactly that line. Secrets in them – passwords in
+URIs, signatures in queries – are hidden when the error is made, and what could steer a terminal is shown by its number.
 """
 
 from __future__ import annotations
+
+from hudi_hive.redaction import printable, redact
 
 
 class HudiHiveError(Exception):
@@ -95,11 +98,12 @@ class HudiHiveError(Exception):
     def __init__(
         self, message: str, *, path: str | None = None, instant: str | None = None, remedy: str | None = None
     ) -> None:
+        message = redact(message)
         super().__init__(message)
         self.message = message
-        self.path = path
+        self.path = None if path is None else redact(path)
         self.instant = instant
-        self.remedy = remedy
+        self.remedy = None if remedy is None else redact(remedy)
 
     def __str__(self) -> str:
         text = self.message
@@ -109,7 +113,7 @@ class HudiHiveError(Exception):
             text += f" [instant {self.instant}]"
         if self.remedy is not None:
             text += f"; {self.remedy}"
-        return " ".join(text.split())
+        return printable(" ".join(text.split()))
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions with keyword-only arguments do not survive the default pickling, and ours cross to Spark workers.

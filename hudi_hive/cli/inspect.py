@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.cli.common import known_partitions, open_client, storage_options, with_output
 from hudi_hive.cli.output import Output
+from hudi_hive.redaction import printable
 from hudi_hive.table import MetaClient
 
 
@@ -81,7 +82,7 @@ def _write_page(client: MetaClient, page: str, archived: bool, max_groups: int, 
     picture = collect(client, archived=archived, max_groups=max_groups)
     try:
         with open(page, "w", encoding="utf-8") as stream:
-            stream.write(render(picture))
+            stream.write(printable(render(picture)))
     except OSError as error:
         raise StorageError(f"cannot write: {error}", path=page) from error
     shown = {"page": page, "instants": len(picture.instants), "file groups": picture.groups_total}

@@ -14,9 +14,9 @@ from typing import TextIO
 import click
 
 from hudi_hive._version import __version__
-from hudi_hive.cli.output import printable
 from hudi_hive.cli.remedies import remedy_for
 from hudi_hive.errors import HudiHiveError, StorageError
+from hudi_hive.redaction import printable, redact
 
 _COMMANDS = {
     "demo": ("hudi_hive.cli.demo", "The main job, end to end, on an embedded metastore."),
@@ -104,7 +104,7 @@ def main(argv: list[str] | None = None) -> None:
     except Exception as error:
         if os.environ.get("HUDI_HIVE_DEBUG"):
             raise
-        text = " ".join(f"{type(error).__name__}: {error}".split())
+        text = redact(" ".join(f"{type(error).__name__}: {error}".split()))
         click.echo(
             printable(f"error: unexpected {text}") + "; set HUDI_HIVE_DEBUG=1 for the traceback and report it", err=True
         )

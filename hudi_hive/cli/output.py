@@ -12,22 +12,57 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from hudi_hive.redaction import escaped, printable
+
 if TYPE_CHECKING:
+    from _csv import Writer as CsvWriter
+
     import pyarrow as pa
 
-FORMATS = ("table", "json", "csv")
+FORMATS = ("table", "json", "csv", "csv-raw")
 
-# Control characters but tab and newline: from a table's data they could steer the terminal.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# What spreadsheets take for a formula; ' in front of it makes it text. A text that has such a ' of its own gets one
+# more, so that the way back is clear: where the sign of a formula follows the first ' of a cell, one ' goes.
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
-def printable(text: str) -> str:
-    """A text that a terminal can take: control characters are shown by their number."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+def csv_cell(value: object) -> str:
+    """A value as ``--format csv`` prints it: safe for spreadsheets and terminals; ``csv-raw`` prints :func:`raw_cell`.
+
+    Texts, names of columns too, that begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return get a ``'`` in
+    front, unless they are a plain number; characters that steer terminals are shown by their number.
+    """
+    text = raw_cell(value)
+    if isinstance(value, (int, float, decimal.Decimal)) and not isinstance(value, bool):
+        return text
+    if _FORMULA.match(text) and not _NUMBER.fullmatch(text):
+        text = f"'{text}"
+    return printable(text)
+
+
+def json_text(value: object, indent: int | None = None) -> str:
+    """JSON whose texts hold nothing that steers a terminal: such characters are escaped, which loses nothing."""
+    return escaped(json.dumps(value, indent=indent, ensure_ascii=False))
+
+
+def csv_writer(stream: TextIO) -> CsvWriter:
+    """A writer of CSV whose lines end with a newline, and that quotes lone carriage returns."""
+    return csv.writer(_Lines(stream), lineterminator="\r\n")  # what is in the end of lines is quoted
+
+
+class _Lines:
+    """Ends each line that a CSV writer gives by a newline alone."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, line: str) -> None:
+        self._stream.write(line.removesuffix("\r\n") + "\n")
 
 
 class Output:
@@ -35,7 +70,8 @@ class Output:
 
     Args:
         output_format: ``table`` (for people), ``json`` (one object, keys are section titles when there are several
-            sections) or ``csv`` (sections one after the other, each with its header line).
+            sections), ``csv`` (sections one after the other, each with its header line) or ``csv-raw`` (the same with
+            texts as they are, for programs that trust the table).
     """
 
     def __init__(self, output_format: str) -> None:
@@ -47,14 +83,14 @@ class Output:
     def section(self, title: str, rows: Iterable[Mapping[str, object]], columns: Sequence[str] | None = None) -> None:
         """Print rows under a title; ``columns`` fixes the header when there may be no rows."""
         self._sections += 1
-        if self.format == "csv" and columns:
+        if self.is_csv and columns:
             self._write_csv(rows, columns)
             return
         materialised = [dict(row) for row in rows]
         names = list(columns or (materialised[0] if materialised else ()))
         if self.format == "json":
             self._json[title] = [{name: _plain(row.get(name)) for name in names} for row in materialised]
-        elif self.format == "csv":
+        elif self.is_csv:
             self._write_csv(materialised, names)
         else:
             _print_table(title, names, materialised)
@@ -75,7 +111,7 @@ class Output:
         rows: Iterator[dict[str, object]] = (row for batch in reader for row in arrow_rows(batch))
         first = next(rows, None)  # before anything is printed: most errors come by then
         rows = iter(()) if first is None else chain((first,), rows)
-        if self.format == "csv":
+        if self.is_csv:
             self.section(title, rows, names)
         else:
             self._write_json(rows)
@@ -90,20 +126,29 @@ class Output:
 
     def note(self, text: str) -> None:
         """A line for people: on stdout between tables, on stderr when the output is for machines."""
-        click.echo(text, err=self.format != "table")
+        click.echo(printable(text), err=self.format != "table")
+
+    @property
+    def is_csv(self) -> bool:
+        """Whether rows are CSV of one kind or the other."""
+        return self.format.startswith("csv")
+
+    def cell(self, value: object) -> str:
+        """A value as CSV of the chosen kind has it."""
+        return raw_cell(value) if self.format == "csv-raw" else csv_cell(value)
 
     def _write_csv(self, rows: Iterable[Mapping[str, object]], names: Sequence[str]) -> None:
         if self._sections > 1:
             click.echo("")
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(names)
-        writer.writerows([_text(row.get(name)) for name in names] for row in rows)
+        writer = csv_writer(sys.stdout)
+        writer.writerow([self.cell(name) for name in names])
+        writer.writerows([self.cell(row.get(name)) for name in names] for row in rows)
 
     def _write_json(self, rows: Iterable[Mapping[str, object]]) -> None:
         self._written = True
         separator = "[\n"
         for row in rows:
-            text = json.dumps(_plain(row), indent=2, ensure_ascii=False)
+            text = json_text(_plain(row), indent=2)
             click.echo(separator + textwrap.indent(text, "  "), nl=False)
             separator = ",\n"
         click.echo("[]" if separator == "[\n" else "\n]")
@@ -117,7 +162,7 @@ class Output:
         if self.format == "json" and not self._written:
             self._written = True
             only = next(iter(self._json.values())) if len(self._json) == 1 else self._json
-            click.echo(json.dumps(only, indent=2, ensure_ascii=False))
+            click.echo(json_text(only, indent=2))
 
 
 def arrow_rows(data: pa.Table | pa.RecordBatch) -> Iterator[dict[str, object]]:
@@ -163,13 +208,14 @@ def _print_table(title: str, names: list[str], rows: list[dict[str, object]]) ->
     for name in names:
         table.add_column(Text(printable(name)), overflow="fold")
     for row in rows:
-        table.add_row(*(Text(printable(_text(row.get(name)))) for name in names))
+        table.add_row(*(Text(printable(raw_cell(row.get(name)))) for name in names))
     # A pipe has no width of its own: 80 columns would fold paths and instants beyond reading.
     width = None if sys.stdout.isatty() else 200
     Printer(width=width, highlight=False).print(table)
 
 
-def _text(value: object) -> str:
+def raw_cell(value: object) -> str:
+    """A value as text: empty for null, JSON for nested ones."""
     if value is None:
         return ""
     if isinstance(value, (list, tuple, dict)):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -11,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hudi_hive.cli.output import Output, printable
+from hudi_hive.cli.output import Output, csv_writer, json_text
+from hudi_hive.redaction import printable
 
 if TYPE_CHECKING:
     from hudi_hive.sync import SyncPlan, SyncReport
@@ -109,12 +108,12 @@ class EventLines:
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         row: Mapping[str, object] = {"time": now, **event.row()}
         if self._output.format == "json":
-            click.echo(json.dumps(row, ensure_ascii=False))
-        elif self._output.format == "csv":
-            writer = csv.DictWriter(sys.stdout, list(row), lineterminator="\n")
+            click.echo(json_text(row))
+        elif self._output.is_csv:
+            writer = csv_writer(sys.stdout)
             if self._first:
-                writer.writeheader()
-            writer.writerow(row)
+                writer.writerow(list(row))
+            writer.writerow([self._output.cell(value) for value in row.values()])
             sys.stdout.flush()
         else:
             click.echo(printable(f"{now} {event.line()}"), err=event.error is not None)

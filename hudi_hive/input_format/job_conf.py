@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.plan.hadoop_paths import join_paths, split_paths
+from hudi_hive.redaction import redact_options
 
 T = TypeVar("T")
 
@@ -70,7 +71,7 @@ class JobConf(Mapping[str, str]):
         return len(self._values)
 
     def __repr__(self) -> str:
-        return f"JobConf({self._values!r})"
+        return f"JobConf({redact_options(self._values)!r})"
 
     def __hash__(self) -> int:
         return hash(frozenset(self._values.items()))

@@ -61,7 +61,7 @@ class Settings:
     lock_wait_s: float = 150.0
     heartbeat_s: float | None = None
     on_lock_failure: LockFailureListener | None = None
-    storage_options: Mapping[str, Any] = field(default_factory=dict)
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 class Transaction(TransactionBase):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -11,9 +12,55 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError, StorageError
+from hudi_hive.redaction import redact, redact_options, secret_values
 from hudi_hive.storage.links import FOLLOW_LINKS
 
 _ARROW_SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "abfs": "abfs", "abfss": "abfss"}
+
+_CONTAINERS = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+# A secret key may have slashes in it; then what stands before them is no port.
+_USER_INFO = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/?#]*|[^/@:]+:(?!\d+(?:[/?#]|$))[^?#]*?)@(?=[^/@]*(?:/|$))")
+
+
+class Credentials(dict[str, Any]):
+    """Storage options, printed without their secrets."""
+
+    def __repr__(self) -> str:
+        return repr(redact_options(self))
+
+    __str__ = __repr__
+
+
+def without_secrets(error: BaseException, options: Mapping[str, Any] | None = None) -> BaseException | None:
+    """An error as the cause of another; None if its own text, which tracebacks show, holds a secret."""
+    text = f"{error}"
+    return error if redact(text, secret_values(options or {})) == text else None
+
+
+def has_user_info(text: str) -> bool:
+    """Whether a URI tells a user or more in front of its host."""
+    match = _USER_INFO.match(text)
+    return match is not None and match[1].lower() not in _CONTAINERS
+
+
+def with_user_info(text: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Storage options with the keys that a URI of S3 has in front of its bucket; options go before them."""
+    match = _USER_INFO.match(text)
+    if match is None or _ARROW_SCHEMES.get(match[1].lower()) != "s3":
+        return options
+    key, colon, secret = match[2].partition(":")
+    if not colon:
+        return options
+    names = ("key", "secret") if options.get("use_fsspec") else ("access_key", "secret_key")
+    return {**dict(zip(names, (unquote(key), unquote(secret)), strict=True)), **options}
+
+
+def without_user_info(text: str) -> str:
+    """A URI without what stands in front of its host, but for the container of an Azure account."""
+    match = _USER_INFO.match(text)
+    if match is None or match[1].lower() in _CONTAINERS:
+        return text
+    return f"{match[1]}://{text[match.end() :]}"
 
 
 def resolve(text: str, options: Mapping[str, Any]) -> tuple[str, pafs.FileSystem, str, str]:
@@ -29,7 +76,7 @@ def resolve(text: str, options: Mapping[str, Any]) -> tuple[str, pafs.FileSystem
         path = unquote(_after_authority(text)[1]) if path.startswith("//") else path
         return "file:", pafs.LocalFileSystem(), os.path.abspath(path).rstrip("/") or "/", ""
     options = {name: value for name, value in options.items() if name != FOLLOW_LINKS}
-    authority, below = _after_authority(text)
+    authority, below = _after_authority(text if scheme not in _ARROW_SCHEMES else without_user_info(text))
     if scheme in _ARROW_SCHEMES and not options.get("use_fsspec"):
         filesystem = _arrow_filesystem(_ARROW_SCHEMES[scheme], authority, options, text)
         # abfs: the file system is that of the account, and its paths begin with the container alone.
@@ -42,8 +89,9 @@ def resolve(text: str, options: Mapping[str, Any]) -> tuple[str, pafs.FileSystem
         except (OSError, pa.ArrowException) as error:
             raise StorageError(
                 f"cannot reach HDFS: {error}", path=text, remedy="set HADOOP_HOME and CLASSPATH"
-            ) from error
-        return f"hdfs://{authority}", filesystem, path.rstrip("/"), ""
+            ) from without_secrets(error)
+        user, at, host = authority.rpartition("@")
+        return f"hdfs://{user.partition(':')[0]}{at}{host}", filesystem, path.rstrip("/"), ""
     return _fsspec_filesystem(scheme, text, options)
 
 
@@ -62,7 +110,8 @@ def _arrow_filesystem(kind: str, netloc: str, options: Mapping[str, Any], text: 
         account = netloc.rpartition("@")[2].split(".")[0]
         return pafs.AzureFileSystem(**{"account_name": account, **options})
     except (TypeError, AttributeError, ValueError, OSError) as error:
-        raise StorageError(f"cannot make the {kind} file system: {error}", path=text) from error
+        message = redact(f"cannot make the {kind} file system: {error}", secret_values(options))
+        raise StorageError(message, path=text) from without_secrets(error, options)
 
 
 def _fsspec_filesystem(scheme: str, text: str, options: Mapping[str, Any]) -> tuple[str, pafs.FileSystem, str, str]:
@@ -76,7 +125,8 @@ def _fsspec_filesystem(scheme: str, text: str, options: Mapping[str, Any]) -> tu
     try:
         filesystem, root = fsspec.core.url_to_fs(text, **kwargs)
     except (ValueError, ImportError, OSError) as error:
-        raise StorageError(f"no file system for scheme {scheme!r}: {error}", path=text) from error
+        message = redact(f"no file system for scheme {scheme!r}: {error}", secret_values(options))
+        raise StorageError(message, path=text) from without_secrets(error, options)
     root = root.rstrip("/")
     prefix = text[: text.index("://") + 3] if not root.startswith("/") else f"{scheme}://"
     return prefix, pafs.PyFileSystem(pafs.FSSpecHandler(filesystem)), root, ""

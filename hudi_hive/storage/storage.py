@@ -19,8 +19,9 @@ from hudi_hive.errors import (
     UnsafePathError,
 )
 from hudi_hive.metrics import IoCounters
+from hudi_hive.redaction import redact
 from hudi_hive.storage.links import LinkRules, follows_links
-from hudi_hive.storage.resolve import resolve
+from hudi_hive.storage.resolve import Credentials, has_user_info, resolve, with_user_info, without_secrets
 
 LISTING_SCHEMA = pa.schema(
     [("path", pa.string()), ("size", pa.int64()), ("mtime_ms", pa.int64()), ("is_dir", pa.bool_())]
@@ -52,8 +53,9 @@ class Storage:
     ) -> None:
         text = os.fspath(root)
         self.counters = counters if counters is not None else IoCounters()
-        self.storage_options = dict(storage_options or {})
+        self.storage_options = Credentials(with_user_info(text, dict(storage_options or {})))
         self._prefix, self._filesystem, self._root, self._account = resolve(text, self.storage_options)
+        self._origin = text if has_user_info(text) else ""
         if filesystem is not None:
             self._filesystem = filesystem
         self.is_local = isinstance(self._filesystem, pafs.LocalFileSystem)
@@ -99,6 +101,7 @@ class Storage:
         child = object.__new__(Storage)
         child.__dict__.update(self.__dict__)
         child._root = self.full_path(path)
+        child._origin = f"{self._origin.rstrip('/')}/{path}" if self._origin else ""
         child._links = child._link_rules()
         return child
 
@@ -130,10 +133,11 @@ class Storage:
         return self._links is not None and self._links.may_hold(path, names)
 
     def __repr__(self) -> str:
-        return f"Storage({self.uri()!r})"
+        return f"Storage({redact(self.uri())!r})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"root": self.uri(), "storage_options": self.storage_options}
+        # With the credentials: who has the pickle, an executor, is to read the files.
+        return {"root": self._origin or self.uri(), "storage_options": self.storage_options}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["root"], state["storage_options"])  # type: ignore[misc]
@@ -463,4 +467,4 @@ def _mapped(path: str) -> Iterator[None]:
     except NotADirectoryError as error:
         raise PathNotFoundError("not a folder", path=path) from error
     except (OSError, pa.ArrowException) as error:
-        raise StorageError(f"storage call failed: {error}", path=path) from error
+        raise StorageError(f"storage call failed: {error}", path=path) from without_secrets(error)

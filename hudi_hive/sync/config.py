@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.redaction import redact
 from hudi_hive.sync.buckets import parse_bucket_spec
 from hudi_hive.sync.extractors import NON_PARTITIONED, find_extractor, infer_extractor
 from hudi_hive.sync.options import BASE_FILE_FORMATS, HIVE_SYNC, OPTIONS, STRATEGIES, read_options
@@ -104,6 +105,10 @@ class HiveSyncConfig:
     no_partition_metadata: bool = False
     storage_options: Mapping[str, Any] | None = field(default=None, repr=False)
     warnings: tuple[str, ...] = field(default=(), repr=False)
+
+    def __repr__(self) -> str:
+        shown = {item.name: getattr(self, item.name) for item in fields(self) if item.repr}
+        return f"HiveSyncConfig({', '.join(f'{name}={redact(repr(value))}' for name, value in shown.items())})"
 
     def __post_init__(self) -> None:
         uris = self.metastore_uris

@@ -25,7 +25,7 @@ class ListedTable:
     """A line of a list of tables: a base path and options of its own."""
 
     base_path: str
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def discover_tables(folder: str, storage_options: Mapping[str, Any] | None = None, *, depth: int = 4) -> list[str]:

@@ -11,6 +11,8 @@ import posixpath
 import re
 from urllib.parse import urlsplit
 
+from hudi_hive.redaction import without_credentials
+
 _LOCATION = re.compile(r"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/]*))?(.*)", re.DOTALL)
 
 
@@ -35,10 +37,11 @@ def same_location(first: str, second: str) -> bool:
 
 
 def absolute(base_path: str) -> str:
-    """A base path for the metastore: as written, but absolute, with single slashes and none at its end.
+    """A base path for the metastore: as written, but absolute, with single slashes, none at its end, and no password.
 
     Object stores take ``a//b`` for another place than ``a/b``, while Hadoop's paths never hold double slashes.
     """
+    base_path = without_credentials(base_path)
     if not urlsplit(base_path).scheme:
         base_path = os.path.abspath(base_path)
         return re.sub("/{2,}", "/", base_path).rstrip("/") or "/"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from hudi_hive.errors import HudiHiveError, InvalidOptionError
 from hudi_hive.metastore import HiveMetastore
+from hudi_hive.redaction import without_credentials
 from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.report import SyncReport
 from hudi_hive.sync.table_spec import views
@@ -35,7 +36,7 @@ FAILED = "failed"
 class TableResult:
     """What became of one table: a report or an error."""
 
-    base_path: str
+    base_path: str = field(repr=False)
     report: SyncReport | None = None
     error: HudiHiveError | None = None
     seconds: float = field(default=0.0, compare=False)
@@ -54,7 +55,7 @@ class TableResult:
         rows = self.report.rows() if self.report is not None else []
         counts = {name: sum(int(str(row[name])) for row in rows) for name in ("added", "moved", "dropped")}
         return {
-            "base_path": self.base_path,
+            "base_path": without_credentials(self.base_path),
             "result": self.result,
             **counts,
             "calls": self.report.total_calls if self.report is not None else 0,

@@ -73,8 +73,8 @@ class WriteConfig:
     archive: ArchiveSettings
     clustering: ClusteringSettings
     concurrency: ConcurrencySettings
-    sync_options: Mapping[str, str] = field(default_factory=dict)
-    passed_on: Mapping[str, str] = field(default_factory=dict)
+    sync_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    passed_on: Mapping[str, str] = field(default_factory=dict, repr=False)
     commit_metadata: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 

@@ -34,7 +34,7 @@ class ServiceContext:
     """
 
     client: MetaClient
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
     executor: Executor = field(default_factory=LocalExecutor)
     lock: Lock = nullcontext
     clock: InstantClock = field(default_factory=InstantClock)
