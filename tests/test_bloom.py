@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import resource
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -152,3 +155,32 @@ def test_sizes_and_refusals():
         BloomFilter.build(pa.array(["a"]), kind="OTHER")
     with pytest.raises(ValueError, match="0 keys"):
         BloomFilter.build(pa.array(["a"]), entries=0)
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 4, 7, 8, 1023, 1024, 1500, 1503])
+def test_few_keys_of_a_length_hash_like_many_of_it(length):
+    """A word of few keys is a step of plain numbers, of many a column: the same hashes."""
+    texts = [f"{number:04d}\u00e9" * length for number in range(40)]
+    keys = [text.encode()[:length] for text in texts]
+    array = pa.array([key.decode(errors="replace")[:length] for key in keys])
+    together = key_hashes(array, 7)
+    apart = np.concatenate([key_hashes(array.slice(at, 1), 7) for at in range(len(array))])
+    assert (together == apart).all()
+
+
+_LONG_KEYS = """
+import pyarrow as pa
+from hudi_hive.formats.bloom import BloomFilter, key_hashes
+keys = pa.array(["k" * (1 << 20), "k" * ((1 << 20) + 3)])
+made = BloomFilter.build(keys)
+assert made.may_contain(key_hashes(keys, made.hashes)).all()
+"""
+
+
+def test_keys_of_a_megabyte_are_hashed():
+    """Two of them, twice: some three seconds; a call for each word of each hash took minutes."""
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (40, 40))
+
+    subprocess.run([sys.executable, "-c", _LONG_KEYS], check=True, preexec_fn=limited)

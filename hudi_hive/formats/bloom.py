@@ -29,14 +29,21 @@ _VERSION: Final = -1
 _MURMUR: Final = 1
 _MOST_HASHES: Final = 10_000
 _M: Final = 0x5BD1E995
+_MASK: Final = 0xFFFFFFFF
 
 Words: TypeAlias = npt.NDArray[np.uint32]
 
 _CHUNK_KEYS: Final = 1 << 13
 """Keys hashed at a time: few enough for their hashes to stay in the processor's cache."""
 
-_CHUNK_BYTES: Final = 1 << 22
-"""Bytes of long keys hashed at a time: each takes eight more while its place is looked up."""
+_CHUNK_BYTES: Final = 1 << 25
+"""Bytes of long keys hashed at a time."""
+
+_LONG: Final = 1 << 10
+"""Bytes from which on keys are copied one by one, which takes no list of the places of their bytes."""
+
+_FEW: Final = 16
+"""Keys of one length up to which plain numbers are faster than columns, of which each word takes a call or two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +269,11 @@ def _hash_columns(
         step = max(1, min(_CHUNK_KEYS, _CHUNK_BYTES // max(1, length)))
         for start in range(0, len(group), step):
             at = group[start : start + step]
-            octets = data[offsets[at][:, None] + np.arange(length)]
-            words, tail = _mixed(octets)
+            if len(at) <= _FEW:
+                yield from _few_hashes(data, offsets, at, length, count, signed)
+                continue
+            mixed, tail = _mixed(_octets(data, offsets[at], length))
+            words = list(mixed)
             seed = np.zeros(len(at), np.uint32)
             for _ in range(count):
                 seed = _murmur(seed, length, words, tail)
@@ -271,15 +281,60 @@ def _hash_columns(
                 yield at, hashes if signed else np.abs(hashes)
 
 
-def _mixed(octets: npt.NDArray[np.uint8]) -> tuple[list[Words], Words | None]:
-    """What every seed has in common: the stirred words of keys of one length, and their odd bytes."""
+def _octets(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], length: int) -> npt.NDArray[np.uint8]:
+    """Bytes of keys of one length, a line a key."""
+    if length < _LONG:
+        octets: npt.NDArray[np.uint8] = data[starts[:, None] + np.arange(length)]
+        return octets
+    return np.stack([data[start : start + length] for start in starts.tolist()])
+
+
+def _few_hashes(
+    data: npt.NDArray[np.uint8],
+    offsets: npt.NDArray[np.int64],
+    at: npt.NDArray[np.int64],
+    length: int,
+    count: int,
+    signed: bool,
+) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]]:
+    """What :func:`_hash_columns` gives for some keys of one length: a word is one step of plain numbers."""
+    lines = np.empty((len(at), count), np.uint32)
+    for line, start in zip(lines, offsets[at].tolist(), strict=True):
+        words, tail = _mixed(data[start : start + length].reshape(1, length))
+        line[:] = _chained_hashes(words[:, 0].tolist(), None if tail is None else int(tail[0]), length, count)
+    columns = lines.T.view(np.int32) if signed else np.abs(lines.T.view(np.int32))
+    for column in columns:
+        yield at, column
+
+
+def _chained_hashes(words: list[int], tail: int | None, length: int, count: int) -> list[int]:
+    """Hashes of one key, each seeded by the one before. Bits above 32 change none below: two words share a mask."""
+    odd = words.pop() if len(words) % 2 else None
+    pairs = list(zip(words[::2], words[1::2], strict=True))
+    value, hashes = 0, []
+    for _ in range(count):
+        value ^= length
+        for first, second in pairs:
+            value = ((value * _M ^ first) * _M ^ second) & _MASK
+        if odd is not None:
+            value = (value * _M ^ odd) & _MASK
+        if tail is not None:
+            value = ((value ^ tail) * _M) & _MASK
+        value ^= value >> 13
+        value = value * _M & _MASK
+        value ^= value >> 15
+        hashes.append(value)
+    return hashes
+
+
+def _mixed(octets: npt.NDArray[np.uint8]) -> tuple[Words, Words | None]:
+    """What every seed has in common: the stirred words of keys of one length, a line a word, and their odd bytes."""
     length = octets.shape[1]
     whole = length // 4
     m = np.uint32(_M)
-    words = []
-    for word in np.ascontiguousarray(octets[:, : 4 * whole]).view("<u4").T:
-        stirred = word * m
-        words.append((stirred ^ (stirred >> np.uint32(24))) * m)
+    words = np.ascontiguousarray(np.ascontiguousarray(octets[:, : 4 * whole]).view("<u4").T) * m
+    words ^= words >> np.uint32(24)
+    words *= m
     if length == 4 * whole:
         return words, None
     tail = np.zeros(len(octets), np.uint32)

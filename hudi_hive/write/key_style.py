@@ -26,7 +26,7 @@ _OBJECT_KEY_BYTES: Final = 1024
 """Bytes of a key in S3, Google Cloud Storage and Azure."""
 
 _OWN_BYTES: Final = 256
-"""Room for ``.hoodie/.temp/<instant>/`` before a partition path, and for a file's name and its marker's suffix after."""
+"""Room for ``.hoodie/.temp/<instant>/`` before a partition path, and a file's name and its marker's suffix after it."""
 
 
 def table_generator(client: MetaClient, options: Mapping[str, str]) -> KeyGenerator:
