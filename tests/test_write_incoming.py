@@ -16,7 +16,7 @@ from hudi_hive.table import TableConfig
 from hudi_hive.table.key_generator import KeyGenerator
 from hudi_hive.table.merge_spec import MergeSpec
 from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.incoming import combine, prepare, prepare_keys
+from hudi_hive.write.incoming import combine, conformed, prepare, prepare_keys
 from hudi_hive.write.schemas import merged_schema
 
 EVENT = {"hoodie.record.merge.mode": "EVENT_TIME_ORDERING", "hoodie.table.precombine.field": "ts"}
@@ -131,6 +131,46 @@ def test_rows_with_narrower_types_leave_the_schema_as_it_is():
     assert found.avro == TABLE
 
 
+NULLS = {
+    "c": pa.null(),
+    "c.a": pa.struct([("a", pa.null()), ("b", pa.int32())]),
+    "c.element": pa.list_(pa.null()),
+    "c.value": pa.map_(pa.string(), pa.null()),
+    "c.element.a": pa.list_(pa.struct([("a", pa.null())])),
+    "c.value.element": pa.map_(pa.string(), pa.list_(pa.null())),
+}
+
+
+@pytest.mark.parametrize("table", [None, TABLE])
+@pytest.mark.parametrize("column", NULLS)
+def test_new_columns_of_nothing_but_nulls_are_refused_by_name(table, column):
+    with pytest.raises(SchemaError, match=f"'{column}' holds nothing but nulls"):
+        merged_schema(pa.schema([("id", pa.string()), ("c", NULLS[column])]), table, "t")
+
+
+@pytest.mark.parametrize(
+    ("there", "given", "value"),
+    [
+        (pa.struct([("a", pa.string()), ("b", pa.int32())]), NULLS["c.a"], {"a": None, "b": 2}),
+        (pa.list_(pa.string()), NULLS["c.element"], [None, None]),
+        (pa.map_(pa.string(), pa.float64()), NULLS["c.value"], [("k", None)]),
+        (pa.list_(pa.struct([("a", pa.date32())])), NULLS["c.element.a"], [{"a": None}]),
+        (pa.struct([("a", pa.int32())]), pa.null(), None),
+        (pa.list_(pa.int64()), pa.null(), None),
+        (pa.binary(3), pa.null(), None),
+        (pa.timestamp("us", "UTC"), pa.null(), None),
+    ],
+)
+def test_nulls_without_a_type_take_that_of_the_tables_column(there, given, value):
+    table = merged_schema(pa.schema([("id", pa.string()), ("c", there)]), None, "t").avro
+    rows = pa.table({"id": ["a"], "c": pa.array([value], given)})
+    schema = merged_schema(rows.schema, table, "t")
+    assert not schema.changed
+    found = conformed(rows, schema.arrow)
+    assert found.schema.field("c").type.equals(schema.arrow.field("c").type)
+    assert found.column("c").to_pylist() == [value]
+
+
 @pytest.mark.parametrize("old", range(4))
 @pytest.mark.parametrize("new", range(4))
 def test_numbers_widen_and_never_narrow(old, new):
@@ -204,6 +244,7 @@ def test_values_that_lead_out_of_their_folder_are_refused(value):
 def test_keys_that_are_made_up_wait_for_the_instant():
     config = table_config(keys="")
     rows = rows_of((None, "x", 1, 1), (None, "x", 1, 1))
+    rows = rows.set_column(0, "id", rows.column("id").cast(pa.string()))
     assert ready(rows, config).column("_hoodie_record_key").null_count == 2
     schema = merged_schema(rows.schema, None, "t")
     generator = KeyGenerator.of(config)

@@ -184,7 +184,7 @@ class _Types:
             return self._list(source, target, mapping, column)
         if source.equals(target):
             return None
-        nested = pa.types.is_nested(source) or pa.types.is_nested(target)
+        nested = pa.types.is_nested(source) or (pa.types.is_nested(target) and not pa.types.is_null(source))
         convert = None if nested else self.promotion(source, target)
         if convert is None:
             raise SchemaError(

@@ -7,7 +7,7 @@ float and double. Columns that the rows lack stay. All else that differs is refu
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -120,11 +120,12 @@ def merged_schema(
     Raises:
         SchemaError: columns that do not fit.
     """
-    rows = normal_schema(incoming)
+    given = normal_schema(incoming)
+    rows = pa.schema(_with_types_of_nulls(given, None if table is None else avro_to_arrow(table), ""))
     if table is None:
-        fresh = arrow_to_avro(_without_nulls(rows), *record_name(name))
-        return WriterSchema.of(fresh, changed=True)
-    theirs = arrow_to_avro(_without_nulls(rows), str(table["name"]), str(table.get("namespace") or ""))
+        return WriterSchema.of(arrow_to_avro(rows, *record_name(name)), changed=True)
+    typed = pa.schema([item for item, own in zip(rows, given, strict=True) if not pa.types.is_null(own.type)])
+    theirs = arrow_to_avro(typed, str(table["name"]), str(table.get("namespace") or ""))
     if not null_for_missing:
         _refuse_missing(rows, table)
     merged = _record(table, avro_to_arrow(table), theirs, rows, "")
@@ -224,9 +225,41 @@ def _check_struct(arrow: pa.StructType, column: str) -> None:
     _check_names(list(arrow), f"{column}.")
 
 
-def _without_nulls(schema: pa.Schema) -> pa.Schema:
-    """Without columns that hold nothing but nulls and so have no type: they say nothing about the table's schema."""
-    return pa.schema([item for item in schema if not pa.types.is_null(item.type)])
+def _with_types_of_nulls(
+    rows: Iterable[pa.Field], table: pa.Schema | pa.StructType | None, path: str
+) -> list[pa.Field]:
+    """Fields of which those that hold nothing but nulls, and so have no type, have that of the table's column.
+
+    Raises:
+        SchemaError: the table has no such column, so that nothing tells a type.
+    """
+    there = [] if table is None else list(table)
+    fields = []
+    for item in rows:
+        at = _index(there, item.name)
+        kind = None if at is None else there[at].type
+        fields.append(item.with_type(_type_of_nulls(item.type, kind, f"{path}{item.name}")))
+    return fields
+
+
+def _type_of_nulls(rows: pa.DataType, table: pa.DataType | None, column: str) -> pa.DataType:
+    if pa.types.is_null(rows):
+        if table is None:
+            raise SchemaError(
+                f"column {column!r} holds nothing but nulls, and neither it nor the table tells its type",
+                remedy="cast it to the type that it is to have, or drop it",
+            )
+        return table
+    if pa.types.is_struct(rows):
+        inner = table if table is not None and pa.types.is_struct(table) else None
+        return pa.struct(_with_types_of_nulls(rows, inner, f"{column}."))
+    if pa.types.is_list(rows):
+        items = table.value_type if table is not None and pa.types.is_list(table) else None
+        return pa.list_(rows.value_field.with_type(_type_of_nulls(rows.value_type, items, f"{column}.element")))
+    if pa.types.is_map(rows):
+        values = table.item_type if table is not None and pa.types.is_map(table) else None
+        return pa.map_(rows.key_type, _type_of_nulls(rows.item_type, values, f"{column}.value"))
+    return rows
 
 
 def _refuse_missing(rows: pa.Schema, table: Mapping[str, Any]) -> None:
