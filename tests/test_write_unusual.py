@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import struct
 from pathlib import Path
 
 import pyarrow as pa
@@ -249,3 +250,83 @@ def test_all_rows_of_a_key_that_inserts_doubled_are_updated_and_deleted(tmp_path
     gone = rows(["b", "c"], ts=3, v=[0, 0], _hoodie_is_deleted=[True, False])
     table.upsert(gone, OFF)
     assert seen(table, "id", "v") == [("c", 0), ("new", 8)]
+
+
+# -- keys and texts ------------------------------------------------------------------------------------------------
+
+AMBIGUOUS = [("1,b:2", "3"), ("__null__", "x"), ("x", "__null__"), ("__empty__", "x"), ("x", "__empty__"), (",b:", "")]
+
+
+@both
+@pytest.mark.parametrize("key", AMBIGUOUS)
+def test_composite_keys_that_other_values_would_make_are_refused(tmp_path, kind, key):
+    """Hudi makes one record of a=1,b:2 | b=3 and a=1 | b=2,b:3, and of null and __null__; rows would be lost."""
+    table = make(tmp_path, kind, record_keys=["a", "b"])
+    given = pa.table({"a": [key[0], "1"], "b": [key[1], "2,b:3"], "p": ["x", "x"], "ts": pa.array([1, 1], pa.int64())})
+    refused(table, KeyGenerationError, "same record key", given)
+
+
+def test_composite_keys_with_commas_and_colons_elsewhere_are_records_of_their_own(tmp_path):
+    table = make(tmp_path, record_keys=["a", "b"])
+    keys = [
+        ("1", "2,b:3"),
+        ("1,", ":2"),
+        ("1,a:b", "2"),
+        ("b:", ","),
+        (None, "x"),
+        ("", "x"),
+        ("__null_", "x"),
+        ("x", ""),
+    ]
+    given = pa.table(
+        {"a": [a for a, _ in keys], "b": [b for _, b in keys], "p": ["x"] * len(keys), "ts": [1] * len(keys)}
+    )
+    table.upsert(given, OFF)
+    assert seen(table, "a", "b") == sorted(keys, key=str)
+    HudiTable.open(table.path).delete(given.slice(0, 5), OFF)
+    assert seen(table, "a", "b") == sorted(keys[5:], key=str)
+
+
+def test_a_single_key_field_may_have_the_words_for_null_and_empty(tmp_path):
+    table = make(tmp_path)
+    table.upsert(rows(["__null__", "__empty__", "a,id:b"]), OFF)
+    assert seen(table, "id") == [("__empty__",), ("__null__",), ("a,id:b",)]
+
+
+def broken_text(data: bytes) -> pa.Array:
+    """One text of these bytes, which nothing has looked at."""
+    offsets = pa.py_buffer(struct.pack("<ii", 0, len(data)))
+    return pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(data)])
+
+
+@both
+@pytest.mark.parametrize("data", [b"\xff", b"a\xc3", b"\xed\xa0\x80", b"\xc0\x80", b"\xf5\x80\x80\x80"])
+@pytest.mark.parametrize("place", ["id", "p", "v", "in"])
+def test_texts_that_are_not_utf8_are_refused_in_keys_partitions_and_values(tmp_path, kind, data, place):
+    table = make(tmp_path, kind)
+    bad = broken_text(data)
+    columns = {"id": pa.array(["a"]), "p": pa.array(["x"]), "ts": pa.array([1], pa.int64()), "v": pa.array(["y"])}
+    inner = bad if place == "in" else pa.array(["z"])
+    columns["in"] = pa.StructArray.from_arrays([inner], names=["s"])
+    if place != "in":
+        columns[place] = bad
+    refused(table, SchemaError, f"'{place}' holds values", pa.table(columns))
+    table.upsert(rows(["a"]), OFF)
+    before = files(table)
+    for meta in ("_hoodie_record_key", "_hoodie_partition_path"):
+        keys = {"_hoodie_record_key": pa.array(["a"]), "_hoodie_partition_path": pa.array(["x"])} | {meta: bad}
+        with pytest.raises(SchemaError, match=meta):
+            table.delete(pa.table(keys), OFF)
+    assert files(table) == before
+
+
+@both
+@pytest.mark.parametrize("first", [True, False])
+def test_keys_that_a_record_index_cannot_hold_are_refused_before_anything_is_written(tmp_path, kind, first):
+    on = {"hoodie.metadata.record.index.enable": "true", "hoodie.index.type": "RECORD_INDEX"}
+    table = make(tmp_path, kind)
+    if not first:
+        table.upsert(rows(["a"]), on)
+    refused(table, KeyGenerationError, "32768 bytes", rows(["é" * 16384]), on)
+    table.upsert(rows(["k" * 32767]), on)
+    assert ("k" * 32767,) in seen(table, "id")

@@ -28,7 +28,8 @@ Codec: TypeAlias = Literal["gz", "none"]
 _BLOCK_BYTES: Final = 1 << 16
 _CHUNK_ROWS: Final = 1 << 17
 _GZIP_LEVEL: Final = 6
-_LONGEST_KEY: Final = (1 << 15) - 1
+LONGEST_KEY: Final = (1 << 15) - 1
+"""Bytes of a key, whose length is a Java short."""
 _PER_CHECKSUM: Final = 16384
 _ROOT: Final = struct.Struct(">qi")
 _TAIL: Final = b"\0" + (2**63 - 1).to_bytes(8, "big") + b"\4"  # family of no length, timestamp, "put"
@@ -249,5 +250,5 @@ def _lengths(array: pa.Array) -> Sizes:
 def _check_keys(rows: pa.Array, sizes: Sizes) -> None:
     if len(rows) > 1 and not pc.all(pc.less(rows[:-1], rows[1:])).as_py():
         raise UnsupportedFormatError("keys of an HFile must ascend by their bytes, none twice")
-    if len(rows) and int(sizes.max()) > _LONGEST_KEY:
-        raise UnsupportedFormatError(f"a key of {int(sizes.max())} bytes: an HFile's have at most {_LONGEST_KEY}")
+    if len(rows) and int(sizes.max()) > LONGEST_KEY:
+        raise UnsupportedFormatError(f"a key of {int(sizes.max())} bytes: an HFile's have at most {LONGEST_KEY}")

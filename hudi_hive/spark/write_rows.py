@@ -26,7 +26,7 @@ from hudi_hive.write.incoming import KEYS_SCHEMA
 from hudi_hive.write.index import IndexOptions
 from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY, WriteJob
 from hudi_hive.write.key_style import table_generator
-from hudi_hive.write.prepared import Prepared, job_of, physical_schema
+from hudi_hive.write.prepared import Prepared, job_of, physical_schema, row_generator
 from hudi_hive.write.schemas import WriterSchema, writer_schema
 from hudi_hive.write.statuses import WRITE_STATUS_SCHEMA
 from hudi_hive.write.transaction import Transaction
@@ -67,7 +67,7 @@ class IncomingRows:
     def prepared(self, instant: str) -> DataFrame:
         """Prepared rows, combined if the options say so."""
         config, combines = self._config, self._config.combines
-        generator = table_generator(self._client, config.options)
+        generator = row_generator(self._client, config)
         step = PrepareRows(config, generator, self.schema, self._incoming, self.columns, instant, combines)
         kind = from_arrow_schema(self.columns)
         if not combines:

@@ -51,6 +51,7 @@ class KeyGenerator:
         consistent_timestamps: timestamps stand in keys and paths as text, not as numbers.
         version: of the table.
         longest_path: bytes that a partition path may have where the table lies; None for no such limit.
+        longest_key: bytes that a record key may have; None for no limit.
     """
 
     kind: str
@@ -62,6 +63,7 @@ class KeyGenerator:
     consistent_timestamps: bool = False
     version: int = 8
     longest_path: int | None = None
+    longest_key: int | None = None
 
     @classmethod
     def of(
@@ -126,15 +128,29 @@ class KeyGenerator:
         texts = [self._text(table, name) for name in self.record_fields]
         if len(texts) == 1 and not self.named:
             _check_single(texts[0], self.record_fields[0])
-            return texts[0]
+            return self._of_length(texts[0])
         _check_all(texts, self.record_fields)
+        _check_unambiguous(texts, self.record_fields)
         if self.version >= 8:
             _check_structs(table, self.record_fields)
         parts = [
             pc.binary_join_element_wise(f"{name}:", text_or(text, NULL_KEY, EMPTY_KEY), "")
             for name, text in zip(self.record_fields, texts, strict=True)
         ]
-        return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, ",")
+        return self._of_length(parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, ","))
+
+    def _of_length(self, keys: pa.Array) -> pa.Array:
+        """Record keys, none of them longer than the table's indexes take."""
+        if self.longest_key is None:
+            return keys
+        length = pc.max(pc.binary_length(keys)).as_py() or 0
+        if length > self.longest_key:
+            row = pc.index(pc.equal(pc.binary_length(keys), length), True).as_py()
+            raise KeyGenerationError(
+                f"the record key of row {row} has {length} bytes, a record index takes {self.longest_key}",
+                remedy="give shorter keys, or write to a table without record index",
+            )
+        return keys
 
     def partition_paths(self, table: pa.Table | pa.RecordBatch) -> pa.Array:
         """Partition path of each row; empty texts for a table that is not partitioned.
@@ -183,7 +199,9 @@ class KeyGenerator:
         return f"{name}={text}" if self.hive_style else text
 
     def _check(self, path: str) -> None:
-        """Refuse a partition path whose rows could not be read again."""
+        """Refuse a partition path whose rows could not be read again; that of a table without partitions is empty."""
+        if not self.path_fields:
+            return
         defect = path_defect(path)
         if defect is None and self.longest_path is not None and (length := len(path.encode())) > self.longest_path:
             defect = f"it has {length} bytes, and paths of files below this table can have {self.longest_path} more"
@@ -306,6 +324,27 @@ def _check_all(texts: list[pa.Array], names: tuple[str, ...]) -> None:
             f"record key fields {', '.join(names)} are all null or empty in row {pc.index(bad, True).as_py()}",
             remedy="each row needs a record key",
         )
+
+
+def _check_unambiguous(texts: list[pa.Array], names: tuple[str, ...]) -> None:
+    """Values of several key fields must stand in the key so that no other values make the same one.
+
+    Hudi writes ``a:1,b:2`` without escapes and makes one record of what comes out alike: of ``1,b:2`` beside ``3`` and
+    ``1`` beside ``2,b:3``, of null and ``__null__``. Rows would be lost, so such values are refused.
+    """
+    if len(texts) < 2:
+        return
+    for text, name, following in zip(texts, names, (*names[1:], None), strict=True):
+        bad = pc.or_(pc.equal(text, NULL_KEY), pc.equal(text, EMPTY_KEY))
+        if following is not None:
+            bad = pc.or_(bad, pc.match_substring(text, f",{following}:"))
+        if pc.any(bad, min_count=0).as_py():
+            row = pc.index(bad, True).as_py()
+            raise KeyGenerationError(
+                f"record key field {name!r} has the value {text[row].as_py()[:_SHOWN]!r} in row {row}, which other "
+                f"values of {', '.join(names)} would make the same record key of",
+                remedy=f"give values other than {NULL_KEY} and {EMPTY_KEY}, and without a comma before a field's name",
+            )
 
 
 def _check_structs(table: pa.Table | pa.RecordBatch, names: tuple[str, ...]) -> None:

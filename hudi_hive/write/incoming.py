@@ -97,7 +97,7 @@ def prepare_keys(
     if _has(data, generator.record_fields) and not generator.makes_up_keys:
         keys = generator.record_keys(data)
     elif RECORD_KEY in rows.column_names:
-        keys = rows.column(RECORD_KEY).cast(pa.string()).combine_chunks()
+        keys = _checked(rows.column(RECORD_KEY), RECORD_KEY).cast(pa.string()).combine_chunks()
         if keys.null_count:
             raise KeyGenerationError(f"{RECORD_KEY} is null in row {pc.index(pc.is_null(keys), True).as_py()}")
     elif generator.makes_up_keys:
@@ -107,7 +107,7 @@ def prepare_keys(
     names = [item.name for item in generator.path_fields]
     carried = generator.makes_up_keys or not _has(data, names)
     if carried and PARTITION_PATH in rows.column_names:
-        paths = rows.column(PARTITION_PATH).cast(pa.string()).combine_chunks()
+        paths = _checked(rows.column(PARTITION_PATH), PARTITION_PATH).cast(pa.string()).combine_chunks()
         if paths.null_count and not across_partitions:
             raise KeyGenerationError(f"{PARTITION_PATH} is null in row {pc.index(pc.is_null(paths), True).as_py()}")
     elif not _has(data, names) and across_partitions:
@@ -172,7 +172,7 @@ def _normal(rows: pa.Table) -> pa.Table:
     target = normal_schema(rows.schema)
     columns = []
     for item in target:
-        column = rows.column(item.name)
+        column = _checked(rows.column(item.name), item.name)
         if not column.type.equals(item.type):
             try:
                 column = _cast(column, item.type)
@@ -180,6 +180,22 @@ def _normal(rows: pa.Table) -> pa.Table:
                 raise SchemaError(f"column {item.name!r}: {error}") from error
         columns.append(column)
     return pa.table(columns, schema=target) if columns else rows.select([])
+
+
+def _checked(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """A column whose values are what its type says: texts of UTF-8, offsets within their data.
+
+    Raises:
+        SchemaError: they are not; other readers would refuse the files, or show other texts.
+    """
+    try:
+        column.validate(full=True)
+    except pa.ArrowException as error:
+        raise SchemaError(
+            f"column {name!r} holds values that are none of {column.type}: {error}",
+            remedy="give text as UTF-8, or the bytes as a column of binary",
+        ) from error
+    return column
 
 
 def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:

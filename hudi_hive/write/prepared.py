@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import SchemaError
 from hudi_hive.formats.bloom import BloomSettings
+from hudi_hive.formats.hfile_writer import LONGEST_KEY
 from hudi_hive.read.merge_fold import soft_deletes
 from hudi_hive.schema import avro_to_arrow, with_meta_fields
 from hudi_hive.table import MetaClient
@@ -113,7 +114,7 @@ def prepared_rows(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Pr
         KeyGenerationError: a row without a record key.
     """
     spec = MergeSpec.from_config(client.config)
-    generator = table_generator(client, config.options)
+    generator = row_generator(client, config)
     schema = writer_schema(rows.schema, client, config)
     ready = prepare(rows, config, generator, schema)
     if config.combines:
@@ -122,6 +123,24 @@ def prepared_rows(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Pr
     dropped = client.config.partition_fields if client.config.drop_partition_columns else ()
     files = carried_files(rows) if names_records(config, rows.column_names) else None
     return Prepared(ready, physical_schema(schema.avro, dropped), spec, generator, named_files=files)
+
+
+def row_generator(client: MetaClient, config: WriteConfig) -> KeyGenerator:
+    """The key generator of rows to write, which makes no key that an index of the table cannot hold.
+
+    Raises:
+        UnsupportedTableError: a key generator that we do not know.
+        InvalidOptionError: an option of it is missing, or asks for other keys than the table has.
+    """
+    generator = table_generator(client, config.options)
+    return replace(generator, longest_key=LONGEST_KEY) if tracks_keys(client, config) else generator
+
+
+def tracks_keys(client: MetaClient, config: WriteConfig) -> bool:
+    """Whether the write keeps a record index."""
+    return config.metadata.enable and (
+        config.metadata.record_index or "record_index" in client.config.metadata_partitions
+    )
 
 
 def prepared_keys(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Prepared:
@@ -165,7 +184,7 @@ def job_of(client: MetaClient, config: WriteConfig, instant: str, ready: Prepare
             log_format=files.log_block_format or "avro",
             log_block_bytes=files.log_block_size,
         ),
-        tracks_keys=config.metadata.enable and (config.metadata.record_index or "record_index" in there),
+        tracks_keys=tracks_keys(client, config),
         ranges=config.metadata.enable and (stats or "column_stats" in there),
         allows_duplicates=config.operation is Operation.INSERT and config.rows.merge_allow_duplicates_on_inserts,
         evolved=evolved_after(client, ready.avro, ready.as_of),

@@ -12,7 +12,8 @@ from hudi_hive.mutation import text_form
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.key_generator import KeyGenerator
-from hudi_hive.write.key_style import table_generator
+from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.prepared import row_generator
 from hudi_hive.write.schemas import WriterSchema, merged_schema
 
 MARK: Final = "HudiHiveHudiTableV1:"
@@ -33,6 +34,7 @@ class HudiMutationTable:
         properties: ``hoodie.properties``.
         key_options: write options of the key generator.
         named_keys: whether keys are written with the names of their fields.
+        longest_key, longest_path: bytes that record keys and partition paths may have.
         instant: requested time of the transaction's write; empty before it begins.
     """
 
@@ -42,6 +44,8 @@ class HudiMutationTable:
     properties: Mapping[str, str]
     key_options: Mapping[str, str]
     named_keys: bool
+    longest_key: int | None
+    longest_path: int | None
     instant: str = ""
 
     @classmethod
@@ -57,6 +61,7 @@ class HudiMutationTable:
             UnsupportedTableError: a key generator that we do not know.
         """
         config = client.config
+        generator = row_generator(client, WriteConfig.of(options, config))
         avro = client.avro_schema()
         if avro is None:
             raise SchemaError(
@@ -72,7 +77,9 @@ class HudiMutationTable:
             schema=json.dumps(avro, separators=(",", ":")),
             properties=dict(config.properties),
             key_options={key: value for key, value in options.items() if _KEY_OPTIONS in key},
-            named_keys=table_generator(client, options).named,
+            named_keys=generator.named,
+            longest_key=generator.longest_key,
+            longest_path=generator.longest_path,
         )
 
     @property
@@ -93,7 +100,8 @@ class HudiMutationTable:
     @property
     def generator(self) -> KeyGenerator:
         """Makes the keys of records."""
-        return KeyGenerator.of(self.config, self.key_options, named=self.named_keys)
+        made = KeyGenerator.of(self.config, self.key_options, named=self.named_keys)
+        return replace(made, longest_key=self.longest_key, longest_path=self.longest_path)
 
     def in_transaction(self, instant: str) -> HudiMutationTable:
         """The same table with the instant of a transaction."""
