@@ -63,7 +63,7 @@ as the files label them, a thousandth of the time. Its own readers of Avro recor
 
 def wanted_rows(name: str, query: Asked) -> list[list[Any]]:
     """Real Hudi's rows, but for :data:`DELETED_LATE` and :data:`ARRAYS_LEFT_WRONG`."""
-    gone = DELETED_LATE.get(name, ()) if query["label"] == "snapshot" else ()
+    gone = DELETED_LATE.get(name, ()) if query["label"] in ("snapshot", "incremental") else ()
     rows = [list(row) for row in query["rows"] if row[1] not in gone]
     for row in rows if name in ARRAYS_LEFT_WRONG else ():
         if row[_ARRAY] is not None and row[_ARRAY][0] * 1000 == row[_OF_ROW]:
