@@ -34,7 +34,7 @@ def _open(path: str, storage_option: tuple[str, ...]) -> tuple[MetaClient, Metad
 @storage_options
 @with_output
 def create(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ...], output: Output) -> None:
-    """Make the metadata table of a table that has none, from one listing; no other writer may be at work.
+    """Make the metadata table of a table that has none, from one listing, under the table's lock.
 
     Without --partition it gets what a write would give it.
     """
@@ -54,16 +54,18 @@ def create(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ..
 @storage_options
 @with_output
 def init(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ...], output: Output) -> None:
-    """Make the partitions that are missing in the metadata table; no other writer may be at work."""
+    """Make the partitions that are missing in the metadata table, under the table's lock."""
     _make(MetaClient.load(path, pairs(storage_option, "--storage-option")), partitions, output)
 
 
 def _make(client: MetaClient, partitions: tuple[str, ...], output: Output) -> None:
     from hudi_hive.metadata.writer import MetadataWriter
+    from hudi_hive.write.locks import table_lock
 
-    writer = MetadataWriter.open(client, {})
-    assert writer is not None  # it is only None where options say so
-    made = writer.initialise(partitions or None)
+    with table_lock({}, client.storage):
+        writer = MetadataWriter.open(client.reload(), {})
+        assert writer is not None  # it is only None where options say so
+        made = writer.initialise(partitions or None)
     output.pairs(
         "metadata table",
         {"made": ", ".join(made) or None, "partitions": ", ".join(client.reload().config.metadata_partitions)},
@@ -76,14 +78,16 @@ def _make(client: MetaClient, partitions: tuple[str, ...], output: Output) -> No
 @storage_options
 @with_output
 def delete(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ...], output: Output) -> None:
-    """Delete the metadata table, or partitions of it; the table's rows stay. No other writer may be at work."""
+    """Delete the metadata table, or partitions of it; the table's rows stay."""
     from hudi_hive.metadata.writer import MetadataWriter
+    from hudi_hive.write.locks import table_lock
 
     client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
     there = client.config.metadata_partitions
     if unknown := sorted(set(partitions) - set(there)):
         raise MetadataTableError(f"the metadata table has no partition {unknown[0]!r}", path=client.base_path)
-    MetadataWriter.drop(client, partitions or None)
+    with table_lock({}, client.storage):
+        MetadataWriter.drop(client.reload(), partitions or None)
     left = client.reload().config.metadata_partitions
     gone = [name for name in there if name not in left]
     output.pairs("metadata table", {"deleted": ", ".join(gone) or None, "partitions": ", ".join(left) or None})
@@ -97,12 +101,14 @@ def delete(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ..
 def set_(path: str, on: bool, storage_option: tuple[str, ...], output: Output) -> None:
     """Switch the metadata table on (made where it is missing) or off (deleted: nobody may read it stale)."""
     from hudi_hive.metadata.writer import MetadataWriter
+    from hudi_hive.write.locks import table_lock
 
     client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
     if on:
         _make(client, (), output)
         return
-    MetadataWriter.drop(client)
+    with table_lock({}, client.storage):
+        MetadataWriter.drop(client.reload())
     output.pairs("metadata table", {"partitions": None})
 
 

@@ -1,19 +1,21 @@
 """The lock of a table: one writer at a time draws instants and completes them (RFC-22).
 
 Providers bear the names of Hudi's classes and keep their locks where Hudi keeps them, so that real Hudi's writers and
-ours exclude each other: a file ``.hoodie/lock``, this process, or a lock of the Hive metastore.
+ours exclude each other: a file ``.hoodie/lock``, this process, or a lock of the Hive metastore. On a local disk our own
+processes exclude each other beyond that, whatever is configured: they lock the folder ``.hoodie`` too.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import ClassVar, Final, Protocol, Self
 
 from hudi_hive.errors import (
     InvalidOptionError,
@@ -24,6 +26,7 @@ from hudi_hive.errors import (
     PathNotFoundError,
 )
 from hudi_hive.storage import Storage
+from hudi_hive.write.folder_lock import FolderLock
 from hudi_hive.write.owner import Owner
 
 PROVIDER: Final = "hoodie.write.lock.provider"
@@ -69,8 +72,8 @@ class InProcessLock:
         name: what is locked: the table's base path.
     """
 
-    _holders: Final[dict[str, tuple[InProcessLock, int]]] = {}
-    _guard: Final = threading.Lock()
+    _holders: ClassVar[dict[str, tuple[InProcessLock, int]]] = {}
+    _guard: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self, name: str) -> None:
         self._name = name.rstrip("/")
@@ -107,6 +110,15 @@ class InProcessLock:
     def holder(self) -> str:
         """Who has it."""
         return "another thread of this process holds it"
+
+    @classmethod
+    def forget_holders(cls) -> None:
+        """Forget the threads of the parent process, which are not those of a forked child."""
+        cls._holders, cls._guard = {}, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=InProcessLock.forget_holders)
 
 
 class FileSystemLock:
@@ -262,6 +274,7 @@ class TableLock:
         retries: tries after the first.
         wait_ms: longest wait between two tries; the first waits are shorter.
         sleep: waits a number of seconds.
+        folder: the lock of the table's folder, which is taken behind the other and given back before it.
     """
 
     def __init__(
@@ -272,8 +285,10 @@ class TableLock:
         retries: int = 50,
         wait_ms: int = 5000,
         sleep: Callable[[float], None] = time.sleep,
+        folder: LockProvider | None = None,
     ) -> None:
         self._provider = provider
+        self._folder = folder
         self._name = name
         self._retries = retries
         self._wait_ms = wait_ms
@@ -290,13 +305,22 @@ class TableLock:
         Raises:
             LockTimeoutError: somebody held it all the time.
         """
+        self._wait_for(self._provider)
+        if self._folder is not None:
+            try:
+                self._wait_for(self._folder)
+            except BaseException:
+                self._provider.release()
+                raise
+
+    def _wait_for(self, provider: LockProvider) -> None:
         budget = float(self._retries * self._wait_ms)
         wait = float(min(_FIRST_WAIT_MS, self._wait_ms))
-        while not self._provider.try_acquire():
+        while not provider.try_acquire():
             if budget <= 0:
-                self._provider.release()  # a provider with a queue would get the lock later, for nobody
+                provider.release()  # a provider with a queue would get the lock later, for nobody
                 raise LockTimeoutError(
-                    f"the table is locked: {self._provider.holder()}",
+                    f"the table is locked: {provider.holder()}",
                     path=self._name,
                     remedy=f"write again later, or wait longer: {RETRIES}, {RETRY_WAIT}",
                 )
@@ -311,10 +335,16 @@ class TableLock:
             LockLostError: it is not.
         """
         self._provider.verify()
+        if self._folder is not None:
+            self._folder.verify()
 
     def release(self) -> None:
         """Let go of the lock."""
-        self._provider.release()
+        try:
+            if self._folder is not None:
+                self._folder.release()
+        finally:
+            self._provider.release()
 
     def __enter__(self) -> Self:
         self.acquire()
@@ -336,7 +366,7 @@ def table_lock(
     metastore: Callable[[Mapping[str, str]], LockProvider] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> TableLock:
-    """The lock of a table as Hudi's options name it; without a provider that of this process alone.
+    """The lock of a table as Hudi's options name it, and on a local disk that of its folder, which needs no option.
 
     Args:
         options: ``hoodie.write.lock.*``.
@@ -349,8 +379,8 @@ def table_lock(
         LockError: the provider cannot lock this table.
     """
     retries, wait_ms = whole_number(options, RETRIES, 50), whole_number(options, RETRY_WAIT, 5000)
-    provider = _provider(options, storage, metastore)
-    return TableLock(provider, storage.uri(), retries=retries, wait_ms=wait_ms, sleep=sleep)
+    provider, folder = _provider(options, storage, metastore), FolderLock.of(storage)
+    return TableLock(provider, storage.uri(), retries=retries, wait_ms=wait_ms, sleep=sleep, folder=folder)
 
 
 def _provider(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 from hudi_hive.errors import HudiHiveError
@@ -14,7 +14,7 @@ from hudi_hive.timeline.instant_times import InstantClock
 from hudi_hive.timeline.writer import TimelineWriter
 from hudi_hive.write.after_commit import AfterCommit
 from hudi_hive.write.executor import Executor, LocalExecutor
-from hudi_hive.write.locks import TableLock
+from hudi_hive.write.locks import TableLock, table_lock
 
 Lock = Callable[[], AbstractContextManager[TableLock | None]]
 """Gives the table's lock as a context manager; one that gives None locks nothing."""
@@ -28,7 +28,7 @@ class ServiceContext:
         client: the table at the moment that the service plans from.
         options: Hudi's write options.
         executor: where tasks run.
-        lock: the table's lock, held while instants are drawn and completed.
+        lock: the table's lock, held while instants are drawn and completed; that of the options without it.
         clock: draws instants and completion times.
         failed: what failed behind the completed files of services, by step; :meth:`reload` gives the same mapping.
     """
@@ -36,9 +36,14 @@ class ServiceContext:
     client: MetaClient
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     executor: Executor = field(default_factory=LocalExecutor)
-    lock: Lock = nullcontext
+    lock: Lock = field(default=None)  # type: ignore[assignment]
     clock: InstantClock = field(default_factory=InstantClock)
     failed: dict[str, HudiHiveError] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.lock is None:
+            lock = table_lock(self.options, self.client.storage)
+            object.__setattr__(self, "lock", lambda: lock)
 
     def reload(self) -> ServiceContext:
         """The same with the table as it is now."""
