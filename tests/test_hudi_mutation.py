@@ -38,6 +38,7 @@ from hudi_hive.mutation.hudi import (
     HudiTransaction,
 )
 from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.write.heartbeat import beating_instants, remove_heartbeat
 from tests.support import VERSIONS
 
 QUICK = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
@@ -449,6 +450,8 @@ def test_a_single_writer_that_others_took_for_dead_is_told(tmp_path):
         coordinator = HudiMutatorCoordinator(txn.table())
         coordinator.delete(["x"], {"id": "a"})
         manifest = coordinator.close()
+        for instant in beating_instants(table.client.storage):
+            remove_heartbeat(table.client.storage, instant)
         table.upsert(table_of([("d", "y", 2, "d2")]), QUICK)
         assert staged(table) == [], "the other writer rolled it back, with what was staged"
         with pytest.raises(HudiHiveError):

@@ -88,6 +88,7 @@ def test_the_next_write_undoes_what_a_dead_writer_left(tmp_path, version, kind):
     action = DELTA_COMMIT if kind == MERGE_ON_READ else COMMIT
     dead = Transaction(table.client, config(OFF, table), action=action, operation="UPSERT")
     dead.begin()
+    dead._heartbeat.stop()
     pending = [i.requested for i in table.refresh().timeline.pending()]
     assert pending == [dead.instant]
     table.upsert(rows(("a", 3)), OFF)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import WriteConflictError
+from hudi_hive.metadata.table import RECORD_INDEX
 from hudi_hive.schema.internal import InternalField
 from hudi_hive.table.meta_client import MetaClient
 from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline
@@ -31,6 +32,9 @@ only) or ``replaced`` (the group ends)."""
 _BUCKET_DIGITS: Final = 8
 _COMPACT: Final = "COMPACT"
 _CLUSTER: Final = "CLUSTER"
+_SERVICES: Final = frozenset({_COMPACT, _CLUSTER, "LOG_COMPACT"})
+"""Operations that write the rows of a table anew and change none."""
+
 _AGAIN: Final = "write again: the table holds nothing of this write"
 
 
@@ -48,6 +52,8 @@ class Operation:
         blocking: false when log files of several writers may go to one file group (non-blocking mode).
         overwrites: partitions that it is to be all of, or :data:`EVERYTHING`: what others added there meanwhile is in
             groups that it does not know, and would stay.
+        alone: the table is to have one writer: another one's write is a conflict wherever it went, since both may have
+            inserted the same keys. Table services beside it are judged as beside several writers.
     """
 
     instant: str
@@ -58,6 +64,7 @@ class Operation:
     buckets: bool = False
     blocking: bool = True
     overwrites: Container[str] = ()
+    alone: bool = False
 
 
 class _Everything:
@@ -87,7 +94,12 @@ def touched_groups(statuses: pa.Table, replaced: Mapping[str, Sequence[str]] | N
 
 
 def check_conflicts(
-    client: MetaClient, begun: Timeline | None, operation: Operation, *, started: Timeline | None = None
+    client: MetaClient,
+    begun: Timeline | None,
+    operation: Operation,
+    *,
+    started: Timeline | None = None,
+    prepared: Timeline | None = None,
 ) -> None:
     """Refuse to complete a write that others came before.
 
@@ -97,6 +109,7 @@ def check_conflicts(
             carries out a plan made earlier: then what completed after the plan's instant counts.
         operation: the write.
         started: of a service, the timeline that its run began with: a plan outlives a restore that came before the run.
+        prepared: the timeline that the write's schema comes from, if that was read before the write began.
 
     Raises:
         WriteConflictError: it must not complete; the error names the other instant and a file group.
@@ -108,6 +121,8 @@ def check_conflicts(
     for metadata in _completed_since(now, begun, operation.instant):
         known = _planned_before(metadata.instant, begun, operation.instant)
         compacted = metadata.compacted or metadata.operation == _COMPACT
+        if operation.alone and not compacted and metadata.operation not in _SERVICES:
+            raise _second_writer(client, operation, metadata)
         mine = _endangered(operation, now.layout, known) if compacted else _exposed(operation, metadata)
         _refuse_overlap(client, operation, mine, metadata.instant.requested, _groups_of(metadata))
         if not compacted:
@@ -118,7 +133,7 @@ def check_conflicts(
     for instant, groups in _by_instant(now.pending_clustering(), "instant"):
         if instant != operation.instant:
             _refuse_overlap(client, operation, operation.touched, instant, groups)
-    _refuse_other_schema(client, begun, operation)
+    _refuse_other_schema(client, prepared if prepared is not None else begun, operation)
 
 
 def refuse_clustered(client: MetaClient, touched: pa.Table) -> None:
@@ -142,10 +157,31 @@ def _refuse_undone(client: MetaClient, begun: Timeline | None, operation: Operat
         target = now.rollback_plan(rollback).target
         if target is not None and target[0] == operation.instant:
             raise _conflict(client, operation, "another writer took this one for dead and is rolling it back")
+    if begun is not None:
+        _refuse_undone_below(client, begun, operation)
     before = {i.requested for i in begun.instants if i.action == RESTORE} if begun is not None else set()
     for restore in (i for i in now.instants if i.action == RESTORE):
         if restore.requested not in before and (begun is not None or restore.requested > operation.instant):
             raise _conflict(client, operation, f"the table was restored by {restore.requested} meanwhile")
+
+
+def _refuse_undone_below(client: MetaClient, begun: Timeline, operation: Operation) -> None:
+    """What was complete when the write began, and may be in what it wrote, must not have been rolled back since."""
+    now = client.timeline
+    read = {i.requested for i in begun.write_instants()}
+    before = {i.requested for i in begun.instants if i.action == ROLLBACK and i.is_completed}
+    for rollback in (i for i in now.instants if i.action == ROLLBACK and i.requested not in before):
+        undone = read.intersection(_targets(now, rollback))
+        if undone:
+            why = f"instant {min(undone)}, which it read, was rolled back by {rollback.requested} meanwhile"
+            raise _conflict(client, operation, why)
+
+
+def _targets(now: Timeline, rollback: Instant) -> tuple[str, ...]:
+    if rollback.is_completed:
+        return now.rollback_metadata(rollback).rolled_back
+    target = now.rollback_plan(rollback).target
+    return () if target is None else (target[0],)
 
 
 def _completed_since(now: Timeline, begun: Timeline | None, instant: str) -> Iterator[CommitMetadata]:
@@ -249,14 +285,14 @@ def _keys(groups: pa.Table, buckets: bool) -> pa.Array:
     return pc.binary_join_element_wise(groups["partition"], ids, "\0").combine_chunks()
 
 
-def _refuse_other_schema(client: MetaClient, begun: Timeline | None, operation: Operation) -> None:
+def _refuse_other_schema(client: MetaClient, before: Timeline | None, operation: Operation) -> None:
     """A commit says what the table's schema is: an older one must not come back, nor a newer one be hidden."""
-    if begun is None or operation.schema is None:
+    if before is None or operation.schema is None:
         return
     current = _columns(client)
     if current is None or current == (_fields(operation.schema), operation.columns):
         return
-    if _columns(client.at(begun)) != current:
+    if _columns(client.at(before)) != current:
         raise _conflict(client, operation, "another writer changed the table's schema meanwhile")
     newest = client.schema_commit()
     if newest is not None and newest.instant.requested > operation.instant:
@@ -287,6 +323,31 @@ def _columns(client: MetaClient) -> tuple[object, object] | None:
 
 def _fields(schema: Mapping[str, object]) -> object:
     return schema.get("fields")
+
+
+def refuse_new_index(now: MetaClient, begun: MetaClient, instant: str) -> None:
+    """Refuse to complete a write that has not gathered its keys for a record index which was made meanwhile.
+
+    Args:
+        now: the table as it is now, read under its lock.
+        begun: the table as the write began with it.
+        instant: of the write.
+
+    Raises:
+        WriteConflictError: the index would lack the write's records.
+    """
+    if RECORD_INDEX in now.config.metadata_partitions and RECORD_INDEX not in begun.config.metadata_partitions:
+        operation = Operation(instant, "", TOUCHED_SCHEMA.empty_table())
+        raise _conflict(now, operation, "the metadata table was given a record index meanwhile")
+
+
+def _second_writer(client: MetaClient, operation: Operation, other: CommitMetadata) -> WriteConflictError:
+    why = f"instant {other.instant.requested} ({other.operation}) of another writer completed meanwhile"
+    error = _conflict(client, operation, why)
+    several = "to have several writers set hoodie.write.concurrency.mode=optimistic_concurrency_control and a lock"
+    return WriteConflictError(
+        error.message, path=error.path, instant=error.instant, remedy=f"{_AGAIN}; {several} provider"
+    )
 
 
 def _conflict(client: MetaClient, operation: Operation, why: str) -> WriteConflictError:

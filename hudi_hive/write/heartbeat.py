@@ -1,20 +1,27 @@
 """Heartbeats: a running write rewrites ``.hoodie/.heartbeat/<instant>``, so that nobody takes it for dead (1.6).
 
-Needed where several writers share a table: the next one rolls back what a dead one left, but must leave alone what a
-living one is at. A heartbeat counts by the file's modification time, as in Hudi; ours also names the process, so that
-another one of the same machine sees its end at once.
+Every write has one, a single writer's too: the next write rolls back what a dead writer left, but must leave alone what
+a living one is at. A heartbeat counts by the file's modification time, as in Hudi; ours also names the process, so that
+another one of the same machine sees its end at once. Creating the file is what claims an instant.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Final, Self
 
-from hudi_hive.errors import HeartbeatLostError, InvalidOptionError, PathNotFoundError
+from hudi_hive.errors import (
+    HeartbeatLostError,
+    InvalidOptionError,
+    PathExistsError,
+    PathNotFoundError,
+    WriteConflictError,
+)
 from hudi_hive.storage import Storage
 from hudi_hive.write.locks import whole_number
 from hudi_hive.write.owner import Owner
@@ -55,6 +62,7 @@ class Heartbeat:
         self._silence_ms = interval_ms * misses
         self._clock = clock
         self._last_ms = 0.0
+        self._process = 0
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -69,17 +77,42 @@ class Heartbeat:
         return cls(storage, instant, interval_ms=interval, misses=misses)
 
     def start(self) -> None:
-        """Beat once, then every interval in a thread of its own."""
+        """Beat once, then every interval in a thread of its own.
+
+        Raises:
+            WriteConflictError: the instant has the heartbeat of another writer that lives.
+        """
         self._begin()
         self._thread = threading.Thread(target=self._run, name=f"heartbeat-{self._instant}", daemon=True)
         self._thread.start()
 
     def _begin(self) -> None:
-        """The first beat makes the file whole or not at all: of half a one nobody knew that its writer has died."""
+        """The first beat makes the file whole or not at all: half of one would not name the process that died."""
         started = self._clock() * 1000
-        self._storage.delete(self._path)
-        self._storage.create_if_absent(self._path, _text())
+        try:
+            self._storage.create_if_absent(self._path, _text())
+        except PathExistsError:
+            self._take_over()
         self._last_ms = started
+        self._process = os.getpid()
+
+    def _take_over(self) -> None:
+        """Replace the heartbeat that a dead writer left."""
+        interval, misses = self._interval_ms, self._silence_ms // self._interval_ms
+        if silent_instants(self._storage, [self._instant], interval_ms=interval, misses=misses, clock=self._clock):
+            self._storage.delete(self._path)
+            try:
+                self._storage.create_if_absent(self._path, _text())
+            except PathExistsError:  # another writer was faster
+                pass
+            else:
+                return
+        raise WriteConflictError(
+            "another writer is at work under the same instant",
+            path=self._storage.uri(self._path),
+            instant=self._instant,
+            remedy="write again: another instant is drawn then",
+        )
 
     def beat(self) -> None:
         """Rewrite the file now."""
@@ -114,7 +147,9 @@ class Heartbeat:
             )
 
     def stop(self) -> None:
-        """End the beating and remove the file."""
+        """End the beating and remove the file; in a forked child nothing happens, for the parent goes on."""
+        if self._process != os.getpid():
+            return
         self._ended.set()
         if self._thread is not None:
             self._thread.join()

@@ -102,6 +102,7 @@ class LocalWriter:
         operation = self.config.operation
         if operation is Operation.DELETE_PARTITION:
             raise InvalidOptionError("delete_partition takes no rows", remedy="call delete_partitions")
+        self._client = self._client.reload()  # others may have added columns since the table was opened
         if operation is Operation.DELETE:
             return self._delete(prepared_keys(self._client, self.config, rows))
         ready = prepared_rows(self._client, self.config, rows)

@@ -1,52 +1,56 @@
 """One write as a transaction: announced, made, committed in one step, or undone (table format, sections 2.3 and 10).
 
-Dead writers of before are rolled back first. Under the table's lock the instants that completed meanwhile are checked
-for conflicts, the metadata table is brought in step, and the completed file is created: that file is the commit.
+Dead writers of before are rolled back first; a writer with a heartbeat is not dead. Under the table's lock the timeline
+is read again, the instants that completed meanwhile are checked for conflicts, the metadata table is brought in step,
+and the completed file is created: that file is the commit. All of this holds for a single writer too, since nothing
+keeps a second process from being one.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import posixpath
 from collections.abc import Container, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import HudiHiveError, WriteError
+from hudi_hive.errors import HudiHiveError, TimelineError, WriteConflictError, WriteError
 from hudi_hive.metadata.changes import RANGES_SCHEMA, REPLACED_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.schema.internal import InternalSchema
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.timeline import Instant
+from hudi_hive.timeline import Instant, Timeline
 from hudi_hive.timeline.instant import REPLACE_COMMIT
 from hudi_hive.timeline.instant_times import InstantClock
 from hudi_hive.timeline.payloads_out import CommitOut, encode_commit, encode_requested_replace
 from hudi_hive.timeline.writer import TimelineWriter
 from hudi_hive.write.after_commit import HEARTBEAT, MARKERS, AfterCommit, quietly
 from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.conflicts import EVERYTHING, Operation, check_conflicts, touched_groups
+from hudi_hive.write.conflicts import EVERYTHING, Operation, check_conflicts, refuse_new_index, touched_groups
 from hudi_hive.write.evolving import SCHEMA_KEY, next_versions, with_version
 from hudi_hive.write.executor import Executor, LocalExecutor
 from hudi_hive.write.heartbeat import Heartbeat
 from hudi_hive.write.locks import TableLock, table_lock
 from hudi_hive.write.markers import remove_markers, remove_unclaimed
 from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.services.rollback import FAILED_WRITES, rollback, rollback_failed_writes
+from hudi_hive.write.services.rollback import rollback, rollback_failed_writes
 from hudi_hive.write.settings import IndexType
 from hudi_hive.write.statuses import from_ipc, index_changes, write_stats
 
 _log = logging.getLogger(__name__)
+_DRAWS: Final = 20
 
 
 class Transaction:
     """A write in the making; a context manager that undoes it if the block ends with an error or without a commit.
 
     Args:
-        client: the table; it is read anew.
+        client: the table as rows were prepared for it; it is read anew.
         config: the write's configuration.
         action: ``commit``, ``deltacommit`` or ``replacecommit``.
         operation: name of the operation in commit metadata.
@@ -75,6 +79,8 @@ class Transaction:
     ) -> None:
         self.client = client
         self.instant = ""
+        self._prepared: Timeline | None = None
+        self._process = 0
         self._config = config
         self._action = action
         self._operation = operation
@@ -115,6 +121,7 @@ class Transaction:
             LockTimeoutError: the table is locked.
             TimelineError: the timeline cannot be read or written.
         """
+        self._prepared = self.client.timeline  # what the rows were prepared for
         rollback_failed_writes(self.context())
         try:
             with self._lock:
@@ -127,14 +134,29 @@ class Transaction:
         """Draw the instant, begin to beat and make the write inflight, under the lock."""
         self.client = self.client.reload()
         MetadataWriter.check(self.client, self._config.options)
-        config = self.client.config
-        self.instant = self._clock.new_instant(self.client.timeline, config.timezone)
-        if self._config.concurrency.is_multi_writer:
-            self._heartbeat = Heartbeat.of(self._config.options, self.client.storage, self.instant)
-            self._heartbeat.start()
-        payload = encode_requested_replace() if self._action == REPLACE_COMMIT else b""
-        self._begun = self._writer.create_requested(self._action, self.instant, payload)
+        for attempt in range(_DRAWS):
+            self.instant = self._clock.new_instant(self.client.timeline, self.client.config.timezone)
+            try:
+                self._claim()
+                break
+            except (TimelineError, WriteConflictError):  # a writer without a common lock has drawn the same instant
+                if attempt + 1 == _DRAWS:
+                    raise
+                self.client = self.client.reload()
         self._begun = self._writer.transition_inflight(self._action, self.instant)
+
+    def _claim(self) -> None:
+        """Make the instant this write's: its heartbeat first, which shows that the request is not a dead writer's."""
+        heartbeat = Heartbeat.of(self._config.options, self.client.storage, self.instant)
+        heartbeat.start()
+        payload = encode_requested_replace() if self._action == REPLACE_COMMIT else b""
+        try:
+            self._begun = self._writer.create_requested(self._action, self.instant, payload)
+        except BaseException:
+            heartbeat.stop()
+            raise
+        self._heartbeat = heartbeat
+        self._process = os.getpid()
 
     @property
     def _writer(self) -> TimelineWriter:
@@ -142,10 +164,9 @@ class Transaction:
 
     def context(self) -> ServiceContext:
         """What table services of this write work with."""
-        options = dict(self._config.options)
-        if self._config.concurrency.is_multi_writer:
-            options.setdefault(FAILED_WRITES, "LAZY")  # others that are pending may be at work
-        return ServiceContext(self.client, options, self._executor, lock=lambda: self._lock, clock=self._clock)
+        return ServiceContext(
+            self.client, self._config.options, self._executor, lock=lambda: self._lock, clock=self._clock
+        )
 
     # -- ending ----------------------------------------------------------------------------------------------------
 
@@ -179,6 +200,7 @@ class Transaction:
             MetadataTableError: the metadata table cannot be written.
         """
         assert self._begun is not None
+        self._refuse_fork()
         config = self.client.config
         storage = self.client.storage
         paths = _paths(statuses)
@@ -198,14 +220,12 @@ class Transaction:
         try:
             with after, self._lock as lock:
                 now = self.client.reload()
-                check_conflicts(now, self.client.timeline, operation)
+                self._check(now, operation)
                 if versions is None:
                     # Others may have made versions of the same columns.
                     versions = next_versions(now, avro, self.instant)
                 if versions:
                     payload = encode_commit(with_version(metadata, avro, versions), config.layout)
-                if self._heartbeat is not None:
-                    self._heartbeat.verify()
                 table = MetadataWriter.open(now, self._config.options, self._executor)
                 if table is not None:
                     changes = metadata_changes(statuses, replaced or {})
@@ -244,11 +264,33 @@ class Transaction:
             buckets=self._config.index.kind is IndexType.BUCKET,
             blocking=self._config.concurrency.mode != "NON_BLOCKING_CONCURRENCY_CONTROL",
             overwrites=() if overwrites is None else overwrites,
+            alone=not self._config.concurrency.is_multi_writer,
         )
 
+    def _check(self, now: MetaClient, operation: Operation) -> None:
+        """Under the lock: refuse a write that others came before."""
+        check_conflicts(now, self.client.timeline, operation, prepared=self._prepared)
+        if not self._config.metadata.record_index:
+            refuse_new_index(now, self.client, self.instant)
+        assert self._heartbeat is not None
+        if not (operation.alone and now.storage.is_local):  # under a folder's lock the timeline shows what others did
+            self._heartbeat.verify()
+
+    def _refuse_fork(self) -> None:
+        if self._process != os.getpid():
+            raise WriteError(
+                "the write was begun by another process, of which this one is a fork",
+                path=self.client.base_path,
+                instant=self.instant,
+                remedy="commit it there, or begin a write of this process's own",
+            )
+
     def abort(self) -> None:
-        """Undo the write; nothing happens after its commit. What cannot be undone now the next write undoes."""
-        if self.completed is not None:
+        """Undo the write; nothing happens after its commit. What cannot be undone now the next write undoes.
+
+        A forked child leaves the write alone, for it is the parent's.
+        """
+        if self.completed is not None or (self._begun is not None and self._process != os.getpid()):
             return
         begun, self._begun = self._begun, None
         try:

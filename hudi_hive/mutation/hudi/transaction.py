@@ -1,8 +1,8 @@
 """One transaction over a Hudi table: an instant that is requested at its begin and completed by its commit.
 
-From begin to commit the write is on the timeline and, where several writers share the table, its heartbeat beats: who
-completes a write to the same file groups meanwhile wins, and the commit is refused (RFC-22). Without a lock provider
-there must be no other writer, who would take this one for dead.
+From begin to commit the write is on the timeline and its heartbeat beats, so that other writers leave it alone. Who
+completes a write to the same file groups meanwhile wins, and the commit is refused (RFC-22); without a concurrency
+mode, who completes any write.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from hudi_hive.timeline.payloads_out import encode_commit
 from hudi_hive.timeline.plans import CLUSTERING_SCHEMA, ClusteringPlan
 from hudi_hive.timeline.plans_out import encode_requested_replace
 from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.conflicts import Operation, check_conflicts, touched_groups
+from hudi_hive.write.conflicts import Operation, check_conflicts, refuse_new_index, touched_groups
 from hudi_hive.write.heartbeat import Heartbeat
 from hudi_hive.write.job import RECORD_KEY, Attempt, WriteJob
 from hudi_hive.write.markers import remove_unclaimed, try_remove_markers
@@ -245,6 +245,8 @@ def _run(context: ServiceContext, instant: Instant, plan: ClusteringPlan, heartb
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
         heartbeat.verify()
         check_conflicts(now.client, None, operation, started=client.timeline)
+        if not job.tracks_keys:
+            refuse_new_index(now.client, client, time)
         if table is not None:
             table.apply(time, REPLACE_COMMIT, metadata_changes(statuses, replaced))
         return encode_commit(metadata, client.config.layout)

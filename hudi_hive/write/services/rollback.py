@@ -109,9 +109,10 @@ def rollback(
 def rollback_failed_writes(context: ServiceContext) -> list[RollbackMetadata]:
     """Take up rollbacks that died, then undo the writes of writers that died, newest first.
 
-    ``hoodie.cleaner.policy.failed.writes`` says who is dead: ``EAGER`` (one writer: every write that is pending when
-    another begins), ``LAZY`` (those without a heartbeat) or ``NEVER``. Table services are not writes: what is left of
-    them is taken up by the next run of the service. Markers and silent heartbeats that outlived their instant go too.
+    A writer is dead that has no heartbeat, a silent one, or that of a process which has ended. Unlike Hudi, ``EAGER``
+    of ``hoodie.cleaner.policy.failed.writes`` (one writer) spares living ones too, as ``LAZY`` does: two processes may
+    write without knowing of each other. ``NEVER`` undoes nothing. Table services are not writes: what is left of them
+    is taken up by the next run of the service. Markers and silent heartbeats that outlived their instant go too.
 
     Args:
         context: the table; its lock must not be held.
@@ -127,12 +128,11 @@ def rollback_failed_writes(context: ServiceContext) -> list[RollbackMetadata]:
         if not is_beating(context, pending.requested):
             with suppress(WriteConflictError):  # another process goes on with it
                 done.append(resume(context, pending))
-    context = context.reload()
+        context = context.reload()
     _drop_leftovers(context, marked, beating)
-    lazy = _policy(context) != "EAGER"
     for requested in sorted((i.requested for i in _dead_writes(context)), reverse=True):
         with suppress(WriteConflictError, InstantNotFoundError):  # another process was first
-            done.append(rollback(context, requested, dead=lazy, pending=True))
+            done.append(rollback(context, requested, dead=True, pending=True))
     return done
 
 
@@ -360,23 +360,18 @@ def keeps_plan(context: ServiceContext, target: Instant) -> bool:
 
 
 def _dead_writes(context: ServiceContext) -> Iterable[Instant]:
-    policy = _policy(context)
-    if policy == "NEVER":
+    if context.options.get(FAILED_WRITES, "EAGER").strip().upper() == "NEVER":
         return []
     timeline = context.client.timeline
     services = {plan.instant.requested for plan in timeline.pending_clustering_plans()}
     others = services | {target[0] for target in rolled_back_now(context)}
     pending = [i for i in timeline.pending(COMPLETED_WRITE_ACTIONS) if i.requested not in others]
-    if policy == "EAGER":
-        return pending
+    if not pending:
+        return []
     interval, misses = heartbeat_times(context.options)
     times = [i.requested for i in pending]
     silent = silent_instants(context.client.storage, times, interval_ms=interval, misses=misses)
     return [i for i in pending if i.requested in silent]
-
-
-def _policy(context: ServiceContext) -> str:
-    return context.options.get(FAILED_WRITES, "EAGER").strip().upper()
 
 
 # -- doing -----------------------------------------------------------------------------------------------------------
