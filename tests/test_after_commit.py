@@ -103,8 +103,8 @@ def test_what_is_there_is_complete_though_its_creation_raised(tmp_path, monkeypa
     table = table_at(tmp_path / "t")
     create = TimelineWriter._create
 
-    def broken(self, instant, payload):
-        made = create(self, instant, payload)
+    def broken(self, instant, payload, **options):
+        made = create(self, instant, payload, **options)
         if made.is_completed:
             raise RuntimeError("behind the file")
         return made

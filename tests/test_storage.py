@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import pickle
-import sys
 from pathlib import Path
 
 import pytest
 
 from hudi_hive.errors import InvalidOptionError, PathExistsError, PathNotFoundError, StorageError, UnsafePathError
-from hudi_hive.storage import LISTING_SCHEMA, Storage
+from hudi_hive.storage import LISTING_SCHEMA, Storage, local_files
 
 
 @pytest.fixture(params=["local", "memory"])
@@ -101,9 +100,8 @@ def test_a_file_is_replaced_in_one_step(tmp_path, monkeypatch):
 @pytest.mark.parametrize("nameless", [True, False])
 def test_new_file_has_no_name_of_its_own_until_it_is_whole(tmp_path, monkeypatch, nameless):
     """A temporary one, where there are no files without a name, is none that a table's reader takes up."""
-    module = sys.modules[Storage.__module__]
     if not nameless:
-        monkeypatch.setattr(module, "_open_nameless", lambda folder: None)
+        monkeypatch.setattr(local_files, "_open_nameless", lambda folder: None)
     seen = []
     link = os.link
 

@@ -153,6 +153,7 @@ class MetadataStore:
             jobs = [job for name in sorted(changes) for job in self._jobs(name, changes[name])]
             self.instants.transition_inflight(DELTA_COMMIT, instant, self._announced(jobs))
             stats = in_threads(lambda job: self._append(instant, *job), jobs)
+            self.storage.flush_folders(changes)
             self.complete(DELTA_COMMIT, instant, _OPERATION, stats)
         except BaseException:
             self.reload()
@@ -213,7 +214,7 @@ class MetadataStore:
         base, version = (group.base_instant, group.next_version) if by_base else (instant, 1)
         name = f".{group.file_id}_{base}.log.{version}_{number}-1-1"
         data = b"".join(parts)
-        self.storage.create_if_absent(f"{partition}/{name}", data)
+        self.storage.create_if_absent(f"{partition}/{name}", data, lasting=False)  # the folder is flushed once
         gone = 0 if deleted is None else len(deleted)
         return {
             **write_stat(partition, group.file_id, name, base, len(data)),

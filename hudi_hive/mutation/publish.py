@@ -70,6 +70,9 @@ class Publisher:
                 pass
             for _ in threads.map(self._move, moves):
                 pass
+            # The metastore's commit is all that comes behind.
+            for _ in threads.map(lambda move: move.target.flush([move.path]), moves):
+                pass
 
     def _moves(
         self, files: Iterable[tuple[str, GroupFiles]], locations: Mapping[tuple[str | None, ...], str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import PurePosixPath
 from typing import Any
@@ -20,6 +20,7 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metrics import IoCounters
 from hudi_hive.redaction import redact
+from hudi_hive.storage import local_files
 from hudi_hive.storage.links import LinkRules, follows_links
 from hudi_hive.storage.resolve import Credentials, has_user_info, resolve, with_user_info, without_secrets
 
@@ -286,7 +287,8 @@ class Storage:
     def replace_bytes(self, path: str, data: bytes) -> None:
         """Write a whole file in one step: who reads the one that is there gets all of the old or all of the new one.
 
-        True of local files and of object stores; HDFS shows the file while it is written.
+        True of local files, which outlast a loss of power then, and of object stores; HDFS shows the file while it is
+        written.
         """
         if not self.is_local:
             self.write_bytes(path, data)
@@ -296,8 +298,7 @@ class Storage:
         with _mapped(self.uri(path)):
             self.check_write(path)
             self._drop_checksum(full)
-            os.makedirs(os.path.dirname(full), exist_ok=True)
-            os.replace(_temporary(full, data), full)
+            local_files.replace_file(full, data)
 
     def open_output(self, path: str) -> pa.NativeFile:
         """A stream that writes a file, replacing one that is there; missing parent folders are made.
@@ -312,8 +313,13 @@ class Storage:
             self._filesystem.create_dir(posixpath.dirname(full), recursive=True)
             return self._filesystem.open_output_stream(full)
 
-    def create_if_absent(self, path: str, data: bytes) -> None:
+    def create_if_absent(self, path: str, data: bytes, *, lasting: bool = True) -> None:
         """Write a whole file that must not exist yet; a reader never sees part of it (local: link of a finished file).
+
+        Args:
+            path: the file.
+            data: all of it.
+            lasting: the name of a local file outlasts a loss of power when this returns, as its bytes do in any case.
 
         Raises:
             PathExistsError: somebody else was first.
@@ -323,7 +329,7 @@ class Storage:
         with _mapped(self.uri(path)):
             if self._links is not None:
                 self._links.check_folder(posixpath.dirname(path))
-                _link_new(full, data)
+                local_files.create_new(full, data, lasting=lasting)
                 return
             if self._filesystem.get_file_info(full).type != pafs.FileType.NotFound:
                 raise PathExistsError("file exists already", path=self.uri(path))
@@ -335,7 +341,30 @@ class Storage:
         with _mapped(self.uri(path)):
             if self._links is not None:
                 self._links.check_folder(path)
+                local_files.make_folders(self.full_path(path))
+                return
             self._filesystem.create_dir(self.full_path(path), recursive=True)
+
+    def flush(self, paths: Iterable[str]) -> None:
+        """Have local files, and their entries in their folders, outlast a loss of power; other stores do so unasked.
+
+        Args:
+            paths: files that were written, by this process or by another one.
+
+        Raises:
+            PathNotFoundError: one does not exist.
+            StorageError: the disk refused it.
+        """
+        if self.is_local:
+            with _mapped(self.uri()):
+                local_files.flush_files([self.full_path(path) for path in paths])
+
+    def flush_folders(self, paths: Iterable[str]) -> None:
+        """Have what was made and deleted in local folders outlast a loss of power; missing folders are passed over."""
+        if self.is_local:
+            with _mapped(self.uri()):
+                folders = (self.full_path(path) for path in paths)
+                local_files.flush_folders(folder for folder in folders if os.path.isdir(folder))
 
     def delete(self, path: str, *, missing_ok: bool = True) -> None:
         """Delete one file; of a symbolic link the link.
@@ -409,50 +438,6 @@ def _is_utf8(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _link_new(full: str, data: bytes) -> None:
-    """Write a local file that has no name until it is whole, so that a death leaves nothing behind."""
-    folder = os.path.dirname(full)
-    os.makedirs(folder, exist_ok=True)
-    nameless = _open_nameless(folder)
-    if nameless is None:
-        _link_temporary(full, data)
-        return
-    with open(nameless, "wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-        # A folder's descriptor makes it the call that follows the link to the open file.
-        os.link(f"/proc/self/fd/{nameless}", full, src_dir_fd=nameless, follow_symlinks=True)
-
-
-def _open_nameless(folder: str) -> int | None:
-    """Descriptor of a new file without a name; None where the system or the file system has none."""
-    if not os.path.isdir("/proc/self/fd"):
-        return None
-    try:
-        return os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666)
-    except OSError:
-        return None
-
-
-def _link_temporary(full: str, data: bytes) -> None:
-    temporary = _temporary(full, data)
-    try:
-        os.link(temporary, full)
-    finally:
-        os.unlink(temporary)
-
-
-def _temporary(full: str, data: bytes) -> str:
-    """A whole file beside another, under a name that no table takes for a log file or an instant."""
-    temporary = f"{os.path.dirname(full)}/.tmp-{os.getpid()}-{os.urandom(4).hex()}"
-    with open(temporary, "xb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-    return temporary
 
 
 @contextmanager

@@ -64,6 +64,7 @@ def update_properties(
     if new == old:
         return config
     storage.write_bytes(BACKUP_PATH, data)
+    storage.flush([BACKUP_PATH])
     storage.delete(PROPERTIES_PATH)
     storage.create_if_absent(PROPERTIES_PATH, properties_bytes(new, "Updated at"))
     written = parse_properties(storage.read_bytes(PROPERTIES_PATH), path=path)

@@ -116,6 +116,7 @@ class HistoryArchiveWriter:
         pq.write_table(table.replace_schema_metadata(footer), sink, compression="gzip", store_schema=False)
         data = sink.getvalue().to_pybytes()
         self._storage.write_bytes(f"{self._folder}/{name}", data)  # no manifest names it yet
+        self._storage.flush([f"{self._folder}/{name}"])
         return {"fileName": name, "fileLen": len(data)}
 
     def _merge_levels(self) -> list[str]:

@@ -59,7 +59,9 @@ class TimelineWriter:
             TimelineError: an instant of that time and action exists already.
             InvalidOptionError: the action has no requested state in this layout.
         """
-        return self._create(Instant(instant, self._named(action), State.REQUESTED, None, "", ""), payload)
+        # What has no plan becomes inflight at once, and that makes both names lasting.
+        requested = Instant(instant, self._named(action), State.REQUESTED, None, "", "")
+        return self._create(requested, payload, lasting=bool(payload))
 
     def transition_inflight(self, action: str, instant: str, payload: bytes = b"") -> Instant:
         """Begin a requested action; a savepoint begins without a request.
@@ -140,10 +142,10 @@ class TimelineWriter:
             if action != SAVEPOINT or state is State.INFLIGHT
         ]
 
-    def _create(self, instant: Instant, payload: bytes) -> Instant:
+    def _create(self, instant: Instant, payload: bytes, *, lasting: bool = True) -> Instant:
         path = self.path(instant.action, instant.requested, instant.state, instant.completed)
         try:
-            self._storage.create_if_absent(path, payload)
+            self._storage.create_if_absent(path, payload, lasting=lasting)
         except PathExistsError as error:
             raise TimelineError(
                 f"{instant.action} is {instant.state.name} already",

@@ -109,6 +109,7 @@ def remove_unclaimed(storage: Storage, instant: str, written: Iterable[str]) -> 
         if not is_foreign:
             delete_data_files(storage, partition, [name], instant=instant)
         removed.append(path)
+    storage.flush_folders(map(posixpath.dirname, removed))  # a loss of power must not bring them back
     return removed
 
 

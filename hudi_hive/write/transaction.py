@@ -205,6 +205,7 @@ class Transaction:
         storage = self.client.storage
         paths = _paths(statuses)
         remove_unclaimed(storage, self.instant, paths)
+        storage.flush(paths)
         avro = json.loads(schema)
         metadata = CommitOut(
             operation=self._operation,

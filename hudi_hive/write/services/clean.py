@@ -142,6 +142,8 @@ def _cleaned(context: ServiceContext, instant: Instant, heartbeat: Heartbeat) ->
     check_partitions(plan.partitions_to_delete, instant=instant.requested)
     storage = context.client.storage
     context.executor.map(partial(_delete_files, storage, instant.requested), list(by_partition.items()))
+    # Files of replaced groups that came back by a loss of power would show once the replacecommit is archived.
+    storage.flush_folders(by_partition)
     metadata = CleanMetadata(
         instant=instant,
         earliest_retained=plan.earliest_retained,

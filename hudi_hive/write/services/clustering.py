@@ -234,6 +234,7 @@ def _run(context: ServiceContext, instant: Instant, plan: ClusteringPlan, heartb
     job, metadata = service_job(context, time)
     statuses = joined(context.executor.map(_cluster_group, _tasks(client, job, plan)))
     remove_unclaimed(client.storage, time, statuses["path"].to_pylist())
+    client.storage.flush(statuses["path"].to_pylist())
     replaced: dict[str, list[str]] = defaultdict(list)
     for row in plan.slices.select(["partition", "file_id"]).to_pylist():
         replaced[row["partition"]].append(row["file_id"])

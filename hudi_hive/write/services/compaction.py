@@ -272,6 +272,7 @@ def _run(context: ServiceContext, instant: Instant, operations: pa.Table, heartb
         tasks.append(_Task(job, plan_of(client, job, slices.slice(number, 1)), base, row))
     statuses = joined(context.executor.map(_compact_slice, tasks))
     remove_unclaimed(client.storage, time, statuses["path"].to_pylist())
+    client.storage.flush(statuses["path"].to_pylist())
     stats = write_stats(statuses, layout=client.config.layout)
     metadata = replace(metadata, operation=_COMPACT, stats=stats, compacted=True)
 

@@ -217,6 +217,8 @@ def undo(
         context.writer.delete(target, [State.COMPLETED])  # readers stop seeing it before its files go
     parts = context.executor.map(partial(_undo_request, storage, instant, target.requested), requests)
     partitions = {path: _merged(own) for path, own in _by_partition(requests, parts)}
+    # A file that came back by a loss of power would count as committed once younger instants are archived.
+    storage.flush_folders(partitions)
     return RollbackMetadata(
         instant=Instant(instant, ROLLBACK, State.COMPLETED, None, "", ""),
         rolled_back=(target.requested,),

@@ -1,0 +1,148 @@
+"""Local files that outlast a loss of power: bytes are flushed to the disk, and so are the entries of folders.
+
+A file that is made lasting has its bytes flushed first and gets its name then; behind that its folder is flushed, and
+the folders in which others had to be made on the way. A folder that cannot be flushed (some network file systems) has
+its entries kept by the file system alone.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Final
+
+_THREADS: Final = 8
+_NOT_FLUSHED: Final = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EBADF})
+
+
+def make_folders(folder: str) -> None:
+    """Make a folder and its parents, lasting; nothing happens when it is there."""
+    flush_folders(_made(folder))
+
+
+def create_new(full: str, data: bytes, *, lasting: bool = True) -> None:
+    """Write a file that has no name until it is whole, so that a death leaves nothing behind.
+
+    Args:
+        full: the file; missing parent folders are made.
+        data: all of it.
+        lasting: its name outlasts a loss of power when this returns, as its bytes do in any case; where that fails the
+            file is gone again.
+
+    Raises:
+        FileExistsError: it is there.
+    """
+    folder = os.path.dirname(full)
+    grown = _made(folder)
+    nameless = _open_nameless(folder)
+    if nameless is None:
+        _link_temporary(full, data)
+    else:
+        with open(nameless, "wb") as stream:
+            _write(stream.fileno(), data)
+            # A folder's descriptor makes it the call that follows the link to the open file.
+            os.link(f"/proc/self/fd/{nameless}", full, src_dir_fd=nameless, follow_symlinks=True)
+    if lasting:
+        try:
+            flush_folders([folder, *grown])
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(full)
+            raise
+
+
+def replace_file(full: str, data: bytes) -> None:
+    """Write a file in place of one that is there, in one step, lasting."""
+    folder = os.path.dirname(full)
+    grown = _made(folder)
+    os.replace(_temporary(full, data), full)
+    flush_folders([folder, *grown])
+
+
+def flush_files(paths: Iterable[str]) -> None:
+    """Flush files to the disk, and the folders that they are in.
+
+    Raises:
+        OSError: the disk refused bytes of one of them; whether they are there is not known.
+    """
+    files = list(paths)
+    if len(files) < 2:
+        for path in files:
+            _flush(path)
+    else:
+        with ThreadPoolExecutor(min(_THREADS, len(files)), thread_name_prefix="flush") as threads:
+            list(threads.map(_flush, files))
+    flush_folders(map(os.path.dirname, files))
+
+
+def flush_folders(folders: Iterable[str]) -> None:
+    """Flush the entries of folders to the disk, each once."""
+    if os.name != "posix":
+        return  # no other system opens folders
+    for folder in dict.fromkeys(folders):
+        try:
+            _flush(folder)
+        except OSError as error:
+            if error.errno not in _NOT_FLUSHED:
+                raise
+
+
+def _flush(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _made(folder: str) -> list[str]:
+    """Make a folder; the folders that have a new one in them."""
+    grown = []
+    place = folder
+    while not os.path.isdir(place) and os.path.dirname(place) != place:
+        place = os.path.dirname(place)
+        grown.append(place)
+    os.makedirs(folder, exist_ok=True)
+    return grown
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+    if data:
+        os.fsync(descriptor)
+
+
+def _open_nameless(folder: str) -> int | None:
+    """Descriptor of a new file without a name; None where the system or the file system has none."""
+    if not os.path.isdir("/proc/self/fd"):
+        return None
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666)
+    except OSError:
+        return None
+
+
+def _link_temporary(full: str, data: bytes) -> None:
+    temporary = _temporary(full, data)
+    try:
+        os.link(temporary, full)
+    finally:
+        os.unlink(temporary)
+
+
+def _temporary(full: str, data: bytes) -> str:
+    """A whole file beside another, under a name that no table takes for a log file or an instant."""
+    temporary = f"{os.path.dirname(full)}/.tmp-{os.getpid()}-{os.urandom(4).hex()}"
+    try:
+        with open(temporary, "xb") as stream:
+            _write(stream.fileno(), data)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    return temporary
