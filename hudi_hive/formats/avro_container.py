@@ -6,12 +6,14 @@ import io
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 import fastavro
 
 from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
+from hudi_hive.formats.avro.object_count import count_objects
 from hudi_hive.formats.avro.schema import ArrayNode, MapNode, Node, RecordNode, UnionNode, parse_record
 
 MAGIC = b"Obj\x01"
@@ -22,7 +24,11 @@ _CODECS: Final = ("null", "deflate")
 _MOST_INFLATED: Final = 64
 """Bytes that each byte of a container may become where that is more than the next limit."""
 
-_LEAST_LIMIT: Final = 64 << 20
+_LEAST_INFLATED: Final = 16 << 20
+_MOST_OBJECTS: Final = 16
+"""Python objects that each byte of a container may become where that is more than the next limit."""
+
+_LEAST_OBJECTS: Final = 400_000
 
 
 def is_container(data: bytes) -> bool:
@@ -48,11 +54,12 @@ def read_container(data: bytes, path: str) -> list[dict[str, Any]]:
         stream = io.BytesIO(data)
         stream.seek(len(MAGIC))
         header = _read_header(stream)
-        least, schema = checked_schema(header.get("avro.schema", b"").decode())
+        root, schema = checked_schema(header.get("avro.schema", b"").decode())
         codec = header.get("avro.codec", b"null").decode()
         if codec not in _CODECS:
             raise UnsupportedFormatError(f"Avro container with the codec {codec!r}", path=path)
-        records = list(_read_records(stream, least, schema, codec, max(_MOST_INFLATED * len(data), _LEAST_LIMIT)))
+        limits = _Limits.of(len(data))
+        records = list(_read_records(stream, root, schema, codec, limits))
     except (CorruptFileError, UnsupportedFormatError):
         raise
     except Exception as error:
@@ -64,8 +71,8 @@ def read_container(data: bytes, path: str) -> list[dict[str, Any]]:
 
 
 @lru_cache(maxsize=128)
-def checked_schema(text: str) -> tuple[int, object]:
-    """A record schema from its JSON text: the fewest bytes that a record takes, and the schema parsed for fastavro.
+def checked_schema(text: str) -> tuple[RecordNode, object]:
+    """A record schema from its JSON text: as a tree of nodes, and parsed for fastavro.
 
     What fastavro would follow without end is refused: types that hold themselves, and items or records without bytes,
     of which damaged data may claim any number.
@@ -77,7 +84,7 @@ def checked_schema(text: str) -> tuple[int, object]:
     root = parse_record(text)
     if not root.least or _has_empty_items(root):
         raise SchemaError("records or items without bytes")
-    return root.least, fastavro.parse_schema(json.loads(text))
+    return root, fastavro.parse_schema(json.loads(text))
 
 
 def _has_empty_items(node: Node) -> bool:
@@ -119,8 +126,23 @@ def _read_header(stream: io.BytesIO) -> dict[str, bytes]:
     return entries
 
 
-def _read_records(stream: io.BytesIO, least: int, schema: object, codec: str, limit: int) -> Iterator[Any]:
-    """Records of the blocks that follow the header; no more than the limit's bytes are decompressed."""
+@dataclass(slots=True)
+class _Limits:
+    """What the blocks of a container may still become: bytes when inflated, Python objects when decoded."""
+
+    bytes: int
+    objects: int
+
+    @classmethod
+    def of(cls, size: int) -> _Limits:
+        """Limits of a container of so many bytes."""
+        return cls(max(_MOST_INFLATED * size, _LEAST_INFLATED), max(_MOST_OBJECTS * size, _LEAST_OBJECTS))
+
+
+def _read_records(
+    stream: io.BytesIO, root: RecordNode, schema: object, codec: str, limits: _Limits
+) -> Iterator[dict[str, Any]]:
+    """Records of the blocks that follow the header, as far as the limits go."""
     marker = _read_exactly(stream, _MARKER)
     end = len(stream.getbuffer())
     while stream.tell() < end:
@@ -130,12 +152,13 @@ def _read_records(stream: io.BytesIO, least: int, schema: object, codec: str, li
             raise ValueError("a block is not followed by the marker")
         if codec == "deflate":
             inflater = zlib.decompressobj(-15)
-            content = inflater.decompress(content, limit)
+            content = inflater.decompress(content, max(limits.bytes, 1))
             if not inflater.eof:
                 raise ValueError("a block is torn or far larger than its compressed bytes")
-            limit -= len(content)
-        if not 0 <= count <= len(content) // least:
+            limits.bytes -= len(content)
+        if not 0 <= count <= len(content) // root.least:
             raise ValueError("a block has more records than bytes")
+        limits.objects -= count_objects(root, content, count, limits.objects)
         block = io.BytesIO(content)
         for _ in range(count):
             yield fastavro.schemaless_reader(block, schema, None)

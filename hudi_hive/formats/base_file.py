@@ -25,6 +25,7 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnsupportedFormatError,
 )
+from hudi_hive.formats.parquet_pages import check_pages, rows_of_lists
 from hudi_hive.formats.parquet_ranges import column_ranges
 from hudi_hive.metrics import IoCounters
 from hudi_hive.predicate import RowFilter
@@ -48,8 +49,14 @@ _FEW_KEYS: Final = 64
 _LOOKUP_ROWS: Final = 8_192
 """Rows decoded at a time on the way to the last row that a look-up found."""
 
-_MOST_BYTES: Final = 2**31 - 1
-"""Bytes of text that one Arrow array of 32-bit offsets can hold."""
+_MOST_BYTES: Final = 64 << 20
+"""Bytes of text up to which a batch is made of dictionary indices; one with more comes in slices."""
+
+_LONG_VALUES: Final = 64 << 10
+"""Bytes of a dictionary that can hold values so long that it matters."""
+
+_RARE_INDICES: Final = 16
+"""Values for each compressed byte of data pages from which on only a dictionary can hold their text."""
 
 ByteRange = tuple[int, int]
 """Start and length in bytes of a part of a file."""
@@ -153,6 +160,11 @@ def open_base_file(storage: Storage, path: str, *, extension: str | None = None,
         raise
 
 
+def parquet_image(content: memoryview, path: str) -> BaseFile:
+    """A Parquet file that lies in memory, as log blocks hold them; its path is for errors."""
+    return ParquetBaseFile(pa.BufferReader(pa.py_buffer(content)), path, IoCounters(), remote=False)
+
+
 def select(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
     """Some columns of a batch; with none of them the number of rows is kept."""
     return batch.select(list(columns)) if columns else empty_columns(batch.num_rows)
@@ -217,6 +229,7 @@ class ParquetBaseFile(OpenFile):
     def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> None:
         self._remote = remote
         self._places: dict[str, int] | None = None
+        self._nested: set[str] | None = None
         with decoding(path):
             self._file = self._reader(stream)
             self._metadata = self._file.metadata
@@ -280,6 +293,8 @@ class ParquetBaseFile(OpenFile):
             indexed = self._repetitive(names, groups)
             file = self._reader(self._stream, self._metadata, indexed) if indexed else self._file
             lookup = self._lookup(skip, names, groups)
+            for group in groups:
+                check_pages(self._stream, self._metadata.row_group(group), names, self.path)
         schema = pa.schema([self.schema.field(name) for name in names], self.schema.metadata)
 
         # One row group at a time: buffers that were read ahead are kept until the iterator ends.
@@ -287,7 +302,7 @@ class ParquetBaseFile(OpenFile):
             found = None if lookup is None else self._found(lookup, group)
             if found is not None and not len(found):
                 continue
-            rows = batch_size if found is None else min(batch_size, _LOOKUP_ROWS)
+            rows = min(batch_size if found is None else min(batch_size, _LOOKUP_ROWS), self._nested_rows(names, group))
             with decoding(self.path):
                 decoder = file.iter_batches(rows, [group], names, use_threads=use_threads)
             batches = _decoded(decoder, self.path)
@@ -301,6 +316,14 @@ class ParquetBaseFile(OpenFile):
     def row_ranges(self) -> list[ByteRange]:
         with decoding(self.path):
             return [_extent(self._metadata.row_group(i)) for i in range(self._metadata.num_row_groups)]
+
+    def _nested_rows(self, names: Sequence[str], group: int) -> int:
+        """Rows that a batch of a row group may have for the items in their lists and maps."""
+        if self._nested is None:
+            self._nested = {field.name for field in self.schema if pa.types.is_nested(field.type)}
+        if self._nested.isdisjoint(names):
+            return BATCH_ROWS
+        return rows_of_lists(self._metadata.row_group(group), self._nested, self.path)
 
     def _lookup(self, skip: RowFilter | None, names: Sequence[str], groups: Sequence[int]) -> RowFilter | None:
         """The part of a filter that asks for few values of columns of many; they are looked at before the others."""
@@ -332,8 +355,6 @@ class ParquetBaseFile(OpenFile):
         A value that is not in a dictionary takes four bytes at least, so a column of less than one byte a value has
         hardly any such; those few cost only time. Most of Hudi's meta columns are of this kind.
         """
-        if self.num_rows < _WORTH_INDICES:
-            return []
         # The reader takes a dotted name for the path of a nested column.
         text = (pa.string(), pa.binary())
         wanted = {name for name in names if self.schema.field(name).type in text and "." not in name}
@@ -345,12 +366,23 @@ class ParquetBaseFile(OpenFile):
                 chunk = row_group.column(index)
                 encodings = set(chunk.encodings)
                 if not (
-                    chunk.total_uncompressed_size < chunk.num_values
+                    self._is_repetitive(chunk)
                     and encodings <= _DICTIONARY_ENCODINGS
                     and encodings & {"PLAIN_DICTIONARY", "RLE_DICTIONARY"}
                 ):
                     wanted.discard(chunk.path_in_schema)
         return [name for name in names if name in wanted]
+
+    def _is_repetitive(self, chunk: Any) -> bool:  # noqa: ANN401 - pyarrow's ColumnChunkMetaData
+        """Whether a dictionary holds nearly all values, and much less than their text takes."""
+        if self.num_rows >= _WORTH_INDICES and chunk.total_uncompressed_size < chunk.num_values:
+            return True
+        # A few long values repeated very often: as text they could take any amount of memory.
+        dictionary, data = chunk.dictionary_page_offset, chunk.data_page_offset
+        if not dictionary or data <= dictionary:
+            return False
+        indices = chunk.total_compressed_size - (data - dictionary)
+        return bool(indices * _RARE_INDICES < chunk.num_values and chunk.total_uncompressed_size > _LONG_VALUES)
 
     def _leaves(self, names: Container[str]) -> list[int]:
         """Positions of top-level columns of one leaf among the leaves."""
@@ -400,11 +432,13 @@ def _dense(batch: pa.RecordBatch, indexed: Sequence[str], schema: pa.Schema) -> 
 
     Indices that a damaged file has beyond its dictionary are an error.
     """
-    widest = 0
+    rows = batch.num_rows
     for name in indexed:
         lengths = pc.binary_length(batch.column(name).dictionary)
-        widest = max(widest, pc.max(lengths).as_py() or 0)
-    rows = max(1, _MOST_BYTES // widest) if widest else batch.num_rows
+        widest = pc.max(lengths).as_py() or 0
+        if widest * batch.num_rows > _MOST_BYTES < pc.sum(lengths.take(batch.column(name).indices)).as_py():
+            rows = min(rows, max(1, _MOST_BYTES // widest))
+    rows = max(rows, 1)
     for start in range(0, batch.num_rows, rows):
         piece = batch if rows >= batch.num_rows else batch.slice(start, rows)
         arrays = [

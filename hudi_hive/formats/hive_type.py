@@ -27,6 +27,8 @@ _PLAIN: Final[dict[str, pa.DataType]] = {
     "timestamp": pa.timestamp("us"),
 }
 _MOST_CHARACTERS: Final = {"varchar": 65535, "char": 255}
+_MAX_DEPTH: Final = 100
+_MAX_DIGITS: Final = 9
 _TOKEN: Final = re.compile(r"\s*(`(?:[^`]|``)+`|[^\s<>(),:`]+|[<>(),:])\s*")
 
 
@@ -78,9 +80,11 @@ class _Parser:
             self._tokens.append(match[1])
             position = match.end()
         self._next = 0
+        self._depth = 0
 
     def _wrong(self) -> SchemaError:
-        return SchemaError(f"Hive type {self._text!r} is not understood")
+        shown = self._text if len(self._text) <= 200 else self._text[:200] + "…"
+        return SchemaError(f"Hive type {shown!r} is not understood")
 
     def _take(self, wanted: str | None = None) -> str:
         if self._next >= len(self._tokens) or wanted not in (None, self._tokens[self._next]):
@@ -119,7 +123,7 @@ class _Parser:
             if i:
                 self._take(",")
             token = self._take()
-            if not token.isascii() or not token.isdigit():
+            if not token.isascii() or not token.isdigit() or len(token) > _MAX_DIGITS:
                 raise self._wrong()
             numbers.append(int(token))
         self._take(")")
@@ -133,6 +137,9 @@ class _Parser:
         return pa.decimal128(precision, scale)
 
     def _nested(self, kind: str) -> HiveType:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise SchemaError(f"a Hive type is nested deeper than {_MAX_DEPTH} levels")
         self._take("<")
         if kind == "array":
             element = self.one()
@@ -153,4 +160,5 @@ class _Parser:
             fields = [pa.field(name, child.arrow) for name, child in zip(names, types, strict=True)]
             result = HiveType(kind, pa.struct(fields), children=tuple(types))
         self._take(">")
+        self._depth -= 1
         return result

@@ -18,6 +18,10 @@ from hudi_hive.errors import CorruptFileError
 _MAGIC: Final = b"ORC"
 _TAIL_BYTES: Final = 16 * 1024
 _MAX_FOOTER: Final = 256 << 20
+_MOST_INFLATED: Final = 128
+"""Bytes that each byte of a footer may become where that is more than the next limit."""
+
+_LEAST_INFLATED: Final = 16 << 20
 _DECIMAL: Final = 14
 _MAX_PRECISION: Final = 38
 
@@ -137,7 +141,7 @@ def unpacked(data: bytes, packing: int, block: int) -> bytes | None:
     if packing not in (_ZLIB, _SNAPPY, _ZSTD) or not 0 < block <= _MAX_FOOTER:
         return None
     result = bytearray()
-    position = 0
+    position, most = 0, max(_MOST_INFLATED * len(data), _LEAST_INFLATED)
     while position < len(data):
         header = int.from_bytes(data[position : position + 3], "little")
         position += 3
@@ -146,8 +150,8 @@ def unpacked(data: bytes, packing: int, block: int) -> bytes | None:
             raise ValueError("chunk runs over the footer")
         position += len(chunk)
         result += chunk if header & 1 else _inflate(chunk, packing, block)
-        if len(result) > _MAX_FOOTER:
-            raise ValueError("footer too large")
+        if len(result) > most:
+            raise ValueError("footer far larger than its compressed bytes")
     return bytes(result)
 
 

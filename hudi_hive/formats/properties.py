@@ -52,21 +52,22 @@ def format_properties(mapping: Mapping[str, str], comments: Iterable[str] = ()) 
 
 def _logical_lines(text: str) -> Iterator[str]:
     """Lines with continuations joined, remarks and blank lines left out."""
-    pending: str | None = None
+    pending: list[
+        str
+    ] = []  # what lines that go on hold; joined once, so that many of them cost no more than their size
+    continued = False
     for natural in _LINE_END.split(text):
         line = natural.lstrip(_BLANK)
-        if pending is None and (not line or line[0] in "#!"):
+        if not continued and (not line or line[0] in "#!"):
             continue
-        if pending is not None:
-            line = pending + line
         backslashes = len(line) - len(line.rstrip("\\"))
-        if backslashes % 2:
-            pending = line[:-1]
-            continue
-        pending = None
-        yield line
-    if pending is not None:
-        yield pending
+        continued = backslashes % 2 == 1  # what went before ends in an even number of them, so this line alone decides
+        pending.append(line[:-1] if continued else line)
+        if not continued:
+            yield "".join(pending)
+            pending = []
+    if continued:
+        yield "".join(pending)
 
 
 def _match_end(pattern: re.Pattern[str], text: str, start: int) -> int:

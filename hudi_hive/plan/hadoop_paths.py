@@ -21,6 +21,8 @@ from hudi_hive.storage import Storage
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(//[^/]*)?(/.*|$)", re.DOTALL)
 _GLOB_CHARACTERS = frozenset("*?[{")
+_MOST_ALTERNATIVES = 10_000
+_LONGEST_GLOB = 8192  # characters of a glob with braces: each pattern that they stand for is a copy of most of it
 _DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -300,11 +302,33 @@ def expand_braces(pattern: str) -> list[str]:
     """The patterns that alternatives in braces stand for, nested ones too: ``a{b,c}`` gives ``ab`` and ``ac``.
 
     Raises:
-        InvalidOptionError: a brace is not closed.
+        InvalidOptionError: a brace is not closed, or the alternatives are too many.
     """
+    if len(pattern) > _LONGEST_GLOB and "{" in pattern:
+        raise InvalidOptionError(f"a glob of {len(pattern):,} characters with braces", path=pattern[:200])
+    result: dict[str, None] = {}
+    left = [pattern]
+    while left:
+        following = left.pop()
+        alternatives = _first_alternatives(following)
+        if alternatives is None:
+            result[following] = None
+        else:
+            left += reversed(alternatives)
+        if len(result) + len(left) > _MOST_ALTERNATIVES:
+            raise InvalidOptionError(
+                f"the glob stands for more than {_MOST_ALTERNATIVES:,} patterns",
+                path=pattern[:200],
+                remedy="use wildcards, or several paths",
+            )
+    return list(result)
+
+
+def _first_alternatives(pattern: str) -> list[str] | None:
+    """The pattern with each alternative of its first braces in their place; None if it has no braces."""
     start = _find(pattern, 0, "{")
     if start < 0:
-        return [pattern]
+        return None
     depth, position, cuts = 0, start, [start]
     while position < len(pattern):
         char = pattern[position]
@@ -322,10 +346,8 @@ def expand_braces(pattern: str) -> list[str]:
     else:
         raise InvalidOptionError("a brace of the glob is not closed", path=pattern, remedy="write \\{ for a real brace")
     cuts.append(position)
-    result: list[str] = []
-    for left, right in pairwise(cuts):
-        result += expand_braces(pattern[:start] + pattern[left + 1 : right] + pattern[position + 1 :])
-    return list(dict.fromkeys(result))
+    before, behind = pattern[:start], pattern[position + 1 :]
+    return [before + pattern[left + 1 : right] + behind for left, right in pairwise(cuts)]
 
 
 def _find(text: str, position: int, char: str) -> int:
@@ -344,7 +366,8 @@ def compile_glob(part: str, pattern: str) -> re.Pattern[str]:
     Raises:
         InvalidOptionError: a bracket is not closed or its range is empty.
     """
-    out: list[str] = []
+    out: list[str] = []  # of the characters since the last star
+    runs: list[str] = []
     position = 0
     while position < len(part):
         char = part[position]
@@ -352,7 +375,8 @@ def compile_glob(part: str, pattern: str) -> re.Pattern[str]:
             position += 1
             out.append(re.escape(part[position]))
         elif char == "*":
-            out.append(".*")
+            runs.append("".join(out))
+            out = []
         elif char == "?":
             out.append(".")
         elif char == "[":
@@ -368,6 +392,10 @@ def compile_glob(part: str, pattern: str) -> re.Pattern[str]:
             out.append(re.escape(char))
         position += 1
     try:
-        return re.compile("".join(out), re.DOTALL)
+        # What stands between two stars is matched at its first place for good: another one could only leave less for
+        # the rest. So a name is gone over once, however many stars there are.
+        first, *middle = runs or [""]
+        stars = "".join(f"(?>.*?{run})" for run in middle) + (".*" if runs else "")
+        return re.compile(first + stars + "".join(out), re.DOTALL)
     except re.error as error:
         raise InvalidOptionError(f"the glob cannot be understood: {error}", path=pattern) from error

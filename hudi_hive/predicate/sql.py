@@ -51,6 +51,7 @@ _RESERVED: Final = frozenset(
 _SAME: Final = {"==": "=", "<>": "!="}
 
 _MAX_DEPTH: Final = 200
+_MAX_DIGITS: Final = 400  # a double in full has up to 309 before the point
 _MAX_LENGTH: Final = 1_000_000
 
 
@@ -164,15 +165,18 @@ class _Parser:
         return operands[0] if len(operands) == 1 else AllOf(tuple(operands))
 
     def _not(self) -> Syntax:
-        self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            raise PredicateError(f"row filter is nested deeper than {_MAX_DEPTH} levels")
+        self._enter()
         try:
             if self._take_word("NOT"):
                 return Negation(self._not())
             return self._test()
         finally:
             self._depth -= 1
+
+    def _enter(self) -> None:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise PredicateError(f"row filter is nested deeper than {_MAX_DEPTH} levels")
 
     def _test(self) -> Syntax:
         if self._take_symbol("("):
@@ -242,8 +246,10 @@ class _Parser:
     def _operand(self) -> Operand:
         token = self._token
         if self._take_symbol("("):
+            self._enter()
             inner = self._operand()
             self._need_symbol(")")
+            self._depth -= 1
             return inner
         if token.kind == "quoted" or (token.kind == "word" and not self._starts_literal()):
             return self._name()
@@ -319,6 +325,8 @@ def _unquoted(text: str) -> str:
 
 
 def _number(text: str) -> int | float | Decimal:
+    if len(text) > _MAX_DIGITS:
+        raise PredicateError(f"row filter: a number has {len(text):,} characters; at most {_MAX_DIGITS} are read")
     upper = text.upper()
     if upper.endswith("BD"):
         return Decimal(text[:-2])

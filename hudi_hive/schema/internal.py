@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from hudi_hive.errors import SchemaError
 
 _T = TypeVar("_T")
+_MAX_DEPTH = 100  # as deep as Avro schemas are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,30 +286,33 @@ def _sources(query: Sequence[InternalField], file: Sequence[InternalField]) -> d
     return result
 
 
-def _parse_field(data: Mapping[str, Any]) -> InternalField:
+def _parse_field(data: Mapping[str, Any], depth: int = 0) -> InternalField:
     doc = data.get("doc")
     return InternalField(
         int(data["id"]),
         str(data["name"]),
         bool(data["optional"]),
-        _parse_type(data["type"]),
+        _parse_type(data["type"], depth),
         None if doc is None else str(doc),
     )
 
 
-def _parse_type(kind: Any) -> InternalType:  # noqa: ANN401 - parsed JSON
+def _parse_type(kind: Any, depth: int = 0) -> InternalType:  # noqa: ANN401 - parsed JSON
     if isinstance(kind, str):
         return kind
+    if depth >= _MAX_DEPTH:
+        raise ValueError(f"types nested deeper than {_MAX_DEPTH} levels")
+    below = depth + 1
     if kind["type"] == "record":
-        return RecordType(tuple(_parse_field(item) for item in kind["fields"]))
+        return RecordType(tuple(_parse_field(item, below) for item in kind["fields"]))
     if kind["type"] == "array":
-        return ArrayType(int(kind["element_id"]), _parse_type(kind["element"]), bool(kind["element_optional"]))
+        return ArrayType(int(kind["element_id"]), _parse_type(kind["element"], below), bool(kind["element_optional"]))
     if kind["type"] == "map":
         return MapType(
             int(kind["key_id"]),
-            _parse_type(kind["key"]),
+            _parse_type(kind["key"], below),
             int(kind["value_id"]),
-            _parse_type(kind["value"]),
+            _parse_type(kind["value"], below),
             bool(kind["value_optional"]),
         )
     raise ValueError(f"unknown nested type {kind['type']!r}")

@@ -31,6 +31,8 @@ _PLAIN: Final = {
 }
 _TOKEN: Final = re.compile(r"\s*(`(?:[^`]|``)+`|[A-Za-z0-9_]+|[<>(),:])")
 _MOST_DIGITS: Final = 38
+_MAX_NUMBER: Final = 9  # digits of a length or precision
+_MAX_DEPTH: Final = 100
 
 
 def parse_type(text: str) -> InternalType:
@@ -57,10 +59,12 @@ class _Reader:
             self._tokens.append(match[1])
             at = match.end()
         self._at = 0
+        self._depth = 0
 
     def _unknown(self) -> SchemaError:
+        shown = self._text if len(self._text) <= 200 else self._text[:200] + "…"
         return SchemaError(
-            f"{self._text!r} is no column type",
+            f"{shown!r} is no column type",
             remedy="as Hive and Spark write them: int, bigint, decimal(10,2), struct<a:int,b:string>, array<…>, map<…>",
         )
 
@@ -84,6 +88,14 @@ class _Reader:
             raise self._unknown()
 
     def type(self) -> InternalType:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise SchemaError(f"a column type is nested deeper than {_MAX_DEPTH} levels")
+        kind = self._type()
+        self._depth -= 1
+        return kind
+
+    def _type(self) -> InternalType:
         word = self._next().lower()
         if word == "struct":
             return self._struct()
@@ -139,6 +151,6 @@ class _Reader:
 
     def _number(self) -> int:
         token = self._next()
-        if not token.isdecimal():
+        if not token.isdecimal() or len(token) > _MAX_NUMBER:
             raise self._unknown()
         return int(token)

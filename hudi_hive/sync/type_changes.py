@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "decimal", "float", "double")
 _TEXTS = ("string", "varchar", "char")
+_MAX_DEPTH = 100
 _TOKEN = re.compile(r"[<>,:]|[^<>,:()]+(?:\([^)]*\))?")
 
 
@@ -33,9 +34,16 @@ def follows(old: str, new: str) -> bool:
     Fields of structs are compared by name: they may come, go and change places.
 
     Args:
-        old, new: texts of types as a metastore has them.
+        old, new: texts of types as a metastore has them. One that cannot be read follows from itself alone.
     """
-    return _follows(_parse(old), _parse(new))
+    try:
+        return _follows(_parse(old), _parse(new))
+    except _Unreadable:
+        return old == new
+
+
+class _Unreadable(Exception):
+    """A text that is no type, or one that is nested too deep."""
 
 
 def _follows(old: _Type, new: _Type) -> bool:
@@ -55,8 +63,10 @@ def _parse(text: str) -> _Type:
     return _read(tokens[::-1])
 
 
-def _read(rest: list[str]) -> _Type:
+def _read(rest: list[str], depth: int = 0) -> _Type:
     """The type at the start of what is left, which stands in reverse."""
+    if not rest or depth > _MAX_DEPTH:
+        raise _Unreadable
     word = rest.pop()
     if not rest or rest[-1] != "<":
         return _Type(word, {})
@@ -64,7 +74,9 @@ def _read(rest: list[str]) -> _Type:
     while rest and rest.pop() != ">":
         name = str(len(below))
         if word == "struct":
+            if len(rest) < 2:
+                raise _Unreadable
             name = rest.pop()
             rest.pop()
-        below[name] = _read(rest)
+        below[name] = _read(rest, depth + 1)
     return _Type(word, below)

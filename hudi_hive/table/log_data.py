@@ -11,18 +11,21 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
 from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.avro_container import describe
-from hudi_hive.formats.base_file import decoding, empty_columns
+from hudi_hive.formats.base_file import BaseFile, decoding, empty_columns, parquet_image
 from hudi_hive.formats.delete_block import decode_deletes
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.formats.log_block import BlockType, HeaderKey, LogBlock, Positions, avro_bounds
 
 _METADATA_RECORD: Final = "HoodieMetadataRecord"
 _KEY_FIELD: Final = "key"
+_MOST_INFLATED: Final = 128
+"""Bytes that each byte of a Parquet block may become where that is more than the next limit."""
+
+_LEAST_INFLATED: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,25 +159,36 @@ def _rows_of(column: pa.Array, keys: pa.Array) -> Positions:
     return np.flatnonzero(pc.is_in(column, value_set=keys.cast(column.type)).to_numpy(zero_copy_only=False))
 
 
-def _parquet_file(block: LogBlock) -> pq.ParquetFile:
-    """The image, read where it lies in the log file's bytes."""
-    return pq.ParquetFile(pa.BufferReader(pa.py_buffer(block.content)), page_checksum_verification=True)
-
-
 def _parquet_batch(block: LogBlock, columns: list[str] | None, keys: pa.Array | None) -> pa.RecordBatch:
-    with decoding(block.path), _parquet_file(block) as file:
-        names = file.schema_arrow.names
+    # The image is read where it lies in the log file's bytes.
+    with parquet_image(block.content, block.path) as file:
+        names = file.schema.names
         wanted = names if columns is None else [name for name in columns if name in names]
         chosen: pa.Array | None = None
         if keys is not None and RECORD_KEY in names:
-            column = one_batch(file.read([RECORD_KEY], use_threads=False)).column(0)
-            column.validate(full=True)
-            chosen = pa.array(_rows_of(column, keys))
+            chosen = pa.array(_rows_of(_whole(block, file, [RECORD_KEY]).column(0), keys))
             if not len(chosen):
-                return one_batch(file.schema_arrow.empty_table().select(wanted))
-        batch = one_batch(file.read(wanted, use_threads=False).select(wanted))
-        batch.validate(full=True)  # the reader does not look whether text is UTF-8
+                return one_batch(file.schema.empty_table().select(wanted))
+        batch = _whole(block, file, wanted)
     return batch if chosen is None else batch.take(chosen)
+
+
+def _whole(block: LogBlock, file: BaseFile, columns: list[str]) -> pa.RecordBatch:
+    """All rows of a block's Parquet image as one batch, as far as they stay in proportion to the block."""
+    most = max(_MOST_INFLATED * block.size, _LEAST_INFLATED)
+    batches: list[pa.RecordBatch] = []
+    for batch in file.batches(columns, use_threads=False):
+        most -= batch.nbytes
+        if most < 0:
+            message = f"log block at offset {block.offset}: records far larger than its {block.size:,} bytes"
+            raise UnsupportedFormatError(message, path=block.path, instant=block.instant)
+        batches.append(batch)
+    if not columns:
+        return empty_columns(file.num_rows)
+    whole = one_batch(pa.Table.from_batches(batches, pa.schema([file.schema.field(name) for name in columns])))
+    with decoding(block.path):
+        whole.validate(full=True)  # the reader does not look whether text is UTF-8
+    return whole
 
 
 def _hfile_batch(

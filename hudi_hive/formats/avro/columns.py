@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
-from hudi_hive.formats.avro.cursor import Block, Cursor, Positions, check_memory
+from hudi_hive.formats.avro.cursor import Block, Cursor, Positions
 from hudi_hive.formats.avro.schema import (
     ArrayNode,
     EnumNode,
@@ -139,7 +139,7 @@ def _decode_plain(node: PlainNode, cursor: Cursor, places: Places) -> pa.Array:
 def _decode_enum(node: EnumNode, cursor: Cursor, places: Places) -> pa.Array:
     chosen = cursor.choices(len(node.symbols)).astype(np.int32)
     text = int(np.array([len(symbol.encode()) for symbol in node.symbols], np.int64)[chosen].sum())
-    check_memory(text, len(cursor.block.bytes))
+    cursor.block.reserve(text)
     if text > _MAX_OFFSET:
         raise UnsupportedFormatError("a column of one block has more than 2 GiB of text or bytes")
     return pa.array(node.symbols, pa.string()).take(places.array(pa.int32(), [places.spread(chosen)]))
@@ -221,7 +221,7 @@ def _decode_items(node: Node, item: Node, cursor: Cursor, places: Places) -> pa.
     begins, counts = find_items(item, cursor)
     if len(begins) > _MAX_OFFSET:
         raise UnsupportedFormatError("a column of one block has more than 2 billion items")
-    check_memory(len(begins) * item.width, len(cursor.block.bytes))
+    cursor.block.reserve(len(begins) * item.width)
     offsets = np.zeros(places.total + 1, np.int32)
     np.cumsum(places.spread(counts), out=offsets[1:])
     items = decode(item, Cursor(cursor.block, begins, np.repeat(ends, counts)), Places(len(begins)))

@@ -24,7 +24,7 @@ _MOST_MEMORY: Final = 64
 """Bytes of columns that each byte of records may become where that is more than the next limit: a null of one byte
 takes a whole row of its type."""
 
-_LEAST_LIMIT: Final = 256 << 20
+_LEAST_LIMIT: Final = 64 << 20
 
 _STOP_BITS: Final = np.uint64(0x8080808080808080)
 _LOW_BITS: Final = np.uint64(0x0101010101010101)
@@ -66,6 +66,12 @@ class Block:
         self.offset = offset - PADDING
         self.buffer = pa.py_buffer(self.bytes)
         self.view = memoryview(self.buffer).cast("B")
+        self._reserved = 0
+
+    def reserve(self, columns: int) -> None:
+        """Count bytes that columns are about to take; raises as :func:`check_memory` for all of them together."""
+        self._reserved += columns
+        check_memory(self._reserved, len(self.bytes))
 
     def words(self, dtype: str) -> NDArray[Any]:
         """Elements of a type of fixed width, one beginning at each byte."""

@@ -33,7 +33,10 @@ CODECS: Final = ("LZO", "GZ", "NONE", "SNAPPY", "LZ4", "BZIP2", "ZSTD")
 # How much greater than its input a codec's output can be at most (a generous bound): a damaged length must not make
 # us reserve memory that no honest block would need.
 _MOST_EXPANSION: Final = {"GZ": 1100, "SNAPPY": 64, "LZ4": 256, "ZSTD": 1 << 17, "BZIP2": 1 << 17}
-_LARGEST_BLOCK: Final = 1 << 30
+_MOST_INFLATED: Final = 128
+"""Bytes that each byte of a file may become in one reading of it where that is more than the next limit."""
+
+_LEAST_INFLATED: Final = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +112,23 @@ def block_size(data: memoryview, path: str) -> int:
     return size + HEADER.size
 
 
-def parse_block(data: pa.Buffer, codec: str, path: str) -> Block:
+def most_inflated(file_size: int) -> int:
+    """Bytes that the blocks of a file may hold together: damaged or hostile ones could ask for any amount.
+
+    Args:
+        file_size: of the file, in bytes.
+    """
+    return max(_MOST_INFLATED * file_size, _LEAST_INFLATED)
+
+
+def parse_block(data: pa.Buffer, codec: str, path: str, most: int) -> Block:
     """The block that begins the data; checksums are not looked at, as Hudi's own reader does not.
+
+    Args:
+        data: bytes from the block's header on.
+        codec: how its content is compressed; see :data:`CODECS`.
+        path: the file, for errors.
+        most: bytes that its content may have when it was compressed.
 
     Raises:
         CorruptFileError: sizes contradict each other, or the content cannot be decompressed.
@@ -125,19 +143,21 @@ def parse_block(data: pa.Buffer, codec: str, path: str) -> Block:
         raise CorruptFileError("HFile: the sizes in a block header contradict each other", path=path)
     content = data.slice(HEADER.size, data_size - HEADER.size)
     if codec != "NONE":
-        content = _decompress(content, uncompressed, codec, path)
+        content = _decompress(content, uncompressed, codec, path, most)
     # Of a block without compression the content may be longer than it says only if the header is damaged.
     if content.size != uncompressed:
         raise CorruptFileError(f"HFile: a block of {uncompressed} bytes holds {content.size}", path=path)
     return Block(magic, content, size)
 
 
-def _decompress(data: pa.Buffer, size: int, codec: str, path: str) -> pa.Buffer:
-    most = _MOST_EXPANSION.get(codec)
-    if most is None:
+def _decompress(data: pa.Buffer, size: int, codec: str, path: str, most: int) -> pa.Buffer:
+    expansion = _MOST_EXPANSION.get(codec)
+    if expansion is None:
         raise UnsupportedFormatError(f"HFile compressed with {codec}", path=path)
-    if size > min(data.size * most + 64, _LARGEST_BLOCK):
+    if size > data.size * expansion + 64:
         raise CorruptFileError(f"HFile: {data.size} compressed bytes cannot hold {size}", path=path)
+    if size > most:
+        raise CorruptFileError(f"HFile: its blocks hold far more than its size, one of them {size:,} bytes", path=path)
     try:
         if codec == "GZ":
             # 47: gzip or zlib header, as found. One byte more than due shows a block that is too long.

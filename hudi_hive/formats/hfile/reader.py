@@ -49,6 +49,7 @@ class HFileReader:
         size = int(self._file.size()) if self._file is not None else self._memory.size
         if size < blocks.TRAILER_SIZE:
             raise CorruptFileError(f"not an HFile: {size} bytes are less than a trailer", path=path)
+        self._most_inflated = self._left_to_inflate = blocks.most_inflated(size)
         tail_start = max(0, size - _TAIL_BYTES)
         tail = self._read(tail_start, size - tail_start)
         trailer = parse_trailer(memoryview(tail).cast("B")[-blocks.TRAILER_SIZE :], size, path)
@@ -85,7 +86,7 @@ class HFileReader:
     def _next(self, section: pa.Buffer, position: int, magic: bytes) -> Block:
         if position > section.size:
             raise CorruptFileError("HFile: a block would begin behind its section", path=self._path)
-        return self._expect(parse_block(section.slice(position), self._trailer.codec, self._path), magic)
+        return self._inflate(section.slice(position), magic)
 
     def _expect(self, block: Block, *magics: bytes) -> Block:
         if block.magic not in magics:
@@ -127,6 +128,7 @@ class HFileReader:
         wanted = name.encode()
         if wanted not in self._metas.keys:
             return None
+        self._left_to_inflate = self._most_inflated
         offset, size = self._metas.locations[self._metas.keys.index(wanted)]
         return bytes(self._block(self._read(offset, size), blocks.META).content)
 
@@ -138,6 +140,7 @@ class HFileReader:
         Raises:
             CorruptFileError: a block does not follow the format, or the number of entries is not that of the trailer.
         """
+        self._left_to_inflate = self._most_inflated
         rows: list[pa.Array] = []
         values: list[pa.Array] = []
         for keys, found in self._data_blocks():
@@ -157,6 +160,7 @@ class HFileReader:
         wanted = keys if isinstance(keys, pa.Array) else pa.array(keys, pa.string())
         wanted = wanted.cast(pa.binary()).unique()
         wanted = wanted.take(pc.sort_indices(wanted))
+        self._left_to_inflate = self._most_inflated
         rows: list[pa.Array] = []
         values: list[pa.Array] = []
         if len(wanted) and self.num_entries:
@@ -198,6 +202,7 @@ class HFileReader:
         matches: Callable[[pa.Array, list[bytes]], pa.Array],
     ) -> pa.Table:
         """Entries of the blocks that the index leads to for what is wanted."""
+        self._left_to_inflate = self._most_inflated
         rows: list[pa.Array] = []
         values: list[pa.Array] = []
         if wanted and self.num_entries:
@@ -269,7 +274,14 @@ class HFileReader:
 
     def _block(self, data: pa.Buffer, *magics: bytes) -> Block:
         self.blocks_read += 1
-        return self._expect(parse_block(data, self._trailer.codec, self._path), *magics)
+        return self._inflate(data, *magics)
+
+    def _inflate(self, data: pa.Buffer, *magics: bytes) -> Block:
+        codec = self._trailer.codec
+        block = self._expect(parse_block(data, codec, self._path, self._left_to_inflate), *magics)
+        if codec != "NONE":
+            self._left_to_inflate -= block.content.size
+        return block
 
     def _read(self, offset: int, length: int) -> pa.Buffer:
         self.bytes_read += length

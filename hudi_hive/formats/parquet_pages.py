@@ -1,0 +1,122 @@
+"""Sizes of the pages of a Parquet column chunk, from their headers (Parquet format, ``PageHeader``).
+
+The reader library makes room for a page as its header says. Footers of honest files make it needless to look; where one
+says that a chunk becomes a great many times its compressed bytes, the headers are looked at before any page is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any, Final
+
+import pyarrow as pa
+from thrift.protocol.TCompactProtocol import TCompactProtocol
+from thrift.protocol.TProtocol import TProtocolException
+from thrift.Thrift import TType
+from thrift.transport.TTransport import TMemoryBuffer
+
+from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
+
+MOST_INFLATED: Final = 128
+"""Bytes that each byte of a page may become where that is more than the next limit."""
+
+LEAST_INFLATED: Final = 64 << 20
+_BATCH_ITEMS: Final = 4 << 20
+"""Items of lists and maps that one batch is made for, by the average of its row group."""
+
+_MOST_ITEMS: Final = 64 << 20
+"""Items that the rows of a row group may have on average."""
+
+_HEADER_BYTES: Final = 4096
+_UNCOMPRESSED, _COMPRESSED = 2, 3
+
+
+def check_pages(
+    stream: pa.NativeFile,
+    row_group: Any,  # noqa: ANN401 - pyarrow's RowGroupMetaData
+    columns: Container[str],
+    path: str,
+) -> None:
+    """Refuse columns with a page that becomes far larger than its bytes in the file.
+
+    Args:
+        stream: the open file.
+        row_group: the row group's metadata.
+        columns: top-level columns that are to be read.
+        path: the file, for errors.
+
+    Raises:
+        UnsupportedFormatError: one has such a page.
+        CorruptFileError: the pages' headers cannot be read.
+    """
+    if row_group.total_byte_size <= LEAST_INFLATED:
+        return
+    for index in range(row_group.num_columns):
+        chunk = row_group.column(index)
+        if chunk.path_in_schema.partition(".")[0] in columns:
+            _check_chunk(stream, chunk, path)
+
+
+def _check_chunk(stream: pa.NativeFile, chunk: Any, path: str) -> None:  # noqa: ANN401 - pyarrow's ColumnChunkMetaData
+    if chunk.total_uncompressed_size <= most_inflated(chunk.total_compressed_size):
+        return
+    start = chunk.dictionary_page_offset or chunk.data_page_offset
+    position, end = start, start + chunk.total_compressed_size
+    while position < end:
+        data = stream.read_at(min(_HEADER_BYTES, end - position), position)
+        uncompressed, compressed, length = _sizes(data, path)
+        if uncompressed > most_inflated(compressed):
+            raise UnsupportedFormatError(
+                f"a page of column {chunk.path_in_schema!r} has {compressed:,} bytes and claims {uncompressed:,}",
+                path=path,
+                remedy="write the file again with pages of the usual size",
+            )
+        position += length + compressed
+
+
+def rows_of_lists(row_group: Any, columns: Container[str], path: str) -> int:  # noqa: ANN401 - pyarrow's
+    """Rows whose lists and maps have as many items as one batch is made for, by the average of a row group.
+
+    Args:
+        row_group: the row group's metadata.
+        columns: top-level columns with lists or maps.
+        path: the file, for errors.
+
+    Raises:
+        UnsupportedFormatError: a single row has far too many.
+    """
+    chunks = [row_group.column(i) for i in range(row_group.num_columns)]
+    items = max((chunk.num_values for chunk in chunks if chunk.path_in_schema.partition(".")[0] in columns), default=0)
+    each = items / max(row_group.num_rows, 1)
+    if each > _MOST_ITEMS:
+        raise UnsupportedFormatError(f"rows with {each:,.0f} items in their lists on average", path=path)
+    return max(1, int(_BATCH_ITEMS / max(each, 1)))
+
+
+def most_inflated(compressed: int) -> int:
+    """Bytes that so many compressed bytes may become."""
+    return max(MOST_INFLATED * compressed, LEAST_INFLATED)
+
+
+def _sizes(data: bytes, path: str) -> tuple[int, int, int]:
+    """Uncompressed and compressed size of the page whose header begins the data, and the header's length."""
+    buffer = TMemoryBuffer(data)
+    protocol = TCompactProtocol(buffer)
+    sizes = {_UNCOMPRESSED: -1, _COMPRESSED: -1}
+    try:
+        protocol.readStructBegin()
+        while True:
+            _, kind, number = protocol.readFieldBegin()
+            if kind == TType.STOP:
+                break
+            if number in sizes and kind == TType.I32:
+                sizes[number] = protocol.readI32()
+            else:
+                protocol.skip(kind)
+            protocol.readFieldEnd()
+        protocol.readStructEnd()
+    except (EOFError, TProtocolException, AssertionError, IndexError, KeyError, ValueError, RecursionError) as error:
+        raise CorruptFileError("the header of a page cannot be read", path=path) from error
+    if min(sizes.values()) < 0:
+        raise CorruptFileError("the header of a page tells no sizes", path=path)
+    return sizes[_UNCOMPRESSED], sizes[_COMPRESSED], int(buffer._buffer.tell())
