@@ -302,8 +302,9 @@ class ParquetBaseFile(OpenFile):
             found = None if lookup is None else self._found(lookup, group)
             if found is not None and not len(found):
                 continue
-            rows = min(batch_size if found is None else min(batch_size, _LOOKUP_ROWS), self._nested_rows(names, group))
             with decoding(self.path):
+                most = self._nested_rows(names, group)
+                rows = min(batch_size if found is None else min(batch_size, _LOOKUP_ROWS), most)
                 decoder = file.iter_batches(rows, [group], names, use_threads=use_threads)
             batches = _decoded(decoder, self.path)
             for batch in batches if found is None else _chosen(batches, found):
