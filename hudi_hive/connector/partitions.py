@@ -18,12 +18,19 @@ import pyarrow.compute as pc
 
 from hudi_hive.connector.metadata import HudiTableHandle
 from hudi_hive.connector.partition_filter import metastore_filter
-from hudi_hive.errors import MetastoreError, MetastoreServerError, NoSuchObjectError, PartitionValueError
+from hudi_hive.errors import (
+    InvalidOptionError,
+    MetastoreError,
+    MetastoreServerError,
+    NoSuchObjectError,
+    PartitionValueError,
+)
 from hudi_hive.metastore import HiveMetastore, Partition
 from hudi_hive.metastore.partition_names import DEFAULT_PARTITION, format_partition_name, parse_partition_name
 from hudi_hive.plan.hadoop_paths import HadoopPath
 from hudi_hive.plan.partitions import prunable_fields
 from hudi_hive.predicate import RowFilter
+from hudi_hive.table.data_files import is_partition_path
 from hudi_hive.table.listing import in_batches
 from hudi_hive.table.partition_path import partition_values, unescape_value
 
@@ -234,7 +241,14 @@ class MetastorePartitions:
             raise MetastoreError(
                 f"partition {name} of {self._handle.full_name} has no location", remedy="drop it and sync again"
             )
-        path = HadoopPath.parse(location)
+        try:
+            path = HadoopPath.parse(location)
+        except InvalidOptionError as error:
+            raise MetastoreError(
+                f"the location of partition {name} of {self._handle.full_name} cannot be taken: {error.message}",
+                path=location,
+                remedy="sync the table again, or drop the partition",
+            ) from error
         inside = path.path.startswith(self._base.path.rstrip("/") + "/") and _same_store(path, self._base)
         if not inside:
             raise MetastoreError(
@@ -244,6 +258,13 @@ class MetastorePartitions:
                 remedy="sync the table again, or drop the partition",
             )
         relative = path.path[len(self._base.path.rstrip("/")) + 1 :]
+        if not is_partition_path(relative) or self._handle.client.storage.is_alias(relative):
+            raise MetastoreError(
+                f"partition {name} of {self._handle.full_name} is at no place that a partition of the table has: a"
+                " metadata folder, or a symbolic link to another of the table's folders",
+                path=location,
+                remedy="sync the table again, or drop the partition",
+            )
         other = self.values.setdefault(relative, tuple(partition.values))
         if other != tuple(partition.values):
             raise MetastoreError(
@@ -264,5 +285,7 @@ def _same_store(path: HadoopPath, base: HadoopPath) -> bool:
     it."""
     if path.is_local and base.is_local:
         return True
+    if "file:" in (path.prefix, base.prefix):
+        return False  # of this machine, and the other of another store or of one that is not said
     own, other = (item.prefix.partition(":")[2] for item in (path, base))
     return own == other or not own or not other

@@ -143,6 +143,15 @@ class LinkRules:
             )
         return False
 
+    def is_alias(self, path: str) -> bool:
+        """Whether a path goes through a symbolic link to another folder inside the root."""
+        while path:
+            full = self._full(path)
+            if os.path.islink(full) and self._is_inside(os.path.realpath(full)):
+                return True
+            path = path.rpartition("/")[0]
+        return False
+
     def may_hold(self, path: str, names: Collection[str]) -> bool:
         """Whether the folder that a link leads to holds a file of one of some names, at any depth.
 

@@ -129,6 +129,10 @@ class Storage:
         if self._links is not None:
             self._links.check_write(path)
 
+    def is_alias(self, path: str) -> bool:
+        """Whether a path goes through a symbolic link to another folder inside the root, which has its own name."""
+        return self._links is not None and self._links.is_alias(path)
+
     def may_hold(self, path: str, names: Collection[str]) -> bool:
         """Whether a folder outside the root, to which a symbolic link leads, may hold files of some names."""
         return self._links is not None and self._links.may_hold(path, names)

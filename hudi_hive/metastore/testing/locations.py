@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -54,6 +55,7 @@ def quick_stats(location: str) -> dict[str, str]:
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
         for name in names:
             if not name.startswith((".", "_")):
-                count += 1
-                size += os.path.getsize(os.path.join(current, name))
+                with suppress(OSError):  # a link that leads nowhere
+                    size += os.path.getsize(os.path.join(current, name))
+                    count += 1
     return {"numFiles": str(count), "totalSize": str(size)}
