@@ -99,3 +99,42 @@ def test_a_path_leaves_room_for_files_below_it_and_for_their_markers(tmp_path):
     assert tree(table.path) == before
     table.upsert(rows(fits))
     assert rows_by_listing(table.path, COLUMNS) == [("0", fits)]
+
+
+# -- partitions below partitions -----------------------------------------------------------------------------------
+
+OPERATIONS = ("insert", "upsert", "bulk_insert", "insert_overwrite", "insert_overwrite_table")
+
+
+@pytest.mark.parametrize("metadata", ["false", "true"])
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize(("first", "then"), [("a", "a/b"), ("a/b/c", "a"), ("a/b", "a/b/c"), ("x", "a/b|a")])
+def test_partitions_below_partitions_are_refused(tmp_path, metadata, operation, first, then):
+    """A listing ends at the first partition on its way down: rows of `a/b` below `a` would be acknowledged and lost."""
+    options = {"hoodie.metadata.enable": metadata}
+    table = make(tmp_path / "t")
+    table.insert(rows(first), options)
+    before = tree(table.path)
+    with pytest.raises(KeyGenerationError, match="lies below partition"):
+        table.write(operation, rows("ok", *then.split("|")), options)
+    assert tree(table.path) == before
+    assert rows_by_listing(table.path, COLUMNS) == rows_by_metadata(table.path, COLUMNS) == [("0", first)]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS[:3])
+def test_partitions_of_several_folders_beside_each_other_are_written(tmp_path, operation):
+    table = make(tmp_path / "t")
+    values = ["2026/01/05", "2026/01/06", "2027/01", "2028", "2026/010"]
+    for number in (2, 4, 5):
+        table.write(operation, rows(*values[:number]))
+    found = {row[1] for row in rows_by_listing(table.path, COLUMNS)}
+    assert found == {row[1] for row in rows_by_metadata(table.path, COLUMNS)} == set(values)
+
+
+def test_a_dropped_partition_still_ends_listings(tmp_path):
+    """The metadata table forgets it, its folder stays: what lies below would be found by one and not by the other."""
+    table = make(tmp_path / "t")
+    table.insert(rows("a", "b"))
+    table.delete_partitions(["a"])
+    with pytest.raises(KeyGenerationError, match="'a/c' lies below partition 'a'"):
+        table.upsert(rows("a/c"))

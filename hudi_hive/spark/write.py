@@ -66,6 +66,7 @@ from hudi_hive.write.local import (
     small_groups,
 )
 from hudi_hive.write.locks import table_lock
+from hudi_hive.write.nested_partitions import refuse_nested_partitions
 from hudi_hive.write.report import WriteReport
 from hudi_hive.write.settings import DuplicatePolicy, Operation
 from hudi_hive.write.transaction import Transaction
@@ -187,6 +188,8 @@ class SparkWriter(LocalWriter):
         with self._transaction(self._action()) as transaction:
             prepared = in_order(rows.prepared(transaction.instant), self.config)
             statuses = self._new_groups(prepared, rows, transaction)
+            written = pc.unique(statuses.column("partition")).to_pylist()
+            refuse_nested_partitions(transaction.client, written, lists_all=False)
             return self._committed(transaction, statuses, rows.ready.schema_text)
 
     def _replace(self, rows: IncomingRows) -> WriteReport:
@@ -198,6 +201,7 @@ class SparkWriter(LocalWriter):
                 prepared = keep(prepared)
             statuses = self._new_groups(prepared, rows, transaction)
             named = _partitions(prepared) if rows.may_delete else statuses.column("partition").to_pylist()
+            refuse_nested_partitions(transaction.client, named, lists_all=True)
             replaced = self._replaced(transaction.client, named)
             return self._committed(transaction, statuses, rows.ready.schema_text, replaced)
 
@@ -226,6 +230,7 @@ class SparkWriter(LocalWriter):
             tagged = keep(_tagged(prepared, hits, index, step, rows.columns))
             self._refuse_duplicates(tagged)
             fills_groups = self.config.operation is not Operation.BULK_INSERT or index.places_inserts
+            refuse_nested_partitions(client, partitions, lists_all=fills_groups)
             destinations = self._destinations(client, tagged, partitions, index, fills_groups=fills_groups)
             prepared.unpersist()
             job = destinations.job(client, rows.job(transaction))

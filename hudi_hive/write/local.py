@@ -7,8 +7,9 @@ written by a task. The same parts make up the writers of engines, which shuffle 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +30,7 @@ from hudi_hive.write.executor import Executor, LocalExecutor
 from hudi_hive.write.index import Index
 from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY, WriteJob
 from hudi_hive.write.locks import TableLock, table_lock
+from hudi_hive.write.nested_partitions import refuse_nested_partitions
 from hudi_hive.write.prepared import Prepared, job_of, prepared_keys, prepared_rows
 from hudi_hive.write.report import WriteReport
 from hudi_hive.write.services.context import ServiceContext
@@ -156,7 +158,7 @@ class LocalWriter:
     def _add(self, ready: Prepared) -> WriteReport:
         """Upsert, insert and bulk insert."""
         operation = self.config.operation
-        with self._transaction(self._action()) as transaction:
+        with self._transaction(self._action(), precondition=self._precondition(ready)) as transaction:
             ready = ready.at(transaction.instant)
             if operation is Operation.BULK_INSERT:
                 ready = replace(ready, rows=_sorted(ready.rows, self.config))
@@ -179,7 +181,7 @@ class LocalWriter:
 
     def _overwrite(self, ready: Prepared) -> WriteReport:
         """Insert overwrite, of the partitions that the rows name or of the table."""
-        with self._transaction(REPLACE_COMMIT) as transaction:
+        with self._transaction(REPLACE_COMMIT, precondition=self._precondition(ready)) as transaction:
             client = transaction.client
             ready = ready.at(transaction.instant)
             job = self._job(transaction, ready)
@@ -234,7 +236,14 @@ class LocalWriter:
     def _action(self) -> str:
         return DELTA_COMMIT if self._client.config.is_merge_on_read else COMMIT
 
-    def _transaction(self, action: str, config: WriteConfig | None = None) -> Transaction:
+    def _precondition(self, ready: Prepared) -> Callable[[MetaClient], None]:
+        """Refuses rows by the table as it is when their write begins."""
+        lists_all = self.config.operation is not Operation.BULK_INSERT
+        return partial(refuse_nested_partitions, paths=ready.partitions(), lists_all=lists_all)
+
+    def _transaction(
+        self, action: str, config: WriteConfig | None = None, precondition: Callable[[MetaClient], None] | None = None
+    ) -> Transaction:
         config = config if config is not None else self.config
         return Transaction(
             self._client,
@@ -243,6 +252,7 @@ class LocalWriter:
             operation=config.operation.commit_name,
             executor=self._executor,
             lock=self._lock,
+            precondition=precondition,
         )
 
     def _job(self, transaction: Transaction, ready: Prepared) -> WriteJob:

@@ -28,6 +28,7 @@ from hudi_hive.write.index.tasks import SliceTask
 from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY, WriteJob
 from hudi_hive.write.local import LocalWriter, newest_slices, refuse_clustered_groups
 from hudi_hive.write.located import OPERATION, Located, flagged
+from hudi_hive.write.nested_partitions import refuse_nested_partitions
 from hudi_hive.write.prepared import Prepared, physical_schema
 from hudi_hive.write.report import WriteReport
 from hudi_hive.write.statuses import joined
@@ -144,7 +145,9 @@ class MutationWriter(LocalWriter):
         found = Located.of(client, lambda keys: self.locate(client, index, keys), changes, is_global=index.is_global)
         ready = self.ready(client, changes.drop_columns([OPERATION]))
         found.refuse_marked(ready)
-        slices = newest_slices(client, _distinct(changes, PARTITION_PATH))
+        partitions = _distinct(changes, PARTITION_PATH)
+        refuse_nested_partitions(client, partitions, lists_all=True)
+        slices = newest_slices(client, partitions)
         given, taking = self._free_places(client, ready, found.free(), slices)
         lines = pa.concat_tables([flagged(found.places(), False), flagged(given, False), found.deletes()])
         refuse_clustered_groups(client, lines)

@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import posixpath
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -57,6 +57,7 @@ class Transaction:
         executor: where tasks run.
         lock: the table's lock; that of the options without it.
         clock: draws instants.
+        precondition: refuses the write, by the table as it is under the lock, before it is announced.
 
     Attributes:
         client: the table as it was when the write began: what its rows are looked up in.
@@ -76,6 +77,7 @@ class Transaction:
         executor: Executor | None = None,
         lock: TableLock | None = None,
         clock: InstantClock | None = None,
+        precondition: Callable[[MetaClient], None] | None = None,
     ) -> None:
         self.client = client
         self.instant = ""
@@ -87,6 +89,7 @@ class Transaction:
         self._executor = executor if executor is not None else LocalExecutor()
         self._lock = lock if lock is not None else table_lock(config.options, client.storage)
         self._clock = clock if clock is not None else InstantClock()
+        self._precondition = precondition
         self._heartbeat: Heartbeat | None = None
         self._begun: Instant | None = None
         self._after: AfterCommit | None = None
@@ -134,6 +137,8 @@ class Transaction:
         """Draw the instant, begin to beat and make the write inflight, under the lock."""
         self.client = self.client.reload()
         MetadataWriter.check(self.client, self._config.options)
+        if self._precondition is not None:
+            self._precondition(self.client)
         for attempt in range(_DRAWS):
             self.instant = self._clock.new_instant(self.client.timeline, self.client.config.timezone)
             try:
