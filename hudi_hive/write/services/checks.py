@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -13,8 +14,8 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.file_names import FileKind, parse_file_names
 from hudi_hive.table.listing import DirectoryLister
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instant import CLEAN, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, RESTORE
-from hudi_hive.timeline.plans import CLEAN_FILES_SCHEMA
+from hudi_hive.timeline.instant import CLEAN, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, RESTORE, SAVEPOINT
+from hudi_hive.timeline.plans import CLEAN_FILES_SCHEMA, RollbackRequest
 from hudi_hive.write.settings import IndexType
 
 _BUCKET: Final = r"^0000\d{4}-"
@@ -113,6 +114,30 @@ def refuse_pending_restore(client: MetaClient) -> None:
             instant=pending[0].requested,
             remedy=f"end it: restore to {savepoint}",
         )
+
+
+def refuse_savepointed(client: MetaClient, target: str, requests: Sequence[RollbackRequest] = ()) -> None:
+    """Refuse to undo what a savepoint keeps, whoever planned it.
+
+    Args:
+        client: the table.
+        target: requested time of the instant that is to be undone.
+        requests: the files that are to be deleted for it.
+
+    Raises:
+        WriteError: the instant has a savepoint, or one keeps a file of the requests.
+    """
+    timeline = client.timeline
+    files = {(request.partition, name) for request in requests for name in request.files}
+    for point in (i for i in timeline.instants if i.action == SAVEPOINT):
+        what, at = "a savepoint keeps this instant", client.base_path
+        if point.requested != target:
+            kept = timeline.savepoint_metadata(point).partitions if files and point.is_completed else {}
+            both = sorted((path, name) for path, name in files if name in kept.get(path, ()))
+            if not both:
+                continue
+            what, at = f"the savepoint {point.requested} keeps a file of this", client.storage.uri("/".join(both[0]))
+        raise WriteError(what, path=at, instant=target, remedy=f"delete the savepoint {point.requested} first")
 
 
 def refuse_lost_versions(client: MetaClient, target: Instant) -> None:

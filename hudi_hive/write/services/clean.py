@@ -6,6 +6,7 @@ newest of its group, the newest at the earliest retained commit, savepointed, or
 
 from __future__ import annotations
 
+import logging
 import posixpath
 import time
 from collections import defaultdict
@@ -34,6 +35,8 @@ from hudi_hive.timeline.plans_out import encode_clean_metadata, encode_cleaner_p
 from hudi_hive.write.heartbeat import Heartbeat
 from hudi_hive.write.services.claim import claimed
 from hudi_hive.write.services.context import ServiceContext
+
+_log = logging.getLogger(__name__)
 
 BY_COMMITS: Final = "KEEP_LATEST_COMMITS"
 BY_VERSIONS: Final = "KEEP_LATEST_FILE_VERSIONS"
@@ -134,11 +137,11 @@ def execute_clean(context: ServiceContext, instant: Instant) -> CleanMetadata:
 def _cleaned(context: ServiceContext, instant: Instant, heartbeat: Heartbeat) -> CleanMetadata:
     started = time.monotonic_ns()
     plan = context.client.timeline.cleaner_plan(instant)
-    by_partition: dict[str, list[str]] = defaultdict(list)
-    for partition, name in zip(plan.files["partition"].to_pylist(), plan.files["name"].to_pylist(), strict=True):
-        by_partition[partition].append(name)
-    for partition, names in by_partition.items():  # all of the plan before the first file goes
+    planned = _names_by_partition(plan.files)
+    for partition, names in planned.items():  # all of the plan before the first file goes
         check_data_files(partition, names, instant=instant.requested)
+    doomed = _unless_savepointed(context.client, plan)
+    by_partition = _names_by_partition(doomed)
     check_partitions(plan.partitions_to_delete, instant=instant.requested)
     storage = context.client.storage
     context.executor.map(partial(_delete_files, storage, instant.requested), list(by_partition.items()))
@@ -148,11 +151,11 @@ def _cleaned(context: ServiceContext, instant: Instant, heartbeat: Heartbeat) ->
         instant=instant,
         earliest_retained=plan.earliest_retained,
         last_completed_commit=plan.last_completed_commit,
-        total_files_deleted=plan.files.num_rows,
+        total_files_deleted=doomed.num_rows,
         time_taken_ms=0,
         partitions={
-            path: CleanPartition(plan.policy, tuple(names), tuple(names), (), False)
-            for path, names in by_partition.items()
+            path: CleanPartition(plan.policy, tuple(names), tuple(by_partition.get(path, ())), (), False)
+            for path, names in planned.items()
         },
         extra=plan.extra,
     )
@@ -163,7 +166,7 @@ def _cleaned(context: ServiceContext, instant: Instant, heartbeat: Heartbeat) ->
         gone = _drop_partitions(now.client, plan.partitions_to_delete)
         if table is not None:
             changes = MetadataChanges(
-                files_deleted=plan.files.cast(DELETED_FILES_SCHEMA),
+                files_deleted=doomed.cast(DELETED_FILES_SCHEMA),
                 partitions_touched=tuple(sorted(by_partition)),
                 partitions_deleted=gone,
             )
@@ -174,6 +177,22 @@ def _cleaned(context: ServiceContext, instant: Instant, heartbeat: Heartbeat) ->
 
     done = context.complete(instant, finish)
     return replace(outcome[0], instant=done)
+
+
+def _names_by_partition(files: pa.Table) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for partition, name in zip(files["partition"].to_pylist(), files["name"].to_pylist(), strict=True):
+        found[partition].append(name)
+    return found
+
+
+def _unless_savepointed(client: MetaClient, plan: CleanerPlan) -> pa.Table:
+    """Files of a plan that no savepoint keeps now: the plan may be another writer's, or older than the savepoint."""
+    doomed = _without_savepointed(client, plan.files)
+    if doomed.num_rows < plan.files.num_rows:
+        kept = plan.files.num_rows - doomed.num_rows
+        _log.warning("the clean %s is to delete %d files that a savepoint keeps: they stay", plan.instant, kept)
+    return doomed
 
 
 def _with_dropped(metadata: CleanMetadata, policy: str | None, gone: tuple[str, ...]) -> dict[str, CleanPartition]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import replace
 
 from hudi_hive.errors import WriteError
 from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instant import CLUSTERING, COMPLETED_WRITE_ACTIONS, REPLACE_COMMIT, RESTORE, SAVEPOINT
 from hudi_hive.timeline.plans import RestoreMetadata, RestorePlan, RollbackMetadata
@@ -46,11 +48,14 @@ def restore(context: ServiceContext, savepoint: str) -> RestoreMetadata:
         return _claimed(context, pending[0], plan)
     targets = _targets(context, savepoint)
 
+    def check(now: ServiceContext) -> None:
+        _refuse_later(now.client, savepoint)
+
     def payload(instant: str) -> bytes:
         bare = Instant(instant, RESTORE, State.REQUESTED, None, "", "")
         return encode_restore_plan(RestorePlan(bare, targets, savepoint))
 
-    context, instant = context.request(RESTORE, payload)
+    context, instant = context.request(RESTORE, payload, check=check)
     return _claimed(context, instant, RestorePlan(instant, targets, savepoint))
 
 
@@ -67,11 +72,7 @@ def _targets(context: ServiceContext, savepoint: str) -> tuple[tuple[str, str], 
         raise WriteError(
             "there is no such savepoint", path=path, instant=savepoint, remedy="`hudi-hive timeline` lists them"
         )
-    later = sorted(time for time in points if time > savepoint)
-    if later:
-        raise WriteError(
-            f"later savepoints stand in the way: {', '.join(later)}", path=path, instant=savepoint, remedy="delete them"
-        )
+    _refuse_later(context.client, savepoint)
     known = timeline.archived().completed_since(savepoint)
     archived = sorted(time for time, action in known if action in COMPLETED_WRITE_ACTIONS and time > savepoint)
     if archived:
@@ -85,8 +86,24 @@ def _targets(context: ServiceContext, savepoint: str) -> tuple[tuple[str, str], 
     return tuple((i.requested, i.action) for i in sorted(after, key=lambda i: i.requested, reverse=True))
 
 
+def _refuse_later(client: MetaClient, savepoint: str, targets: Collection[str] = ()) -> None:
+    """Refuse to undo what a savepoint keeps that is later than the one to go back to, or of an instant to be undone."""
+    points = (i.requested for i in client.timeline.completed({SAVEPOINT}))
+    later = sorted(time for time in points if time > savepoint or time in targets)
+    if later:
+        raise WriteError(
+            f"later savepoints stand in the way: {', '.join(later)}",
+            path=client.base_path,
+            instant=savepoint,
+            remedy="delete them",
+        )
+
+
 def _execute(context: ServiceContext, instant: Instant, plan: RestorePlan, heartbeat: Heartbeat) -> RestoreMetadata:
     started = time.monotonic_ns()
+    # The plan may be another writer's, and savepoints may have come since.
+    undoing = {requested for requested, _ in plan.targets}
+    _refuse_later(context.client, plan.savepoint or max(undoing, default=""), undoing)
     hand_down_versions(context, [requested for requested, _ in plan.targets])
     undone: dict[str, tuple[RollbackMetadata, ...]] = {}
     for requested, action in plan.targets:

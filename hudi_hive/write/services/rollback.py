@@ -45,6 +45,7 @@ from hudi_hive.write.services.checks import (
     refuse_lost_versions,
     refuse_pending_restore,
     refuse_planned,
+    refuse_savepointed,
     refuse_topped,
 )
 from hudi_hive.write.services.claim import claimed, is_beating, pending_still, refuse_beating, rolled_back_now
@@ -213,6 +214,7 @@ def undo(
     storage = context.client.storage
     for request in requests:  # all of them before anything is undone
         check_data_files(request.partition, request.files, instant=instant)
+    refuse_savepointed(context.client, target.requested, requests)
     if target.is_completed:
         context.writer.delete(target, [State.COMPLETED])  # readers stop seeing it before its files go
     parts = context.executor.map(partial(_undo_request, storage, instant, target.requested), requests)
@@ -311,10 +313,7 @@ def _target(context: ServiceContext, requested: str) -> Instant:
 
 def _check(context: ServiceContext, target: Instant) -> None:
     timeline, path = context.client.timeline, context.client.base_path
-    if any(i.action == SAVEPOINT and i.requested == target.requested for i in timeline.instants):
-        raise WriteError(
-            "a savepoint keeps this instant", path=path, instant=target.requested, remedy="delete the savepoint first"
-        )
+    refuse_savepointed(context.client, target.requested)
     if not target.is_completed:
         refuse_topped(context.client, target)
         return

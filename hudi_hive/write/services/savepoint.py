@@ -13,9 +13,10 @@ from hudi_hive.errors import TimeTravelError, WriteError
 from hudi_hive.plan.snapshot import earliest_retained, refuse_cleaned_files
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instant import CLEAN, SAVEPOINT
+from hudi_hive.timeline.instant import CLEAN, RESTORE, SAVEPOINT
 from hudi_hive.timeline.plans import SavepointMetadata
 from hudi_hive.timeline.plans_out import encode_savepoint_metadata
+from hudi_hive.write.services.checks import refuse_pending_restore
 from hudi_hive.write.services.context import ServiceContext
 
 
@@ -30,10 +31,12 @@ def create_savepoint(
         user, comments: who and why, for the record.
 
     Raises:
-        WriteError: there is no such completed write, it has a savepoint, or a clean has taken files of it, or is to.
+        WriteError: there is no such completed write, it has a savepoint, a clean has taken files of it, or is to, or a
+            restore has not ended.
     """
     with context.lock() as held:
         now = context.reload()
+        refuse_pending_restore(now.client)
         target = _target(now.client, requested)
         files = _files_of(now.client, target.requested)
         _refuse_cleaned(now.client, target.requested, files)
@@ -65,6 +68,14 @@ def delete_savepoint(context: ServiceContext, requested: str) -> None:
         found = [i for i in now.client.timeline.instants if i.action == SAVEPOINT and i.requested == requested]
         if not found:
             raise WriteError("there is no such savepoint", path=now.client.base_path, instant=requested)
+        for pending in now.client.timeline.pending({RESTORE}):
+            if now.client.timeline.restore_plan(pending).savepoint == requested:
+                raise WriteError(
+                    "a restore to this savepoint has not ended",
+                    path=now.client.base_path,
+                    instant=pending.requested,
+                    remedy="end it: `hudi-hive table restore`",
+                )
         now.writer.delete(found[0], [State.COMPLETED, State.INFLIGHT])
 
 
