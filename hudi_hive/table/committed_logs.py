@@ -51,7 +51,9 @@ class LogImage:
     blocks: Sequence[LogBlock]
 
 
-def committed_log_writes(timeline: Timeline, storage: Storage, names: pa.Array) -> pa.Table:
+def committed_log_writes(
+    timeline: Timeline, storage: Storage, names: pa.Array, instants: Iterable[str] = ()
+) -> pa.Table:
     """What completed instants wrote to log files: a table of :data:`~hudi_hive.timeline.commit.LOG_WRITES_SCHEMA`.
 
     Only instants that may have written to one of the files are read: those in the names, or in version 6, whose names
@@ -61,8 +63,11 @@ def committed_log_writes(timeline: Timeline, storage: Storage, names: pa.Array) 
         timeline: the timeline.
         storage: where it is; tells how many commits are read at a time.
         names: names of log files.
+        instants: more instants to read.
     """
-    times = set(pc.unique(parse_file_names(names).column("instant").cast(pa.string()).drop_null()).to_pylist())
+    times = set(instants) | set(
+        pc.unique(parse_file_names(names).column("instant").cast(pa.string()).drop_null()).to_pylist()
+    )
     if not times:
         return LOG_WRITES_SCHEMA.empty_table()
     first, least = timeline.first_active(), min(times)
@@ -155,9 +160,7 @@ def refuse_damaged_logs(
     odd = [file for file in files if _is_odd(file, committed)]
     names = pa.array([file.path.rpartition("/")[2] for file in files], pa.string())
     if timeline.layout >= 2:
-        instants = parse_file_names(names).column("instant").cast(pa.string()).to_pylist()
-        for file, instant in zip(files, instants, strict=True):
-            _refuse_blocks_of_others(file, instant)
+        _refuse_blocks_of_others(files, names, timeline, storage)
     if not odd:
         return
     writes = committed_log_writes(timeline, storage, names)
@@ -216,10 +219,25 @@ def _refuse_wrong_end(file: LogImage, recorded: int) -> None:
         )
 
 
-def _refuse_blocks_of_others(file: LogImage, instant: str | None) -> None:
-    """From table version 8 on a log file is of one write, which its name tells."""
-    for block in file.blocks:
-        if block.type in CONTENT_TYPES and instant is not None and block.instant != instant:
+def _refuse_blocks_of_others(files: Sequence[LogImage], names: pa.Array, timeline: Timeline, storage: Storage) -> None:
+    """From table version 8 on a log file is of one write, which its name tells.
+
+    Files from before an upgrade name the base instant of their slice; the commits of their blocks name them.
+    """
+    instants = parse_file_names(names).column("instant").cast(pa.string()).to_pylist()
+    strange = [
+        (file, instant, block)
+        for file, instant in zip(files, instants, strict=True)
+        for block in file.blocks
+        if block.type in CONTENT_TYPES and instant is not None and block.instant != instant
+    ]
+    if not strange:
+        return
+    told = {block.instant for _, _, block in strange if block.instant is not None}
+    rows = committed_log_writes(timeline, storage, names, told).select(["path", "instant"]).to_pylist()
+    writes = {(row["path"], row["instant"]) for row in rows}
+    for file, instant, block in strange:
+        if (file.path, block.instant) not in writes:
             raise CorruptFileError(
                 f"log block at offset {block.offset} is of the instant {block.instant}, not of the file's",
                 path=file.uri,
