@@ -347,7 +347,13 @@ class TableLock:
             self._provider.release()
 
     def __enter__(self) -> Self:
-        self.acquire()
+        try:
+            self.acquire()
+        except LockError:
+            raise
+        except BaseException:  # an interrupt that came when the lock was taken
+            self.release()
+            raise
         return self
 
     def __exit__(
