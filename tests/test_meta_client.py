@@ -111,7 +111,7 @@ def test_unknown_schema_is_refused(tmp_path):
     path = unzip_fixture("v9_mor_empty", tmp_path)
     file = path / ".hoodie" / "hoodie.properties"
     lines = [line for line in file.read_bytes().splitlines() if not line.startswith(b"hoodie.table.create.schema")]
-    file.write_bytes(b"\n".join(lines))
+    file.write_bytes(b"\n".join([*lines, b""]))
     with pytest.raises(SchemaError, match="not known") as caught:
         MetaClient.load(path).schema()
     assert caught.value.path == f"file:{path}"

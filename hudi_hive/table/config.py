@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from hudi_hive.errors import InvalidPropertiesError, PathNotFoundError, TableNotFoundError, UnsupportedTableError
 from hudi_hive.formats.properties import parse_properties
 from hudi_hive.storage import Storage
+from hudi_hive.table.properties_damage import refuse_damaged
 
 PROPERTIES_PATH = ".hoodie/hoodie.properties"
 BACKUP_PATH = ".hoodie/hoodie.properties.backup"
@@ -140,7 +141,7 @@ class TableConfig:
                     raise
                 data = storage.read_bytes(PROPERTIES_PATH)
         try:
-            return cls.from_properties(parse_properties(data), path=path, metadata_table=metadata_table)
+            return cls.from_bytes(data, path, metadata_table=metadata_table)
         except InvalidPropertiesError:
             # A writer rewrites the file in place, with the old content in the backup until it is done.
             if storage.exists(BACKUP_PATH):
@@ -157,8 +158,14 @@ class TableConfig:
                 path=storage.uri(),
                 remedy="give the table's base path, the folder that holds .hoodie",
             ) from None
-        path = storage.uri(BACKUP_PATH)
-        return cls.from_properties(parse_properties(data), path=path, metadata_table=metadata_table)
+        return cls.from_bytes(data, storage.uri(BACKUP_PATH), metadata_table=metadata_table)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: str, *, metadata_table: bool = False) -> TableConfig:
+        """The typed value of the file's bytes, if they show no damage; arguments and errors as of :meth:`load`."""
+        properties = parse_properties(data, path=path)
+        refuse_damaged(data, properties, path)
+        return cls.from_properties(properties, path=path, metadata_table=metadata_table)
 
     @classmethod
     def from_properties(

@@ -116,8 +116,7 @@ def _read(storage: Storage, path: str) -> bytes | None:
 def _is_whole(data: bytes, storage: Storage, metadata_table: bool) -> bool:
     """Whether bytes are the properties of a table: a torn file lacks keys or the checksum."""
     try:
-        properties = parse_properties(data)
-        TableConfig.from_properties(properties, storage.uri(PROPERTIES_PATH), metadata_table=metadata_table)
+        config = TableConfig.from_bytes(data, storage.uri(PROPERTIES_PATH), metadata_table=metadata_table)
     except InvalidPropertiesError:
         return False
-    return CHECKSUM in properties
+    return CHECKSUM in config.properties

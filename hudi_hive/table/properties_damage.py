@@ -1,0 +1,138 @@
+"""What shows that a table's properties were damaged: keys that are nearly right, bytes that no writer puts, lost lines.
+
+``hoodie.table.checksum`` guards the names alone, and an absent key has a default: a flipped bit in
+``hoodie.table.type`` would make a table copy-on-write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from hudi_hive.errors import InvalidPropertiesError
+
+_MEANT: Final = frozenset(
+    {
+        "hoodie.archivelog.folder",
+        "hoodie.bootstrap.base.path",
+        "hoodie.compaction.payload.class",
+        "hoodie.compaction.record.merger.strategy",
+        "hoodie.database.name",
+        "hoodie.datasource.write.drop.partition.columns",
+        "hoodie.datasource.write.hive_style_partitioning",
+        "hoodie.datasource.write.partitionpath.urlencode",
+        "hoodie.populate.meta.fields",
+        "hoodie.record.merge.mode",
+        "hoodie.record.merge.strategy.id",
+        "hoodie.table.base.file.format",
+        "hoodie.table.cdc.enabled",
+        "hoodie.table.cdc.supplemental.logging.mode",
+        "hoodie.table.checksum",
+        "hoodie.table.create.schema",
+        "hoodie.table.keygenerator.class",
+        "hoodie.table.keygenerator.type",
+        "hoodie.table.legacy.payload.class",
+        "hoodie.table.metadata.partitions",
+        "hoodie.table.name",
+        "hoodie.table.ordering.fields",
+        "hoodie.table.partial.update.mode",
+        "hoodie.table.partition.fields",
+        "hoodie.table.precombine.field",
+        "hoodie.table.recordkey.fields",
+        "hoodie.table.timeline.timezone",
+        "hoodie.table.type",
+        "hoodie.table.version",
+        "hoodie.timeline.history.path",
+        "hoodie.timeline.layout.version",
+        "hoodie.timeline.path",
+    }
+)
+"""Keys without which a table reads as another one."""
+
+_ALWAYS: Final = ("hoodie.table.type", "hoodie.table.checksum", "hoodie.timeline.layout.version")
+_ALWAYS_FROM_8: Final = ("hoodie.timeline.path", "hoodie.timeline.history.path", "hoodie.record.merge.mode")
+_FOLDERS: Final = {
+    "hoodie.archivelog.folder": ("archived", "history"),
+    "hoodie.timeline.history.path": ("history",),
+    "hoodie.timeline.path": ("timeline",),
+}
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
+_KEY = re.compile(r".(hoodie\.[a-z_.]+)=", re.DOTALL)
+_REMARKS = re.compile(rb"#[^\n]*\n#[^\n]*\n")
+_REMEDY: Final = "restore the file from another copy"
+
+
+def refuse_damaged(data: bytes, properties: Mapping[str, str], path: str) -> None:
+    """Refuse properties that show damage, be it that every value by itself could be one.
+
+    Args:
+        data: the file.
+        properties: what it holds.
+        path: the file, for errors.
+
+    Raises:
+        InvalidPropertiesError: naming what is wrong.
+    """
+    control = _CONTROL.search(data)
+    if control is not None:
+        raise _damaged(f"the byte {control[0][0]:#04x} at {control.start()}, which no writer leaves unescaped", path)
+    absent = _MEANT.difference(properties)
+    for key in properties:
+        if key in _MEANT or not absent:
+            continue
+        lost = next((name for name in sorted(absent) if _nearly(key, name)), None)
+        if lost is not None:
+            raise _damaged(f"the key {key!r} where {lost} is missing", path)
+    for key, value in properties.items():
+        within = _KEY.search(value)
+        if within is not None:
+            raise _damaged(f"the key {within[1]} within the value of {key}", path)
+    for key, names in _FOLDERS.items():
+        folder = properties.get(key, names[0])
+        if folder not in names and any(_one_bit(folder, name) for name in names):
+            raise _damaged(f"{key}={folder!r}, one bit off {names[0]}", path)
+    if _REMARKS.match(data):
+        _refuse_cut(data, properties, path)
+
+
+def _refuse_cut(data: bytes, properties: Mapping[str, str], path: str) -> None:
+    """Refuse a file that begins as Java and we store it, with two remarks, and lacks what is then always there."""
+    if not data.endswith(b"\n"):
+        raise _damaged("no end of its last line", path)
+    due = [*_ALWAYS]
+    if properties.get("hoodie.table.initial.version", "0") >= "8":
+        due += _ALWAYS_FROM_8
+        if properties.get("hoodie.record.merge.mode") == "EVENT_TIME_ORDERING" and not _has_order(properties):
+            due.append("hoodie.table.ordering.fields")
+    missing = _missing(due, properties)
+    if missing:
+        raise _damaged(f"no {', '.join(missing)}", path)
+    folders = [properties.get(key) for key in ("hoodie.archivelog.folder", "hoodie.timeline.history.path")]
+    # From version 8 on, both keys hold the one folder; "archived" is what an upgrade leaves.
+    if None not in folders and folders[0] not in (folders[1], "archived"):
+        raise _damaged(f"two folders of archived instants, {folders[0]!r} and {folders[1]!r}", path)
+
+
+def _has_order(properties: Mapping[str, str]) -> bool:
+    return bool(properties.get("hoodie.table.ordering.fields") or properties.get("hoodie.table.precombine.field"))
+
+
+def _missing(keys: Iterable[str], properties: Mapping[str, str]) -> list[str]:
+    return [key for key in keys if not properties.get(key, "").strip()]
+
+
+def _nearly(key: str, name: str) -> bool:
+    """Whether a key is a name with a flipped bit, without its end, or with more behind it than a separator."""
+    return _one_bit(key, name) or name.startswith(key) or (key.startswith(name) and key[len(name)] != ".")
+
+
+def _one_bit(text: str, other: str) -> bool:
+    if len(text) != len(other):
+        return False
+    changed = [ord(a) ^ ord(b) for a, b in zip(text, other, strict=True) if a != b]
+    return len(changed) == 1 and changed[0].bit_count() == 1
+
+
+def _damaged(what: str, path: str) -> InvalidPropertiesError:
+    return InvalidPropertiesError(f"hoodie.properties is damaged: it has {what}", path=path, remedy=_REMEDY)
