@@ -382,6 +382,8 @@ def place_inline(world: World, name: str) -> dict[str, str]:
         new = re.sub(
             rf"{first}(_\d{{17}})?", lambda match: requested + (f"_{completed}" if match[1] else ""), file.name
         )
+        if file.suffix != ".parquet":  # a commit names its files, which carry its time
+            file.write_bytes(file.read_bytes().replace(first.encode(), requested.encode()))
         file.rename(file.with_name(new))
     sizes = {item["sd"]["location"].partition(f"{name}/")[2]: item["parameters"] for item in facts["partitions"]}
     if not hive_style:

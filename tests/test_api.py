@@ -35,7 +35,7 @@ def test_lost_partition_columns_are_refused(tmp_path, name):
     path = unzip_fixture(name, tmp_path)
     properties = path / ".hoodie" / "hoodie.properties"
     lines = properties.read_text().splitlines()
-    properties.write_text("\n".join(line for line in lines if "partition.fields" not in line))
+    properties.write_text("".join(f"{line}\n" for line in lines if "partition.fields" not in line))
     with pytest.raises(InvalidPropertiesError, match="fields is missing") as caught:
         HudiTable.open(path).scan().to_arrow()
     assert caught.value.path.endswith("hoodie.properties") and caught.value.instant and caught.value.remedy

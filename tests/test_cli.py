@@ -24,6 +24,7 @@ from hudi_hive.cli.output import Output
 from hudi_hive.cli.timeline_data import InstantMark, TimelinePicture
 from hudi_hive.cli.timeline_page import render
 from hudi_hive.formats.base_file import open_base_file
+from hudi_hive.table.properties_writer import table_checksum
 from hudi_hive.timeline import Instant, State
 from tests.support import expected, fixture_names, unzip_fixture
 
@@ -230,7 +231,8 @@ def test_timeline_page_escapes_what_the_table_says(run, tmp_path):
     lines = [line for line in properties.read_text().splitlines() if "checksum" not in line]
     bad = "<script>alert(1)</script>&\"'"
     lines = [f"hoodie.table.name={bad}" if line.startswith("hoodie.table.name=") else line for line in lines]
-    properties.write_text("\n".join(lines))
+    checksum = table_checksum({"hoodie.table.name": bad})
+    properties.write_text("\n".join([*lines, f"hoodie.table.checksum={checksum}", ""]))
     page = tmp_path / "out.html"
     code, _, err = run("timeline", table, "--html", page)
     assert code == 0, err

@@ -47,7 +47,7 @@ def test_times_with_a_zone_become_the_tables_own(tmp_path, honolulu, zone, insta
     path = unzip_fixture("v8_cow_nonpart", tmp_path)
     properties = path / ".hoodie" / "hoodie.properties"
     lines = [line for line in properties.read_text().splitlines() if "timeline.timezone" not in line]
-    properties.write_text("\n".join([*lines, f"hoodie.table.timeline.timezone={zone}"]))
+    properties.write_text("\n".join([*lines, f"hoodie.table.timeline.timezone={zone}", ""]))
     table = HudiTable.open(path)
     moment = dt.datetime(2030, 1, 1, 12, tzinfo=dt.UTC)
     for spelling in (moment, "2030-01-01T12:00:00.000Z", "2030-01-01 14:00:00.000+02:00"):

@@ -63,6 +63,7 @@ class CountingLister:
     def __init__(self, table, files=3, size=10 * MIB, at_once=False):
         self.at_once = at_once
         self.source = "test"
+        self.vouches = True
         self.paths = [f"year={1900 + i // 12}/month={1 + i % 12:02}/day=01" for i in range(PARTITIONS)]
         instant = table.timeline.write_instants()[0].requested
         self._files = {

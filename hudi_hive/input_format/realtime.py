@@ -268,6 +268,7 @@ def _current_slices(inputs: TableInputs, as_of: str | None) -> pa.Table:
         )
     listed = list_partitions(inputs)
     view = FileSystemView(listed, timeline_of(inputs))
+    client.refuse_earlier_table(view)
     if view.has_hidden_files or as_of is not None:
         client.refuse_removed_files()
     if as_of is not None:

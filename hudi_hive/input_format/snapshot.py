@@ -45,6 +45,7 @@ def base_files(table: TableInputs, as_of: str | None) -> pa.Table:
     coverage = table.coverage
     listed = list_partitions(table)
     view = FileSystemView(listed, seen_by)
+    client.refuse_earlier_table(view)
     if view.has_hidden_files or as_of is not None:
         client.refuse_removed_files()
     if as_of is not None:

@@ -62,6 +62,10 @@ class _Listed:
     def at_once(self) -> bool:
         return self._lister.at_once
 
+    @property
+    def vouches(self) -> bool:
+        return self._lister.vouches
+
     def partitions(self) -> list[str]:
         return self._lister.partitions()
 
@@ -101,6 +105,11 @@ class MetadataLister:
         if self._fallback is None:
             self._ask(lambda table: table)
         return self._fallback is None or self._fallback.at_once
+
+    @property
+    def vouches(self) -> bool:
+        """The metadata table does, so long as it answers."""
+        return self._fallback is None
 
     def known_partitions(self) -> list[str] | None:
         """All partitions by the metadata table; None when it cannot be used, and nothing is listed in its place."""
@@ -162,6 +171,11 @@ class ValidatingLister:
     def at_once(self) -> bool:
         """Whether the folders were walked already."""
         return self._lister.at_once
+
+    @property
+    def vouches(self) -> bool:
+        """Folders do not."""
+        return self._lister.vouches
 
     def partitions(self) -> list[str]:
         """All partitions by listing; the metadata table's are compared with them."""

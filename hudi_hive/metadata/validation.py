@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.file_names import FileKind, parse_file_names
+from hudi_hive.table.generations import refuse_earlier_table
 from hudi_hive.table.listing import list_folders
 
 
@@ -96,7 +97,13 @@ def _listed_files(client: MetaClient, partitions: Iterable[str]) -> pa.Table:
 
 
 def committed_files(client: MetaClient, files: pa.Table) -> pa.Table:
-    """The files among a listing (``FILES_SCHEMA``) whose instant is complete, change files included."""
+    """The files among a listing (``FILES_SCHEMA``) whose instant is complete, change files included.
+
+    Raises:
+        TimelineError: there are files of an earlier table among them.
+    """
+    instants = parse_file_names(files.column("name")).column("instant").combine_chunks().cast(pa.string())
+    refuse_earlier_table(client.timeline, instants.unique().drop_null(), client.base_path)
     return _committed(client, files).select(FILES_SCHEMA.names)
 
 

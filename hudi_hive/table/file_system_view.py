@@ -94,11 +94,14 @@ class FileSystemView:
         has_hidden_files: whether there are base files that do not count: of writes that crashed, that still run, or
             that completed after the timeline was loaded.
 
+        instants: requested times in the names of the files, each once.
+
     Raises:
         UnsupportedTableError: a file that looks like a base file does not follow Hudi's naming.
     """
 
     has_hidden_files: bool
+    instants: pa.Array
 
     def __init__(self, files: pa.Table, timeline: ViewTimeline, *, layout: int | None = None) -> None:
         self._timeline = timeline
@@ -213,6 +216,7 @@ class FileSystemView:
 
     def _rank_instants(self, bases: pa.ChunkedArray, logs: pa.ChunkedArray) -> InstantRanks:
         written = pa.concat_arrays([distinct_values(bases), distinct_values(logs)]).unique()
+        self.instants = written
         committed = self._timeline.committed_mask(written) if len(written) else pa.array([], pa.bool_())
         pending = self._timeline.pending_compactions()["compaction_instant"].combine_chunks().cast(pa.string())
         completed = pa.nulls(len(written), pa.string())

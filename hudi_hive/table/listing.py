@@ -49,6 +49,10 @@ class Lister(Protocol):
     def at_once(self) -> bool:
         """Whether files of many partitions cost no more than those of a few: planners then ask for all of them."""
 
+    @property
+    def vouches(self) -> bool:
+        """Whether it names only files of this table; a folder may hold those of an earlier one as well."""
+
     def partitions(self) -> list[str]:
         """Paths of all partitions of a partitioned table, relative to its base path, sorted."""
 
@@ -95,6 +99,11 @@ class DirectoryLister:
     def at_once(self) -> bool:
         """Whether the folders were walked already."""
         return self._walked is not None
+
+    @property
+    def vouches(self) -> bool:
+        """Folders do not."""
+        return False
 
     def partitions(self) -> list[str]:
         """All partitions; one listing per folder, once."""

@@ -19,6 +19,7 @@ from hudi_hive.schema.internal import EvolvedSchema, InternalSchema, parse_histo
 from hudi_hive.storage import Storage
 from hudi_hive.table.config import BACKUP_PATH, PROPERTIES_PATH, TableConfig
 from hudi_hive.table.file_system_view import FileSystemView
+from hudi_hive.table.generations import refuse_earlier_table
 from hudi_hive.table.listing import DirectoryLister, Lister
 from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline
 from hudi_hive.timeline.instant import CLEAN
@@ -267,7 +268,18 @@ class MetaClient:
     ) -> FileSystemView:
         """The file-system view over ``files`` (``FILES_SCHEMA``), or over what a listing of ``partitions`` gives."""
         timeline = self.timeline  # first: files that a later commit writes must not be missing from the listing
-        return FileSystemView(files if files is not None else self.list_files(partitions), timeline)
+        view = FileSystemView(files if files is not None else self.list_files(partitions), timeline)
+        self.refuse_earlier_table(view)
+        return view
+
+    def refuse_earlier_table(self, view: FileSystemView) -> None:
+        """Check that the files of a view are this table's own, where folders were listed for it.
+
+        Raises:
+            TimelineError: there are files from before all that the timeline knows.
+        """
+        if not self.lister.vouches and self.config.key_generator != "HOODIE_TABLE_METADATA":
+            refuse_earlier_table(self.timeline, view.instants, self.base_path)
 
     # -- schema ----------------------------------------------------------------------------------------------------
 

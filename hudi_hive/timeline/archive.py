@@ -55,6 +55,11 @@ class ArchivedTimeline:
         return tuple(unique[key] for key in sorted(unique))
 
     @kept_property
+    def begin(self) -> str | None:
+        """A time that no archived instant is before, by one listing; null when nothing was archived."""
+        return self._archive.begin()
+
+    @kept_property
     def instants(self) -> tuple[Instant, ...]:
         """Archived instants, of each the highest state, sorted by requested time; raises as :attr:`entries`."""
         best: dict[tuple[str, str], Instant] = {}

@@ -59,10 +59,17 @@ class HistoryArchive:
         """
         yield from (instant for instant in self._instants(time) if instant.requested >= time)
 
+    def begin(self) -> str | None:
+        """The first requested time in the names of data files; null without any."""
+        listing = self._storage.list(self._folder, missing_ok=True)["path"].to_pylist()
+        files = (path for path in listing if _DATA_NAME.fullmatch(path.rsplit("/", 1)[-1]))
+        return min((_range_of(path)[0] for path in files), default=None)
+
     def _instants(self, since: str) -> Iterator[Instant]:
         def read() -> list[tuple[str, pa.Table]]:
             sizes = self._data_files()
-            self._refuse_left_out(sizes, since)
+            if sizes:
+                self._refuse_left_out(sizes, since)
             chosen = {path: size for path, size in sizes.items() if _range_of(path)[1] >= since}
             return [(path, self._read_times(path, size)) for path, size in chosen.items()]
 

@@ -115,6 +115,10 @@ class LogArchive:
                 break
         yield from (instant for instant in self._checked(read, whole=False) if instant.requested >= time)
 
+    def begin(self) -> str | None:
+        """The least time that there is if there is a file, whose names do not tell more; null without any."""
+        return "" if self._files() else None
+
     def _checked(self, files: Sequence[_File], *, whole: bool = True) -> list[Instant]:
         """The states in files, oldest first, if nothing shows that some were lost.
 
