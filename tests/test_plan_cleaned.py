@@ -54,6 +54,7 @@ def clean(made: MorTable, number: int, names: list[str], retained: str = "") -> 
         "successDeleteFiles": names,
         "failedDeleteFiles": [],
     }
+    record |= {"startCleanTime": made.t(number)}
     record |= {"partitionMetadata": {"": partition}, "earliestCommitToRetain": retained}
     hoodie = made.path / ".hoodie"
     timeline = hoodie / "timeline" if made.version >= 8 else hoodie
