@@ -22,7 +22,7 @@ def make(path: Path, version: int = 8, **settings: object) -> HudiTable:
     return HudiTable.create(path, name="t", version=version, record_keys=["id"], partition_fields=["p"], **settings)
 
 
-def rows(*values: str) -> pa.Table:
+def rows(*values: str | None) -> pa.Table:
     return pa.table({"id": [f"{number}" for number in range(len(values))], "p": pa.array(values, pa.string())})
 
 
@@ -138,3 +138,26 @@ def test_a_dropped_partition_still_ends_listings(tmp_path):
     table.delete_partitions(["a"])
     with pytest.raises(KeyGenerationError, match="'a/c' lies below partition 'a'"):
         table.upsert(rows("a/c"))
+
+
+@pytest.mark.parametrize("hive_style", [False, True])
+def test_filters_find_all_that_the_default_partition_holds(tmp_path, hive_style):
+    table = make(tmp_path / "t", hive_style_partitioning=hive_style)
+    table.upsert(rows("__HIVE_DEFAULT_PARTITION__", "", None, "x"))
+
+    def ids(row_filter: str) -> list[str]:
+        return sorted(HudiTable.open(table.path).scan(row_filter=row_filter).to_arrow().column("id").to_pylist())
+
+    assert ids("p = '__HIVE_DEFAULT_PARTITION__'") == ["0"]
+    assert ids("p = ''") == ["1"]
+    assert ids("p is null") == ["2"]
+    assert ids("p <> 'x'") == ["0", "1"]
+    assert ids("p > '_' and p < 'a'") == ["0"]
+
+
+def test_a_key_of_a_megabyte_is_written_looked_up_and_read(tmp_path):
+    table = make(tmp_path / "t")
+    keys = ["k" * (1 << 20), "short"]
+    for operation in ("insert", "upsert"):
+        table.write(operation, pa.table({"id": keys, "p": ["x", "x"]}), {"hoodie.index.type": "BLOOM"})
+    assert rows_by_listing(table.path, COLUMNS) == rows_by_metadata(table.path, COLUMNS) == [(key, "x") for key in keys]

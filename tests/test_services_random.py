@@ -31,7 +31,7 @@ STEPS = 40 if LIVES > 1 or "HUDI_HIVE_LIFE" in os.environ else 16
 KEYS = 24
 CITIES = 3
 
-Model = dict[tuple[str, str], int]
+Model = dict[tuple[str, str | None], int]
 
 
 class Killed(BaseException):
@@ -57,6 +57,11 @@ class Life:
         self.past: list[tuple[str, Model]] = []
         self.saved: dict[str, Model] = {}
         self.done: list[str] = []
+        self.keys = [f"k{number:02d}" for number in range(KEYS)]
+        self.cities: list[str | None] = [f"c{number}" for number in range(CITIES)]
+        self.make(path, version, kind)
+
+    def make(self, path: Path, version: int, kind: str) -> None:
         HudiTable.create(
             path,
             name="t",
@@ -66,6 +71,12 @@ class Life:
             partition_fields=["city"],
             merge_mode="COMMIT_TIME_ORDERING",
         )
+
+    def batch(self, rows: Model) -> pa.Table:
+        return batch(rows)
+
+    def partition(self, city: str | None) -> str:
+        return str(city)
 
     # -- what happens ------------------------------------------------------------------------------------------------
 
@@ -103,21 +114,22 @@ class Life:
 
     def delete(self, number: int) -> None:
         gone = self.some(4, number)
-        report = HudiTable.open(self.path).delete(batch(gone), self.options)
+        report = HudiTable.open(self.path).delete(self.batch(gone), self.options)
         self.remember(report.instant, {place: n for place, n in self.model.items() if place not in gone})
 
     def overwrite(self, number: int) -> None:
-        city = self.chance.randrange(CITIES)
-        rows = {place: n for place, n in self.some(KEYS, number).items() if place[1] == f"c{city}"}
-        rows = rows or {(f"k{city:02d}", f"c{city}"): number}
-        self.write("insert_overwrite", rows, {p: n for p, n in self.model.items() if p[1] != f"c{city}"})
+        at = self.chance.randrange(len(self.cities))
+        city = self.cities[at]
+        rows = {place: n for place, n in self.some(KEYS, number).items() if place[1] == city}
+        rows = rows or {(self.keys[at], city): number}
+        self.write("insert_overwrite", rows, {p: n for p, n in self.model.items() if p[1] != city})
 
     def overwrite_all(self, number: int) -> None:
         self.write("insert_overwrite_table", self.some(8, number), {})
 
     def drop_partition(self, number: int) -> None:
-        city = f"c{self.chance.randrange(CITIES)}"
-        report = HudiTable.open(self.path).delete_partitions([city], self.options)
+        city = self.chance.choice(self.cities)
+        report = HudiTable.open(self.path).delete_partitions([self.partition(city)], self.options)
         self.remember(report.instant, {place: n for place, n in self.model.items() if place[1] != city})
 
     def plan_compaction(self, number: int) -> None:
@@ -177,16 +189,16 @@ class Life:
 
         with pytest.MonkeyPatch.context() as patch, pytest.raises((Killed, HudiHiveError)):
             patch.setattr(TimelineWriter, "complete", killed)
-            HudiTable.open(self.path).upsert(batch(self.some(6, -number)), self.options)
+            HudiTable.open(self.path).upsert(self.batch(self.some(6, -number)), self.options)
 
     # -- how it is done ----------------------------------------------------------------------------------------------
 
     def some(self, most: int, number: int) -> Model:
-        keys = {self.chance.randrange(KEYS) for _ in range(most)}
-        return {(f"k{key:02d}", f"c{key % CITIES}"): number for key in sorted(keys)}
+        keys = {self.chance.randrange(len(self.keys)) for _ in range(most)}
+        return {(self.keys[key], self.cities[key % len(self.cities)]): number for key in sorted(keys)}
 
     def write(self, operation: str, rows: Model, others: Model | None = None) -> None:
-        report = getattr(HudiTable.open(self.path), operation)(batch(rows), self.options)
+        report = getattr(HudiTable.open(self.path), operation)(self.batch(rows), self.options)
         self.remember(report.instant, {**(self.model if others is None else others), **rows})
 
     def remember(self, instant: object, model: Model) -> None:

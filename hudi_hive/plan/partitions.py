@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import PartitionValueError
 from hudi_hive.predicate import RowFilter
 from hudi_hive.table import MetaClient
-from hudi_hive.table.partition_path import partition_value_columns
+from hudi_hive.table.partition_path import DEFAULT_PARTITION, partition_value_columns
 
 _EXACT = (
     pa.types.is_string,
@@ -45,12 +45,14 @@ def prune_partitions(client: MetaClient, paths: Sequence[str], row_filter: RowFi
     values = partition_value_table(client, paths, fields)
     if values is None:
         return list(paths)
-    # The default partition holds empty strings beside nulls: kept if either passes, in any combination of columns.
+    # The default partition holds nulls, empty texts and texts of its own name: it is kept if any of them passes, in
+    # any combination of columns.
     variants = [values]
     for index, name in enumerate(fields):
         column = values.column(name)
         if column.null_count and pa.types.is_string(column.type):
-            variants += [other.set_column(index, name, pc.fill_null(column, "")) for other in variants]
+            texts = [pc.fill_null(column, text) for text in ("", DEFAULT_PARTITION)]
+            variants += [other.set_column(index, name, text) for other in variants for text in texts]
     keep = row_filter.partitions_that_may_match(variants[0])
     for variant in variants[1:]:
         keep = pc.or_(keep, row_filter.partitions_that_may_match(variant))
