@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import NoSuchObjectError, SparkError
 from hudi_hive.metastore.types import FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
+from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from integration.test_spark_sql import count, files_below, hide_last_commit
 from tests.support import encode_rows, rows_sha256, unzip_fixture
 from tests.sync_golden import dump, inputs, stages
@@ -171,8 +173,49 @@ def test_show_partitions(spark, names, synced):
     assert shown(f"{dates} PARTITION (year = 2024, month = 1)") == ["year=2024/month=01/day=11"]
     with pytest.raises(SparkError, match="country"):
         shown(f"{table} PARTITION (country = 'x')")
-    with pytest.raises(Exception, match="not partitioned"):
-        shown(synced("v9_cow_nonpart"))
+    plain = synced("v9_cow_nonpart")
+    assert shown(plain) == []
+    with pytest.raises(SparkError, match="no partition columns"):
+        shown(f"{plain} PARTITION (country = 'x')")
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("partitions", [["city"], ["city", "day"], []])
+@pytest.mark.parametrize("emptied", [False, True])
+def test_statements_about_tables_without_rows(spark, metastore, tmp_path, kind, partitions, emptied):
+    """Never written to, or emptied: what shows and describes a table answers, what analyses it is refused by name."""
+    schema = {"type": "record", "name": "r", "fields": [{"name": n, "type": "string"} for n in ("id", "city", "day")]}
+    name = f"bare_{kind[:4].lower()}{len(partitions)}{emptied:d}"
+    table = HudiTable.create(
+        tmp_path / name,
+        name=name,
+        table_type=kind,
+        record_keys=["id"],
+        partition_fields=partitions,
+        create_schema=schema,
+        hive_style_partitioning=True,
+    )
+    if emptied:
+        rows = pa.table({"id": ["a", "b"], "city": ["x", "y"], "day": ["1", "2"]})
+        table.insert(rows)
+        table.delete(rows) if not partitions else table.delete_partitions(["*"])
+    config = HiveSyncConfig(base_path=str(tmp_path / name), database="hudi_it", table=name)
+    HiveSyncTool(config, metastore=metastore).sync()
+    full = f"hudi_it.{name}" + ("_rt" if kind == "MERGE_ON_READ" else "")
+    assert spark.sql(f"SHOW PARTITIONS {full}").collect() == []
+    if partitions:
+        assert spark.sql(f"SHOW PARTITIONS {full} PARTITION (city = 'x')").collect() == []
+    assert spark.sql(f"SELECT * FROM {full}").collect() == []
+    assert spark.sql(f"SELECT count(*) FROM {full} WHERE city = 'x'").collect()[0][0] == 0
+    columns = spark.table(full).columns
+    assert [row.col_name for row in spark.sql(f"SHOW COLUMNS IN {full}").collect()] == columns
+    for statement in ("DESCRIBE", "DESCRIBE EXTENDED", "DESCRIBE FORMATTED", "SHOW CREATE TABLE", "SHOW TBLPROPERTIES"):
+        assert spark.sql(f"{statement} {full}").collect()
+    assert spark.sql(f"DESCRIBE {full} city").collect()
+    assert spark.sql(f"SHOW TABLE EXTENDED IN hudi_it LIKE '{full.partition('.')[2]}'").count() == 1
+    for statement in ("ANALYZE TABLE {} COMPUTE STATISTICS", "ANALYZE TABLE {} COMPUTE STATISTICS FOR ALL COLUMNS"):
+        with pytest.raises(SparkError, match="ANALYZE"):
+            spark.sql(statement.format(full))
 
 
 # -- views, copies, caches, freshness ----------------------------------------------------------------------------------

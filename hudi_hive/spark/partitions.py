@@ -37,7 +37,7 @@ def show_partitions(hook: SessionHook, node: JavaValue) -> JavaValue:
     if not parts or (len(parts) > 2 and parts[0].lower() != "spark_catalog"):
         return node
     entry = hook.find(parts[-2] if len(parts) > 1 else None, parts[-1])
-    if entry is None or not entry.declared.partition_columns:
+    if entry is None:
         return node
     names = entry.declared.partition_columns
     wanted = _specification(node.productElement(1))
@@ -46,16 +46,28 @@ def show_partitions(hook: SessionHook, node: JavaValue) -> JavaValue:
         raise SparkError(
             f"{', '.join(unknown)} is no partition column of {entry.declared.name}",
             path=entry.location,
-            remedy=f"partition columns are {', '.join(names)}",
+            remedy=f"partition columns are {', '.join(names)}" if names else "the table has no partition columns",
         )
-    snapshot = TableSnapshot(entry.location, Query.of("snapshot"), hook.environment.storage_options, names)
-    values = snapshot.partition_texts(snapshot.partition_paths())
+    shown: list[str] = []  # of a table without partition columns, as Hudi
+    if names:
+        snapshot = TableSnapshot(entry.location, Query.of("snapshot"), hook.environment.storage_options, names)
+        shown = partition_names(snapshot.partition_texts(_existing(snapshot)), names, wanted)
     jvm = hook.environment.jvm
-    texts = jvm.module("scala.collection.immutable.ArraySeq").unsafeWrapArray(
-        jvm.strings(_names(values, names, wanted))
-    )
+    texts = jvm.module("scala.collection.immutable.ArraySeq").unsafeWrapArray(jvm.strings(shown))
     frame = hook.session.createDataset(texts, jvm.package("Encoders").STRING())
     return frame.toDF(jvm.seq(["partition"])).queryExecution().analyzed()
+
+
+def _existing(snapshot: TableSnapshot) -> list[str]:
+    """Partition paths without those whose file groups were all replaced: a dropped partition's folder stays a while."""
+    paths = snapshot.partition_paths()
+    replaced = set(pc.unique(snapshot.client.timeline.replaced_file_groups().column("partition")).to_pylist())
+    touched = [path for path in paths if path in replaced]
+    if not touched:
+        return paths
+    slices = snapshot.client.file_system_view(touched).latest_file_slices()
+    gone = set(touched) - set(pc.unique(slices.column("partition")).to_pylist())
+    return [path for path in paths if path not in gone]
 
 
 def _specification(clause: JavaValue) -> dict[str, str]:
@@ -67,10 +79,16 @@ def _specification(clause: JavaValue) -> dict[str, str]:
     return {str(name).lower(): str(value) for name, value in pairs}
 
 
-def _names(values: pa.Table, names: tuple[str, ...], wanted: Mapping[str, str]) -> list[str]:
-    """Names of the partitions whose values are the wanted ones, sorted."""
+def partition_names(values: pa.Table, names: tuple[str, ...], wanted: Mapping[str, str]) -> list[str]:
+    """Names of partitions as Hive shows them, sorted.
+
+    Args:
+        values: a text column per partition field, a row per partition.
+        names: the partition columns in their order.
+        wanted: column in lower case -> the value that partitions must have.
+    """
     columns = {name.lower(): values.column(name) for name in values.column_names}
-    kept = pa.array([True] * values.num_rows)
+    kept = pa.array([True] * values.num_rows, pa.bool_())
     texts = []
     for name in names:
         column = pc.fill_null(columns[name.lower()], DEFAULT_PARTITION).combine_chunks()
