@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -212,7 +213,8 @@ class HudiTable:
         config = write_config(self._client, options)
         sync = self._sync_asked_by(config)
         lock = table_lock(config.options, self._client.storage, metastore=MetastoreLock.of)
-        report = alter(self._client, changes, options, lock=lock, dry_run=dry_run)
+        check = None if sync is None else partial(sync.refuse_types, self._client)
+        report = alter(self._client, changes, options, lock=lock, dry_run=dry_run, check=check)
         return report if report.instant is None else self._followed(report, sync)
 
     def schema_history(self) -> pa.Table:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
+
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions
 
@@ -9,6 +12,7 @@ import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError, SchemaError, SparkError
 from hudi_hive.schema import META_FIELDS
+from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.table import MetaClient
 from hudi_hive.write.alter import alter_schema
 from integration.conftest import DATABASE
@@ -199,3 +203,20 @@ def test_a_catalog_that_did_not_follow(spark, synced, tmp_path):
     assert "sync" in caught.value.remedy
     spark.sql(f"ALTER TABLE {table} ADD COLUMN last INT")  # the sync after it brings all of them
     assert {"more", "address", "last"} <= set(spark.table(table).columns)
+
+
+def test_a_type_that_the_catalog_cannot_take_is_refused_before_it_is_written(spark, metastore, tmp_path):
+    """The metastore lets no text become a date: under its old type no SELECT by name could read the table."""
+    path, table = str(tmp_path / "days"), f"{DATABASE}.days"
+    hudi = HudiTable.create(path, name="days", record_keys=["id"])
+    hudi.insert(pa.table({"id": ["a"], "d": pa.array([datetime.date(2024, 1, 2)])}))
+    HiveSyncTool(HiveSyncConfig(base_path=path, database=DATABASE, table="days"), metastore=metastore).sync()
+    spark.sql(f"ALTER TABLE {table} ALTER COLUMN d TYPE STRING")
+    assert spark.sql(f"SELECT d FROM {table}").collect()[0].d == "2024-01-02"
+    with pytest.raises(SchemaError, match="metastore's table"):
+        spark.sql(f"ALTER TABLE {table} ALTER COLUMN d TYPE DATE")
+    assert spark.sql(f"SELECT d FROM {table} WHERE d = '2024-01-02'").count() == 1
+    assert len(MetaClient.load(path).timeline.write_instants()) == 2
+    # By path no catalog is in the way, and the file's own type is the new one.
+    spark.sql(f"ALTER TABLE hudi.`{path}` ALTER COLUMN d TYPE DATE")
+    assert hudi_spark.load(spark, path).select("d").collect()[0].d == datetime.date(2024, 1, 2)

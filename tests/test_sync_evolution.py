@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.errors import SchemaSyncError, SyncError
+from hudi_hive.errors import SchemaError, SchemaSyncError
 from hudi_hive.metastore import FieldSchema, HiveMetastore
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool, SyncReport
@@ -251,9 +251,8 @@ def test_a_change_of_the_schema_is_synced_as_writes_are(client, server, tmp_path
     assert partition.sd.cols == [FieldSchema(c.name, c.type, c.comment) for c in found.sd.cols]
     stamp = found.parameters["last_commit_time_sync"]
     assert stamp == table.timeline.write_instants()[-1].requested
-    report = table.update_schema(options).change_type("fare", "decimal(20,4)").commit()
-    failure = report.failed["sync"]
-    assert isinstance(failure, SyncError) and "fare" in failure.message
-    assert "disallow.incompatible.col.type.changes" in str(failure.remedy)
-    assert table.refresh().schema().field("fare").type == pa.decimal128(20, 4)
+    with pytest.raises(SchemaError, match="fare") as caught:
+        table.update_schema(options).change_type("fare", "decimal(20,4)").commit()
+    assert "disallow.incompatible.col.type.changes" in str(caught.value.remedy)
+    assert table.refresh().schema().field("fare").type == pa.float64()
     assert client.table(DATABASE, "t").parameters["last_commit_time_sync"] == stamp

@@ -119,6 +119,10 @@ class HiveMetastore(PartitionCalls):
                 raise
             raise
 
+    def config_value(self, name: str, default: str) -> str:
+        """A setting of the metastore, such as ``hive.txn.timeout``; ``default`` where it has none."""
+        return str(self._call("get_config_value", name, default, about=name))
+
     # -- tables -----------------------------------------------------------------------------------------------------
 
     def tables(self, database: str, pattern: str | None = None) -> list[str]:

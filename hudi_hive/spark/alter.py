@@ -19,15 +19,17 @@ from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.hive_site import SECURITY, URIS
 from hudi_hive.metastore.locks import MetastoreLock
 from hudi_hive.schema.evolution import SchemaUpdate
+from hudi_hive.schema.internal import InternalSchema
 from hudi_hive.spark.catalog import HudiTableEntry
 from hudi_hive.spark.failures import JavaValue, to_java
 from hudi_hive.spark.jvm import JavaProxy, Jvm, class_name, option, scala_items
 from hudi_hive.spark.synced_as import sync_config
 from hudi_hive.sync import HiveSyncTool
+from hudi_hive.sync.catalog_types import refuse_catalog_types
 from hudi_hive.sync.options import read_options
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
-from hudi_hive.write.alter import alter_schema, schema_update
+from hudi_hive.write.alter import alter, alter_schema, schema_update
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.locks import table_lock
 
@@ -141,7 +143,12 @@ def _alter(hook: SessionHook, target: Target, changes: list[Change]) -> None:
         config = sync_config(metastore, target.entry, client, given, hook.environment.storage_options or None)
         if any(change.comments for change in changes):
             config = replace(config, sync_comment=True)
-        instant = alter_schema(client, changes, options, lock=lock)
+
+        def check(before: InternalSchema, after: InternalSchema) -> None:
+            refuse_catalog_types(metastore, config, client, before, after)
+
+        instant = alter(client, changes, options, lock=lock, check=check).instant
+        assert instant is not None
         _sync(HiveSyncTool(config, metastore=metastore, client=client.reload()), target, instant)
 
 

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from hudi_hive.errors import InvalidOptionError, SyncError
+from hudi_hive.metastore import HiveMetastore
+from hudi_hive.schema.internal import InternalSchema
+from hudi_hive.sync.catalog_types import refuse_catalog_types
 from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.report import SyncReport
 from hudi_hive.sync.tool import HiveSyncTool
@@ -52,6 +55,21 @@ class SyncAfterWrite:
                 "hoodie.datasource.hive_sync.metastore.uris is missing", remedy="give thrift://host:port"
             )
         return cls(config)
+
+    def refuse_types(self, client: MetaClient, before: InternalSchema, after: InternalSchema) -> None:
+        """Refuse a change of the schema that the sync could not carry into the metastore.
+
+        Args:
+            client: the table.
+            before: the columns as they are.
+            after: the columns as they shall be.
+
+        Raises:
+            SchemaError: a column would get a type that the metastore does not let it take.
+            MetastoreError: the metastore does not answer.
+        """
+        with HiveMetastore(self.config.metastore_uris) as metastore:
+            refuse_catalog_types(metastore, self.config, client, before, after)
 
     def run(self, client: MetaClient, instant: Instant) -> SyncReport:
         """Bring the metastore up to date.

@@ -18,6 +18,7 @@ from hudi_hive.schema.differences import Difference, differences
 from hudi_hive.schema.evolution import SchemaUpdate
 from hudi_hive.schema.internal import InternalSchema
 from hudi_hive.schema.internal_avro import from_avro, to_avro
+from hudi_hive.schema.promotions import may_become, type_name
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge_spec import IS_DELETED, MergeSpec
 from hudi_hive.timeline import Instant
@@ -31,6 +32,9 @@ from hudi_hive.write.transaction import Transaction
 
 Change: TypeAlias = Callable[[SchemaUpdate], SchemaUpdate]
 """One change: takes the columns as they are, gives them as they shall be."""
+
+Check: TypeAlias = Callable[[InternalSchema, InternalSchema], None]
+"""Refuses a change: takes the columns as they are, and as they shall be."""
 
 OPERATION: Final = "ALTER_SCHEMA"
 _WRITE_OPERATION: Final = "hoodie.datasource.write.operation"
@@ -89,9 +93,33 @@ def changed(client: MetaClient, update: Change | Sequence[Change]) -> SchemaUpda
         for change in [update] if callable(update) else update:
             made = change(made)
         made.apply(0)
+        _refuse_unreadable_files(made, schema_history.read(client))
     except SchemaError as error:
         raise SchemaError(error.message, path=client.base_path, remedy=error.remedy) from error
     return made
+
+
+def _refuse_unreadable_files(update: SchemaUpdate, history: Sequence[InternalSchema]) -> None:
+    """Refuse a type that does not follow from that of each earlier version.
+
+    Each step may be a promotion, but readers go from the type of a file to the newest one: a number that became a text
+    is read as a text, and there is no way from it to a date.
+
+    Raises:
+        SchemaError: there is one.
+    """
+    before = {item.id: item for _, item in update.before.walk()}
+    for name, item in update.schema.walk():
+        if not isinstance(item.type, str) or item.id not in before or before[item.id].type == item.type:
+            continue
+        for version in history:
+            earlier = version.find(version.name_of(item.id) or "")
+            if earlier is not None and not may_become(earlier.type, item.type):
+                raise SchemaError(
+                    f"column {name!r} cannot become {type_name(item.type)}: files of before have it as "
+                    f"{type_name(earlier.type)}, and could not be read",
+                    remedy="add a column of the new type",
+                )
 
 
 def alter_schema(
@@ -133,11 +161,17 @@ def alter(
     executor: Executor | None = None,
     lock: TableLock | None = None,
     dry_run: bool = False,
+    check: Check | None = None,
 ) -> AlterReport:
-    """As :func:`alter_schema`, with what changed; a dry run only checks the changes and writes nothing."""
+    """As :func:`alter_schema`, with what changed; a dry run only checks the changes and writes nothing.
+
+    ``check`` may refuse them, too: it gets the columns as they are and as they shall be, before anything is written.
+    """
     client = client.reload()
     begun = changed(client, update)
     config = write_config(client, options)
+    if check is not None:
+        check(begun.before, begun.schema)
     if dry_run:
         return AlterReport(None, begun.before, begun.schema)
     for attempt in range(_ATTEMPTS):
@@ -181,11 +215,11 @@ def _alter(
         after = made.apply(int(transaction.instant))
         versions = (after, *(schema_history.read(table) or (made.before,)))
         statuses = WRITE_STATUS_SCHEMA.empty_table()
-        instant = transaction.commit(statuses, schema=_avro_text(table, after), versions=versions)
+        instant = transaction.commit(statuses, schema=avro_text(table, after), versions=versions)
         return AlterReport(instant, made.before, after, dict(transaction.failed))
 
 
-def _avro_text(client: MetaClient, schema: InternalSchema) -> str:
+def avro_text(client: MetaClient, schema: InternalSchema) -> str:
     """The Avro schema of a version as commits take it: named as before, without meta columns."""
     before = client.avro_schema() or {}
     name, namespace = record_name(client.config.name)

@@ -281,6 +281,8 @@ class TableCatalog:
         return [user_name]
 
     def get_config_value(self, name: str, defaultValue: str) -> str:
+        if name == "hive.metastore.disallow.incompatible.col.type.changes":
+            return str(self.check_types).lower()
         return defaultValue
 
 
