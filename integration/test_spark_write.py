@@ -211,3 +211,54 @@ def test_rows_go_to_the_records_that_their_meta_columns_name(spark, tmp_path, ki
         with pytest.raises(HudiHiveError):
             hudi_spark.write(bad, path, {**options, "hoodie.datasource.write.operation": "upsert"})
     assert len(fares()) == len(keys)
+
+
+def test_a_first_write_that_fails_leaves_nothing(spark, tmp_path):
+    path = tmp_path / "trips"
+    options = options_of("COPY_ON_WRITE", 8)
+    frame = trips(spark, 0, 4)
+    nulls = frame.withColumn("id", sql.expr("if(id = 'k3', null, id)"))
+    wrong = [
+        (frame, {**options, "hoodie.datasource.write.recordkey.field": "nowhere"}),
+        (frame.drop("ts"), options),
+        (nulls, options),  # fails in a task
+        (frame.withColumn("city", sql.lit("..")), options),
+    ]
+    for mode in ("append", "overwrite"):
+        for rows, given in wrong:
+            with pytest.raises(HudiHiveError):
+                hudi_spark.write(rows, path, given, mode)
+            assert not path.exists()
+    path.mkdir()
+    (path / "notes.txt").write_text("not of the table")
+    with pytest.raises(HudiHiveError):
+        hudi_spark.write(nulls, path, options)
+    assert [item.name for item in path.iterdir()] == ["notes.txt"]
+    (path / "notes.txt").unlink()
+    hudi_spark.write(frame, tmp_path / "other", options)
+    assert len(rows_of(tmp_path / "other")) == 4
+
+
+def test_overwriting_with_options_that_contradict_the_table_makes_another(spark, tmp_path):
+    path = tmp_path / "trips"
+    options = options_of("COPY_ON_WRITE", 8)
+    hudi_spark.write(trips(spark, 0, 4), path, options)
+    other = {**options_of("MERGE_ON_READ", 6), "hoodie.datasource.write.partitionpath.field": "fare"}
+    with pytest.raises(InvalidOptionError, match="contradicts"):
+        hudi_spark.write(trips(spark, 4, 6), path, other)
+    failing = trips(spark, 4, 6).withColumn("id", sql.lit(None).cast("string"))
+    with pytest.raises(HudiHiveError):
+        hudi_spark.write(failing, path, other, "overwrite")
+    with pytest.raises(InvalidOptionError, match="unknown option"):
+        hudi_spark.write(trips(spark, 4, 6), path, {**other, "hoodie.nonsense": "1"}, "overwrite")
+    assert rows_of(path) == {f"k{n}": 1.0 for n in range(4)}
+    # The rows are those of the table that goes.
+    changed = hudi_spark.load(spark, path).where("id != 'k0'").withColumn("fare", sql.lit(2.0)).drop(*META_FIELDS)
+    hudi_spark.write(changed, path, other, "overwrite")
+    assert rows_of(path) == {f"k{n}": 2.0 for n in range(1, 4)}
+    config = HudiTable.open(str(path)).client.config
+    assert (config.table_type, config.version, config.partition_fields) == ("MERGE_ON_READ", 6, ("fare",))
+    assert [item.name for item in tmp_path.iterdir()] == ["trips"]
+    # Options that fit replace the rows in one commit, and the history stays.
+    hudi_spark.write(trips(spark, 7, 8), path, other, "overwrite")
+    assert rows_of(path) == {"k7": 1.0} and len(HudiTable.open(str(path)).timeline.write_instants()) == 2

@@ -67,6 +67,7 @@ from hudi_hive.write.local import (
 )
 from hudi_hive.write.locks import table_lock
 from hudi_hive.write.nested_partitions import refuse_nested_partitions
+from hudi_hive.write.new_table import discarded_on_failure, in_place_of
 from hudi_hive.write.report import WriteReport
 from hudi_hive.write.settings import DuplicatePolicy, Operation
 from hudi_hive.write.transaction import Transaction
@@ -84,8 +85,8 @@ def write(
         frame: the rows; for a delete the columns of key and partition are enough.
         path: base path of the table; it is made from the options if it is not there.
         options: Hudi's write options (``hoodie.datasource.write.…``, ``hoodie.table.name`` …) and those of hive-sync.
-        mode: ``append``; ``overwrite``: what the table holds is replaced in one commit, its history stays; ``error``;
-            ``ignore``.
+        mode: ``append``; ``overwrite``: what the table holds is replaced in one commit, its history stays, unless the
+            options contradict the table: then another is made in its place; ``error``; ``ignore``.
 
     Returns:
         What was written; None when ``ignore`` found a table.
@@ -107,15 +108,40 @@ def write(
     if found and mode.startswith("error"):
         raise PathExistsError("the table is there already", path=base, remedy="write with mode append or overwrite")
     client = MetaClient.load(base) if found else None
-    sync = SyncAfterWrite.asked_by(WriteConfig.of(given, client.config if client is not None else None), base)
-    client = client if client is not None else _created(base, given)
-    config = WriteConfig.of(given, client.config)
-    if found and mode == "overwrite" and not config.operation.replaces:
-        config = config.with_operation(Operation.INSERT_OVERWRITE_TABLE)
-    report = SparkWriter(client, config).write(frame)
-    if sync is not None:
-        report = followed(report, client.base_path, SYNC, lambda: sync.run(client, report.instant))
-    return report
+    if client is not None and mode == "overwrite" and _contradicts(given, client):
+        given.setdefault("hoodie.table.name", client.config.name)
+        lock = table_lock(given, client.storage, metastore=MetastoreLock.of)
+        sync = SyncAfterWrite.asked_by(WriteConfig.of(given), base)
+        report = in_place_of(client, lock, lambda path: _first_write(frame, path, given))
+    elif client is None:
+        sync = SyncAfterWrite.asked_by(WriteConfig.of(given), base)
+        report = _first_write(frame, base, given)
+    else:
+        config = WriteConfig.of(given, client.config)
+        sync = SyncAfterWrite.asked_by(config, base)
+        if mode == "overwrite" and not config.operation.replaces:
+            config = config.with_operation(Operation.INSERT_OVERWRITE_TABLE)
+        report = SparkWriter(client, config).write(frame)
+    if sync is None:
+        return report
+    written = MetaClient.load(base)
+    return followed(report, written.base_path, SYNC, lambda: sync.run(written, report.instant))
+
+
+def _contradicts(options: Mapping[str, Any], client: MetaClient) -> bool:
+    """Whether options describe another table than the one that is there; wrong ones are refused as of any table."""
+    try:
+        WriteConfig.of(options, client.config)
+    except InvalidOptionError:
+        WriteConfig.of(options)
+        return True
+    return False
+
+
+def _first_write(frame: DataFrame, base: str, options: Mapping[str, Any]) -> WriteReport:
+    """The write of a table that is made for it, and does not stay without it."""
+    with discarded_on_failure(base, lambda: _created(base, options)) as client:
+        return SparkWriter(client, WriteConfig.of(options, client.config)).write(frame)
 
 
 def _created(base: str, options: Mapping[str, Any]) -> MetaClient:
