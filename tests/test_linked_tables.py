@@ -11,8 +11,11 @@ import pytest
 from hudi_hive.api import HudiTable
 from hudi_hive.errors import HudiHiveError, UnsafePathError
 from hudi_hive.input_format import HoodieParquetInputFormat, JobConf
+from hudi_hive.plan.planner import plan_scan
+from hudi_hive.plan.query import Query
+from hudi_hive.read.scan import read_plan
 from hudi_hive.sync.discover import discover_tables
-from hudi_hive.table import MetaClient
+from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.listing import DirectoryLister, walk, walk_batches
 
 LISTED = {"hoodie.metadata.enable": "false"}
@@ -137,3 +140,51 @@ def test_the_input_format_lists_real_folders_once(table: Path) -> None:
         (table / "a" / f"up{number}").symlink_to("..")
     conf = JobConf({"mapreduce.input.fileinputformat.inputdir": str(table)})
     assert len(HoodieParquetInputFormat(conf).list_status()) == 3
+
+
+@pytest.mark.parametrize("folder", [".hoodie", ".hoodie/metadata", ".hoodie/timeline", ".hoodie/.temp", ".hoodie/.aux"])
+def test_metadata_behind_a_link_is_not_written(table: Path, tmp_path: Path, folder: str) -> None:
+    outside = tmp_path / "outside"
+    (table / folder).mkdir(exist_ok=True)
+    shutil.move(table / folder, outside)
+    (table / folder).symlink_to(outside)
+    before = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
+    options = {"hoodie.clean.commits.retained": "1", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
+    for number in range(4):
+        try:
+            HudiTable.open(table).upsert(pa.Table.from_pylist([{"id": str(number), "city": "a"}]), options)
+        except HudiHiveError as error:
+            assert "symbolic link" in str(error)
+    assert {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()} == before
+    try:
+        found = rows(table)
+    except HudiHiveError as error:
+        assert "symbolic link" in str(error)
+    else:
+        assert {row["city"] for row in found} <= {"a", "b", "c"}
+
+
+@pytest.mark.parametrize(
+    "partition", ["../outside", "/etc", "a/../../outside", ".hoodie/metadata/files", "a/.hoodie", "a\0", "link"]
+)
+def test_records_of_the_metadata_table_that_name_files_elsewhere(table: Path, tmp_path: Path, partition: str) -> None:
+    (file,) = (table / "b").glob("*.parquet")
+    outside = tmp_path / "outside"
+    shutil.copytree(table / "b", outside)
+    (table / "link").symlink_to(outside)
+
+    class Lying(DirectoryLister):
+        """Says what a metadata table can say."""
+
+        def partitions(self) -> list[str]:
+            return ["a", partition]
+
+        def files(self, partitions: list[str]) -> pa.Table:
+            honest = super().files([path for path in partitions if path != partition])
+            size = file.stat().st_size
+            lie = pa.table([[partition], [file.name], [size]], schema=FILES_SCHEMA)
+            return pa.concat_tables([honest, lie.slice(0, int(partition in partitions))])
+
+    client = MetaClient.load(table, listing=lambda client: Lying(client.storage))
+    with pytest.raises(UnsafePathError):
+        list(read_plan(client.storage, plan_scan(client, Query()), ["id"]))

@@ -231,6 +231,7 @@ class TableSnapshot:
 
         Raises:
             UnsupportedTableError: change data, log files, or a file of another version of the schema.
+            UnsafePathError: a partition is a symbolic link out of the table.
             HudiHiveError: whatever planning refuses.
         """
         plan = self.plan(partitions)
@@ -246,6 +247,8 @@ class TableSnapshot:
         slices = plan.slices.filter(pc.is_valid(plan.slices.column("base_file")))
         slices = slices.sort_by([("partition", "ascending"), ("path", "ascending")])
         partition, size = slices.column("partition"), slices.column("base_size")
+        for folder in pc.unique(partition).to_pylist():
+            self.client.storage.check_read(folder)  # Spark opens files by itself, through whatever links
         path = pc.binary_join_element_wise(self.location, slices.column("path"), "/")
         files = pa.table([partition, path, size], schema=DIRECTORY_SCHEMA)
         total = len(self.partition_paths())

@@ -45,15 +45,21 @@ class LinkRules:
     Args:
         root: absolute path; it may be a link.
         follow: read through links that leave the root.
+        above: rules of a folder around it that hold as well, and the path of the root in there.
     """
 
-    def __init__(self, root: str, *, follow: bool = False) -> None:
+    def __init__(self, root: str, *, follow: bool = False, above: tuple[LinkRules, str] | None = None) -> None:
         self.root = root
+        self._above = above
         self.follow = follow
         self.leaving: dict[str, str] = {}
         """Links to files, or to nothing, outside the root that listings have met, and where they lead."""
         self._real: str | None = None
         self._inside = {""}
+
+    def child(self, path: str) -> LinkRules:
+        """Rules of a folder below the root, to which nobody may get by a link either."""
+        return LinkRules(self._full(path), follow=self.follow, above=(self, path))
 
     def _is_inside(self, target: str) -> bool:
         if self._real is None:
@@ -73,7 +79,12 @@ class LinkRules:
         Raises:
             UnsafePathError: the path leaves the root through a symbolic link.
         """
-        if self.follow or not path:
+        if self.follow:
+            return
+        if self._above is not None:
+            rules, place = self._above
+            rules.check_read(place)
+        if not path:
             return
         folder = path.rpartition("/")[0]
         if folder not in self._inside and not self._look(folder):
@@ -187,6 +198,9 @@ class LinkRules:
         Raises:
             UnsafePathError: it is.
         """
+        if self._above is not None:
+            rules, place = self._above
+            rules.check_folder(place)
         current = self.root.rstrip("/")
         for part in folder.split("/") if folder else ():
             current = f"{current}/{part}"
@@ -222,6 +236,11 @@ class LinkRules:
     @contextmanager
     def _folder(self, folder: str) -> Iterator[int]:
         """Descriptor of a folder, which no link that is put in its way meanwhile can lead elsewhere."""
+        if self._above is not None:
+            rules, place = self._above
+            with rules._folder(f"{place}/{folder}".rstrip("/")) as descriptor:
+                yield descriptor
+            return
         descriptor = os.open(os.path.realpath(self.root), _FOLDER)
         current = self.root.rstrip("/")
         try:

@@ -103,7 +103,7 @@ class Storage:
         child.__dict__.update(self.__dict__)
         child._root = self.full_path(path)
         child._origin = f"{self._origin.rstrip('/')}/{path}" if self._origin else ""
-        child._links = child._link_rules()
+        child._links = None if self._links is None else self._links.child(path)
         return child
 
     @property

@@ -121,6 +121,9 @@ def _below(folder: str, storage: Storage, level: list[str], depth: int) -> list[
 def _folders(storage: Storage, level: Iterable[str], *, with_own: bool = False) -> list[tuple[str, bool]]:
     """Folders in the folders of a level, and whether each is a table (known of the level itself, with ``with_own``)."""
 
+    def elsewhere(path: str) -> Storage:
+        return Storage(storage.uri(path), storage.storage_options)
+
     def look(path: str) -> list[tuple[str, bool]]:
         try:
             folders = _subfolders(storage, path, walk=with_own)
@@ -128,7 +131,7 @@ def _folders(storage: Storage, level: Iterable[str], *, with_own: bool = False) 
         except (
             UnsafePathError
         ):  # a link out of the folder: its own name is as good as others, but no walk goes on there
-            folders = [f"{path}/{name}" for name in _subfolders(storage.child(path), "", walk=with_own)]
+            folders = [f"{path}/{name}" for name in _subfolders(elsewhere(path), "", walk=with_own)]
             leaves = True
         own = [(path, any(item.rpartition("/")[2] == _MARKER for item in folders))] if with_own else []
         if leaves and with_own:
