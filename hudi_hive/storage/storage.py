@@ -6,7 +6,6 @@ import os
 import posixpath
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import PurePosixPath
 from typing import Any
 
 import pyarrow as pa
@@ -93,7 +92,7 @@ class Storage:
         """
         if not path:
             return self._root
-        if path.startswith("/") or "\0" in path or ".." in PurePosixPath(path).parts:
+        if path.startswith("/") or "\0" in path or (".." in path and ".." in path.split("/")):
             raise UnsafePathError("path leaves its root", path=path, remedy="metadata names files outside the table")
         return f"{self._root.rstrip('/')}/{path}"
 
@@ -404,7 +403,7 @@ class Storage:
                 symbolic link.
             PathNotFoundError: it does not exist and ``missing_ok`` is false.
         """
-        if not path.strip("/") or all(part == "." for part in PurePosixPath(path).parts):
+        if not path.strip("/") or all(part in ("", ".") for part in path.split("/")):
             raise UnsafePathError("a storage's root is not deleted", path=self.uri())
         self.counters.add("deletes")
         full = self.full_path(path)
