@@ -335,3 +335,35 @@ def test_log_compaction_plans_are_left_alone(place: Path, what: str) -> None:
     request_plan(place, LOG_COMPACTION, encode_compaction_plan(plan, layout))
     tried(lambda: compact(context(place)), harmless=True)
     rollback(context(place), TIME, drop_plan=True)
+
+
+PROPERTIES = ["hoodie.timeline.path", "hoodie.timeline.history.path", "hoodie.archivelog.folder"]
+ELSEWHERE = ["../outside", "../../outside", "../../../place/outside", "{outside}", "link", "../link", "a/link"]
+
+
+@pytest.mark.parametrize("name", [*PROPERTIES, "hoodie.table.index.defs.path"])
+@pytest.mark.parametrize("value", ELSEWHERE)
+def test_properties_that_name_folders_elsewhere(made: dict[int, Path], tmp_path: Path, name: str, value: str) -> None:
+    version = 6 if name == "hoodie.archivelog.folder" else 9
+    place = Path(shutil.copytree(made[version], tmp_path / "place"))
+    (place / "table" / "link").symlink_to(place / "outside")
+    (place / "table" / ".hoodie" / "link").symlink_to(place / "outside")
+    properties = place / "table" / ".hoodie" / "hoodie.properties"
+    kept = [
+        line for line in properties.read_text().splitlines() if not line.startswith((name, "hoodie.table.checksum"))
+    ]
+    properties.write_text("\n".join([*kept, f"{name}={value.format(outside=place / 'outside')}", ""]))
+    before = outside(place)
+    options = {
+        "hoodie.clean.commits.retained": "1",
+        "hoodie.keep.min.commits": "2",
+        "hoodie.keep.max.commits": "3",
+        "hoodie.metadata.index.column.stats.enable": "true",
+    }
+    for number in range(3):
+        rows = pa.table({"id": ["1"], "ts": [number], "city": ["a"], "v": [number]})
+        try:
+            HudiTable.open(place / "table").upsert(rows, options)
+        except HudiHiveError as error:
+            assert str(error)
+        assert outside(place) == before
