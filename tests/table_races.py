@@ -34,6 +34,7 @@ from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.timeline import CommitMetadata
+from hudi_hive.timeline.instant import RESTORE, ROLLBACK
 from hudi_hive.write.executor import LocalExecutor
 from hudi_hive.write.local import LocalWriter
 from hudi_hive.write.services.archival import archive_instants
@@ -41,7 +42,9 @@ from hudi_hive.write.services.clean import clean
 from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
 from hudi_hive.write.services.context import ServiceContext
+from hudi_hive.write.services.restore import restore
 from hudi_hive.write.services.rollback import rollback, rollback_failed_writes
+from hudi_hive.write.services.savepoint import create_savepoint, savepoints
 from tests.write_faults import Calls, watched
 
 PARTITIONS = ("x", "y")
@@ -51,7 +54,7 @@ _IN_PROCESS = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
 _OPERATION_KEY = "hoodie.datasource.write.operation"
 _SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("value", pa.string())])
 _WRITES = ("upsert", "upsert", "upsert", "insert", "delete", "insert_overwrite", "delete_partition", "alter")
-_SERVICES = ("compact", "cluster", "clean", "archive", "leftovers", "rollback", "upsert")
+_SERVICES = ("compact", "cluster", "clean", "archive", "leftovers", "rollback", "savepoint", "restore", "upsert")
 
 Row = tuple[str, str, str]
 
@@ -172,11 +175,12 @@ _RUN = {
     "clean": clean,
     "archive": archive_instants,
     "leftovers": rollback_failed_writes,
+    "savepoint": create_savepoint,
 }
 
 
-def perform(race: Race, path: Path, worker: int, number: int, attempt: int) -> dict[str, str]:
-    """Do an operation: the instant that it completed, or undid."""
+def perform(race: Race, path: Path, worker: int, number: int, attempt: int) -> dict[str, Any]:
+    """Do an operation: the instant that it completed, or those that it undid."""
     operation, rows = effect_of(race, worker, number)
     client = MetaClient.load(path)
     context = ServiceContext(client, dict(race.options), LocalExecutor(1))
@@ -185,7 +189,10 @@ def perform(race: Race, path: Path, worker: int, number: int, attempt: int) -> d
         return {}
     if operation == "rollback":
         last = client.timeline.last_completed_write()
-        return {} if last is None else {"undone": rollback(context, last).rolled_back[0]}
+        return {} if last is None else {"undone": rollback(context, last).rolled_back}
+    if operation == "restore":
+        points = savepoints(client)
+        return {"undone": restore(context, points[-1].instant.requested).rolled_back} if points else {}
     if operation == "alter":
         column = f"c{worker}_{number}"
         done = HudiTable(client).update_schema(dict(race.options)).add(column, "string").commit()
@@ -215,7 +222,7 @@ def _worker(race: Race, path: Path, worker: int, start: Any, log: Path) -> None:
     os._exit(0)
 
 
-def _attempt(race: Race, path: Path, worker: int, number: int, attempt: int) -> dict[str, str]:
+def _attempt(race: Race, path: Path, worker: int, number: int, attempt: int) -> dict[str, Any]:
     try:
         return perform(race, path, worker, number, attempt)
     except HudiHiveError as error:
@@ -270,14 +277,17 @@ def _write(race: Race, path: Path, rows: Sequence[Row], extra: Mapping[str, str]
 
 
 def _check(race: Race, path: Path, first: Sequence[Row], logs: Sequence[Path], outcome: Outcome) -> None:
+    for pending in MetaClient.load(path).timeline.pending({RESTORE}):  # of a killed process: nothing is written before
+        context = ServiceContext(MetaClient.load(path), dict(race.options), LocalExecutor(1))
+        restore(context, context.client.timeline.restore_plan(pending).savepoint)
     table = HudiTable.open(path)
     before = {name: _seen(path, metadata=name) for name in (False, True)}
     commits = _commits(table)
     expected: dict[str, Row] = {}
     columns: set[str] = set()
-    undone: set[str] = set()
     lines = [{"worker": n, **json.loads(line)} for n, log in enumerate(logs) for line in log.read_text().splitlines()]
-    undone = {line["undone"] for line in lines if "undone" in line}
+    undone = {instant for line in lines for instant in line.get("undone", ())}
+    undone |= _undone_by_the_killed(race, table, lines)
     made = {commit.extra.get(OPERATION): instant for instant, commit in commits.items()}
     for line in lines:
         name = f"{line['worker']}.{line['number']}.{line['attempt']}"
@@ -323,6 +333,21 @@ def _check(race: Race, path: Path, first: Sequence[Row], logs: Sequence[Path], o
     left = [str(i) for i in HudiTable.open(path).timeline.pending() if i.action not in _PLANS]
     if left:
         outcome.wrong.append(f"pending behind another write: {left}")
+
+
+def _undone_by_the_killed(race: Race, table: HudiTable, lines: Sequence[Mapping[str, Any]]) -> set[str]:
+    """What rollbacks and restores of killed processes undid, or are about to: nobody said so."""
+    at = [sum("refused" not in line for line in lines if line["worker"] == worker) for worker in range(2)]
+    if not any(
+        own[number] in ("rollback", "restore") for own, number in zip(race.steps, at, strict=True) if number < 5
+    ):
+        return set()
+    timeline = table.timeline
+    plans = [timeline.rollback_plan(i).target for i in timeline.instants if i.action == ROLLBACK]
+    targets = {plan[0] for plan in plans if plan is not None}
+    for restore_ in (i for i in timeline.instants if i.action == RESTORE):
+        targets.update(requested for requested, _ in timeline.restore_plan(restore_).targets)
+    return targets
 
 
 _PLANS = ("compaction", "clustering", "replacecommit", "clean")

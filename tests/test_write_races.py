@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import uuid
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -39,12 +40,18 @@ from hudi_hive.timeline.instant_times import InstantClock
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.executor import LocalExecutor
 from hudi_hive.write.folder_lock import FolderLock
-from hudi_hive.write.heartbeat import Heartbeat, beating_instants
+from hudi_hive.write.heartbeat import Heartbeat, beating_instants, remove_heartbeat
 from hudi_hive.write.local import LocalWriter
 from hudi_hive.write.locks import InProcessLock, TableLock, table_lock
+from hudi_hive.write.markers import MarkerKind, create_marker, marked_instants
 from hudi_hive.write.services.archival import archive_instants
+from hudi_hive.write.services.clean import schedule_clean
+from hudi_hive.write.services.clustering import schedule_clustering
+from hudi_hive.write.services.compaction import schedule_compaction
 from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.services.rollback import rollback, rollback_failed_writes
+from hudi_hive.write.services.restore import restore
+from hudi_hive.write.services.rollback import rollback, rollback_failed_writes, undo
+from hudi_hive.write.services.savepoint import create_savepoint
 from hudi_hive.write.transaction import Transaction
 from hudi_hive.write.work import run_work
 from tests.table_races import Outcome, Race, run
@@ -85,22 +92,31 @@ def transaction(table: HudiTable, options: dict[str, str] | None = None, **setti
 
 
 class Meanwhile(LocalExecutor):
-    """Writes the files of one write, and then lets something happen before it completes."""
+    """Writes the files of one write, and lets something happen behind that or ahead of it."""
 
-    def __init__(self, what: Callable[[], object]) -> None:
+    def __init__(self, what: Callable[[], object], *, ahead: bool = False) -> None:
         super().__init__(1)
         self._what = what
+        self._ahead = ahead
 
     def map(self, function: Any, tasks: Any) -> Any:
+        if function is run_work and self._ahead:
+            self._what()
         done = super().map(function, tasks)
-        if function is run_work:
+        if function is run_work and not self._ahead:
             self._what()
         return done
 
 
-def upsert_while(table: HudiTable, what: Callable[[], object], written: pa.Table, **options: str) -> None:
+def upsert_while(
+    table: HudiTable, what: Callable[[], object], written: pa.Table, *, ahead: bool = False, **options: str
+) -> None:
     given = {**QUICK, "hoodie.datasource.write.operation": "upsert", **options}
-    LocalWriter(table.refresh().client, given, executor=Meanwhile(what)).write(written)
+    LocalWriter(table.refresh().client, given, executor=Meanwhile(what, ahead=ahead)).write(written)
+
+
+def data_files(table: HudiTable) -> set[str]:
+    return {path.name for path in Path(table.client.storage.root).glob("*") if path.is_file()}
 
 
 # -- races of two processes ------------------------------------------------------------------------------------------
@@ -205,6 +221,83 @@ def test_a_write_whose_heartbeat_ended_is_undone(tmp_path: Path, policy: str) ->
     assert [i.requested for i in table.refresh().timeline.pending()] == [living.instant]
     living.abort()
     assert table.refresh().timeline.pending() == ()
+
+
+@everywhere
+@pytest.mark.parametrize("ahead", [True, False])
+def test_files_written_after_a_rollback_by_others_are_removed(
+    tmp_path: Path, version: int, kind: str, ahead: bool
+) -> None:
+    table = make(tmp_path, version, kind)
+    left: set[str] = set()
+
+    def taken_for_dead() -> None:
+        for instant in beating_instants(table.client.storage):
+            remove_heartbeat(table.client.storage, instant)
+        table.upsert(rows("c"), QUICK)
+        left.update(data_files(table))
+
+    with pytest.raises(WriteConflictError, match="rolled it back"):
+        upsert_while(table, taken_for_dead, rows("a", "n", value=2), ahead=ahead)
+    assert data_files(table) == left
+    assert seen(table) == [("a", 1), ("b", 1), ("c", 1)]
+    assert marked_instants(table.client.storage) == []
+
+
+def test_files_of_an_undone_write_that_came_late_go_with_their_markers(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    before = data_files(table)
+    instant = InstantClock().new_instant(table.timeline)
+    name = f"{uuid.uuid4()}-0_0-0-0_{instant}.parquet"
+    create_marker(table.client.storage, instant, "", name, MarkerKind.CREATE)
+    table.client.storage.write_bytes(name, b"of a task that nobody waits for")
+    done = table.timeline.write_instants()[0].requested
+    kept = next(name for name in before if done in name)
+    create_marker(table.client.storage, done, "", kept, MarkerKind.CREATE)
+    table.upsert(rows("c"), QUICK)
+    assert before <= data_files(table) and name not in data_files(table)
+    assert marked_instants(table.client.storage) == []
+    assert seen(table) == [("a", 1), ("b", 1), ("c", 1)]
+
+
+@pytest.mark.parametrize("service", [schedule_clean, schedule_compaction, schedule_clustering, create_savepoint])
+def test_nothing_is_planned_while_a_completed_write_is_being_rolled_back(
+    tmp_path: Path, service: Callable[[ServiceContext], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clean would delete the files of before, which are needed once those of the write are gone."""
+    table = make(tmp_path, 8, MERGE_ON_READ)
+    last = table.upsert(rows("a", value=2), QUICK).instant
+    context = ServiceContext(table.client, {**QUICK, "hoodie.clustering.plan.strategy.sort.columns": "id"})
+
+    def during(*_: object, **__: object) -> object:
+        with pytest.raises(WriteConflictError, match="a rollback of this instant has not ended"):
+            service(context.reload())
+        return undo(*_, **__)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("hudi_hive.write.services.rollback.undo", during)
+    rollback(context, last)
+    assert seen(table) == [("a", 1), ("b", 1)]
+
+
+def test_a_restore_undoes_what_was_written_while_it_was_asked_for(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    context = ServiceContext(table.client, QUICK)
+    savepoint = create_savepoint(context).instant.requested
+    reload = ServiceContext.reload
+    written: list[str] = []
+
+    def late(self: ServiceContext) -> ServiceContext:
+        now = reload(self)
+        if not written:
+            written.append("c")
+            table.upsert(rows(*written), QUICK)
+        return now
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ServiceContext, "reload", late)
+        done = restore(context, savepoint)
+    assert len(done.rolled_back) == 1 and len(written) == 1
+    assert seen(table) == [("a", 1), ("b", 1)]
 
 
 def test_a_schema_that_grew_since_a_table_was_opened_does_not_shrink(tmp_path: Path) -> None:

@@ -19,7 +19,14 @@ from typing import Any, Final, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import HudiHiveError, TimelineError, WriteConflictError, WriteError
+from hudi_hive.errors import (
+    HudiHiveError,
+    InstantNotFoundError,
+    PathNotFoundError,
+    TimelineError,
+    WriteConflictError,
+    WriteError,
+)
 from hudi_hive.metadata.changes import RANGES_SCHEMA, REPLACED_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.schema.internal import InternalSchema
@@ -38,7 +45,7 @@ from hudi_hive.write.heartbeat import Heartbeat
 from hudi_hive.write.locks import TableLock, table_lock
 from hudi_hive.write.markers import remove_markers, remove_unclaimed
 from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.services.rollback import rollback, rollback_failed_writes
+from hudi_hive.write.services.rollback import remove_late_files, rollback, rollback_failed_writes
 from hudi_hive.write.settings import IndexType
 from hudi_hive.write.statuses import from_ipc, index_changes, write_stats
 
@@ -210,7 +217,6 @@ class Transaction:
         storage = self.client.storage
         paths = _paths(statuses)
         remove_unclaimed(storage, self.instant, paths)
-        storage.flush(paths)
         avro = json.loads(schema)
         metadata = CommitOut(
             operation=self._operation,
@@ -222,6 +228,7 @@ class Transaction:
         payload = encode_commit(metadata, config.layout)
         leaves = versions if versions is not None else next_versions(self.client, avro, self.instant)
         operation = self._operation_of(statuses, avro, replaced or {}, overwrites, leaves)
+        self._flush(paths, operation)
         self._after = after = AfterCommit(self.client.base_path, self.instant)
         try:
             with after, self._lock as lock:
@@ -273,6 +280,14 @@ class Transaction:
             alone=not self._config.concurrency.is_multi_writer,
         )
 
+    def _flush(self, paths: Sequence[str], operation: Operation) -> None:
+        try:
+            self.client.storage.flush(paths)
+        except PathNotFoundError:
+            with self._lock:
+                self._check(self.client.reload(), operation)  # says so if another writer has rolled this one back
+            raise
+
     def _check(self, now: MetaClient, operation: Operation) -> None:
         """Under the lock: refuse a write that others came before."""
         check_conflicts(now, self.client.timeline, operation, prepared=self._prepared)
@@ -301,12 +316,19 @@ class Transaction:
         begun, self._begun = self._begun, None
         try:
             if begun is not None:
-                rollback(self.context(), begun.requested)
+                self._undo(begun)
         except Exception as error:
             self._left = True
             _log.warning("write %s was not undone, the next write will: %s", self.instant, error)
         finally:
             quietly(HEARTBEAT, self.instant, self._stop_beating)
+
+    def _undo(self, begun: Instant) -> None:
+        try:
+            rollback(self.context(), begun.requested)
+        except (InstantNotFoundError, WriteConflictError):
+            # Another writer took this one for dead, and has not seen the files that came since.
+            remove_late_files(self.context(), begun)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

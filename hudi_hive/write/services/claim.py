@@ -101,3 +101,24 @@ def rolled_back_now(now: ServiceContext) -> list[tuple[str, str]]:
     timeline = now.client.timeline
     targets = [timeline.rollback_plan(instant).target for instant in timeline.pending({ROLLBACK})]
     return [target for target in targets if target is not None]
+
+
+def refuse_pending_undo(now: ServiceContext) -> None:
+    """Refuse a plan while a completed write is being rolled back: it would count on files that are about to go, or take
+    away those that are needed when they are gone.
+
+    Args:
+        now: the table, under its lock.
+
+    Raises:
+        WriteConflictError: a rollback of a completed write has not ended.
+    """
+    completed = {instant.requested for instant in now.client.timeline.write_instants()}
+    undone = next((requested for requested, _ in rolled_back_now(now) if requested in completed), None)
+    if undone is not None:
+        raise WriteConflictError(
+            "a rollback of this instant has not ended",
+            path=now.client.base_path,
+            instant=undone,
+            remedy="let it end; if it died `hudi-hive table rollback --failed` ends it, and so does the next write",
+        )

@@ -33,7 +33,7 @@ from hudi_hive.timeline.instant import CLEAN, millis_to_instant
 from hudi_hive.timeline.plans import CLEAN_FILES_SCHEMA, CleanerPlan, CleanMetadata, CleanPartition
 from hudi_hive.timeline.plans_out import encode_clean_metadata, encode_cleaner_plan
 from hudi_hive.write.heartbeat import Heartbeat
-from hudi_hive.write.services.claim import claimed
+from hudi_hive.write.services.claim import claimed, refuse_pending_undo
 from hudi_hive.write.services.context import ServiceContext
 
 _log = logging.getLogger(__name__)
@@ -110,6 +110,7 @@ def schedule_clean(context: ServiceContext, policy: CleanPolicy | None = None) -
     policy = CleanPolicy.of(context.options) if policy is None else policy
     with context.lock():
         now = context.reload()
+        refuse_pending_undo(now)
         plan = plan_clean(now.client, policy)
         if not plan.files.num_rows and not plan.partitions_to_delete:
             return None

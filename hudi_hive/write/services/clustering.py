@@ -37,7 +37,7 @@ from hudi_hive.write.heartbeat import Heartbeat
 from hudi_hive.write.job import RECORD_KEY, Attempt, WriteJob
 from hudi_hive.write.markers import remove_unclaimed, try_remove_markers
 from hudi_hive.write.services.checks import refuse_buckets, refuse_pending_restore
-from hudi_hive.write.services.claim import claimed, is_beating, pending_still
+from hudi_hive.write.services.claim import claimed, is_beating, pending_still, refuse_pending_undo
 from hudi_hive.write.services.compaction import busy_groups
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.rewrite import NewBase, plan_of, service_job, slice_rows, slices_of, write_base
@@ -89,6 +89,7 @@ def schedule_clustering(context: ServiceContext, partitions: Sequence[str] | Non
     with context.lock():
         now = context.reload()
         refuse_pending_restore(now.client)
+        refuse_pending_undo(now)
         _check(now.client, settings)
         slices, outputs = plan_groups(now.client, settings, partitions)
         if not slices.num_rows:

@@ -31,7 +31,7 @@ from hudi_hive.write.heartbeat import Heartbeat
 from hudi_hive.write.job import Attempt, WriteJob
 from hudi_hive.write.markers import remove_unclaimed, try_remove_markers
 from hudi_hive.write.services.checks import refuse_pending_restore
-from hudi_hive.write.services.claim import claimed, is_beating
+from hudi_hive.write.services.claim import claimed, is_beating, refuse_pending_undo
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.rewrite import NewBase, plan_of, service_job, slice_rows, slices_of, write_base
 from hudi_hive.write.services.rollback import requested_again, rollback
@@ -120,6 +120,7 @@ def schedule_compaction(context: ServiceContext, partitions: Sequence[str] | Non
     with context.lock():
         now = context.reload()
         refuse_pending_restore(now.client)
+        refuse_pending_undo(now)
         _refuse_pending_writes(now.client)
         operations = plan_operations(now.client, settings, partitions)
         if not operations.num_rows:

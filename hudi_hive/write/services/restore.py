@@ -14,6 +14,7 @@ from hudi_hive.timeline.instant import CLUSTERING, COMPLETED_WRITE_ACTIONS, REPL
 from hudi_hive.timeline.plans import RestoreMetadata, RestorePlan, RollbackMetadata
 from hudi_hive.timeline.plans_out import encode_restore_metadata, encode_restore_plan
 from hudi_hive.write.heartbeat import Heartbeat
+from hudi_hive.write.services.checks import refuse_pending_restore
 from hudi_hive.write.services.claim import claimed
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.rollback import forget, hand_down_versions, undo
@@ -23,7 +24,8 @@ from hudi_hive.write.services.undo import files_to_undo
 def restore(context: ServiceContext, savepoint: str) -> RestoreMetadata:
     """Bring the table back to a savepoint: everything written after it is deleted for good.
 
-    A restore that died is taken up by the next call with the same savepoint. No other writer may be at work.
+    A restore that died is taken up by the next call with the same savepoint. A write that is under way meanwhile is
+    undone with the others, and its writer refused when it completes.
 
     Args:
         context: the table; its lock must not be held.
@@ -46,17 +48,19 @@ def restore(context: ServiceContext, savepoint: str) -> RestoreMetadata:
                 remedy=f"end it: restore to {plan.savepoint}",
             )
         return _claimed(context, pending[0], plan)
-    targets = _targets(context, savepoint)
+    targets: list[tuple[str, str]] = []
 
     def check(now: ServiceContext) -> None:
-        _refuse_later(now.client, savepoint)
+        """What was written since the caller looked is undone too."""
+        refuse_pending_restore(now.client)
+        targets[:] = _targets(now, savepoint)
 
     def payload(instant: str) -> bytes:
         bare = Instant(instant, RESTORE, State.REQUESTED, None, "", "")
-        return encode_restore_plan(RestorePlan(bare, targets, savepoint))
+        return encode_restore_plan(RestorePlan(bare, tuple(targets), savepoint))
 
     context, instant = context.request(RESTORE, payload, check=check)
-    return _claimed(context, instant, RestorePlan(instant, targets, savepoint))
+    return _claimed(context, instant, RestorePlan(instant, tuple(targets), savepoint))
 
 
 def _claimed(context: ServiceContext, instant: Instant, plan: RestorePlan) -> RestoreMetadata:

@@ -40,7 +40,13 @@ from hudi_hive.write import schema_history
 from hudi_hive.write.after_commit import HEARTBEAT, quietly
 from hudi_hive.write.evolving import LATEST_SCHEMA, versions_until
 from hudi_hive.write.heartbeat import Heartbeat, beating_instants, heartbeat_times, remove_heartbeat, silent_instants
-from hudi_hive.write.markers import marked_instants, remove_markers, remove_staging, try_remove_leftovers
+from hudi_hive.write.markers import (
+    marked_instants,
+    remove_markers,
+    remove_staging,
+    remove_unclaimed,
+    try_remove_leftovers,
+)
 from hudi_hive.write.services.checks import (
     refuse_lost_versions,
     refuse_pending_restore,
@@ -140,18 +146,22 @@ def rollback_failed_writes(context: ServiceContext) -> list[RollbackMetadata]:
 def _drop_leftovers(context: ServiceContext, marked: Sequence[str], beating: Sequence[str]) -> None:
     """Delete markers and heartbeats of instants that are not pending: completed, undone, or never requested.
 
-    A writer that lives has its instant pending before it makes markers; but it beats before it is on the timeline.
+    A writer that lives has its instant pending before it makes markers; but it beats before it is on the timeline. One
+    that was taken for dead while it stood still may have written after it was undone: those files go with the markers.
 
     Args:
         context: the table, read after the two were listed.
         marked: instants with markers.
         beating: instants with a heartbeat.
     """
-    storage = context.client.storage
-    pending = {i.requested for i in context.client.timeline.pending()}
-    for instant in marked:
-        if instant not in pending:
-            try_remove_leftovers(storage, instant)
+    storage, timeline = context.client.storage, context.client.timeline
+    pending = {i.requested for i in timeline.pending()}
+    left = [instant for instant in marked if instant not in pending]
+    completed = {i.requested for i in (*timeline.instants, *(timeline.archived().instants if left else ()))}
+    for instant in left:
+        if instant not in completed:
+            remove_unclaimed(storage, instant, ())
+        try_remove_leftovers(storage, instant)
     interval, misses = heartbeat_times(context.options)
     left = [instant for instant in beating if instant not in pending]
     for instant in silent_instants(storage, left, interval_ms=interval, misses=misses) if left else ():
@@ -198,6 +208,23 @@ def requested_again(context: ServiceContext, instant: Instant) -> tuple[ServiceC
     rollback(context, instant, dead=True)
     context = context.reload()
     return context, context.client.timeline.get(instant.requested)
+
+
+def remove_late_files(context: ServiceContext, target: Instant) -> None:
+    """Delete the files of a write that another process has rolled back, or is rolling back, while it was writing.
+
+    Args:
+        context: the table.
+        target: the write, of this process.
+    """
+    context = context.reload()
+    if any(i.requested == target.requested and i.is_completed for i in context.client.timeline.instants):
+        return
+    remove_unclaimed(context.client.storage, target.requested, ())
+    for request in files_to_undo(context.client, target, context.executor):
+        if not request.log_blocks:  # blocks of an instant that is not on the timeline count for nobody
+            _undo_request(context.client.storage, target.requested, target.requested, request)
+    try_remove_leftovers(context.client.storage, target.requested)
 
 
 def undo(

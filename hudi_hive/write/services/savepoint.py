@@ -17,6 +17,7 @@ from hudi_hive.timeline.instant import CLEAN, RESTORE, SAVEPOINT
 from hudi_hive.timeline.plans import SavepointMetadata
 from hudi_hive.timeline.plans_out import encode_savepoint_metadata
 from hudi_hive.write.services.checks import refuse_pending_restore
+from hudi_hive.write.services.claim import refuse_pending_undo
 from hudi_hive.write.services.context import ServiceContext
 
 
@@ -37,6 +38,7 @@ def create_savepoint(
     with context.lock() as held:
         now = context.reload()
         refuse_pending_restore(now.client)
+        refuse_pending_undo(now)
         target = _target(now.client, requested)
         files = _files_of(now.client, target.requested)
         _refuse_cleaned(now.client, target.requested, files)
