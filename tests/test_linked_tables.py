@@ -6,11 +6,13 @@ import shutil
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hudi_hive.api import HudiTable
 from hudi_hive.errors import HudiHiveError, UnsafePathError
 from hudi_hive.input_format import HoodieParquetInputFormat, JobConf
+from hudi_hive.metrics import IoCounters
 from hudi_hive.plan.planner import plan_scan
 from hudi_hive.plan.query import Query
 from hudi_hive.read.scan import read_plan
@@ -140,6 +142,21 @@ def test_the_input_format_lists_real_folders_once(table: Path) -> None:
         (table / "a" / f"up{number}").symlink_to("..")
     conf = JobConf({"mapreduce.input.fileinputformat.inputdir": str(table)})
     assert len(HoodieParquetInputFormat(conf).list_status()) == 3
+
+
+@pytest.mark.parametrize("links", [1, 2, 8])
+def test_plain_folders_are_walked_once(tmp_path: Path, links: int) -> None:
+    folder = tmp_path / "plain" / "sub"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1]}), folder / "f.parquet")
+    for number in range(links):
+        (folder / f"up{number}").symlink_to(tmp_path / "plain")
+        (tmp_path / "plain" / f"l{number}").symlink_to(".")
+    conf = {"mapreduce.input.fileinputformat.inputdir": str(tmp_path / "plain")}
+    recursive = {"mapreduce.input.fileinputformat.input.dir.recursive": "true"}
+    counters = IoCounters()
+    found = HoodieParquetInputFormat(JobConf({**conf, **recursive}), counters=counters).list_status()
+    assert len(found) == 1 and counters["lists"] == 2
 
 
 @pytest.mark.parametrize("folder", [".hoodie", ".hoodie/metadata", ".hoodie/timeline", ".hoodie/.temp", ".hoodie/.aux"])

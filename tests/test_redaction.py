@@ -9,8 +9,13 @@ import pyarrow.fs as pafs
 import pytest
 
 from hudi_hive.errors import HudiHiveError, StorageError
+from hudi_hive.input_format import JobConf
 from hudi_hive.redaction import is_secret, printable, redact, redact_options
 from hudi_hive.storage import Storage
+from hudi_hive.sync import HiveSyncConfig
+from hudi_hive.sync.locations import absolute
+from hudi_hive.sync.many import TableResult
+from hudi_hive.sync.watch import WatchEvent
 
 SECRET = "T0pSecretValue"
 
@@ -127,3 +132,26 @@ def test_what_steers_a_terminal_is_shown_by_its_number(char: str) -> None:
     error = HudiHiveError(f"no column a{char}[31mb", path=f"/x{char}y", remedy=f"r{char}")
     assert char not in printable(f"a{char}b") and char not in str(error)
     assert printable("tab\tnew\nline äöü 漢字 👍 ]8;;") == "tab\tnew\nline äöü 漢字 👍 ]8;;"
+
+
+def test_what_a_sync_registers_and_prints_has_no_password() -> None:
+    path = f"s3a://AKIA:{SECRET}@bucket/lake/t"
+    config = HiveSyncConfig(
+        base_path=path,
+        metastore_uris=f"thrift://user:{SECRET}@host:9083",
+        jdbc_url=f"jdbc:hive2://h:1/;password={SECRET}",
+        password=SECRET,
+        storage_options={"secret_key": SECRET},
+    )
+    error = HudiHiveError(f"cannot sync {path}", path=path)
+    result, event = TableResult(path, error=error), WatchEvent(path, error=error)
+    assert SECRET not in f"{config!r} {result!r} {result.row()} {event.row()} {event.line()} {error!r}"
+    assert absolute(path) == "s3a://bucket/lake/t"
+    assert absolute("abfss://c@acc.dfs.core.windows.net/t") == "abfss://c@acc.dfs.core.windows.net/t"
+    assert absolute(f"hdfs://user:{SECRET}@nn:8020/t") == "hdfs://user@nn:8020/t"
+    assert config.password == SECRET and config.base_path == path
+
+
+def test_options_of_writes_and_jobs_are_printed_without_secrets() -> None:
+    options = {"hoodie.datasource.hive_sync.password": SECRET, "fs.s3a.secret.key": SECRET}
+    assert SECRET not in repr(JobConf(options)) and JobConf(options)["fs.s3a.secret.key"] == SECRET

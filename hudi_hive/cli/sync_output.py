@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hudi_hive.cli.output import Output, csv_writer, json_text
-from hudi_hive.redaction import printable
+from hudi_hive.redaction import printable, redact
 
 if TYPE_CHECKING:
     from hudi_hive.sync import SyncPlan, SyncReport
@@ -85,7 +85,7 @@ def show_many(report: ManyReport, output: Output) -> None:
     output.pairs("results", {**counts, "seconds": round(report.seconds, 3)})
     for item in report.results:
         for warning in item.report.warnings if item.report is not None else ():
-            click.echo(f"warning: {printable(f'{item.base_path}: {warning}')}", err=True)
+            click.echo(f"warning: {printable(redact(f'{item.base_path}: {warning}'))}", err=True)
 
 
 def _results() -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -69,7 +70,7 @@ def list_plain(paths: Sequence[InputPath], stores: Stores, recursive: bool) -> p
     Args:
         paths: the paths.
         stores: the job's file systems.
-        recursive: go down into sub-folders.
+        recursive: go down into sub-folders, into each real one once.
 
     Returns:
         A table of :data:`PLAIN_SCHEMA`: the files of folders, by input path and name, then the single files; each once.
@@ -79,6 +80,7 @@ def list_plain(paths: Sequence[InputPath], stores: Stores, recursive: bool) -> p
             them is a Hudi table or a partition of one, whose old file versions a plain listing would read.
     """
     listed: set[tuple[str, str]] = set()
+    walked: set[tuple[str, str]] = set()
     tables: list[pa.Table] = []
     single = [path for path in paths if path.is_file]
     for path in paths:
@@ -87,6 +89,7 @@ def list_plain(paths: Sequence[InputPath], stores: Stores, recursive: bool) -> p
         level = [path.path.key]
         while level:
             level = [key for key in level if (path.path.store, key) not in listed]
+            level = _not_yet(path, level, walked) if recursive else level
             listed.update((path.path.store, key) for key in level)
             storage = stores.of(path.path)
             following: list[str] = []
@@ -105,6 +108,17 @@ def list_plain(paths: Sequence[InputPath], stores: Stores, recursive: bool) -> p
     columns = [[str(path) for path in alone], [path.size for path in alone], [path.mtime_ms for path in alone]]
     arrays = [pa.array(column, kind) for column, kind in zip(columns, PLAIN_SCHEMA.types, strict=True)]
     return pa.concat_tables([*tables, pa.table(arrays, schema=PLAIN_SCHEMA)])
+
+
+def _not_yet(path: InputPath, folders: Sequence[str], walked: set[tuple[str, str]]) -> list[str]:
+    """The folders that no walk was in yet, by whatever name: symbolic links may lead back to where it came from."""
+    new = []
+    for folder in folders:
+        place = path.path.store, os.path.realpath(f"/{folder}") if path.path.is_local else folder
+        if place not in walked:
+            walked.add(place)
+            new.append(folder)
+    return new
 
 
 def _visible(path: InputPath, folder: str, listing: pa.Table) -> tuple[pa.Table, list[str]]:

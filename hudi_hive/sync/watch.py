@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from hudi_hive.errors import HudiHiveError, InvalidOptionError
 from hudi_hive.metastore import HiveMetastore
+from hudi_hive.redaction import without_credentials
 from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.many import Taken, claim_names
 from hudi_hive.sync.report import SyncReport
@@ -68,7 +69,7 @@ class WatchEvent:
         rows = self.report.rows() if self.report is not None else []
         counts = {name: sum(int(str(row[name])) for row in rows) for name in ("added", "moved", "dropped")}
         return {
-            "base_path": self.base_path,
+            "base_path": without_credentials(self.base_path),
             "event": "failed" if self.error is not None else "synced",
             "instant": max((str(row["last_commit_time_sync"]) for row in rows), default=""),
             **counts,
@@ -81,7 +82,8 @@ class WatchEvent:
         """The event in a few words."""
         if self.report is not None:
             return self.report.line()
-        return f"{self.base_path}: failed ({self.error}); attempt {self.failures + 1} in {self.retry_in:.1f} s"
+        again = f"attempt {self.failures + 1} in {self.retry_in:.1f} s"
+        return f"{without_credentials(self.base_path)}: failed ({self.error}); {again}"
 
 
 Completed = frozenset[tuple[str, str, str | None]]
