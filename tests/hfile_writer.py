@@ -58,6 +58,7 @@ class HFileWriter:
     levels: int = 1
     block_entries: int = 4
     fan_out: int = 3
+    rows_alone: bool = False
     framed: bool = False
     checksums: bool = False
     native: bool = False  # index keys without the tail, lengths as protobuf integers
@@ -103,7 +104,7 @@ class HFileWriter:
         return bytes(self.out)
 
     def _entry(self, row, value):
-        key = full_key(row, self.family, self.kind)
+        key = struct.pack(">h", len(row)) + row if self.rows_alone else full_key(row, self.family, self.kind)
         return struct.pack(">ii", len(key), len(value)) + key + value + (self.mvcc_byte if self.mvcc else b"")
 
     def _separator(self, previous, row):

@@ -391,12 +391,24 @@ def completed(action, layout, **record):
 
 
 @pytest.mark.parametrize("layout", [1, 2])
-@pytest.mark.parametrize("stat", [OWN, LOG, {**OWN, "path": None}, {**OWN, "path": ""}])
-def test_a_completed_commit_of_its_own_files(layout, stat):
-    record = {"partitionToWriteStats": {"p": [stat]}, "extraMetadata": None}
-    assert completed("deltacommit", layout, **record).write_stats.num_rows == 1
-    root = {**stat, "path": stat["path"] and stat["path"].removeprefix("p/")}
+@pytest.mark.parametrize("stat", [OWN, LOG])
+@pytest.mark.parametrize("failed", [None, ""])
+def test_a_completed_commit_of_its_own_files(layout, stat, failed):
+    record = {"partitionToWriteStats": {"p": [stat, {**OWN, "path": failed}]}, "extraMetadata": None}
+    assert completed("deltacommit", layout, **record).write_stats.num_rows == 2
+    root = {**stat, "path": stat["path"].removeprefix("p/")}
     assert completed("commit", layout, partitionToWriteStats={"": [root]}).write_stats.num_rows == 1
+
+
+@pytest.mark.parametrize("name", [*fixture_names("cow_archived"), *fixture_names("mor_event_time")])
+def test_what_a_pending_commit_announced_is_no_completed_commit(name, tmp_path):
+    base = unzip_fixture(name, tmp_path)
+    last = load(base).last_completed_write()
+    (inflight,) = (file for file in (base / last.path).parent.glob(f"{last.requested}.*inflight"))
+    (base / last.path).write_bytes(inflight.read_bytes())
+    with pytest.raises(CorruptInstantError, match="no write stat names a file") as raised:
+        load(base).commit_metadata(load(base).last_completed_write())
+    assert raised.value.path.endswith(last.path)
 
 
 @pytest.mark.parametrize(
@@ -406,6 +418,9 @@ def test_a_completed_commit_of_its_own_files(layout, stat):
         (OLD, 2, "", {1, 2}),
         (OLD, 1, "", {1}),  # the first log file of a slice without base file is of its own commit
         (OLD, 1, f"f-0_1-2-3_{T}.parquet", {1}),
+        (T, 1, "", {1, 2}),
+        (T, 1, f"f-0_1-2-3_{T}.parquet", {2}),  # of version 6: the next commit's log file on this one's base file
+        ("00000000000000011", 1, "", set()),  # of the metadata table
         (C, 1, "", set()),  # later than the commit
         ("x", 1, "", set()),
     ],

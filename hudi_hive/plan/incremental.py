@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import HollowCommitError, IncrementalRangeError
+from hudi_hive.errors import CorruptInstantError, HollowCommitError, IncrementalRangeError
 from hudi_hive.plan.options import HollowCommitPolicy
 from hudi_hive.plan.scan_plan import with_paths
 from hudi_hive.storage import Storage
@@ -242,6 +242,7 @@ def slices_of_range(client: MetaClient, commits: CommitRange) -> tuple[pa.Table,
         written = written.filter(pc.invert(pc.is_in(_group_keys(written), value_set=_group_keys(replaced))))
     # Several commits of version 6 may have appended to one log file: its last row has its full size.
     numbered = pa.table({"path": _paths(written), "row": pa.array(np.arange(written.num_rows))})
+    _refuse_copies(client, numbered.append_column("size", written.column("size")), written)
     written = written.take(numbered.group_by("path").aggregate([("row", "max")]).column("row_max"))
     slices = with_paths(newest_states(FileSystemView(written, client.timeline).file_slices()))
     kept = pa.concat_tables(
@@ -256,6 +257,27 @@ def slices_of_range(client: MetaClient, commits: CommitRange) -> tuple[pa.Table,
         ]
     )
     return slices, written.filter(pc.is_in(_paths(written), value_set=_paths(kept)))
+
+
+def _refuse_copies(client: MetaClient, numbered: pa.Table, written: pa.Table) -> None:
+    """Refuse commits that both wrote a file at one size: one that appended to a file of another left it larger.
+
+    Raises:
+        CorruptInstantError: there are such; the metadata of one is a copy of the other's.
+    """
+    same = numbered.group_by(["path", "size"]).aggregate([("row", "min"), ("row", "max")])
+    same = same.filter(pc.not_equal(same.column("row_min"), same.column("row_max")))
+    if same.num_rows:
+        first, last = (
+            written.column("instant")[same.column(f"row_{end}")[0].as_py()].as_py() for end in ("min", "max")
+        )
+        raise CorruptInstantError(
+            f"the commits {first} and {last} both name {same.column('path')[0].as_py()} as written: "
+            "the metadata of one is in the place of the other's",
+            path=client.storage.uri(client.timeline.get(last).path),
+            instant=last,
+            remedy="restore the files of both instants from another copy",
+        )
 
 
 def newest_states(slices: pa.Table) -> pa.Table:

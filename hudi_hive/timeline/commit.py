@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,6 +50,11 @@ _STAT_TYPE: Final = pa.struct(list(_STAT_FIELDS.values()))
 
 # What no writer leaves out of the metadata of a completed action, be it empty.
 _REQUIRED: Final = {REPLACE_COMMIT: ("partitionToWriteStats", "partitionToReplaceFileIds")}
+
+# Instants that a metadata table of version 6 begins with, and where such a table's commits are.
+_FIRST_OF_METADATA = re.compile(r"0000[0-9]{13}")
+_METADATA_SCHEMA: Final = '"HoodieMetadataRecord"'
+_METADATA: Final = "/.hoodie/metadata/.hoodie/"
 
 WRITE_STATS_SCHEMA: Final = pa.schema(
     [("partition", pa.string()), *((column, kind) for column, (_, kind) in _STAT_FIELDS.items())]
@@ -173,11 +179,19 @@ def decode_commit(record: Mapping[str, Any] | None, instant: Instant, path: str)
 
 
 def _check_own(write_stats: pa.Table, instant: Instant, fields: Fields) -> None:
-    """Refuse write stats of another partition, file group or commit than the one that they stand under."""
+    """Refuse write stats of another partition, file group or commit than the one that they stand under, and what a
+    commit of the metadata table holds."""
+    if _METADATA not in fields.path and _METADATA_SCHEMA in str(fields.mapping("extraMetadata").get("schema")):
+        raise corrupt("the record is that of a commit of the metadata table", fields.path, fields.instant)
     if not write_stats.num_rows:
         return
+    if not pc.any(pc.greater(pc.binary_length(write_stats.column("path")), 0), min_count=0).as_py():
+        raise corrupt(
+            "no write stat names a file: this is what a pending commit announces", fields.path, fields.instant
+        )
+    layout = 1 if instant.completed is None else 2
     names = ("partition", "file_id", "path", "prev_commit", "log_version", "base_file")
-    doubtful = write_stats.select(names).filter(pc.invert(_are_own(write_stats, instant.requested)))
+    doubtful = write_stats.select(names).filter(pc.invert(_are_own(write_stats, instant.requested, layout)))
     for stat in doubtful.to_pylist():
         path = stat["path"]
         if not path:  # a file that was not written, as of a failed task
@@ -185,7 +199,7 @@ def _check_own(write_stats: pa.Table, instant: Instant, fields: Fields) -> None:
         head = f"{stat['partition']}/" if stat["partition"] else ""
         base, log = f"{head}{stat['file_id']}_", f"{head}.{stat['file_id']}_"
         if path.startswith(log):
-            own = path.startswith(f"{log}{instant.requested}.") or _continues(stat, path[len(log) :], instant)
+            own = _is_own_log(stat, path[len(log) :], instant, fields.path)
         else:
             own = path.startswith(base) and f"_{instant.requested}." in path
         if not own or "/" in path[len(base) :]:
@@ -197,13 +211,13 @@ def _check_own(write_stats: pa.Table, instant: Instant, fields: Fields) -> None:
             )
 
 
-def _are_own(write_stats: pa.Table, requested: str) -> pa.ChunkedArray:
+def _are_own(write_stats: pa.Table, requested: str, layout: int) -> pa.ChunkedArray:
     """Whether each path is sure to be ``partition/fileId_token_instant.`` or ``partition/.fileId_instant.log.n_token``
     of one instant; of false ones it is not known."""
     parts = pc.split_pattern(write_stats.column("path"), "_", max_splits=2, reverse=True)
     whole = pc.fill_null(pc.equal(pc.list_value_length(parts), 3), False)
     if not pc.all(whole).as_py():
-        return whole if not pc.any(whole).as_py() else _each_own(write_stats, whole, requested)
+        return whole if not pc.any(whole).as_py() else _each_own(write_stats, whole, requested, layout)
     folders = write_stats.column("partition").combine_chunks().dictionary_encode()
     names = pa.array([f"{name}/" if name else "" for name in folders.dictionary.to_pylist()], pa.string())
     heads, file_ids = names.take(folders.indices), write_stats.column("file_id")
@@ -214,36 +228,45 @@ def _are_own(write_stats: pa.Table, requested: str) -> pa.ChunkedArray:
     )
     if pc.all(is_base, skip_nulls=False).as_py():
         return is_base
-    is_log = pc.and_(
-        pc.equal(found, pc.binary_join_element_wise(heads, file_ids, ".")),
-        pc.starts_with(pc.list_element(parts, 1), f"{requested}.log."),
-    )
+    begun = pc.list_element(parts, 1)
+    if layout == 1:
+        slice_time = write_stats.column("prev_commit")
+        older = pc.and_(pc.less(slice_time, requested), pc.invert(pc.starts_with(slice_time, "0000")))
+        in_name = pc.and_(older, pc.equal(pc.utf8_slice_codeunits(begun, 0, len(requested)), slice_time))
+    else:
+        in_name = pc.starts_with(begun, f"{requested}.log.")
+    is_log = pc.and_(pc.equal(found, pc.binary_join_element_wise(heads, file_ids, ".")), in_name)
     return pc.fill_null(pc.or_kleene(is_base, is_log), False)
 
 
-def _each_own(write_stats: pa.Table, whole: pa.ChunkedArray, requested: str) -> pa.ChunkedArray:
+def _each_own(write_stats: pa.Table, whole: pa.ChunkedArray, requested: str, layout: int) -> pa.ChunkedArray:
     """The same where some names do not have all three parts."""
     rows = np.flatnonzero(whole.to_numpy())
     own = np.zeros(write_stats.num_rows, np.bool_)
-    own[rows] = _are_own(write_stats.take(pa.array(rows)), requested).to_numpy()
+    own[rows] = _are_own(write_stats.take(pa.array(rows)), requested, layout).to_numpy()
     return pa.chunked_array([pa.array(own)])
 
 
-def _continues(stat: Mapping[str, Any], rest: str, instant: Instant) -> bool:
-    """Whether a log file belongs to an older slice, as names of table version 6 have it: they carry the slice's time.
+def _is_own_log(stat: Mapping[str, Any], rest: str, instant: Instant, source: str) -> bool:
+    """Whether a log file can be a commit's own.
+
+    From version 8 on its name carries the time of the commit; in version 6, and so in commits from before an upgrade,
+    that of the slice.
 
     Args:
         stat: its write stats.
         rest: its name behind the file id.
-        instant: the commit that appended to it.
+        instant: the commit that wrote it.
+        source: the file that the commit's metadata is in.
     """
     begun, found, _ = rest.partition(".log.")
+    base_file = stat["base_file"]
     if not found or not begun.isdecimal() or begun > instant.requested:
         return False
+    if begun == instant.requested:
+        return instant.completed is not None or not base_file
     if instant.completed is None:
-        return True
-    # From version 8 on, only commits from before an upgrade have such names.
-    base_file = stat["base_file"]
+        return not _FIRST_OF_METADATA.match(begun) or _METADATA in source
     begins_slice = f"_{begun}." in str(base_file) if base_file else stat["log_version"] != 1
     return begun == stat["prev_commit"] and begins_slice
 

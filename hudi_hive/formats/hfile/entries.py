@@ -43,6 +43,8 @@ def decode_entries(content: pa.Buffer, mvcc: bool, path: str) -> tuple[pa.Array,
     row_starts = starts + _ROW_START
     row_ends = row_starts + row_lengths
     if not np.array_equal(row_ends + _KEY_OVERHEAD - 2, value_starts):
+        if np.array_equal(row_ends, value_starts):
+            raise _keys_of_rows_alone(path)
         if np.any(row_ends + _KEY_OVERHEAD - 2 > value_starts):
             raise CorruptFileError("HFile: a row is longer than its key", path=path)
         raise UnsupportedFormatError("HFile with column families or qualifiers", path=path)
@@ -105,6 +107,9 @@ def _step(content: pa.Buffer, tail: int, path: str) -> tuple[np.ndarray, np.ndar
         key_length, value_length = unpack(view, position)
         value = position + 8 + key_length
         following = value + value_length + tail
+        row_length = int.from_bytes(view[position + 8 : position + 10], "big")
+        if key_length == 2 + row_length < _KEY_OVERHEAD:
+            raise _keys_of_rows_alone(path)
         if key_length < _KEY_OVERHEAD or value_length < 0 or following > limit:
             raise CorruptFileError("HFile: an entry reaches beyond its data block", path=path)
         starts.append(position)
@@ -113,6 +118,15 @@ def _step(content: pa.Buffer, tail: int, path: str) -> tuple[np.ndarray, np.ndar
     begins = np.array(starts, np.int64)
     ends = np.append(begins[1:], limit) - tail if starts else begins
     return begins, np.array(values, np.int64), ends
+
+
+def _keys_of_rows_alone(path: str) -> UnsupportedFormatError:
+    return UnsupportedFormatError(
+        "HFile whose keys are rows alone, without column family, timestamp and type: pre-releases of Hudi 1.1.0 wrote "
+        "such ones; the file is not damaged",
+        path=path,
+        remedy="build the metadata table anew: `hudi-hive metadata delete`, then `hudi-hive metadata create`",
+    )
 
 
 def as_table(rows: list[pa.Array], values: list[pa.Array], path: str) -> pa.Table:
