@@ -9,9 +9,10 @@ from pyspark.sql import functions as sql
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
-from hudi_hive.errors import HudiHiveError, InvalidOptionError, PathExistsError, SchemaError
+from hudi_hive.errors import HudiHiveError, InvalidOptionError, KeyGenerationError, PathExistsError, SchemaError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.schema import META_FIELDS
+from hudi_hive.table import MetaClient
 from tests.support import unzip_fixture
 
 pytestmark = pytest.mark.jvm
@@ -145,6 +146,40 @@ def test_refused_writes_leave_the_table_as_it_was(spark, tmp_path):
     with pytest.raises(InvalidOptionError, match="name"):
         hudi_spark.write(trips(spark, 0, 5), tmp_path / "other", {})
     assert sorted(item for item in path.rglob("*") if item.is_file()) == before
+
+
+ODD_CITIES = [".hoodie_x", ".hoodiex", "100%", "a:b", "é", "_x"]
+
+
+@pytest.mark.parametrize("operation", ["upsert", "bulk_insert"])
+def test_odd_keys_and_partitions_are_written_or_refused_as_by_the_local_writer(spark, tmp_path, operation):
+    """The rules are the local writer's: only the schema is checked before the write is announced, rows by its tasks."""
+    path = tmp_path / "t"
+    options = options_of("COPY_ON_WRITE", 8, operation=operation)
+    options |= {"hoodie.datasource.write.recordkey.field": "a,b", "hoodie.metadata.enable": "false"}
+
+    def frame(*rows):
+        return spark.createDataFrame(list(rows), "a string, b string, city string, ts long")
+
+    good = [(f"k{number}", "2,b:3", city, number) for number, city in enumerate(ODD_CITIES)]
+    hudi_spark.write(frame(*good), path, options)
+    refused = [
+        ("1,b:2", "3", "x", "same record key"),
+        ("__null__", "3", "x", "same record key"),
+        ("k", "b", ".hoodie", "no folder of the table"),
+        ("k", "b", "x/.hoodie_partition_metadata", "makes the folder above it a partition"),
+        ("k", "b", "n" * 256, "256 bytes"),
+        ("k", "b", "_x/y", "lies below partition"),
+    ]
+    for a, b, city, message in refused:
+        with pytest.raises(KeyGenerationError, match=message):
+            hudi_spark.write(frame((a, b, city, 9), ("new", "b", "_x", 9)), path, options)
+    with pytest.raises(SchemaError, match="'v' holds nothing but nulls"):
+        hudi_spark.write(frame(*good).withColumn("v", sql.lit(None)), path, options)
+    for listing in (False, True):
+        table = HudiTable(MetaClient.load(path)) if listing else HudiTable.open(path)
+        found = table.scan(selected_fields=("a", "b", "city", "ts")).to_arrow().to_pylist()
+        assert sorted(tuple(row.values()) for row in found) == good
 
 
 def test_a_failing_task_is_undone(spark, tmp_path):
