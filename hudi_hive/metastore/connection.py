@@ -12,10 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
-from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TApplicationException, TException
-from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from hudi_hive.errors import (
@@ -33,9 +30,11 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.address import Address
+from hudi_hive.metastore.answers import NAME_LISTS, WrongAnswer, check_answer
 from hudi_hive.metastore.calls import CallCounter
 from hudi_hive.metastore.security import Sasl, Tls
 from hudi_hive.metastore.settings import Timeouts
+from hudi_hive.metastore.wire import MOST_ITEMS, MOST_NAMES, AnswerProtocol, BoundedSocket
 
 _BUFFER = 1 << 16
 
@@ -85,7 +84,7 @@ class Connection:
         self._timeouts = timeouts
         self._calls = calls
         self._tls = address.tls or tls
-        self._socket = TSocket(address.host, address.port)
+        self._socket = BoundedSocket(address.host, address.port)
         transport = TBufferedTransport(self._socket, _BUFFER)
         login = address.sasl or sasl
         if login is not None:
@@ -93,8 +92,7 @@ class Connection:
 
             transport = SaslTransport(transport, login.mechanism, make_mechanism(login, address.host))
         try:
-            # strictRead: an answer that does not start with the protocol's version is refused, not taken for a length.
-            protocol = TBinaryProtocolAccelerated(transport, strictRead=True, fallback=False)
+            self._protocol = AnswerProtocol(transport)
         except ImportError as error:
             raise MissingDependencyError(
                 "the thrift package lacks its C module fastbinary",
@@ -103,13 +101,13 @@ class Connection:
         # Loaded only now: its hundreds of small classes are half the cost of importing the client.
         from hudi_hive.metastore._thrift.ThriftHiveMetastore import Client
 
-        self._client: Any = Client(protocol)  # type: ignore[no-untyped-call]
+        self._client: Any = Client(self._protocol)  # type: ignore[no-untyped-call]
         self._open()
         try:
             if login is not None:
                 # Still under the connect time-out: a port that does not speak SASL may just wait for more.
+                self._socket.begin(self._timeouts.connect)
                 self._log_in(transport)
-            self._socket.handle.settimeout(self._timeouts.read)
             if user is not None:
                 self.call("set_ugi", user, [], about=f"user {user}")
         except BaseException:
@@ -185,6 +183,9 @@ class Connection:
             MetastoreServerError: the metastore's own refusal; the connection stays usable.
         """
         self._calls.add(method)
+        self._client._seqid += 1
+        self._protocol.expect(method, self._client._seqid, MOST_NAMES if method in NAME_LISTS else MOST_ITEMS)
+        self._socket.begin(self._timeouts.read)
         usable = False
         try:
             with self._mapped(method, about):
@@ -193,6 +194,7 @@ class Connection:
                 except (TApplicationException, *_DECLARED):
                     usable = True
                     raise
+                check_answer(method, arguments, answer)
             usable = True
             return answer
         finally:
@@ -211,15 +213,21 @@ class Connection:
             raise self._application_error(error, method, about) from error
         except _DECLARED as error:
             raise self._server_error(error, about) from error
-        except (TProtocolException, EOFError, OSError, UnicodeError, MemoryError) as error:
+        except WrongAnswer as error:
+            raise MetastoreServerError(
+                f"the answer to {method} on {about} has {error}",
+                path=str(self.address),
+                remedy="check that this is a Hive metastore of version 2.3 or newer",
+            ) from error
+        except TypeError as error:
+            # The C module says TypeError for values of the wrong type in a request as well as for a broken answer.
+            raise MetastoreServerError(f"{method} on {about}: {_plain(error)}", path=str(self.address)) from error
+        except Exception as error:  # bytes that are no answer make the decoder fail in any place
             raise MetastoreServerError(
                 f"the answer to {method} on {about} is not the metastore's protocol: {_plain(error)}",
                 path=str(self.address),
                 remedy="check that this is a Hive metastore's binary Thrift port, and whether it wants TLS or SASL",
             ) from error
-        except TypeError as error:
-            # The C module says TypeError for values of the wrong type in a request as well as for a broken answer.
-            raise MetastoreServerError(f"{method} on {about}: {_plain(error)}", path=str(self.address)) from error
 
     def _transport_error(self, error: TTransportException, method: str, about: str) -> MetastoreError:
         if error.type == TTransportException.TIMED_OUT or isinstance(getattr(error, "inner", None), TimeoutError):

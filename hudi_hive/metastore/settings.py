@@ -17,8 +17,9 @@ class Timeouts:
     """Time-outs in seconds.
 
     Args:
-        connect: for opening one connection to one address, and for each step of TLS and of the login.
-        read: for each answer; a partition batch that does not come within it is asked for again in halves.
+        connect: for opening one connection to one address, for TLS, and for the login.
+        read: for each call, from the first byte of the request to the last one of the answer. A partition
+            batch that does not come within it is asked for again in halves.
 
     Raises:
         InvalidOptionError: a time-out that is not positive.

@@ -17,8 +17,6 @@ from typing import Any, Self
 
 from pyhive import exc, hive  # type: ignore[import-untyped]
 from TCLIService import ttypes  # type: ignore[import-untyped]
-from thrift.Thrift import TException
-from thrift.transport.TSocket import TSocket
 from thrift.transport.TSSLSocket import TSSLSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportBase, TTransportException
 
@@ -31,6 +29,7 @@ from hudi_hive.errors import (
     MissingDependencyError,
 )
 from hudi_hive.metastore import Timeouts
+from hudi_hive.metastore.wire import BoundedExchange, BoundedSocket
 
 # Errors are raised; without a handler Python would print what the library logs about them too.
 logging.getLogger("thrift").addHandler(logging.NullHandler())
@@ -171,12 +170,13 @@ class SqlServer:
         timeouts = timeouts or Timeouts(read=3600.0)
         user = address.user if address.user is not None else user
         password = address.password if address.password is not None else password
+        self._timeouts = timeouts
         self._wire = wire = _socket(address)
         wire.setTimeout(timeouts.connect * 1000)
+        wire.begin(timeouts.connect)
         self._transport = _transport(wire, address, user, password)
         try:
             self._session = self._open(wire, user, timeouts)
-            wire.setTimeout(timeouts.read * 1000)
             self.product = self._product()
             if self.is_spark:
                 self._run(_SPARK_ESCAPES, "escapes in texts")
@@ -184,12 +184,12 @@ class SqlServer:
             self._transport.close()
             raise
 
-    def _open(self, wire: TSocket, user: str, timeouts: Timeouts) -> hive.Connection:
+    def _open(self, wire: BoundedExchange, user: str, timeouts: Timeouts) -> hive.Connection:
         connect = self._transport.open
 
         def connect_and_wait() -> None:
             connect()
-            wire.setTimeout(max(timeouts.connect, min(timeouts.read, _SESSION_SECONDS)) * 1000)
+            wire.begin(max(timeouts.connect, min(timeouts.read, _SESSION_SECONDS)))
 
         self._transport.open = connect_and_wait
         try:
@@ -203,8 +203,9 @@ class SqlServer:
             raise MetastoreServerError(
                 f"the SQL server refuses the session: {_first_lines(error)}", path=str(self.address)
             ) from error
-        except (TException, OSError, EOFError, AssertionError) as error:
-            # The transport's own errors say little; the usual cause is a server that expects the other kind.
+        except Exception as error:
+            # Bytes that are no answer make the library fail in any place. Its own errors say little; the usual
+            # cause is a server that expects the other kind of transport.
             raise MetastoreConnectError(
                 f"no session with the SQL server: {error}",
                 path=str(self.address),
@@ -213,13 +214,14 @@ class SqlServer:
 
     def _product(self) -> str:
         request = ttypes.TGetInfoReq(self._session.sessionHandle, ttypes.TGetInfoType.CLI_DBMS_NAME)
+        self._wire.begin(self._timeouts.read)
         try:
             response = self._session.client.GetInfo(request)
-        except (TException, OSError, EOFError) as error:
+            if response.status.statusCode != ttypes.TStatusCode.SUCCESS_STATUS:
+                return ""
+            return str(response.infoValue.stringValue or "")
+        except Exception as error:
             raise self._unanswered("its name", error) from error
-        if response.status.statusCode != ttypes.TStatusCode.SUCCESS_STATUS:
-            return ""
-        return response.infoValue.stringValue or ""
 
     @property
     def is_spark(self) -> bool:
@@ -243,12 +245,13 @@ class SqlServer:
     def _run(self, statement: str, about: str) -> None:
         if self._broken:
             raise MetastoreLostError(f"{about}: the session with the SQL server was lost", path=str(self.address))
+        self._wire.begin(self._timeouts.read)
         try:
             with closing(self._session.cursor()) as cursor:
                 cursor.execute(statement)
         except exc.Error as error:
             raise MetastoreServerError(f"{about}: {_first_lines(error)}", path=str(self.address)) from error
-        except (TException, OSError, EOFError) as error:
+        except Exception as error:
             self._broken = True
             raise self._unanswered(about, error) from error
         except BaseException:
@@ -270,8 +273,8 @@ class SqlServer:
         """End the session; errors no longer matter, and a server that does not answer is not waited for."""
         try:
             if not self._broken:
-                self._wire.setTimeout(_CLOSE_SECONDS * 1000)
-                with suppress(exc.Error, TException, OSError, EOFError):
+                self._wire.begin(_CLOSE_SECONDS)
+                with suppress(Exception):
                     self._session.close()
         finally:
             self._broken = True
@@ -286,17 +289,21 @@ class SqlServer:
         self.close()
 
 
-def _socket(address: JdbcAddress) -> TSocket:
+class _TlsSocket(BoundedExchange, TSSLSocket):  # type: ignore[misc]
+    """A TLS socket whose exchanges have one deadline and a largest size."""
+
+
+def _socket(address: JdbcAddress) -> BoundedSocket | _TlsSocket:
     if address.ssl:
         context = ssl.create_default_context()
-        return TSSLSocket(
+        return _TlsSocket(
             address.host, address.port, ssl_context=context, server_hostname=address.host, socket_keepalive=True
         )
     # A statement may take its time; that the server is gone is noticed all the same.
-    return TSocket(address.host, address.port, socket_keepalive=True)
+    return BoundedSocket(address.host, address.port, socket_keepalive=True)
 
 
-def _transport(wire: TSocket, address: JdbcAddress, user: str, password: str) -> TTransportBase:
+def _transport(wire: BoundedSocket | _TlsSocket, address: JdbcAddress, user: str, password: str) -> TTransportBase:
     if not address.sasl:
         return TBufferedTransport(wire)
     try:
