@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -36,11 +37,14 @@ from hudi_hive.timeline.plans_out import (
 )
 from hudi_hive.timeline.writer import TimelineWriter
 from hudi_hive.write.markers import marker_folder
+from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.clean import clean
 from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
 from hudi_hive.write.services.context import ServiceContext
+from hudi_hive.write.services.restore import restore
 from hudi_hive.write.services.rollback import rollback, rollback_failed_writes
+from hudi_hive.write.services.savepoint import create_savepoint
 
 BASE = "f1_0-0-0_20200101000000000.parquet"
 """A name that a base file can have; the folder outside has one."""
@@ -367,3 +371,93 @@ def test_properties_that_name_folders_elsewhere(made: dict[int, Path], tmp_path:
         except HudiHiveError as error:
             assert str(error)
         assert outside(place) == before
+
+
+SERVICES: dict[str, Callable[[ServiceContext], object]] = {
+    "clean": clean,
+    "compaction": compact,
+    "clustering": cluster,
+    "archival": archive_instants,
+    "savepoint and restore": lambda now: (
+        create_savepoint(now, now.client.timeline.write_instants()[0].requested),
+        restore(now, now.client.timeline.write_instants()[0].requested),
+    ),
+    "rollback": lambda now: rollback(now, now.client.timeline.write_instants()[-1].requested),
+    "overwrite": lambda now: HudiTable.open(now.client.base_path).insert_overwrite_table(ROWS, QUIET),
+    "overwrite of partitions": lambda now: HudiTable.open(now.client.base_path).insert_overwrite(ROWS, QUIET),
+    "upsert": lambda now: HudiTable.open(now.client.base_path).upsert(ROWS, QUIET),
+    "delete": lambda now: HudiTable.open(now.client.base_path).delete(ROWS.select(["id", "city"]), QUIET),
+}
+ROWS = pa.table({"id": ["1", "2", "3"], "ts": [9, 9, 9], "city": ["a", "b", "c"], "v": [9, 9, 9]})
+DUE = {
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+    "hoodie.clustering.plan.strategy.sort.columns": "id",
+}
+
+
+@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("linked", ["partition", "files", "hard"])
+def test_services_on_tables_with_links_out(made: dict[int, Path], tmp_path: Path, service: str, linked: str) -> None:
+    """A partition, or data files, elsewhere: symbolic links are not gone through, hard links not written to."""
+    version = (6, 9)[len(service) % 2]
+    place = Path(shutil.copytree(made[version], tmp_path / "place"))
+    table = place / "table"
+    if linked == "partition":
+        shutil.move(table / "b", place / "outside" / "b")
+        (table / "b").symlink_to(place / "outside" / "b")
+    else:
+        for file in [path for path in (table / "b").iterdir() if not path.name.startswith(".hoodie")]:
+            if linked == "hard":
+                os.link(file, place / "outside" / file.name)
+            else:
+                shutil.move(file, place / "outside" / file.name)
+                file.symlink_to(place / "outside" / file.name)
+    before, properties = outside(place), (table / ".hoodie" / "hoodie.properties").read_bytes()
+    tried(lambda: SERVICES[service](ServiceContext(MetaClient.load(table), {**QUIET, **DUE})), harmless=True)
+    assert outside(place) == before
+    assert (table / ".hoodie" / "hoodie.properties").exists() and properties
+
+
+@pytest.mark.parametrize("what", PLACES)
+def test_completed_commits_that_name_files_elsewhere(made: dict[int, Path], tmp_path: Path, what: str) -> None:
+    place = Path(shutil.copytree(made[6], tmp_path / "place"))
+    table = place / "table"
+    (table / "link").symlink_to(place / "outside")
+    partition, name = named(place, what)
+    client = MetaClient.load(table)
+    last = client.timeline.write_instants()[-1]
+    commit = json.loads((table / last.path).read_text())
+    stats = commit["partitionToWriteStats"].pop("a")
+    commit["partitionToWriteStats"][partition] = [{**one, "path": f"{partition}/{name}"} for one in stats]
+    (table / last.path).write_text(json.dumps(commit))
+    before, kept = outside(place), (table / ".hoodie" / "hoodie.properties").read_bytes()
+    begin = {"hoodie.datasource.query.type": "incremental", "hoodie.datasource.read.begin.instanttime": "0"}
+    for read in (
+        lambda: rows(table),
+        lambda: HudiTable.open(table).scan(options=begin).to_arrow().to_pylist(),
+    ):
+        try:
+            found = read()
+        except HudiHiveError as error:
+            assert str(error)
+        else:
+            assert {row["city"] for row in found} <= {"a", "b", "c"}
+    tried(lambda: rollback(context(place), last.requested), harmless=True)
+    assert outside(place) == before and (table / ".hoodie" / "hoodie.properties").read_bytes() == kept
+
+
+@pytest.mark.parametrize("what", ["link", "properties", "NUL in a name", "sibling"])
+def test_writes_go_on_beside_a_plan_that_is_refused(place: Path, what: str) -> None:
+    """Each says which service failed, and acknowledges its rows."""
+    partition, name = named(place, what)
+    files = pa.table([[partition], [name]], schema=CLEAN_FILES_SCHEMA)
+    plan = CleanerPlan(bare(CLEAN), "KEEP_LATEST_COMMITS", None, None, files, (), {})
+    client = MetaClient.load(place / "table")
+    writer = TimelineWriter(client.storage, client.config)
+    writer.create_requested(CLEAN, "20200101000000000", encode_cleaner_plan(plan, f"file:{place}/table"))
+    for _ in range(2):
+        same = ROWS.set_column(1, "ts", pa.array([2, 2, 2])).set_column(3, "v", pa.array([2, 2, 2]))
+        report = HudiTable.open(place / "table").upsert(same, {"hoodie.clean.automatic": "true"})
+        assert report.instant is not None
