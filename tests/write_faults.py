@@ -172,9 +172,12 @@ def count_calls(act: Act, path: Path) -> list[str]:
 
 @contextmanager
 def failing(at: int) -> Iterator[Calls]:
-    """One call fails, all others work."""
+    """One call fails, by errors of several types in turn; all others work."""
 
     def fail(name: str, storage: Storage, arguments: tuple[Any, ...]) -> None:
+        foreign = (KeyError("injected"), MemoryError("injected"), pa.ArrowInvalid("injected"), OSError(5, "injected"))
+        if at % 5:
+            raise foreign[at % 5 - 1]
         raise StorageError("injected fault", path=storage.uri(arguments[0] if arguments else ""))
 
     with watched(Calls(at, fail)) as calls:

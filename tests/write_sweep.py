@@ -21,7 +21,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hudi_hive.errors import HudiHiveError
 from tests.write_faults import (
     Rows,
     Scenario,
@@ -82,7 +81,7 @@ def check_failure(scenario: Scenario, states: States, copy: Path, at: int) -> st
         try:
             scenario.act(copy)
             expected, left = states.after, "after"
-        except (HudiHiveError, AssertionError):  # a service behind a commit
+        except Exception:  # of any type; an AssertionError for a service behind a commit
             expected, left = _found(states, copy)
     check_rows(copy, expected, f"call {at} failed")
     if scenario.again_first:

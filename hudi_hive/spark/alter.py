@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from hudi_hive.errors import HudiHiveError, SchemaError, SparkError, SyncError
+from hudi_hive.errors import SchemaError, SparkError, SyncError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.hive_site import SECURITY, URIS
 from hudi_hive.metastore.locks import MetastoreLock
@@ -29,6 +29,7 @@ from hudi_hive.sync.catalog_types import refuse_catalog_types
 from hudi_hive.sync.options import read_options
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
+from hudi_hive.write.after_commit import reported
 from hudi_hive.write.alter import alter, alter_schema, schema_update
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.locks import table_lock
@@ -177,13 +178,14 @@ def _metastore_of(hook: SessionHook, target: Target, options: dict[str, str]) ->
 def _sync(tool: HiveSyncTool, target: Target, instant: Instant) -> None:
     try:
         tool.sync()
-    except HudiHiveError as error:
+    except Exception as failure:
+        error = reported(failure, target.location, instant.requested)
         raise SyncError(
             f"the table's columns are changed, the sync after it failed: {error.message}",
             path=error.path or target.location,
             instant=instant.requested,
-            remedy=error.remedy or "run `hudi-hive sync`",
-        ) from error
+            remedy=(error.remedy if error is failure else None) or "run `hudi-hive sync`",
+        ) from failure
 
 
 # -- what statements say -----------------------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ from hudi_hive.spark.relation import (
 from hudi_hive.spark.snapshot import TableSnapshot
 from hudi_hive.spark.table_options import path_question
 from hudi_hive.spark.weak import Weak
+from hudi_hive.write.after_commit import log_failure
 
 RULE = "hudi_hive.CommitRule"
 
@@ -144,8 +145,15 @@ def _write(
     unknown = sorted(parameters.keys() - options.keys())
     if unknown:
         raise InvalidOptionError(f"options that are not Hudi's: {', '.join(unknown)}", path=path)
-    write(frame, path, options, _MODES.get(mode, mode))
-    return read_relation(environment, session, {"path": path})
+    report = write(frame, path, options, _MODES.get(mode, mode))
+    try:
+        return read_relation(environment, session, {"path": path})
+    except Exception as error:
+        if report is None:
+            raise
+        # Spark looks at it for cached queries only, and an error would make rows that are committed look like none.
+        log_failure("the relation of the table", report.instant.requested, error)
+        return _planned_rows(environment, session, rows.queryExecution().analyzed())
 
 
 def read_relation(

@@ -83,7 +83,7 @@ class AfterCommit:
             self.done = writer.completed_with(action, self._instant, payload, completion)
             if self.done is None:
                 raise
-            self._behind(COMMIT, error)
+            self.add(COMMIT, error)
         return self.done
 
     def attempt(self, step: str, run: Callable[[], _T]) -> _T | None:
@@ -91,10 +91,10 @@ class AfterCommit:
         try:
             return run()
         except BaseException as error:
-            self._behind(step, error)
+            self.add(step, error)
             return None
 
-    def _behind(self, step: str, error: BaseException) -> None:
+    def add(self, step: str, error: BaseException) -> None:
         """Report an exception, let an interrupt pass."""
         if isinstance(error, Exception):
             self.failed[step] = reported(error, self._path, self._instant)
@@ -115,7 +115,7 @@ class AfterCommit:
             if not any("is complete" in note for note in getattr(error, "__notes__", ())):
                 error.add_note(f"{self._path}: the commit {self._instant} is complete and is not to be repeated")
             return False
-        self._behind(LOCK, error)
+        self.add(LOCK, error)
         return True
 
 

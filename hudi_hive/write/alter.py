@@ -215,8 +215,9 @@ def _alter(
         after = made.apply(int(transaction.instant))
         versions = (after, *(schema_history.read(table) or (made.before,)))
         statuses = WRITE_STATUS_SCHEMA.empty_table()
-        instant = transaction.commit(statuses, schema=avro_text(table, after), versions=versions)
-        return AlterReport(instant, made.before, after, dict(transaction.failed))
+        with transaction.standing():
+            transaction.commit(statuses, schema=avro_text(table, after), versions=versions)
+        return AlterReport(transaction.completed, made.before, after, dict(transaction.failed))
 
 
 def avro_text(client: MetaClient, schema: InternalSchema) -> str:

@@ -90,7 +90,7 @@ class Heartbeat:
         """The first beat makes the file whole or not at all: half of one would not name the process that died."""
         started = self._clock() * 1000
         try:
-            self._storage.create_if_absent(self._path, _text())
+            self._storage.create_if_absent(self._path, _text(), lasting=False)
         except PathExistsError:
             self._take_over()
         self._last_ms = started
@@ -102,7 +102,7 @@ class Heartbeat:
         if silent_instants(self._storage, [self._instant], interval_ms=interval, misses=misses, clock=self._clock):
             self._storage.delete(self._path)
             try:
-                self._storage.create_if_absent(self._path, _text())
+                self._storage.create_if_absent(self._path, _text(), lasting=False)
             except PathExistsError:  # another writer was faster
                 pass
             else:

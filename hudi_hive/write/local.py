@@ -363,10 +363,10 @@ class LocalWriter:
     ) -> WriteReport:
         """Complete the instant; the report is made before, as nothing behind the commit may fail."""
         counted = WriteReport.of(transaction.begun, self.config.operation, statuses)
-        instant = transaction.commit(
-            statuses, schema=schema, replaced=replaced, extra=self._extra, overwrites=overwrites
-        )
-        return replace(counted, instant=instant, failed=dict(transaction.failed))
+        with transaction.standing():
+            transaction.commit(statuses, schema=schema, replaced=replaced, extra=self._extra, overwrites=overwrites)
+        assert transaction.completed is not None
+        return replace(counted, instant=transaction.completed, failed=dict(transaction.failed))
 
 
 _TO_DELETE: Final = "hoodie.datasource.write.partitions.to.delete"

@@ -173,9 +173,12 @@ class FileSystemLock:
 
     def _create(self, data: bytes) -> bool:
         try:
-            self._storage.create_if_absent(self._name, data)
+            self._storage.create_if_absent(self._name, data, lasting=False)
         except PathExistsError:
             return False
+        except BaseException:  # the file may be there: it is nobody's
+            self._released.add(data)
+            raise
         return True
 
     def _text(self) -> bytes:
@@ -201,7 +204,7 @@ class FileSystemLock:
             return False
         guard = f"{self._name}.takeover"
         try:
-            self._storage.create_if_absent(guard, self._text())
+            self._storage.create_if_absent(guard, self._text(), lasting=False)
         except PathExistsError:
             left = self._read(guard)
             if left is not None and self._is_void(left, guard):

@@ -12,7 +12,8 @@ import json
 import logging
 import os
 import posixpath
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -36,7 +37,7 @@ from hudi_hive.timeline.instant import REPLACE_COMMIT
 from hudi_hive.timeline.instant_times import InstantClock
 from hudi_hive.timeline.payloads_out import CommitOut, encode_commit, encode_requested_replace
 from hudi_hive.timeline.writer import TimelineWriter
-from hudi_hive.write.after_commit import HEARTBEAT, MARKERS, AfterCommit, quietly
+from hudi_hive.write.after_commit import COMMIT, HEARTBEAT, MARKERS, AfterCommit, quietly
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.conflicts import EVERYTHING, Operation, check_conflicts, refuse_new_index, touched_groups
 from hudi_hive.write.evolving import SCHEMA_KEY, next_versions, with_version
@@ -117,6 +118,16 @@ class Transaction:
     def failed(self) -> Mapping[str, HudiHiveError]:
         """What failed behind the commit: letting go of the lock, the heartbeat or the markers."""
         return {} if self._after is None else self._after.failed
+
+    @contextmanager
+    def standing(self) -> Iterator[None]:
+        """What is raised inside, behind the completed file, is in :attr:`failed` and not raised."""
+        try:
+            yield
+        except Exception as error:
+            if self._after is None or self._after.done is None:
+                raise
+            self._after.add(COMMIT, error)
 
     # -- beginning -------------------------------------------------------------------------------------------------
 
