@@ -10,9 +10,11 @@ import pytest
 
 from hudi_hive.errors import HudiHiveError, StorageError
 from hudi_hive.input_format import JobConf
+from hudi_hive.plan.hadoop_paths import HadoopPath
 from hudi_hive.redaction import is_secret, printable, redact, redact_options
 from hudi_hive.storage import Storage
 from hudi_hive.sync import HiveSyncConfig
+from hudi_hive.sync.discover import ListedTable
 from hudi_hive.sync.locations import absolute
 from hudi_hive.sync.many import TableResult
 from hudi_hive.sync.watch import WatchEvent
@@ -154,4 +156,7 @@ def test_what_a_sync_registers_and_prints_has_no_password() -> None:
 
 def test_options_of_writes_and_jobs_are_printed_without_secrets() -> None:
     options = {"hoodie.datasource.hive_sync.password": SECRET, "fs.s3a.secret.key": SECRET}
+    listed = ListedTable(f"s3://k:{SECRET}@b/t", options)
+    path = HadoopPath.parse(listed.base_path)
+    assert SECRET not in f"{listed!r} {path!r}" and str(path) == listed.base_path
     assert SECRET not in repr(JobConf(options)) and JobConf(options)["fs.s3a.secret.key"] == SECRET

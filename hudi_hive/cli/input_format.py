@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import click
 
 from hudi_hive.cli.common import pairs, storage_options, with_output
 from hudi_hive.cli.output import Output
+from hudi_hive.redaction import without_credentials
 
 
 @click.command("input-format")
@@ -41,10 +44,10 @@ def input_format(
     kind = HoodieParquetRealtimeInputFormat if realtime else HoodieParquetInputFormat
     format_ = kind(job, storage_options=pairs(storage_option, "--storage-option"))
     found = report(format_, splits)
-    output.section("path groups", found.groups)
-    output.section("rewritten input paths", found.rewritten)
+    output.section("path groups", _shown(found.groups))
+    output.section("rewritten input paths", _shown(found.rewritten))
     columns = ["group", "table", "partition", "instant", "length", "path"]
-    output.section("file statuses", found.statuses, columns)
+    output.section("file statuses", _shown(found.statuses), columns)
     if realtime:
         merged = [
             {
@@ -59,6 +62,14 @@ def input_format(
             if isinstance(split, RealtimeSplit)
         ]
         output.section(
-            "realtime splits", merged, ["path", "start", "length", "log_files", "log_bytes", "max_commit_time"]
+            "realtime splits", _shown(merged), ["path", "start", "length", "log_files", "log_bytes", "max_commit_time"]
         )
     output.pairs("storage calls", {**found.io, "splits": found.splits})
+
+
+def _shown(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
+    """Rows whose paths have no passwords of the caller's URIs in them."""
+    return [
+        {name: without_credentials(value) if isinstance(value, str) else value for name, value in row.items()}
+        for row in rows
+    ]

@@ -17,6 +17,7 @@ import pyarrow.fs as pafs
 
 from hudi_hive.errors import InvalidOptionError, PathNotFoundError, StorageError
 from hudi_hive.metrics import IoCounters
+from hudi_hive.redaction import redact
 from hudi_hive.storage import Storage
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(//[^/]*)?(/.*|$)", re.DOTALL)
@@ -117,6 +118,9 @@ class HadoopPath:
 
     def __str__(self) -> str:
         return f"{self.prefix}{self.path}"
+
+    def __repr__(self) -> str:
+        return f"HadoopPath({redact(str(self))!r})"
 
 
 def _normalise(path: str, text: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_hive.errors import InvalidOptionError, PathNotFoundError, StorageError, UnsafePathError
+from hudi_hive.redaction import redact, redact_options
 from hudi_hive.storage import Storage
 
 _THREADS = 8
@@ -25,7 +26,10 @@ class ListedTable:
     """A line of a list of tables: a base path and options of its own."""
 
     base_path: str
-    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"ListedTable({redact(self.base_path)!r}, {redact_options(self.options)!r})"
 
 
 def discover_tables(folder: str, storage_options: Mapping[str, Any] | None = None, *, depth: int = 4) -> list[str]:
