@@ -39,6 +39,23 @@ def from_arrow_schema(schema: pa.Schema, convert: Callable[..., StructType] | No
     return convert(schema, prefer_timestamp_ntz=True)
 
 
+def in_microseconds(schema: pa.Schema) -> pa.Schema:
+    """A schema whose timestamps are in microseconds on every level, the only unit that Spark takes."""
+    return pa.schema([field.with_type(_in_microseconds(field.type)) for field in schema])
+
+
+def _in_microseconds(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz)
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_in_microseconds(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_in_microseconds(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, kind.item_field.with_type(_in_microseconds(kind.item_type)))
+    return kind
+
+
 def repartition_by_number(frame: DataFrame, tasks: int, number: Column) -> DataFrame:
     """Rows to the tasks that a column numbers; PySpark 4.0 has no such shuffle, and sends equal numbers to one task."""
     if hasattr(DataFrame, "repartitionById"):

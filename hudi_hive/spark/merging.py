@@ -32,7 +32,7 @@ from hudi_hive.spark.filters import is_known
 from hudi_hive.spark.jvm import Jvm, class_name, relations, scala_items
 from hudi_hive.spark.rows import RowBuilder
 from hudi_hive.spark.schema import arrow_schema
-from hudi_hive.spark.snapshot import PlannedFiles, TableSnapshot, for_arrow, with_logs
+from hudi_hive.spark.snapshot import PlannedFiles, TableSnapshot, with_logs
 
 RULE = "hudi_hive.MergeRule"
 
@@ -42,7 +42,7 @@ _TASKS_PER_CORE = 2
 
 
 def install_merge_rule(jvm: Jvm, session: JavaValue) -> None:
-    """Let a session split scans of merge-on-read and of evolved tables. Idempotent."""
+    """Let a session split scans of tables whose files Spark reads only in part. Idempotent."""
     jvm.add_optimization(session, RULE, lambda: _new_rule(jvm))
 
 
@@ -75,7 +75,9 @@ class BaseFileIndex(HudiFileIndex):
         self._merged = merged
         self._read = read
         # Which files are listed depends on the columns where older ones have other names or types.
-        self._token = f"{snapshot.token}|{read.simpleString()}" if snapshot.evolves else snapshot.token
+        self._token = (
+            f"{snapshot.token}|{read.simpleString()}" if snapshot.evolves or snapshot.doubts_times else snapshot.token
+        )
 
     def _described(self, records: Sequence[PlannedScan]) -> str:
         return super()._described([*records, *([] if self._merged is None else [self._merged])])
@@ -161,7 +163,7 @@ class MergeFileIndex(HudiFileIndex):
         )
         told = json.loads(question.text()) if filters else None
         plan = snapshot.plan(self._prune(paths, question, told["names"]) if told else None)
-        plan = replace(plan, slices=plan.slices.filter(for_arrow(plan, columns)))
+        plan = replace(plan, slices=plan.slices.filter(snapshot.for_arrow(plan, columns)))
         found = plan.slices.num_rows
         if found:
             self._refuse_file_columns(columns)

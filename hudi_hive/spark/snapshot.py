@@ -21,6 +21,7 @@ from hudi_hive.plan.listing import listed_as_asked
 from hudi_hive.plan.snapshot import check_time_travel
 from hudi_hive.predicate import RowFilter
 from hudi_hive.spark.evolution import unlike
+from hudi_hive.spark.labels import FileLabels, has_doubtful_times
 from hudi_hive.spark.listings import Answers, KeptListings, answers_of
 from hudi_hive.spark.rows import DIRECTORY_SCHEMA
 from hudi_hive.spark.schema import spark_schema
@@ -131,7 +132,17 @@ class TableSnapshot:
     @property
     def may_be_split(self) -> bool:
         """Whether Spark's own reader may not be able to read all slices of the query."""
-        return self.may_have_logs or (self.query.query_type is not QueryType.CDC and self.evolves)
+        return self.may_have_logs or (
+            self.query.query_type is not QueryType.CDC and (self.evolves or self.doubts_times)
+        )
+
+    @property
+    def doubts_times(self) -> bool:
+        """Whether base files may label timestamps wrongly, so that Spark's own reader has other times of them."""
+        time = self.query.as_of
+        return self._answers.get(
+            ("doubts_times", time), lambda: has_doubtful_times(self.client.config, self.client.schema(time))
+        )
 
     @property
     def schema_time(self) -> str | None:
@@ -152,16 +163,29 @@ class TableSnapshot:
         return self._fixed
 
     def _check_names(self, plan: ScanPlan) -> None:
-        """Refuse files of another version of the schema: Spark's reader matches columns by name."""
-        different, column = unlike(plan)
-        if column is not None:
-            instant = plan.slices.filter(different).column("base_instant")[0].as_py()
-            raise UnsupportedTableError(
-                f"column {column} has another name or type in older files (schema evolution on read)",
-                path=self.location,
-                instant=instant,
-                remedy="read it with HudiTable.scan, or rewrite the files with clustering",
-            )
+        """Refuse files of another version of the schema, or with wrong labels: Spark's reader goes by names and
+        labels."""
+        for (different, column), what in (
+            (unlike(plan), "has another name or type in older files (schema evolution on read)"),
+            (self._mislabelled(plan), "is a timestamp that older files label as something else"),
+        ):
+            if column is not None:
+                instant = plan.slices.filter(different).column("base_instant")[0].as_py()
+                raise UnsupportedTableError(
+                    f"column {column} {what}",
+                    path=self.location,
+                    instant=instant,
+                    remedy="read it with HudiTable.scan, or rewrite the files with clustering",
+                )
+
+    def _mislabelled(self, plan: ScanPlan, columns: StructType | None = None) -> tuple[pa.Array, str | None]:
+        if not self.doubts_times:
+            return pa.array(np.zeros(plan.slices.num_rows, np.bool_)), None
+        return self._answers.get("labels", FileLabels).wrong(self.client.storage, plan, columns)
+
+    def for_arrow(self, plan: ScanPlan, columns: StructType | None = None) -> pa.ChunkedArray:
+        """Which of a plan's slices Spark's own reader cannot read; ``columns`` are those that a scan reads."""
+        return pc.or_(pc.or_(with_logs(plan), unlike(plan, columns)[0]), self._mislabelled(plan, columns)[0])
 
     def partition_paths(self) -> list[str]:
         """Partitions of the table, or of an incremental query's range, sorted."""
@@ -225,7 +249,7 @@ class TableSnapshot:
 
         Args:
             partitions: paths of partitions.
-            beside_logs: leave out slices of :func:`for_arrow`, which are read elsewhere, in place of refusing them.
+            beside_logs: leave out slices of :meth:`for_arrow`, which are read elsewhere, in place of refusing them.
             columns: those that are read, where that is known.
             row_filter: leave out files that hold no row passing it, as far as the metadata table tells.
 
@@ -236,7 +260,7 @@ class TableSnapshot:
         """
         plan = self.plan(partitions)
         if beside_logs:
-            plan = replace(plan, slices=plan.slices.filter(pc.invert(for_arrow(plan, columns))))
+            plan = replace(plan, slices=plan.slices.filter(pc.invert(self.for_arrow(plan, columns))))
         plan.require_base_files("Spark's own reader")
         if not beside_logs:
             self._check_names(plan)
@@ -269,8 +293,3 @@ class TableSnapshot:
 def with_logs(plan: ScanPlan) -> pa.ChunkedArray:
     """Which of a plan's slices have log files."""
     return pc.greater(pc.list_value_length(plan.slices.column("log_files")), 0)
-
-
-def for_arrow(plan: ScanPlan, columns: StructType | None = None) -> pa.ChunkedArray:
-    """Which of a plan's slices Spark's own reader cannot read; ``columns`` as for :func:`unlike`."""
-    return pc.or_(with_logs(plan), unlike(plan, columns)[0])

@@ -19,6 +19,7 @@ from pyspark import TaskContext
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata.keys import group_indexes
 from hudi_hive.read.exported import carrying
+from hudi_hive.spark.arrow_types import in_microseconds
 from hudi_hive.table.key_generator import KeyGenerator
 from hudi_hive.table.merge_spec import MergeSpec
 from hudi_hive.timeline import Timeline
@@ -123,7 +124,7 @@ class PrepareRows:
             rows = prepare(
                 given, self.config, self.generator, self.schema, instant=self.instant, task=task, first=first
             )
-            rows = rows.select(self.output.names).cast(self.output)
+            rows = rows.select(self.output.names).cast(in_microseconds(self.output))
             if self.numbered:
                 start = (task << _TASK_ROWS_BITS) + first
                 rows = rows.append_column(ORDER, pa.array(np.arange(start, start + rows.num_rows)))
@@ -184,7 +185,7 @@ class CombineRows:
             rows = rows.sort_by(ORDER)  # of equal rows the last one stays, and a shuffle keeps no order
         rows = as_schema(rows, self.columns)
         combined = combine(rows, self.spec, across_partitions=self.across_partitions, schema=self.schema)
-        yield from combined.to_batches()
+        yield from combined.cast(in_microseconds(combined.schema)).to_batches()
 
 
 @dataclass(frozen=True)
@@ -324,7 +325,7 @@ def _placed(rows: pa.Table, file_id: pa.ChunkedArray, is_new: pa.ChunkedArray | 
     gone = pa.repeat(is_gone, rows.num_rows)
     for item, values in zip(PLACE_FIELDS, (file_id, is_new, gone), strict=True):
         rows = rows.append_column(item, values)
-    yield from rows.combine_chunks().to_batches()
+    yield from rows.cast(in_microseconds(rows.schema)).combine_chunks().to_batches()
 
 
 @dataclass(frozen=True)
