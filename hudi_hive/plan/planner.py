@@ -237,8 +237,11 @@ class PlanBuilder:
         commits = self._range()
         last = commits.instants[-1].requested if commits.instants else None
         self._take_schema(last if self.query.options.end_instant_schema else None)
-        self.commit_times = commits.requested_times()
-        self.slices = self.skip_files(self._range_slices(commits), in_part=True)
+        everything = self._with_compactions(commits)
+        # Early releases gave compacted rows the compaction's time, which counts among the commits', as in Hudi.
+        merged = sorted({i.requested for i in everything.instants} - {i.requested for i in commits.instants})
+        self.commit_times = pa.concat_arrays([pa.array(merged, pa.string()), commits.requested_times()])
+        self.slices = self.skip_files(self._range_slices(commits, everything), in_part=True)
 
     def change_data(self) -> None:
         """The changes that a range of commits made."""
@@ -280,9 +283,9 @@ class PlanBuilder:
         self.checkpoint = checkpoint
         self.partitions_total = pc.count_distinct(slices.column("partition")).as_py()
 
-    def _range_slices(self, commits: CommitRange) -> pa.Table:
+    def _range_slices(self, commits: CommitRange, everything: CommitRange) -> pa.Table:
         client, options = self.client, self.query.options
-        slices, files, everything = self._written_slices(commits)
+        slices, files = self._written_slices(commits, everything)
         written = files.num_rows
         missing = missing_files(client, everything, files)
         if missing.num_rows:
@@ -301,18 +304,22 @@ class PlanBuilder:
         self.steps.append(PlanStep("newest files of each file group written", "files", written, files.num_rows))
         return self._match_glob(slices.filter(pc.is_in(slices.column("partition"), value_set=kept)))
 
-    def _written_slices(self, commits: CommitRange) -> tuple[pa.Table, pa.Table, CommitRange]:
-        """Slices of what a range wrote, their files, and the range with what compactions wrote."""
+    def _with_compactions(self, commits: CommitRange) -> CommitRange:
+        """A range with what compactions wrote: their base files stand for log files that may be gone."""
         client, query = self.client, self.query
         if not client.config.is_merge_on_read or not commits.instants:
-            files = files_of_range(client, commits)
-            return base_files_as_slices(files), files, commits
+            return commits
         assert query.begin is not None
-        # Compactions have no rows of their own, but their base files stand for log files that may be gone.
-        everything = select_commits(client, query.begin, query.end, query.options.hollow_policy, compactions=True)
-        slices, files = slices_of_range(client, everything)
+        return select_commits(client, query.begin, query.end, query.options.hollow_policy, compactions=True)
+
+    def _written_slices(self, commits: CommitRange, everything: CommitRange) -> tuple[pa.Table, pa.Table]:
+        """Slices of what a range wrote, and their files."""
+        client = self.client
+        if not client.config.is_merge_on_read or not commits.instants:
+            files = files_of_range(client, commits)
+            return base_files_as_slices(files), files
         self.range_first = client.config.version >= 8
-        return slices, files, everything
+        return slices_of_range(client, everything)
 
     def _as_recorded(self, slices: pa.Table, *, listed: bool = False) -> pa.Table:
         """The slices, their log files of the sizes that commits recorded; those of the metadata table are.
