@@ -33,7 +33,9 @@ def planned(monkeypatch):
     """Plans a statement: its files, and the folders that were listed for it, by whichever client."""
     folders = []
     entries = listing._entries
-    monkeypatch.setattr(listing, "_entries", lambda storage, paths: folders.extend(paths) or entries(storage, paths))
+    monkeypatch.setattr(
+        listing, "_entries", lambda storage, paths, *how: folders.extend(paths) or entries(storage, paths, *how)
+    )
 
     def plan(path):
         folders.clear()
