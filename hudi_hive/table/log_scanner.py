@@ -156,19 +156,21 @@ def _choose(
     instants: Container[str] | None,
 ) -> list[LogBlock]:
     """Blocks that count, oldest first."""
-    kept: list[LogBlock] = []
-    for block in blocks:
+    chosen: dict[int, LogBlock] = {}
+    places: dict[str, list[int]] = {}  # of each instant's blocks, so that a rollback looks at its own alone
+    for place, block in enumerate(blocks):
         if block.type is BlockType.COMMAND:
             # Not bound to the asked range: what was rolled back at any time is void at every time.
-            target = _rolled_back(block)
-            kept = [earlier for earlier in kept if earlier.instant != target]
+            for earlier in places.pop(_rolled_back(block), ()):
+                del chosen[earlier]
         elif block.type in CONTENT_TYPES:
             instant = _instant(block)
             early_enough = max_instant is None or instant <= max_instant
             if early_enough and instant in committed and (instants is None or instant in instants):
-                kept.append(block)
+                chosen[place] = block
+                places.setdefault(instant, []).append(place)
     seen = {block.instant for block in blocks if block.type in CONTENT_TYPES}
-    return _without_compacted(_without_copies(kept), seen)
+    return _without_compacted(_without_copies(list(chosen.values())), seen)
 
 
 def _instant(block: LogBlock) -> str:
@@ -234,6 +236,9 @@ def _without_compacted(blocks: list[LogBlock], seen: set[str | None]) -> list[Lo
     if not final:
         return blocks
     moved = {last for last, originals in originals_of.items() if last not in final and not originals.isdisjoint(seen)}
+    by_instant: dict[str, list[LogBlock]] = {}
+    for block in reversed(blocks):
+        by_instant.setdefault(_instant(block), []).append(block)
     result: list[LogBlock] = []
     placed: set[str] = set()
     for block in reversed(blocks):
@@ -243,6 +248,6 @@ def _without_compacted(blocks: list[LogBlock], seen: set[str | None]) -> list[Lo
             result.append(block)
         elif target in moved and HeaderKey.COMPACTED_BLOCK_TIMES not in block.headers and target not in placed:
             placed.add(target)
-            result += [b for b in reversed(blocks) if b.instant == target]
+            result += by_instant.get(target, [])
     result.reverse()
     return result
