@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import itertools
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import functions as sql
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
-from hudi_hive.errors import HudiHiveError, InvalidOptionError, KeyGenerationError, PathExistsError, SchemaError
+from hudi_hive.errors import (
+    HudiHiveError,
+    InvalidOptionError,
+    KeyGenerationError,
+    PathExistsError,
+    SchemaError,
+    WriteConflictError,
+)
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient
+from hudi_hive.write.transaction import Transaction
 from tests.support import unzip_fixture
 
 pytestmark = pytest.mark.jvm
@@ -82,6 +92,29 @@ def test_operations(spark, tmp_path, kind, version):
     model = {key: value for key, value in model.items() if int(key[1:]) % 2} | {f"k{n}": 9.0 for n in (0, 2)}
     write(trips(spark, 0, 3, fare=9.0).where("city = 'c0'"), "insert_overwrite")
     assert {row.id: row.fare for row in hudi_spark.load(spark, path).collect()} == model
+
+
+def test_the_second_of_two_writers_is_refused(spark, tmp_path, monkeypatch):
+    """A write of this process completes between the beginning and the end of Spark's."""
+    path = tmp_path / "trips"
+    hudi_spark.write(trips(spark, 0, 4), path, options_of("COPY_ON_WRITE", 8, operation="bulk_insert"))
+    table = HudiTable.open(path)
+    known = table.scan().to_arrow().drop_columns(list(META_FIELDS))
+    commit = Transaction.commit
+
+    def late(self, *arguments, **settings):
+        monkeypatch.setattr(Transaction, "commit", commit)
+        table.upsert(known.filter(pc.equal(known["id"], "k1")).set_column(2, "fare", pa.array([7.0])))
+        return commit(self, *arguments, **settings)
+
+    monkeypatch.setattr(Transaction, "commit", late)
+    rows, options = trips(spark, 2, 6, fare=2.0, ts=2), options_of("COPY_ON_WRITE", 8, operation="upsert")
+    with pytest.raises(WriteConflictError, match="of another writer completed meanwhile"):
+        hudi_spark.write(rows, path, options)
+    assert rows_of(path) == {"k0": 1.0, "k1": 7.0, "k2": 1.0, "k3": 1.0}
+    hudi_spark.write(rows, path, options)
+    assert rows_of(path) == {"k0": 1.0, "k1": 7.0, "k2": 2.0, "k3": 2.0, "k4": 2.0, "k5": 2.0}
+    assert HudiTable.open(path).timeline.pending() == ()
 
 
 @pytest.mark.parametrize("name", ["v9_cow_schema_evo", "v6_mor_schema_evo"])

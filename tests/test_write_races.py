@@ -9,6 +9,7 @@ import errno
 import fcntl
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -242,6 +243,25 @@ def test_files_written_after_a_rollback_by_others_are_removed(
     assert data_files(table) == left
     assert seen(table) == [("a", 1), ("b", 1), ("c", 1)]
     assert marked_instants(table.client.storage) == []
+
+
+@pytest.mark.parametrize("version", [6, 8])
+def test_a_refused_write_leaves_no_log_files_of_new_groups(tmp_path: Path, version: int) -> None:
+    """Once its instant is archived they would count."""
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "8"}
+    table = HudiTable.create(tmp_path / "t", name="t", version=version, table_type=MERGE_ON_READ, record_keys=["id"])
+    table.upsert(rows("a"), {**QUICK, **buckets})
+    keys = [f"n{number}" for number in range(40)]
+    with pytest.raises(WriteConflictError):
+        upsert_while(table, lambda: table.upsert(rows("b"), {**QUICK, **buckets}), rows(*keys), **buckets)
+    instants = {instant.requested for instant in table.refresh().timeline.write_instants()}
+    logs = [name for name in data_files(table) if ".log." in name]
+    assert {re.split("[_.]", name)[2] for name in logs if not name.endswith("_1-0-1")} <= instants
+    archive = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.clean.commits.retained": "1"}
+    for value in range(2, 7):
+        table.upsert(rows("a", value=value), {**QUICK, **buckets, **archive, "hoodie.clean.automatic": "true"})
+    assert table.timeline.write_instants()[0].requested > max(instants)
+    assert seen(table) == [("a", 6), ("b", 1)]
 
 
 def test_files_of_an_undone_write_that_came_late_go_with_their_markers(tmp_path: Path) -> None:

@@ -121,8 +121,10 @@ def _deleted(client: MetaClient, target: Instant, files: pa.Table, undone: Colle
     mine = pc.fill_null(pc.equal(files["instant"], target.requested), False)
     if client.config.layout >= 2:
         return mine
-    # In version 6 later delta commits name their log files after the slice that this instant opened.
-    later = any(
+    # In version 6 later delta commits name their log files after the slice that this instant opened, if they see it:
+    # those of a pending delta commit they do not.
+    opened = target.is_completed or target.action not in _APPENDING
+    later = opened and any(
         i.comparable_action == DELTA_COMMIT and i.requested > target.requested and i.requested not in undone
         for i in client.timeline.instants
     )
@@ -139,9 +141,9 @@ def _by_partition(files: pa.Table) -> Iterable[tuple[str, list[str]]]:
 def _void_blocks(
     client: MetaClient, target: Instant, files: pa.Table, written: set[str] | None, executor: Executor
 ) -> list[RollbackRequest]:
-    """Slices of older instants that the target appended to, with the log files that hold its blocks."""
+    """Slices that the target appended to, with the log files that stay and hold its blocks."""
     logs = files.filter(
-        pc.and_(pc.equal(files["kind"], FileKind.LOG.value), pc.less(files["instant"], target.requested))
+        pc.and_(pc.equal(files["kind"], FileKind.LOG.value), pc.less_equal(files["instant"], target.requested))
     )
     rows = logs.select(["partition", "name", "size", "file_id", "instant"]).to_pylist()
     paths = [posixpath.join(row["partition"], row["name"]) for row in rows]
