@@ -17,7 +17,7 @@ from typing import Any
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.formats.log_block import BlockType, HeaderKey, iter_blocks
+from hudi_hive.formats.log_block import BlockType, iter_blocks
 from tests.support import encode_rows, rows_sha256, unzip_fixture
 
 Answer = tuple[str, Any]
@@ -123,14 +123,11 @@ def integers(data: bytes, at: Sequence[int], rng: random.Random) -> Iterator[tup
 
 
 def frame(data: bytes) -> list[int]:
-    """Places of a log file that are not in a block's content or its schema: lengths, types and headers."""
+    """Places of a log file that are not in a block's content: lengths, types and headers."""
     inside: set[int] = set()
     for block in iter_blocks(data, "whole"):
         if block.type is not BlockType.CORRUPT:
             inside |= set(range(block.content_offset, block.content_offset + len(block.content)))
-            schema = block.headers.get(HeaderKey.SCHEMA, "").encode()
-            start = data.find(schema, block.offset)
-            inside |= set(range(start, start + len(schema)))
     return [place for place in range(len(data)) if place not in inside]
 
 

@@ -6,6 +6,7 @@ import os
 import random
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from hudi_hive import HudiTable
@@ -17,6 +18,7 @@ from hudi_hive.write.services.compaction import compact
 from hudi_hive.write.services.context import ServiceContext
 from tests.damage_sweep import FIXTURES, SCANS, Sweep, sweep_table
 from tests.support import VERSIONS, unzip_fixture
+from tests.write_scenarios import prepare
 
 LONG = "HUDI_HIVE_DAMAGE_EACH_BYTE"
 """Set it to damage each byte."""
@@ -27,7 +29,10 @@ def assert_none_wrong(sweep: Sweep) -> None:
     assert any(name.endswith("refused") for name in sweep.counts)
 
 
-@pytest.mark.parametrize("name", FIXTURES)
+SAMPLED = ("v6_cow_part_mdt", "v8_cow_orc", "v6_mor_event_time", "v8_mor_rollback", "v9_mor_log_compaction")
+
+
+@pytest.mark.parametrize("name", FIXTURES if os.environ.get(LONG) else SAMPLED)
 def test_damage_never_gives_other_rows(name, tmp_path):
     most = None if os.environ.get(LONG) else 3
     path = unzip_fixture(name, tmp_path)
@@ -90,6 +95,41 @@ def test_services_do_not_make_damage_permanent(service, version, tmp_path):
     with pytest.raises(CorruptFileError, match=r"\.log\."):
         service(ServiceContext(MetaClient.load(path), options))
     assert _outside(before, path) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_our_own_logs_show_any_changed_byte(version, tmp_path):
+    """Our blocks have checksums, contents included."""
+    prepare(tmp_path / "t", kind="MERGE_ON_READ", version=version, options={}, upserts=2)
+    rng = random.Random(version)
+    most = None if os.environ.get(LONG) else 4
+    sweep = sweep_table(tmp_path / "t", rng, logs=True, most=most, scans=SCANS, checksummed=True)
+    assert_none_wrong(sweep)
+    assert sweep.counts["bit refused"] == sweep.counts["bit tried"] > 0
+
+
+def test_pages_that_the_decoder_passes_over_are_missed(tmp_path):
+    """A page of a type that it does not know is left out without a word."""
+    prepare(tmp_path / "t", kind="COPY_ON_WRITE", version=6, options={}, upserts=0)
+    sweep = Sweep(tmp_path / "t", logs=False)
+    for file in sweep.files():
+        data = file.read_bytes()
+        metadata = pq.read_metadata(file)
+        pages = [metadata.row_group(0).column(i).data_page_offset + 1 for i in range(metadata.num_columns)]
+        sweep.run(file, (("type of a page", data[:at] + b"\x0a" + data[at + 1 :]) for at in pages))
+    assert not sweep.wrong, sweep.wrong
+    assert sweep.counts["type refused"] > 0
+
+
+def test_a_renamed_column_in_a_footer_is_refused(tmp_path):
+    prepare(tmp_path / "t", kind="COPY_ON_WRITE", version=9, options={}, upserts=0)
+    sweep = Sweep(tmp_path / "t", logs=False)
+    for file in sweep.files():
+        data = file.read_bytes()
+        at = data.index(b"value", len(data) - pq.read_metadata(file).serialized_size - 8)
+        sweep.run(file, iter([("name", data[:at] + b"vblue" + data[at + 5 :])]))
+    assert not sweep.wrong, sweep.wrong
+    assert sweep.counts["name refused"] == sweep.counts["name tried"] > 0
 
 
 def _outside(before: list[Path], path: Path) -> list[str]:

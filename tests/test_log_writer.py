@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_hive.errors import SchemaError
+from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
 from hudi_hive.formats.avro import avro_to_arrow
 from hudi_hive.formats.log_block import BlockType, HeaderKey, iter_blocks
 from hudi_hive.formats.log_writer import cdc_block, command_block, data_block, delete_block
@@ -46,7 +46,25 @@ def test_the_empty_delete_block_of_a_metadata_table():
         "234855444923 0000000000000042 0000000100000001 000000010000000000000011 3030303030303030303030303030303030"
         "0000000000000009 000000030000000100 00000000 0000000000000048"
     )
-    assert delete_block("0" * 17, keys) == bytes.fromhex(expected)
+    block = only(delete_block("0" * 17, keys))
+    real = only(bytes.fromhex(expected))
+    assert bytes(block.content) == bytes(real.content)
+    assert {**block.headers, **real.headers} == block.headers
+
+
+@pytest.mark.parametrize("kind", ["data", "delete"])
+def test_any_changed_byte_of_a_block_shows(kind):
+    keys = pa.table({"record_key": ["2"], "partition_path": ["part=p0"]})
+    schema = {"type": "record", "name": "r", "fields": [{"name": "n", "type": "long"}]}
+    data = data_block(INSTANT, schema, pa.table({"n": [1, 2, 3]})) if kind == "data" else delete_block(INSTANT, keys)
+    for place in range(len(data)):
+        for bit in range(8):
+            damaged = data[:place] + bytes([data[place] ^ 1 << bit]) + data[place + 1 :]
+            try:
+                (block,) = iter_blocks(damaged, "f.log")
+            except (CorruptFileError, UnsupportedFormatError):
+                continue
+            assert block.type is BlockType.CORRUPT, (place, bit)
 
 
 def test_a_delete_without_ordering_value():

@@ -81,9 +81,6 @@ class BaseFile(Protocol):
     def writer(self) -> str:
         """The library that wrote it, as its footer tells; empty where it does not."""
 
-    def text_bounds(self, column: str) -> tuple[str, str] | None:
-        """Least and greatest text of a top-level column in the first row group (stripe), by its statistics."""
-
     def groups(self, skip: RowFilter | None) -> tuple[int, int]:
         """Row groups (stripes) of the file, and those in which a row can pass a filter bound to its columns."""
 
@@ -255,20 +252,6 @@ class ParquetBaseFile(OpenFile):
     def writer(self) -> str:
         return str(self._metadata.created_by or "")
 
-    def text_bounds(self, column: str) -> tuple[str, str] | None:
-        place = self.schema.get_field_index(column)
-        if place < 0 or not self._metadata.num_row_groups:
-            return None
-        with decoding(self.path):
-            chunk = self._metadata.row_group(0).column(place)
-            if chunk.path_in_schema != column:  # a nested column before it has several leaves
-                chunk = self._metadata.row_group(0).column(self._leaves({column})[0])
-            statistics = chunk.statistics
-            if statistics is None or not statistics.has_min_max:
-                return None
-            least, greatest = statistics.min, statistics.max
-        return (least, greatest) if isinstance(least, str) and isinstance(greatest, str) else None
-
     def groups(self, skip: RowFilter | None) -> tuple[int, int]:
         return int(self._metadata.num_row_groups), len(self._row_groups(skip, None))
 
@@ -306,13 +289,26 @@ class ParquetBaseFile(OpenFile):
                 most = self._nested_rows(names, group)
                 rows = min(batch_size if found is None else min(batch_size, _LOOKUP_ROWS), most)
                 decoder = file.iter_batches(rows, [group], names, use_threads=use_threads)
-            batches = _decoded(decoder, self.path)
+            batches = self._whole(_decoded(decoder, self.path), group, whole=found is None)
             for batch in batches if found is None else _chosen(batches, found):
                 batch = batch.select(names)
                 if indexed:
                     yield from _decoded(_dense(batch, indexed, schema), self.path)
                 else:
                     yield batch
+
+    def _whole(self, batches: Iterator[pa.RecordBatch], group: int, *, whole: bool) -> Iterator[pa.RecordBatch]:
+        """Batches of a row group, all rows of which must come: the decoder passes over pages of unknown types."""
+        rows = 0
+        for batch in batches:
+            rows += batch.num_rows
+            yield batch
+        if whole and rows != self._metadata.row_group(group).num_rows:
+            raise CorruptFileError(
+                f"row group {group} has {rows} rows where the footer tells {self._metadata.row_group(group).num_rows}",
+                path=self.path,
+                remedy="restore the file or roll its commit back",
+            )
 
     def row_ranges(self) -> list[ByteRange]:
         with decoding(self.path):
@@ -348,6 +344,8 @@ class ParquetBaseFile(OpenFile):
             for batch in self._file.iter_batches(BATCH_ROWS, [group], list(lookup.columns), use_threads=False):
                 found.append(pc.indices_nonzero(lookup.evaluate(batch)).to_numpy().astype(np.int64) + start)
                 start += batch.num_rows
+        if start != self._metadata.row_group(group).num_rows:
+            raise CorruptFileError(f"row group {group} has {start} rows, and the footer tells others", path=self.path)
         return np.concatenate(found)
 
     def _repetitive(self, names: Sequence[str], groups: Sequence[int]) -> list[str]:

@@ -47,10 +47,6 @@ class HFileBaseFile(OpenFile):
     def writer(self) -> str:
         return ""
 
-    def text_bounds(self, column: str) -> tuple[str, str] | None:
-        del column  # an HFile has no statistics
-        return None
-
     def groups(self, skip: RowFilter | None) -> tuple[int, int]:
         del skip  # no statistics
         return 1, 1

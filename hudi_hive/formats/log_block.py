@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import re
 import struct
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -164,6 +165,10 @@ def _parse_block(view: memoryview, offset: int, end: int, path: str) -> LogBlock
     if footer_end != limit:
         raise _damaged(path, footer_end)
     _refuse_odd_headers(kind, headers, path, offset)
+    if kind is not BlockType.COMMAND and HeaderKey.TARGET_INSTANT_TIME in headers:
+        block = view[offset:end]
+        if bytes(block[_DIGITS : _DIGITS + 8]) != _checksum(block):
+            raise CorruptFileError(f"log block at offset {offset} does not match its checksum", path=path)
     return LogBlock(kind, headers, view[start : start + length], offset, end - offset, start, path)
 
 
@@ -195,17 +200,27 @@ def _parse_headers(view: memoryview, position: int, limit: int, path: str) -> tu
     return entries, position
 
 
+_CHECKSUM: Final = re.compile(r"crc32:[0-9a-f]{8}")
+_NO_CHECKSUM: Final = "crc32:00000000"
+_DIGITS: Final = _FIRST_FIELDS.size + _COUNT.size + _ENTRY.size + len("crc32:")
+"""Where the digits of a block's checksum begin: the checksum is its first header entry."""
+
+
+def _checksum(block: memoryview) -> bytes:
+    """Digits of the checksum of all bytes of a block but those that hold it."""
+    value = zlib.crc32(block[_DIGITS + 8 :], zlib.crc32(block[:_DIGITS]))
+    return b"%08x" % value
+
+
 _INSTANT = re.compile(r"[0-9]+")
 _HEADER_FORMS: Final[Mapping[HeaderKey, re.Pattern[str]]] = {
     HeaderKey.INSTANT_TIME: _INSTANT,
-    HeaderKey.TARGET_INSTANT_TIME: _INSTANT,
     HeaderKey.COMPACTED_BLOCK_TIMES: re.compile(r"[0-9, ]*"),
     HeaderKey.RECORD_POSITIONS: re.compile(r"[A-Za-z0-9+/]*={0,2}"),
     HeaderKey.BLOCK_IDENTIFIER: re.compile(r"[0-9]+(?:,[0-9]+)*"),
     HeaderKey.IS_PARTIAL: re.compile(r"\s*(?:true|false)\s*", re.IGNORECASE),
     HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS: _INSTANT,
 }
-_OF_COMMANDS: Final = frozenset({HeaderKey.TARGET_INSTANT_TIME, HeaderKey.COMMAND_BLOCK_TYPE})
 
 
 def _refuse_odd_headers(kind: BlockType, headers: Mapping[HeaderKey, str], path: str, offset: int) -> None:
@@ -222,7 +237,11 @@ def _refuse_odd_headers(kind: BlockType, headers: Mapping[HeaderKey, str], path:
         form = _HEADER_FORMS.get(key)
         if form is not None and form.fullmatch(text) is None:
             raise _damaged(path, offset)
-    if kind is not BlockType.COMMAND and not _OF_COMMANDS.isdisjoint(headers):
+    target = headers.get(HeaderKey.TARGET_INSTANT_TIME)
+    if kind is BlockType.COMMAND:
+        if target is not None and _INSTANT.fullmatch(target) is None:
+            raise _damaged(path, offset)
+    elif HeaderKey.COMMAND_BLOCK_TYPE in headers or (target is not None and _CHECKSUM.fullmatch(target) is None):
         raise _damaged(path, offset)
 
 
@@ -230,8 +249,24 @@ def _damaged(path: str, offset: int) -> CorruptFileError:
     return CorruptFileError(f"log block is damaged at offset {offset}: a length or text inside it is wrong", path=path)
 
 
-def encode_block(kind: BlockType, headers: Mapping[HeaderKey, str], content: bytes) -> bytes:
-    """Bytes of one block, as :func:`iter_blocks` reads it."""
+def encode_block(kind: BlockType, headers: Mapping[HeaderKey, str], content: bytes, *, checksum: bool = False) -> bytes:
+    """Bytes of one block, as :func:`iter_blocks` reads it.
+
+    Args:
+        kind: what the content is.
+        headers: header entries.
+        content: the content.
+        checksum: protect the block by a checksum. It is in a header entry that means something in command blocks alone,
+            so that Hudi's readers pass over it; not for these.
+    """
+    if checksum:
+        block = bytearray(_encoded(kind, {HeaderKey.TARGET_INSTANT_TIME: _NO_CHECKSUM, **headers}, content))
+        block[_DIGITS : _DIGITS + 8] = _checksum(memoryview(block))
+        return bytes(block)
+    return _encoded(kind, headers, content)
+
+
+def _encoded(kind: BlockType, headers: Mapping[HeaderKey, str], content: bytes) -> bytes:
     parts = [_COUNT.pack(len(headers))]
     for key, text in headers.items():
         encoded = text.encode()

@@ -1,7 +1,8 @@
 """Blocks of log files: Arrow rows and keys in, bytes out (table format, section 4).
 
 What is written here :mod:`hudi_hive.formats.log_block`, :mod:`hudi_hive.formats.delete_block` and
-:mod:`hudi_hive.table.log_data` read. A log file is such blocks back to back.
+:mod:`hudi_hive.table.log_data` read. A log file is such blocks back to back. Blocks of records and deletes have a
+checksum, which Hudi's readers pass over.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def delete_block(instant: str, keys: pa.Table) -> bytes:
     records = [_content_of(chunk) for chunk in encode_binaries(rows, DELETE_RECORD).chunks]
     payload = b"".join([_varint(keys.num_rows) if keys.num_rows else b"", *records, b"\0"])
     content = _PAIR.pack(DELETE_BLOCK_VERSION, _checked(len(payload))) + payload
-    return encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: instant}, content)
+    return encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: instant}, content, checksum=True)
 
 
 def command_block(instant: str, target: str) -> bytes:
@@ -103,14 +104,14 @@ def hfile_block(instant: str, schema: Mapping[str, Any] | str, hfile: bytes) -> 
         schema: Avro schema of the values, parsed or as JSON.
         hfile: what :func:`hudi_hive.formats.hfile_writer.write_hfile` gives.
     """
-    return encode_block(BlockType.HFILE_DATA, _headers(instant, schema, None), hfile)
+    return encode_block(BlockType.HFILE_DATA, _headers(instant, schema, None), hfile, checksum=True)
 
 
 def parquet_block(
     instant: str, schema: Mapping[str, Any], image: bytes, *, extra_headers: Headers | None = None
 ) -> bytes:
     """A PARQUET_DATA block around the image of a Parquet file (section 4.3)."""
-    return encode_block(BlockType.PARQUET_DATA, _headers(instant, schema, extra_headers), image)
+    return encode_block(BlockType.PARQUET_DATA, _headers(instant, schema, extra_headers), image, checksum=True)
 
 
 def _avro_block(
@@ -126,7 +127,7 @@ def _avro_block(
         prefix = pa.Array.from_buffers(pa.binary(4), len(chunk), [None, pa.py_buffer(lengths.tobytes())])
         parts.append(_content_of(pc.binary_join_element_wise(prefix.cast(pa.binary()), chunk, b"")))
     _checked(sum(map(len, parts)))
-    return encode_block(kind, _headers(instant, schema, extra_headers), b"".join(parts))
+    return encode_block(kind, _headers(instant, schema, extra_headers), b"".join(parts), checksum=True)
 
 
 def _headers(instant: str, schema: Mapping[str, Any] | str, extra: Headers | None) -> dict[HeaderKey, str]:

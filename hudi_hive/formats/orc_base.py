@@ -9,7 +9,6 @@ import pyarrow.orc as orc
 
 from hudi_hive.formats.base_file import BATCH_ROWS, ByteRange, OpenFile, decoding, empty_columns, select
 from hudi_hive.formats.orc_footer import read_stripes
-from hudi_hive.formats.orc_ranges import stripe_ranges
 from hudi_hive.metrics import IoCounters
 from hudi_hive.predicate import RowFilter
 
@@ -32,12 +31,6 @@ class OrcBaseFile(OpenFile):
     @property
     def writer(self) -> str:
         return "orc"
-
-    def text_bounds(self, column: str) -> tuple[str, str] | None:
-        found = stripe_ranges(self._stream, {(column,): pa.string()}).get((column,))
-        if found is None or not len(found.minimum) or found.minimum[0].as_py() is None:
-            return None
-        return found.minimum[0].as_py(), found.maximum[0].as_py()
 
     def groups(self, skip: RowFilter | None) -> tuple[int, int]:
         del skip  # the reader shows no statistics

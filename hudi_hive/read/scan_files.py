@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, PredicateError, SchemaError, UnknownColumnError
-from hudi_hive.formats.base_file import BATCH_ROWS, BaseFile, decoding, empty_columns, select
+from hudi_hive.formats.base_file import BATCH_ROWS, BaseFile, decoding, empty_columns, open_base_file, select
 from hudi_hive.predicate import RowFilter, nodes
 from hudi_hive.read.file_filter import file_conditions, may_pass
 from hudi_hive.read.ordered import in_order
 from hudi_hive.read.reconcile import BY_NAME, ColumnMapping, Reconciler
 from hudi_hive.storage import Storage
-from hudi_hive.table.base_files import open_table_file
+from hudi_hive.table.base_files import refuse_damaged_names, refuse_rows_of_others
 
 COMMIT_TIME: Final = "_hoodie_commit_time"
 
@@ -235,6 +235,7 @@ class _Scan:
         for alike in known:
             if alike.mapping is mapping and alike.schema.equals(file.schema):
                 return replace(alike, reconciler=alike.reconciler.for_file(file.path))
+        refuse_damaged_names(file)
         with decoding(file.path):  # names in a damaged footer need not be text
             reconciler = Reconciler(file.schema, self.needed, mapping, file.path)
         sources = reconciler.sources
@@ -340,14 +341,14 @@ class _FileReader:
 
     def groups(self) -> tuple[int, int]:
         """Row groups of the file, and those that are read."""
-        with open_table_file(self.storage, self.path, self.size) as file:
+        with open_base_file(self.storage, self.path, size=self.size) as file:
             alike = self.scan.of_file(file, self.mapping, self.constants)
             skip = self._skip(file, alike.conditions, self._commit_column(file))
             total, left = file.groups(skip)
             return total, left if skip is None or may_pass(skip) else 0
 
     def batches(self) -> Iterator[_Read]:
-        with open_table_file(self.storage, self.path, self.size) as file:
+        with open_base_file(self.storage, self.path, size=self.size) as file:
             alike = self.scan.of_file(file, self.mapping, self.constants)
             reconciler, columns = alike.reconciler, list(alike.columns)
             constants = {name: value for name, value in self.constants.items() if name in alike.told}
@@ -366,7 +367,9 @@ class _FileReader:
                 batch_size=self.batch_size,
                 use_threads=self.use_threads,
             )
-            for batch in read():
+            for number, batch in enumerate(read()):
+                if not number:
+                    refuse_rows_of_others(file, batch)
                 if commit_column is not None:
                     batch = batch.filter(pc.is_in(batch.column(commit_column), value_set=self.scan.commit_times))
                 if not batch.num_rows:

@@ -1,61 +1,77 @@
-"""Opening base files of a table so that a damaged or swapped one is refused.
+"""Base files of a table against what their rows and footers say of them.
 
-The commit that wrote a file recorded its size, and the rows carry the file's name: another file of the table, or an
-older version of the same file, in its place has another size or names itself.
+The rows carry the file's name: another file of the table, or an older version of the same file, in its place names
+itself. The footer holds the schema twice.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Final
+from typing import Any, Final
+
+import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError
-from hudi_hive.formats.base_file import BaseFile, open_base_file
-from hudi_hive.storage import Storage
+from hudi_hive.formats.base_file import BaseFile
 
 _FILE_NAME: Final = "_hoodie_file_name"
 _NAME: Final = re.compile(r"(?P<file_id>[^_/]+)_[^_/]*_(?P<instant>[0-9]+)\.[a-z]+")
+_AVRO_SCHEMA: Final = b"parquet.avro.schema"
+_MOST_CHANGED: Final = 4
+_REMEDY: Final = "restore the file or roll its commit back"
 
 # Releases before 0.11 left the older name in rows that they copied. They came with older releases of Parquet.
-_NAMING_WRITER: Final = re.compile(
-    r"parquet-cpp-arrow|parquet-mr version 1\.(?:1[2-9]|[2-9][0-9])\.|orc", re.IGNORECASE
-)
+_NAMING_WRITER: Final = re.compile(r"parquet-cpp-arrow|parquet-mr version 1\.(?:1[2-9]|[2-9][0-9])\.|orc")
 
 
-def open_table_file(storage: Storage, path: str, size: int | None = None) -> BaseFile:
-    """Open a base file of a table.
+def refuse_rows_of_others(file: BaseFile, batch: pa.RecordBatch) -> None:
+    """Refuse a file whose rows name another file group or another version; write tokens may differ.
 
     Args:
-        storage: rooted at the table's base path.
-        path: relative to it.
-        size: bytes that it has by its listing or the commit that wrote it; null: not known.
+        file: the open file.
+        batch: some of its rows; only the first is looked at, and only if it has the column.
 
     Raises:
-        FileVanishedError: it is not there any more.
-        CorruptFileError: it is no file of its format, of another size, or another file in its place.
-        UnsupportedFormatError: a format that is not read.
+        CorruptFileError: another file stands in its place.
     """
-    file = open_base_file(storage, path, size=size)
-    try:
-        _refuse_other_file(file, path.rpartition("/")[2])
-    except BaseException:
-        file.close()
-        raise
-    return file
-
-
-def _refuse_other_file(file: BaseFile, name: str) -> None:
-    """Refuse a file whose rows name another file group or another version; write tokens may differ."""
-    bounds = file.text_bounds(_FILE_NAME)
-    if bounds is None or name in bounds:
+    place = batch.schema.get_field_index(_FILE_NAME)
+    if place < 0 or not batch.num_rows:
         return
-    own, held = _NAME.fullmatch(name), [_NAME.fullmatch(text) for text in bounds]
-    if own is None or None in held or _NAMING_WRITER.match(file.writer) is None:
+    there, name = batch.column(place)[0].as_py(), file.path.rpartition("/")[2]
+    if there == name or not isinstance(there, str) or _NAMING_WRITER.match(file.writer) is None:
         return
-    if all(match is not None and match.groups() != own.groups() for match in held):
+    own, held = _NAME.fullmatch(name), _NAME.fullmatch(there)
+    if own is not None and held is not None and own.groups() != held.groups():
         raise CorruptFileError(
-            f"the file's rows are those of {bounds[1]}",
-            path=file.path,
-            instant=own["instant"],
-            remedy="restore the file or roll its commit back",
+            f"the file's rows are those of {there}", path=file.path, instant=own["instant"], remedy=_REMEDY
         )
+
+
+def refuse_damaged_names(file: BaseFile) -> None:
+    """Refuse a Parquet file in whose footer a column has another name than in the Avro schema beside it.
+
+    Raises:
+        CorruptFileError: the footer was damaged: the names are alike but for a few characters.
+    """
+    text = (file.schema.metadata or {}).get(_AVRO_SCHEMA)
+    if text is None:
+        return
+    try:
+        schema: Any = json.loads(text)
+        names = {field["name"] for field in schema["fields"]}
+    except (ValueError, RecursionError, KeyError, TypeError):
+        raise CorruptFileError("the Avro schema in the footer is damaged", path=file.path, remedy=_REMEDY) from None
+    there = set(file.schema.names)
+    for name in there - names:
+        if any(_is_near(name, other) for other in names - there):
+            raise CorruptFileError(
+                f"column {name!r} has another name in the footer's Avro schema", path=file.path, remedy=_REMEDY
+            )
+
+
+def _is_near(text: str, other: str) -> bool:
+    if len(text) != len(other):
+        return False
+    changed = sum(a != b for a, b in zip(text, other, strict=True))
+    return changed == 1 or (1 < changed <= _MOST_CHANGED and len(text) >= 2 * _MOST_CHANGED)

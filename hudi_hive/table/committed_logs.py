@@ -159,8 +159,11 @@ def refuse_damaged_logs(
         return
     odd = [file for file in files if _is_odd(file, committed)]
     names = pa.array([file.path.rpartition("/")[2] for file in files], pa.string())
+    instants = parse_file_names(names).column("instant").cast(pa.string()).to_pylist()
     if timeline.layout >= 2:
         _refuse_blocks_of_others(files, names, timeline, storage)
+    else:
+        odd += _unlikely(files, instants)
     if not odd:
         return
     writes = committed_log_writes(timeline, storage, names)
@@ -205,6 +208,21 @@ def _is_odd(file: LogImage, committed: Container[str | None]) -> bool:
     if not types or BlockType.CORRUPT in types:
         return True
     return any(block.type in CONTENT_TYPES and block.instant not in committed for block in file.blocks)
+
+
+def _unlikely(files: Sequence[LogImage], base_instants: Sequence[str | None]) -> list[LogImage]:
+    """Files of version 6 with blocks older than their slice, or of an instant that has blocks in another file."""
+    owner: dict[str | None, str] = {}
+    found: dict[str, LogImage] = {}
+    for file, base in zip(files, base_instants, strict=True):
+        for instant in {block.instant for block in file.blocks if block.type in CONTENT_TYPES}:
+            if (
+                instant is None
+                or (base is not None and instant < base)
+                or owner.setdefault(instant, file.path) != file.path
+            ):
+                found[file.path] = file
+    return list(found.values())
 
 
 def _refuse_wrong_end(file: LogImage, recorded: int) -> None:

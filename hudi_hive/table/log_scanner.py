@@ -18,6 +18,7 @@ import pyarrow as pa
 from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundError, UnsupportedFormatError
 from hudi_hive.formats.log_block import BlockType, HeaderKey, LogBlock, iter_blocks
 from hudi_hive.storage import Storage
+from hudi_hive.table.block_schemas import refuse_damaged_schemas
 from hudi_hive.table.committed_logs import CONTENT_TYPES, LogImage, refuse_damaged_logs, refuse_records_of_others
 from hudi_hive.table.log_data import LogData, LogDeletes, decode_block
 
@@ -119,6 +120,7 @@ def scan_logs(
     storage.counters.add("log_blocks", len(blocks))
     storage.counters.add("log_blocks_skipped", skipped)
     storage.counters.add("log_blocks_corrupt", corrupt)
+    refuse_damaged_schemas(chosen, timeline)
     decoded = tuple(decode_block(block, _instant(block), columns, keys) for block in chosen)
     for records in decoded:
         refuse_records_of_others(records, partition)

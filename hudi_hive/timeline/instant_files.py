@@ -6,7 +6,10 @@ import threading
 from collections.abc import Iterable
 from typing import Any
 
-from hudi_hive.errors import InstantNotFoundError, PathNotFoundError
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import InstantNotFoundError, PathNotFoundError, TimelineError
 from hudi_hive.storage import Storage
 from hudi_hive.timeline.archive import ArchivedTimeline
 from hudi_hive.timeline.instant import Instant, State, comparable_action, instant_file_name
@@ -138,3 +141,18 @@ class InstantFiles:
     def lacks(self, instant: Instant, what: str) -> InstantNotFoundError:
         """The error for an instant asked for something that its action does not have."""
         return InstantNotFoundError(f"{instant} has no {what}", path=self._storage.uri(), instant=instant.requested)
+
+
+def never_written(storage: Storage, folder: str) -> pa.Table:
+    """The empty listing of a missing timeline folder: object stores have no empty folders, so that a table without a
+    commit has none. A table with anything but ``.hoodie`` in it has lost its timeline."""
+    listing = storage.list("", missing_ok=True)
+    names = pc.replace_substring_regex(listing["path"], r"(?s)^.*/", "")
+    metafiles = pc.and_not(pc.starts_with(names, ".hoodie_partition_metadata"), listing["is_dir"])
+    if not pc.all(pc.or_(pc.equal(names, ".hoodie"), metafiles), min_count=0).as_py():
+        raise TimelineError(
+            "the timeline folder does not exist, but the table holds data",
+            path=storage.uri(folder),
+            remedy="restore the folder, or correct hoodie.timeline.path",
+        )
+    return listing.slice(0, 0)

@@ -15,7 +15,6 @@ from hudi_hive.errors import (
     InstantNotFoundError,
     PathNotFoundError,
     TableNotFoundError,
-    TimelineError,
     UnsupportedTableError,
 )
 from hudi_hive.storage import Storage
@@ -39,7 +38,7 @@ from hudi_hive.timeline.instant import (
     millis_to_instant,
     parse_instant_name,
 )
-from hudi_hive.timeline.instant_files import InstantFiles
+from hudi_hive.timeline.instant_files import InstantFiles, never_written
 
 REPLACED_GROUPS_SCHEMA: Final = pa.schema(
     [("partition", pa.string()), ("file_id", pa.string()), ("instant", pa.string()), ("completed", pa.string())]
@@ -99,6 +98,8 @@ class Timeline:
         """Active instants, of each the highest state, sorted by requested time, comparable action, state."""
         self._storage = storage
         self._mtimes = dict(mtimes or {})
+        self.schema_texts: set[str] = set()
+        """Schemas, as JSON, of the commits whose metadata was read so far."""
         self._files = InstantFiles(storage, folder, archive_folder, layout, self.instants)
         self._reset()
 
@@ -150,7 +151,7 @@ class Timeline:
         except PathNotFoundError as error:
             if layout == 1:
                 raise TableNotFoundError("no Hudi table: there is no .hoodie folder", path=storage.uri()) from error
-            listing = _never_written(storage, folder)
+            listing = never_written(storage, folder)
         files = listing.filter(pc.invert(listing["is_dir"]))
         mtimes = dict(zip(files["path"].to_pylist(), files["mtime_ms"].to_pylist(), strict=True))
         found = (parse_instant_name(path.rsplit("/", 1)[-1], layout, folder) for path in mtimes)
@@ -324,6 +325,8 @@ class Timeline:
             while len(self._commits) >= _CACHED_COMMITS:
                 del self._commits[next(iter(self._commits))]
             self._commits[instant] = metadata
+            if text := metadata.extra.get("schema"):
+                self.schema_texts = self.schema_texts | {text}  # others may go through them
         return metadata
 
     def compaction_plan(self, instant: Instant) -> plans.CompactionPlan:
@@ -444,21 +447,6 @@ class Timeline:
                 self._derived[name] = make()
             value: _T = self._derived[name]
             return value
-
-
-def _never_written(storage: Storage, folder: str) -> pa.Table:
-    """The empty listing of a missing timeline folder: object stores have no empty folders, so that a table without a
-    commit has none. A table with anything but ``.hoodie`` in it has lost its timeline."""
-    listing = storage.list("", missing_ok=True)
-    names = pc.replace_substring_regex(listing["path"], r"(?s)^.*/", "")
-    metafiles = pc.and_not(pc.starts_with(names, ".hoodie_partition_metadata"), listing["is_dir"])
-    if not pc.all(pc.or_(pc.equal(names, ".hoodie"), metafiles), min_count=0).as_py():
-        raise TimelineError(
-            "the timeline folder does not exist, but the table holds data",
-            path=storage.uri(folder),
-            remedy="restore the folder, or correct hoodie.timeline.path",
-        )
-    return listing.slice(0, 0)
 
 
 def _highest_states(instants: Iterable[Instant]) -> list[Instant]:

@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError
+from hudi_hive.formats.base_file import open_base_file
 from hudi_hive.formats.bloom import SIMPLE, BloomFilter, key_hashes
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.table import BLOOM_FILTERS, COLUMN_STATS
 from hudi_hive.storage import Storage
-from hudi_hive.table.base_files import open_table_file
 from hudi_hive.table.log_data import RECORD_KEY
 from hudi_hive.write.executor import Executor
 from hudi_hive.write.index.base import Index
@@ -62,7 +62,7 @@ class FooterRange:
         path = part.base_path
         if path is None or part.log_files:
             return None
-        with open_table_file(self.storage, path, part.base_size) as file:
+        with open_base_file(self.storage, path, size=part.base_size) as file:
             footer: Mapping[bytes, bytes] = file.schema.metadata or {}
             least, greatest = footer.get(_LEAST), footer.get(_GREATEST)
         if least is None or greatest is None:
@@ -103,7 +103,7 @@ class BloomTask:
         if not len(left):
             return HITS_SCHEMA.empty_table()
         alone = replace(self.part, log_files=())
-        with open_table_file(self.source.storage, path, self.part.base_size) as file:
+        with open_base_file(self.source.storage, path, size=self.part.base_size) as file:
             if self.bloom is None and len(left) * _ROWS_PER_KEY < file.num_rows:
                 footer: Mapping[bytes, bytes] = file.schema.metadata or {}
                 if (text := footer.get(_FILTER)) is not None:

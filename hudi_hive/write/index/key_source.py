@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from hudi_hive.formats.base_file import BaseFile
+from hudi_hive.formats.base_file import BaseFile, open_base_file
 from hudi_hive.read.merge_keys import record_keys
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.table.base_files import open_table_file
 from hudi_hive.table.log_data import RECORD_KEY, LogData
 from hudi_hive.table.log_scanner import scan_logs
 from hudi_hive.table.merge_spec import MergeSpec
@@ -117,7 +116,7 @@ class KeySource:
         if base is not None:
             yield from self._base(base)
         elif path is not None:
-            with open_table_file(self.storage, path, part.base_size) as file:
+            with open_base_file(self.storage, path, size=part.base_size) as file:
                 yield from self._base(file)
         yield from self.log_keys(part)
 
