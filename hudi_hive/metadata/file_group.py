@@ -27,6 +27,11 @@ _WHOLE_FILE_BYTES: Final = 4 << 20
 """Base files up to this size are read in one go: seeking in them costs more than it saves."""
 
 
+_FILES: Final = "files"
+_FILES_FIELD: Final = "filesystemMetadata"
+"""The partition of file lists, and the field that each of its records has."""
+
+
 @dataclass(frozen=True, slots=True)
 class Payloads:
     """Values of one base file or log block, decoded.
@@ -67,6 +72,7 @@ class FileGroup:
         self._partition = partition
         self._valid = valid
         self.file_id: str = slice_row["file_id"]
+        self._base_instant: str = slice_row["base_instant"]
         self._base_file: str | None = slice_row["base_file"]
         self._base_size: int = slice_row["base_size"] or 0
         self._log_files: list[str] = slice_row["log_files"]
@@ -100,7 +106,32 @@ class FileGroup:
                 f"{found.corrupt} corrupt block(s) in the log files of the metadata table",
                 path=self._storage.uri(f"{self._partition}/{self._log_files[0]}"),
             )
+        self._refuse_foreign_blocks(found)
         return found
+
+    def _refuse_foreign_blocks(self, found: LogRecords) -> None:
+        """Refuse log files whose blocks are those of another file: what they should hold is missing then.
+
+        From version 8 on, the name of a log file carries the time of the blocks in it; records of the ``files``
+        partition, which decide over rows, name files.
+
+        Raises:
+            CorruptFileError: a block is missing in its file, or holds records of another partition.
+        """
+        held = {(block.path.rpartition("/")[2], block.instant) for block in found.blocks}
+        for name in self._log_files:
+            instant = name.partition(".log.")[0].rpartition("_")[2]
+            if instant != self._base_instant and instant in self._valid and (name, instant) not in held:
+                raise CorruptFileError(
+                    f"the log file of the metadata table holds no block of {instant}",
+                    path=self._storage.uri(f"{self._partition}/{name}"),
+                    instant=instant,
+                )
+        for block in found.data if self._partition == _FILES else ():
+            first = block.batch.slice(0, 1)
+            part = _decode(0, first.column("key"), first.column("value"), block.schema, _FILES_FIELD)
+            if first.num_rows and (not len(part.values) or part.values.null_count):
+                raise CorruptFileError("the log file holds records of another partition", path=block.path)
 
     def scan(self, field: str) -> Found:
         """All records' values of a field."""

@@ -1,0 +1,44 @@
+"""Damage to files of tables that are no data files, drawn by a seed: right rows or an error of ours, never other rows.
+
+``python tests/table_damage.py`` tries every byte.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import Counter
+
+import pytest
+
+from tests.table_damage import TABLES, Damage, cases, make_sweep
+
+CASES = 8
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_no_damage_gives_other_rows(name, tmp_path):
+    sweep = make_sweep(name, tmp_path)
+    outcomes = Counter()
+    logging.disable(logging.WARNING)
+    try:
+        for file, damage in cases(sweep, random.Random(name), CASES):
+            for question, outcome, text in sweep.run(file, damage):
+                assert outcome != "wrong", (str(file), damage.kind, damage.at, question, text)
+                outcomes[outcome] += 1
+    finally:
+        logging.disable(logging.NOTSET)
+    assert outcomes["right"] + outcomes["refused"]
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_log_file_of_the_metadata_table_in_the_place_of_another(version, tmp_path):
+    """Of another partition and the same instant, of the same partition and another instant."""
+    sweep = make_sweep(f"ours_{version}", tmp_path)
+    folder = sweep.path / ".hoodie/metadata"
+    last = max((folder / "files").glob(".files-*.log.*"), key=lambda file: file.name.partition(".log.")[0])
+    others = [file for file in folder.glob("*/.*.log.*") if file != last and file.read_bytes() != last.read_bytes()]
+    assert len({file.parent for file in others}) > 1
+    for other in others:
+        outcomes = dict(one[:2] for one in sweep.run(last, Damage("swapped", 0, other.read_bytes())))
+        assert outcomes["snapshot"] == "right" and outcomes["metadata listing"] == "refused", other
