@@ -22,7 +22,7 @@ from hudi_hive.write.services.undo import files_to_undo
 from tests.write_faults import check_tidy, rows_of
 from tests.write_scenarios import rows
 
-VERSIONS = [6, 8, 9]
+VERSIONS = [6, 9]
 OFF = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
 
 

@@ -36,7 +36,7 @@ def quick_disk(monkeypatch):
 def test_errors_in_steps(case, tmp_path):
     states = case.states(tmp_path)
     seen: Counter[str] = Counter()
-    faults = states.faults(SEED, None if ALL else 7, list(KINDS)) + states.faults(SEED, 2, list(INTERRUPTS))
+    faults = states.faults(SEED, None if ALL else 3, list(KINDS)) + states.faults(SEED, 1, list(INTERRUPTS))
     for number, fault in enumerate(faults):
         try:
             seen[check(case, states, tmp_path / str(number), fault)] += 1
