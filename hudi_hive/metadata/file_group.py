@@ -6,7 +6,7 @@ Log files are read once and kept; of the base file only the blocks that hold sou
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -19,6 +19,7 @@ from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundEr
 from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.kept import kept_property
+from hudi_hive.metadata.instants import ValidInstants
 from hudi_hive.storage import Storage
 from hudi_hive.table.log_data import LogData
 from hudi_hive.table.log_scanner import LogRecords, scan_logs
@@ -67,7 +68,7 @@ class FileGroup:
         valid: instants whose log blocks count.
     """
 
-    def __init__(self, storage: Storage, partition: str, slice_row: Mapping[str, Any], valid: Container[str]) -> None:
+    def __init__(self, storage: Storage, partition: str, slice_row: Mapping[str, Any], valid: ValidInstants) -> None:
         self._storage = storage
         self._partition = partition
         self._valid = valid
@@ -127,7 +128,16 @@ class FileGroup:
                     path=self._storage.uri(f"{self._partition}/{name}"),
                     instant=instant,
                 )
-        for block in found.data if self._partition == _FILES else ():
+        if self._partition != _FILES:
+            return
+        missing = self._valid.writes_after(self._base_instant) - {block.instant for block in found.blocks}
+        if missing:  # each write puts a record there
+            raise CorruptFileError(
+                "the log files hold no block of a completed write",
+                path=self._storage.uri(f"{self._partition}/{self._log_files[-1] if self._log_files else ''}"),
+                instant=min(missing),
+            )
+        for block in found.data:
             first = block.batch.slice(0, 1)
             part = _decode(0, first.column("key"), first.column("value"), block.schema, _FILES_FIELD)
             if first.num_rows and (not len(part.values) or part.values.null_count):

@@ -22,7 +22,7 @@ class ValidInstants:
     """
 
     def __init__(self, data: Timeline, metadata: Timeline) -> None:
-        self._data = data
+        self._data, self._metadata = data, metadata
         completed = {instant.requested for instant in data.completed()}
         self._pending = {instant.requested for instant in data.pending()} - completed
         own = {instant.requested for instant in metadata.completed() if instant.requested not in self._pending}
@@ -41,6 +41,11 @@ class ValidInstants:
         if self._first is not None and instant < self._first:
             return True  # archived, hence complete
         return instant in self._undone()
+
+    def writes_after(self, time: str) -> set[str]:
+        """Requested times, behind a given one, of the data table's completed writes that the metadata table took in."""
+        own = {instant.requested for instant in self._metadata.completed() if instant.is_write}
+        return {instant.requested for instant in self._data.write_instants() if instant.requested > time} & own
 
     def _undone(self) -> frozenset[str]:
         """Instants that rollbacks and restores of the data table name; read only where a block asks for them."""
