@@ -354,6 +354,8 @@ class ParquetBaseFile(OpenFile):
         A value that is not in a dictionary takes four bytes at least, so a column of less than one byte a value has
         hardly any such; those few cost only time. Most of Hudi's meta columns are of this kind.
         """
+        if self.num_rows < _WORTH_INDICES and not self._inflates_much(groups):
+            return []
         # The reader takes a dotted name for the path of a nested column.
         text = (pa.string(), pa.binary())
         wanted = {name for name in names if self.schema.field(name).type in text and "." not in name}
@@ -371,6 +373,11 @@ class ParquetBaseFile(OpenFile):
                 ):
                     wanted.discard(chunk.path_in_schema)
         return [name for name in names if name in wanted]
+
+    def _inflates_much(self, groups: Sequence[int]) -> bool:
+        """Whether pages are so much larger than the file that long values in them may be repeated very often."""
+        plain = sum(int(self._metadata.row_group(group).total_byte_size) for group in groups)
+        return plain > _LONG_VALUES and plain > _RARE_INDICES * int(self._stream.size())
 
     def _is_repetitive(self, chunk: Any) -> bool:  # noqa: ANN401 - pyarrow's ColumnChunkMetaData
         """Whether a dictionary holds nearly all values, and much less than their text takes."""

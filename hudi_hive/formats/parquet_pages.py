@@ -10,11 +10,6 @@ from collections.abc import Container
 from typing import Any, Final
 
 import pyarrow as pa
-from thrift.protocol.TCompactProtocol import TCompactProtocol
-from thrift.protocol.TProtocol import TProtocolException
-from thrift.Thrift import TType
-from thrift.transport.TTransport import TMemoryBuffer
-
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
 
 MOST_INFLATED: Final = 128
@@ -100,6 +95,12 @@ def most_inflated(compressed: int) -> int:
 
 def _sizes(data: bytes, path: str) -> tuple[int, int, int]:
     """Uncompressed and compressed size of the page whose header begins the data, and the header's length."""
+    # Loaded only now: hardly any file needs it.
+    from thrift.protocol.TCompactProtocol import TCompactProtocol
+    from thrift.protocol.TProtocol import TProtocolException
+    from thrift.Thrift import TType
+    from thrift.transport.TTransport import TMemoryBuffer
+
     buffer = TMemoryBuffer(data)
     protocol = TCompactProtocol(buffer)
     sizes = {_UNCOMPRESSED: -1, _COMPRESSED: -1}
