@@ -82,13 +82,20 @@ class HudiMutatorClient:
         Raises:
             MutationStateError: connected already.
             TableNotFoundError: there is no Hudi table at the path.
-            InvalidOptionError: an option is unknown, not supported, or contradicts the table.
+            InvalidOptionError: an option is unknown, not supported, or contradicts the table, or the table has no
+                record key fields.
             UnsupportedTableError: a table of a kind that is not written.
             SchemaError: the table has no schema yet.
         """
         if self.connected:
             raise MutationStateError("the client is connected already")
         client = MetaClient.load(self._path, self._storage_options, listing=MetadataListing())
+        if not client.config.record_keys:
+            raise InvalidOptionError(
+                "records of a table without record key fields cannot be named by their values",
+                path=client.base_path,
+                remedy="read the rows with their meta columns and upsert or delete those",
+            )
         writer = self._writer_of(client)
         if writer.config.sync_enabled and self._on_commit is None:
             raise InvalidOptionError(
