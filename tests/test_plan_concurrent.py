@@ -23,11 +23,11 @@ def later(table: HudiTable, seconds: int) -> str:
 
 
 def complete(path, like: Instant, requested: str, action: str | None = None, state: str = "") -> None:
-    """A later instant with the payload of one that is there."""
+    """A later instant with the payload of one that is there, in which its time is the later one."""
     completed = "_" in like.file_name and not state
     name = f"{requested}_{int(requested) + 1}" if completed else requested
-    folder = (path / like.path).parent
-    shutil.copy(path / like.path, folder / f"{name}.{action or like.action}{state}")
+    payload = (path / like.path).read_bytes().replace(like.requested.encode(), requested.encode())
+    (path / like.path).with_name(f"{name}.{action or like.action}{state}").write_bytes(payload)
 
 
 def rewrite_and_clean(path, table: HudiTable) -> None:
