@@ -411,6 +411,53 @@ def test_what_a_pending_commit_announced_is_no_completed_commit(name, tmp_path):
     assert raised.value.path.endswith(last.path)
 
 
+@pytest.mark.parametrize("name", fixture_names("mor_schema_evo"))
+def test_changes_of_the_schema_announced_and_of_other_commits(name, tmp_path):
+    """They have no write stats, pending or completed."""
+    base = unzip_fixture(name, tmp_path)
+    timeline = load(base)
+    writes = timeline.write_instants()
+    altered = [one for one in writes if timeline.commit_metadata(one).operation == "ALTER_SCHEMA"]
+    pending = [(base / one.path).with_name(f"{one.requested}.{one.action}.inflight") for one in altered]
+    assert len(altered) > 2 and not any(timeline.commit_metadata(one).write_stats.num_rows for one in altered)
+    for target, match in ((writes[-1], "neither write stats nor a schema"), (altered[0], "schema")):
+        for source in [*pending, *(base / one.path for one in altered if one != target)]:
+            file = base / target.path
+            whole = file.read_bytes()
+            file.write_bytes(source.read_bytes())
+            with pytest.raises(CorruptInstantError, match=match if source in pending else "schema is that") as raised:
+                load(base).commit_metadata(target)
+            assert raised.value.path.endswith(target.path) and raised.value.instant == target.requested
+            file.write_bytes(whole)
+
+
+@pytest.mark.parametrize("name", [*fixture_names("mor_part_rli"), *fixture_names("mor_parquet_log_rollback")])
+def test_no_record_of_the_metadata_table_is_a_commit_of_the_table(name, tmp_path):
+    base = unzip_fixture(name, tmp_path)
+    last = load(base).last_completed_write()
+    records = [one for one in (base / ".hoodie/metadata/.hoodie").rglob("*deltacommit*") if one.stat().st_size]
+    assert {one.suffix for one in records} >= {".deltacommit", ".inflight"}
+    for record in records:
+        (base / last.path).write_bytes(record.read_bytes())
+        with pytest.raises(CorruptInstantError) as raised:
+            load(base).commit_metadata(last)
+        assert raised.value.path.endswith(last.path) and raised.value.instant == last.requested
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_completed_commits_without_files(layout):
+    """As of an empty batch, whose schema may be an empty text."""
+    for schema in ("", '{"type":"record","fields":[]}'):
+        empty = {"partitionToWriteStats": {}, "extraMetadata": {"schema": schema, "checkpoint": "7"}}
+        assert completed("commit", layout, **empty).extra["checkpoint"] == "7"
+        assert completed("replacecommit", layout, partitionToReplaceFileIds={"p": ["f-0"]}, **empty).replaced.num_rows
+        with pytest.raises(CorruptInstantError, match="replacecommit"):
+            completed("commit", layout, partitionToReplaceFileIds={"p": ["f-0"]}, **empty)
+    for extra in ({}, None, {"latest_schema": "{}"}):
+        with pytest.raises(CorruptInstantError, match="neither write stats nor a schema"):
+            completed("deltacommit", layout, partitionToWriteStats={"p": []}, extraMetadata=extra)
+
+
 @pytest.mark.parametrize(
     ("begun", "version", "base_file", "layouts"),
     [

@@ -56,6 +56,10 @@ _FIRST_OF_METADATA = re.compile(r"0000[0-9]{13}")
 _METADATA_SCHEMA: Final = '"HoodieMetadataRecord"'
 _METADATA: Final = "/.hoodie/metadata/.hoodie/"
 
+# Commits that only change the schema, and the version in the id-based schema that they write.
+_ALTER_SCHEMA: Final = "ALTER_SCHEMA"
+_SCHEMA_VERSION = re.compile(r'"version_id"\s*:\s*([0-9]+)')
+
 WRITE_STATS_SCHEMA: Final = pa.schema(
     [("partition", pa.string()), *((column, kind) for column, (_, kind) in _STAT_FIELDS.items())]
 )
@@ -181,9 +185,13 @@ def decode_commit(record: Mapping[str, Any] | None, instant: Instant, path: str)
 def _check_own(write_stats: pa.Table, instant: Instant, fields: Fields) -> None:
     """Refuse write stats of another partition, file group or commit than the one that they stand under, and what a
     commit of the metadata table holds."""
-    if _METADATA not in fields.path and _METADATA_SCHEMA in str(fields.mapping("extraMetadata").get("schema")):
+    extra = fields.mapping("extraMetadata")
+    if _METADATA not in fields.path and _METADATA_SCHEMA in str(extra.get("schema")):
         raise corrupt("the record is that of a commit of the metadata table", fields.path, fields.instant)
+    if instant.action != REPLACE_COMMIT and fields.mapping("partitionToReplaceFileIds"):
+        raise corrupt("the record is that of a replacecommit", fields.path, fields.instant)
     if not write_stats.num_rows:
+        _check_without_files(extra, fields)
         return
     if not pc.any(pc.greater(pc.binary_length(write_stats.column("path")), 0), min_count=0).as_py():
         raise corrupt(
@@ -209,6 +217,23 @@ def _check_own(write_stats: pa.Table, instant: Instant, fields: Fields) -> None:
                 fields.path,
                 fields.instant,
             )
+
+
+def _check_without_files(extra: Mapping[str, Any], fields: Fields) -> None:
+    """Refuse metadata without write stats that is not sure to be of a completed commit, and another's evolved schema.
+
+    Hudi puts the key ``schema``, be it with an empty text, into the metadata of all commits that complete and of none
+    that are pending; a change of the schema makes a version that has the time of its commit.
+    """
+    if "schema" not in extra:
+        raise corrupt(
+            "neither write stats nor a schema: this is what a pending commit announces", fields.path, fields.instant
+        )
+    if fields.text("operationType") != _ALTER_SCHEMA:
+        return
+    version = _SCHEMA_VERSION.search(str(extra.get("latest_schema")))
+    if version and version[1] != fields.instant:
+        raise corrupt(f"the schema is that of the commit {version[1]}", fields.path, fields.instant)
 
 
 def _are_own(write_stats: pa.Table, requested: str, layout: int) -> pa.ChunkedArray:
