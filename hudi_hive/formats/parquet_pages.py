@@ -10,6 +10,7 @@ from collections.abc import Container
 from typing import Any, Final
 
 import pyarrow as pa
+
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
 
 MOST_INFLATED: Final = 128
