@@ -13,6 +13,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import CorruptFileError
 from hudi_hive.formats.log_block import MAGIC
 from hudi_hive.table import MetaClient
+from hudi_hive.table.log_scanner import scan_logs
 from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
 from hudi_hive.write.services.context import ServiceContext
@@ -81,6 +82,22 @@ def test_what_a_dead_writer_left_is_passed_over(version, tmp_path):
         file.write_bytes(data + data[: len(data) // 2])
     for scan in SCANS:
         assert HudiTable.open(path).scan(**scan).to_arrow().equals(right)
+
+
+def test_what_a_writer_appends_between_plan_and_read_is_passed_over(tmp_path):
+    """The plan met the file of a pending commit in the midst of a block; only a commit's sizes are proof."""
+    path = unzip_fixture("v6_mor_event_time", tmp_path)
+    client = MetaClient.load(path)
+    for file in Sweep(path, logs=True).files():
+        data = file.read_bytes()
+        pending = file.with_name(file.name.replace(".log.", ".log.9"))
+        pending.write_bytes(data[: len(data) // 2])
+        partition = "" if file.parent == path else str(file.parent.relative_to(path))
+        names, sizes = [file.name, pending.name], [len(data), len(data) // 3]
+        found = scan_logs(client.storage, partition, names, timeline=client.timeline, max_instant=None, sizes=sizes)
+        assert found.corrupt == 1 and found.blocks
+        with pytest.raises(CorruptFileError, match="no log block ends at byte"):
+            scan_logs(client.storage, partition, names[1:], timeline=None, max_instant=None, sizes=sizes[1:])
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -91,3 +91,15 @@ def test_archived_tables_are_read(name):
     table = HudiTable.open(unzip_fixture(name))
     listed, known = (table.scan(options=options).to_arrow() for options in (LISTED, {}))
     assert listed.num_rows and rows_sha256(encode_rows(listed)) == rows_sha256(encode_rows(known))
+
+
+@pytest.mark.parametrize("name", [name for name in fixture_names() if name.endswith("_cow_archived")])
+def test_a_table_that_lost_its_archive_is_read(tmp_path, name, caplog):
+    """Hudi's exporter copies no archive, and there are those who delete it to save space."""
+    base = unzip_fixture(name, tmp_path)
+    right = HudiTable.open(base).scan(options=LISTED).to_arrow()
+    for folder in (base / HISTORY, base / ".hoodie/archived"):
+        shutil.rmtree(folder, ignore_errors=True)
+    read = HudiTable.open(base).scan(options=LISTED).to_arrow()
+    assert rows_sha256(encode_rows(read)) == rows_sha256(encode_rows(right))
+    assert "the archived timeline" in caplog.text

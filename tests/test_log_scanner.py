@@ -6,6 +6,7 @@ import io
 import json
 import struct
 import zipfile
+from dataclasses import replace
 
 import fastavro
 import numpy as np
@@ -26,6 +27,7 @@ from hudi_hive.errors import (
 from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.hfile import ENTRY_SCHEMA
 from hudi_hive.formats.log_block import BlockType, HeaderKey, encode_block
+from hudi_hive.metadata.file_group import FileGroup
 from hudi_hive.schema import avro_to_arrow
 from hudi_hive.storage import Storage
 from hudi_hive.table.log_data import LogData, LogDeletes
@@ -238,6 +240,29 @@ def test_log_compaction_goes_where_the_newest_original_was(tmp_path):
     assert keys(scan(tmp_path, *files, instants={T2, T3})) == ["b+", "-a"]
     # The compaction holds nothing but what lies outside of the range.
     assert keys(scan(tmp_path, *files, instants={T3, T4})) == ["d"]
+
+
+def test_a_metadata_table_with_a_log_compaction_lacks_nothing(tmp_path):
+    """The blocks that it replaced are in their files, be it that they do not count."""
+
+    class Valid(frozenset):
+        def writes_after(self, time):
+            return {instant for instant in self if instant > time}
+
+    files = rows(T2, "a"), rows(T3, "b"), rows(T4, "c", COMPACTED_BLOCK_TIMES=f"{T2},{T3}")
+    (tmp_path / "files").mkdir()
+    names = [f".g-0_{time}.log.1_0-0-0" for time in (T2, T3, T4)]
+    for name, data in zip(names, files, strict=True):
+        (tmp_path / "files" / name).write_bytes(data)
+    row = {"file_id": "g-0", "base_instant": T1, "base_file": None, "base_size": None, "log_files": names}
+    storage = Storage(str(tmp_path))
+    found = scan_logs(storage, "files", names, timeline=None, max_instant=None)
+    assert keys(found) == ["c"] and {instant for _, instant in found.seen} == {T2, T3, T4}
+    for partition in ("files", "column_stats"):
+        group = FileGroup(storage, partition, row, Valid({T2, T3, T4}))
+        group._refuse_foreign_blocks(replace(found, blocks=()))
+        with pytest.raises(CorruptFileError, match="no block of"):
+            group._refuse_foreign_blocks(replace(found, blocks=(), seen=frozenset({(names[0], T2)})))
 
 
 def test_log_compaction_of_a_log_compaction(tmp_path):

@@ -116,3 +116,16 @@ def test_keys_and_folders_of_ones_own_are_let_through():
     )
     plain = b"hoodie.table.name=t\nhoodie.table.version=6"  # written by hand
     assert TableConfig.from_bytes(plain, "x").table_type == "COPY_ON_WRITE"
+
+
+def test_properties_that_other_writers_and_versions_leave():
+    data = real("v9_mor_event_time")
+    lines = [line for line in data.splitlines(keepends=True) if b".ordering.fields=" not in line]
+    flink = b"hoodie.table.legacy.payload.class=org.apache.hudi.common.model.EventTimeAvroPayload\n"
+    lines = [line for line in lines if not line.startswith(flink.partition(b"=")[0])]
+    assert not TableConfig.from_bytes(b"".join([*lines, flink]), "x").ordering_fields
+    gone = (b"hoodie.timeline.path=", b"hoodie.timeline.history.path=", b"hoodie.record.merge.mode=")
+    lines = [line for line in data.splitlines(keepends=True) if not line.startswith(gone)]
+    before = b"".join(lines).replace(b"hoodie.table.version=9", b"hoodie.table.version=6")
+    before = before.replace(b"layout.version=2", b"layout.version=1").replace(b"=history", b"=past")
+    assert TableConfig.from_bytes(before, "x").version == 6  # a downgraded table

@@ -400,6 +400,24 @@ def test_a_completed_commit_of_its_own_files(layout, stat, failed):
     assert completed("commit", layout, partitionToWriteStats={"": [root]}).write_stats.num_rows == 1
 
 
+@pytest.mark.parametrize("layout", [1, 2])
+@pytest.mark.parametrize(
+    ("partition", "folder"),
+    [("p/", "p/"), ("/p", "p/"), ("a//b", "a/b/"), ("a/b", "s3://bucket/t/a/b/"), ("p", "/t/p/"), ("", "file:/t/")],
+)
+def test_paths_as_a_file_system_writes_them(layout, partition, folder):
+    stat = {**OWN, "path": OWN["path"].replace("p/", folder, 1)}
+    assert completed("commit", layout, partitionToWriteStats={partition: [stat]}).write_stats.num_rows == 1
+
+
+@pytest.mark.parametrize("layout", [1, 2])
+def test_a_completed_commit_that_had_nothing_to_write(layout):
+    stat = {**OWN, "path": None, "numInserts": 0, "numUpdateWrites": 0, "numWrites": 0}
+    assert completed("commit", layout, partitionToWriteStats={"p": [stat]}).write_stats.num_rows == 1
+    with pytest.raises(CorruptInstantError, match="no write stat names a file"):
+        completed("commit", layout, partitionToWriteStats={"p": [{**stat, "numInserts": 1}]})
+
+
 @pytest.mark.parametrize("name", [*fixture_names("cow_archived"), *fixture_names("mor_event_time")])
 def test_what_a_pending_commit_announced_is_no_completed_commit(name, tmp_path):
     base = unzip_fixture(name, tmp_path)
@@ -468,7 +486,8 @@ def test_completed_commits_without_files(layout):
         (T, 1, "", {1, 2}),
         (T, 1, f"f-0_1-2-3_{T}.parquet", {2}),  # of version 6: the next commit's log file on this one's base file
         ("00000000000000011", 1, "", set()),  # of the metadata table
-        (C, 1, "", set()),  # later than the commit
+        (C, 1, "", {1}),  # a compaction that another writer scheduled while the commit was pending
+        (C, 1, f"f-0_1-2-3_{C}.parquet", set()),  # later than the commit
         ("x", 1, "", set()),
     ],
 )

@@ -119,7 +119,7 @@ class FileGroup:
         Raises:
             CorruptFileError: a block is missing in its file, or holds records of another partition.
         """
-        held = {(block.path.rpartition("/")[2], block.instant) for block in found.blocks}
+        held = found.seen  # with the blocks that a log compaction or a later copy stands for
         for name in self._log_files:
             instant = name.partition(".log.")[0].rpartition("_")[2]
             if instant != self._base_instant and instant in self._valid and (name, instant) not in held:
@@ -130,7 +130,7 @@ class FileGroup:
                 )
         if self._partition != _FILES:
             return
-        missing = self._valid.writes_after(self._base_instant) - {block.instant for block in found.blocks}
+        missing = self._valid.writes_after(self._base_instant) - {instant for _, instant in held}
         if missing:  # each write puts a record there
             raise CorruptFileError(
                 "the log files hold no block of a completed write",

@@ -23,6 +23,8 @@ _REMEDY: Final = "restore the file or roll its commit back"
 
 # Releases before 0.11 left the older name in rows that they copied. They came with older releases of Parquet.
 _NAMING_WRITER: Final = re.compile(r"parquet-cpp-arrow|parquet-mr version 1\.(?:1[2-9]|[2-9][0-9])\.|orc")
+_COPIES_BEFORE: Final = "2023"
+"""Year from which on such copies are not to be expected: some ran older releases with newer Parquet, or with ORC."""
 
 
 def refuse_rows_of_others(file: BaseFile, batch: pa.RecordBatch) -> None:
@@ -42,7 +44,10 @@ def refuse_rows_of_others(file: BaseFile, batch: pa.RecordBatch) -> None:
     if there == name or not isinstance(there, str) or _NAMING_WRITER.match(file.writer) is None:
         return
     own, held = _NAME.fullmatch(name), _NAME.fullmatch(there)
-    if own is not None and held is not None and own.groups() != held.groups():
+    if own is None or held is None or own.groups() == held.groups():
+        return
+    is_copy = own["file_id"] == held["file_id"] and held["instant"] < own["instant"] < _COPIES_BEFORE
+    if not is_copy:
         raise CorruptFileError(
             f"the file's rows are those of {there}", path=file.path, instant=own["instant"], remedy=_REMEDY
         )

@@ -153,11 +153,15 @@ def refuse_damaged_logs(
         CorruptFileError: a file was damaged after it was committed.
     """
     for file in files:
-        if file.recorded is not None:
-            _refuse_wrong_end(file, file.recorded)
+        if file.recorded is not None and file.length < file.recorded:
+            raise short_file(file.uri, file.length, file.recorded)
     if not isinstance(timeline, Timeline):
+        for file in files:
+            if file.recorded and not _ends_at(file, file.recorded):
+                raise _wrong_end(file, file.recorded)
         return
-    odd = [file for file in files if _is_odd(file, committed)]
+    # A listing may have met a file while a writer appended to it, so that its size by itself proves nothing.
+    odd = [file for file in files if _is_odd(file, committed) or (file.recorded and not _ends_at(file, file.recorded))]
     names = pa.array([file.path.rpartition("/")[2] for file in files], pa.string())
     instants = parse_file_names(names).column("instant").cast(pa.string()).to_pylist()
     if timeline.layout >= 2:
@@ -191,11 +195,16 @@ def refuse_records_of_others(records: LogData | LogDeletes, partition: str) -> N
         wrong = bool(there) and not str(there).startswith(group)
     else:
         there = _first(records.table, "partition_path")
-        wrong = bool(there) and there != partition
+        # A key generator may leave slashes that the file system takes out of the folder's name.
+        wrong = bool(there) and there != partition and _parts(str(there)) != _parts(partition)
     if wrong:
         raise CorruptFileError(
             f"the file's records are those of {there}", path=records.path, instant=records.instant, remedy=_REMEDY
         )
+
+
+def _parts(partition: str) -> list[str]:
+    return [part for part in partition.split("/") if part]
 
 
 def _first(rows: pa.RecordBatch | pa.Table, column: str) -> object:
@@ -225,16 +234,18 @@ def _unlikely(files: Sequence[LogImage], base_instants: Sequence[str | None]) ->
     return list(found.values())
 
 
-def _refuse_wrong_end(file: LogImage, recorded: int) -> None:
-    """A file may have grown; but a block ended where the file did when its size was recorded."""
-    if file.length < recorded:
-        raise short_file(file.uri, file.length, recorded)
-    if recorded and all(block.offset + block.size != recorded for block in file.blocks):
-        raise CorruptFileError(
-            f"no log block ends at byte {recorded}, where the file ended when it was committed",
-            path=file.uri,
-            remedy=_REMEDY,
-        )
+def _ends_at(file: LogImage, recorded: int) -> bool:
+    """Whether a block ends where the file did when its size was recorded; it may have grown."""
+    return any(block.offset + block.size == recorded for block in file.blocks)
+
+
+def _wrong_end(file: LogImage, recorded: int, instant: str | None = None) -> CorruptFileError:
+    return CorruptFileError(
+        f"no log block ends at byte {recorded}, where the file ended when it was committed",
+        path=file.uri,
+        instant=instant,
+        remedy=_REMEDY,
+    )
 
 
 def _refuse_blocks_of_others(files: Sequence[LogImage], names: pa.Array, timeline: Timeline, storage: Storage) -> None:
@@ -270,6 +281,8 @@ def _refuse_damaged_write(file: LogImage, write: dict[str, Any]) -> None:
         raise short_file(file.uri, file.length, end, instant)
     if not write["has_records"]:
         return
+    if not _ends_at(file, end):
+        raise _wrong_end(file, end, instant)
     within = [block for block in file.blocks if block.offset < end and block.offset + block.size > start]
     wrong = [b for b in within if b.type is BlockType.CORRUPT or (b.type in CONTENT_TYPES and b.instant != instant)]
     if wrong or not any(block.type in CONTENT_TYPES for block in within):

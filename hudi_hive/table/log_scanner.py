@@ -46,6 +46,7 @@ class LogRecords:
         blocks_seen: blocks in them, corrupt stretches included.
         corrupt: corrupt stretches (what a writer that died left behind); they are passed over.
         skipped: whole blocks that do not count: not committed, out of range, rolled back, repeated or compacted.
+        seen: name of the file and instant of each whole block of records or deletes, whether it counts or not.
     """
 
     blocks: tuple[LogData | LogDeletes, ...] = ()
@@ -53,6 +54,7 @@ class LogRecords:
     blocks_seen: int = 0
     corrupt: int = 0
     skipped: int = 0
+    seen: frozenset[tuple[str, str | None]] = frozenset()
 
     @property
     def data(self) -> tuple[LogData, ...]:
@@ -124,7 +126,13 @@ def scan_logs(
     decoded = tuple(decode_block(block, _instant(block), columns, keys) for block in chosen)
     for records in decoded:
         refuse_records_of_others(records, partition)
-    return LogRecords(decoded, len(log_files), len(blocks), corrupt, skipped)
+    seen = frozenset(
+        (file.path.rpartition("/")[2], block.instant)
+        for file in files
+        for block in file.blocks
+        if block.type in CONTENT_TYPES
+    )
+    return LogRecords(decoded, len(log_files), len(blocks), corrupt, skipped, seen)
 
 
 def _read(storage: Storage, paths: Sequence[str]) -> list[bytes]:

@@ -57,6 +57,8 @@ _FOLDERS: Final = {
     "hoodie.timeline.history.path": ("history",),
     "hoodie.timeline.path": ("timeline",),
 }
+_PAYLOADS: Final = ("hoodie.compaction.payload.class", "hoodie.table.legacy.payload.class")
+_PAYLOAD_OF_FLINK: Final = ".EventTimeAvroPayload"
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 _KEY = re.compile(r".(hoodie\.[a-z_.]+)=", re.DOTALL)
 _REMARKS = re.compile(rb"#[^\n]*\n#[^\n]*\n")
@@ -101,7 +103,10 @@ def _refuse_cut(data: bytes, properties: Mapping[str, str], path: str) -> None:
     if not data.endswith(b"\n"):
         raise _damaged("no end of its last line", path)
     due = [*_ALWAYS]
-    if properties.get("hoodie.table.initial.version", "0") >= "8":
+    # A downgrade takes keys of version 8 away, an upgrade leaves the older ones as they were.
+    versions = [properties.get(f"hoodie.table.{name}", "0") for name in ("initial.version", "version")]
+    from_8 = all(version.isdecimal() and int(version) >= 8 for version in versions)
+    if from_8:
         due += _ALWAYS_FROM_8
         if properties.get("hoodie.record.merge.mode") == "EVENT_TIME_ORDERING" and not _has_order(properties):
             due.append("hoodie.table.ordering.fields")
@@ -110,11 +115,14 @@ def _refuse_cut(data: bytes, properties: Mapping[str, str], path: str) -> None:
         raise _damaged(f"no {', '.join(missing)}", path)
     folders = [properties.get(key) for key in ("hoodie.archivelog.folder", "hoodie.timeline.history.path")]
     # From version 8 on, both keys hold the one folder; "archived" is what an upgrade leaves.
-    if None not in folders and folders[0] not in (folders[1], "archived"):
+    if from_8 and None not in folders and folders[0] not in (folders[1], "archived"):
         raise _damaged(f"two folders of archived instants, {folders[0]!r} and {folders[1]!r}", path)
 
 
 def _has_order(properties: Mapping[str, str]) -> bool:
+    payloads = [properties.get(key, "") for key in _PAYLOADS]
+    if any(payload.endswith(_PAYLOAD_OF_FLINK) for payload in payloads):
+        return True  # Flink's default, and with it the merge mode, whether there is an ordering field or not
     return bool(properties.get("hoodie.table.ordering.fields") or properties.get("hoodie.table.precombine.field"))
 
 

@@ -193,7 +193,7 @@ def _check_own(write_stats: pa.Table, instant: Instant, fields: Fields) -> None:
     if not write_stats.num_rows:
         _check_without_files(extra, fields)
         return
-    if not pc.any(pc.greater(pc.binary_length(write_stats.column("path")), 0), min_count=0).as_py():
+    if _is_announced(write_stats):
         raise corrupt(
             "no write stat names a file: this is what a pending commit announces", fields.path, fields.instant
         )
@@ -204,13 +204,13 @@ def _check_own(write_stats: pa.Table, instant: Instant, fields: Fields) -> None:
         path = stat["path"]
         if not path:  # a file that was not written, as of a failed task
             continue
-        head = f"{stat['partition']}/" if stat["partition"] else ""
-        base, log = f"{head}{stat['file_id']}_", f"{head}.{stat['file_id']}_"
-        if path.startswith(log):
-            own = _is_own_log(stat, path[len(log) :], instant, fields.path)
+        folder, _, name = path.rpartition("/")
+        base, log = f"{stat['file_id']}_", f".{stat['file_id']}_"
+        if name.startswith(log):
+            own = _is_own_log(stat, name[len(log) :], instant, fields.path)
         else:
-            own = path.startswith(base) and f"_{instant.requested}." in path
-        if not own or "/" in path[len(base) :]:
+            own = name.startswith(base) and f"_{instant.requested}." in name
+        if not own or not _is_folder_of(folder, stat["partition"]):
             raise corrupt(
                 f"the commit metadata names {path!r}, which is no file of this commit in partition "
                 f"{stat['partition']!r} and file group {stat['file_id']!r}: it is damaged, or another commit's",
@@ -234,6 +234,23 @@ def _check_without_files(extra: Mapping[str, Any], fields: Fields) -> None:
     version = _SCHEMA_VERSION.search(str(extra.get("latest_schema")))
     if version and version[1] != fields.instant:
         raise corrupt(f"the schema is that of the commit {version[1]}", fields.path, fields.instant)
+
+
+def _is_announced(write_stats: pa.Table) -> bool:
+    """Whether stats are those of a pending commit: rows, and no file that they were written to. A completed commit has
+    neither where there was nothing to write."""
+    if pc.any(pc.greater(pc.binary_length(write_stats.column("path")), 0), min_count=0).as_py():
+        return False
+    counts = [write_stats.column(name) for name in ("num_inserts", "num_updates")]
+    return any(pc.any(pc.greater(count, 0), min_count=0).as_py() for count in counts)
+
+
+def _is_folder_of(folder: str, partition: str) -> bool:
+    """Whether a folder is a partition's: the file system took needless slashes of the partition out, and the folder may
+    be absolute."""
+    parts, own = ([part for part in path.split("/") if part] for path in (folder, partition))
+    is_absolute = folder.startswith("/") or ":/" in folder
+    return parts == own or (is_absolute and parts[max(len(parts) - len(own), 0) :] == own)
 
 
 def _are_own(write_stats: pa.Table, requested: str, layout: int) -> pa.ChunkedArray:
@@ -286,8 +303,11 @@ def _is_own_log(stat: Mapping[str, Any], rest: str, instant: Instant, source: st
     """
     begun, found, _ = rest.partition(".log.")
     base_file = stat["base_file"]
-    if not found or not begun.isdecimal() or begun > instant.requested:
+    if not found or not begun.isdecimal():
         return False
+    if begun > instant.requested:
+        # A compaction that was scheduled after the commit began, by another writer: its slice has no base file yet.
+        return instant.completed is None and begun == stat["prev_commit"] and not base_file
     if begun == instant.requested:
         return instant.completed is not None or not base_file
     if instant.completed is None:

@@ -25,7 +25,9 @@ _FOLDER: Final = ".hoodie"
 _FILE: Final = ".hoodie/.aux/write.lock"
 """Locked in place of the folder on file systems that lock only files open for writing (NFS)."""
 
-_NOT_LOCKABLE: Final = frozenset({errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP})
+_NOT_LOCKABLE: Final = frozenset(
+    {errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
+)
 _log = logging.getLogger(__name__)
 
 
