@@ -42,3 +42,16 @@ def test_a_log_file_of_the_metadata_table_in_the_place_of_another(version, tmp_p
     for other in [b"", *(file.read_bytes() for file in others)]:
         outcomes = dict(one[:2] for one in sweep.run(last, Damage("swapped", 0, other)))
         assert outcomes["snapshot"] == "right" and outcomes["metadata listing"] in ("refused", "unnamed"), outcomes
+
+
+def test_a_log_file_of_version_6_in_the_place_of_another_commit_s(tmp_path):
+    """Its name tells no commit; the last one is of a clean."""
+    sweep = make_sweep("v6_cow_part_mdt", tmp_path)
+    folder = sweep.path / ".hoodie/metadata/files"
+    logs = sorted(folder.glob(".files-*.log.*"), key=lambda file: int(file.name.split(".log.")[1].split("_")[0]))
+    assert len(logs) > 5
+    for one, other in [(logs[-1], logs[-2]), (logs[-1], logs[-3]), (logs[-3], logs[-1]), (logs[2], logs[3])]:
+        outcomes = {name: text for name, *text in sweep.run(one, Damage("swapped", 0, other.read_bytes()))}
+        outcome, text = outcomes["metadata listing"]
+        assert outcomes["snapshot"][0] in ("right", "refused") and outcome == "refused", (one, other, outcomes)
+        assert "no block of a completed write" in text

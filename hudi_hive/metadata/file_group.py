@@ -6,7 +6,7 @@ Log files are read once and kept; of the base file only the blocks that hold sou
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -114,7 +114,8 @@ class FileGroup:
         """Refuse log files whose blocks are those of another file: what they should hold is missing then.
 
         From version 8 on, the name of a log file carries the time of the blocks in it; records of the ``files``
-        partition, which decide over rows, name files.
+        partition, which decide over rows, name files. Commits of the metadata table are read only where a log file
+        has no block of records, or an instant blocks in two of them.
 
         Raises:
             CorruptFileError: a block is missing in its file, or holds records of another partition.
@@ -128,15 +129,25 @@ class FileGroup:
                     path=self._storage.uri(f"{self._partition}/{name}"),
                     instant=instant,
                 )
-        if self._partition != _FILES:
-            return
-        missing = self._valid.writes_after(self._base_instant) - {instant for _, instant in held}
-        if missing:  # each write puts a record there
+        if self._partition == _FILES:
+            self._refuse_records_of_other_partitions(found)
+        files, instants = {name for name, _ in held}, {instant for _, instant in held}
+        odd = [name for name in self._log_files if name not in files] or _of_one_instant(held)
+        missing: Collection[str] = ()
+        if self._partition == _FILES:
+            missing = self._valid.writes_after(self._base_instant) - instants  # each write puts a record there
+        if not missing and odd:
+            missing = self._valid.unread_commits(self._partition, self.file_id, self._base_instant, instants)
+        if missing:
+            place = f"; another file may stand in the place of {' or '.join(odd)}" if odd else ""
             raise CorruptFileError(
-                "the log files hold no block of a completed write",
-                path=self._storage.uri(f"{self._partition}/{self._log_files[-1] if self._log_files else ''}"),
+                f"the log files hold no block of a completed write{place}",
+                path=self._storage.uri(f"{self._partition}/{(odd or self._log_files or [''])[-1]}"),
                 instant=min(missing),
             )
+
+    @staticmethod
+    def _refuse_records_of_other_partitions(found: LogRecords) -> None:
         for block in found.data:
             first = block.batch.slice(0, 1)
             part = _decode(0, first.column("key"), first.column("value"), block.schema, _FILES_FIELD)
@@ -246,3 +257,11 @@ def _one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if isinstance(column, pa.ChunkedArray):
         return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     return column
+
+
+def _of_one_instant(held: Iterable[tuple[str, str | None]]) -> list[str]:
+    """Sorted names of files that have an instant in common, of pairs of a file and an instant."""
+    files: dict[str | None, list[str]] = {}
+    for name, instant in held:
+        files.setdefault(instant, []).append(name)
+    return sorted({name for names in files.values() if len(names) > 1 for name in names})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from hudi_hive.timeline import Instant, Timeline
-from hudi_hive.timeline.instant import RESTORE, ROLLBACK
+from hudi_hive.timeline.instant import DELTA_COMMIT, RESTORE, ROLLBACK
 
 _INITIAL = "00000000000000"
 _LENGTH = 17  # of an ordinary instant; table services of version 6 append three digits to one
@@ -46,6 +48,31 @@ class ValidInstants:
         """Requested times, behind a given one, of the data table's completed writes that the metadata table took in."""
         own = {instant.requested for instant in self._metadata.completed() if instant.is_write}
         return {instant.requested for instant in self._data.write_instants() if instant.requested > time} & own
+
+    def unread_commits(self, partition: str, file_id: str, time: str, read: Container[str | None]) -> list[str]:
+        """Completed delta commits of the metadata table, behind a time, that wrote to a file group and were not read.
+
+        Only of version 6: from version 8 on, the names of log files carry the time of their commit.
+
+        Args:
+            partition: partition of the metadata table.
+            file_id: the file group.
+            time: requested time.
+            read: instants of the blocks that were read.
+
+        Raises:
+            CorruptInstantError: such a commit is damaged.
+        """
+        if self._metadata.layout >= 2:
+            return []
+        found = []
+        for instant in self._metadata.completed({DELTA_COMMIT}):
+            if instant.requested > time and instant.requested not in read and instant.requested in self._valid:
+                stats = self._metadata.commit_metadata(instant).write_stats
+                written = zip(stats.column("partition").to_pylist(), stats.column("file_id").to_pylist(), strict=True)
+                if (partition, file_id) in written:
+                    found.append(instant.requested)
+        return found
 
     def _undone(self) -> frozenset[str]:
         """Instants that rollbacks and restores of the data table name; read only where a block asks for them."""
