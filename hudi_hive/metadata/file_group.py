@@ -114,8 +114,8 @@ class FileGroup:
         """Refuse log files whose blocks are those of another file: what they should hold is missing then.
 
         From version 8 on, the name of a log file carries the time of the blocks in it; records of the ``files``
-        partition, which decide over rows, name files. Commits of the metadata table are read only where a log file
-        has no block of records, or an instant blocks in two of them.
+        partition, which decide over rows, name files. Commits of the metadata table are read only where a write has
+        no block, a log file has none of records, or an instant has blocks in two of them.
 
         Raises:
             CorruptFileError: a block is missing in its file, or holds records of another partition.
@@ -135,7 +135,9 @@ class FileGroup:
         odd = [name for name in self._log_files if name not in files] or _of_one_instant(held)
         missing: Collection[str] = ()
         if self._partition == _FILES:
-            missing = self._valid.writes_after(self._base_instant) - instants  # each write puts a record there
+            # A write puts a record there, unless it changed no file (a change of the schema, an empty commit).
+            silent = self._valid.writes_after(self._base_instant) - instants
+            missing = self._valid.wrote_to(self._partition, self.file_id, silent) if silent else ()
         if not missing and odd:
             missing = self._valid.unread_commits(self._partition, self.file_id, self._base_instant, instants)
         if missing:

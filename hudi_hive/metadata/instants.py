@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Container
 
 from hudi_hive.timeline import Instant, Timeline
 from hudi_hive.timeline.instant import DELTA_COMMIT, RESTORE, ROLLBACK
@@ -49,6 +49,26 @@ class ValidInstants:
         own = {instant.requested for instant in self._metadata.completed() if instant.is_write}
         return {instant.requested for instant in self._data.write_instants() if instant.requested > time} & own
 
+    def wrote_to(self, partition: str, file_id: str, instants: Collection[str]) -> list[str]:
+        """Those of some completed delta commits of the metadata table that wrote to a file group of it.
+
+        Args:
+            partition: partition of the metadata table.
+            file_id: the file group.
+            instants: requested times.
+
+        Raises:
+            CorruptInstantError: such a commit is damaged.
+        """
+        found = []
+        for instant in self._metadata.completed({DELTA_COMMIT}):
+            if instant.requested in instants:
+                stats = self._metadata.commit_metadata(instant).write_stats
+                written = zip(stats.column("partition").to_pylist(), stats.column("file_id").to_pylist(), strict=True)
+                if (partition, file_id) in written:
+                    found.append(instant.requested)
+        return found
+
     def unread_commits(self, partition: str, file_id: str, time: str, read: Container[str | None]) -> list[str]:
         """Completed delta commits of the metadata table, behind a time, that wrote to a file group and were not read.
 
@@ -65,14 +85,9 @@ class ValidInstants:
         """
         if self._metadata.layout >= 2:
             return []
-        found = []
-        for instant in self._metadata.completed({DELTA_COMMIT}):
-            if instant.requested > time and instant.requested not in read and instant.requested in self._valid:
-                stats = self._metadata.commit_metadata(instant).write_stats
-                written = zip(stats.column("partition").to_pylist(), stats.column("file_id").to_pylist(), strict=True)
-                if (partition, file_id) in written:
-                    found.append(instant.requested)
-        return found
+        own = {instant.requested for instant in self._metadata.completed({DELTA_COMMIT})}
+        unread = {instant for instant in own & self._valid if instant > time and instant not in read}
+        return self.wrote_to(partition, file_id, unread)
 
     def _undone(self) -> frozenset[str]:
         """Instants that rollbacks and restores of the data table name; read only where a block asks for them."""
