@@ -48,7 +48,7 @@ def make_timeline(table: Path) -> None:
     for group in range(0, PARTITIONS * 10, 100):
         replaced.setdefault(partition_of(group), []).append(f"{file_id_of(group)}-0")
     last = int(instants()[-1])
-    metadata = {"partitionToWriteStats": {}, "partitionToReplaceFileIds": replaced, "extraMetadata": {}}
+    metadata = {"partitionToWriteStats": {}, "partitionToReplaceFileIds": replaced, "extraMetadata": {"schema": ""}}
     (folder / f"{last}_{last + 30_000}.replacecommit").write_text(json.dumps(metadata))
 
 

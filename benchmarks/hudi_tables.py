@@ -253,6 +253,13 @@ def _commit_schema() -> dict[str, Any]:
 def write_commit(
     path: Path, name: str, requested: str, completed: str, action: str, stats: Mapping[str, Any], operation: str
 ) -> None:
+    folder = path / ".hoodie" / "timeline"
+    (folder / f"{requested}.{action}.requested").touch()
+    (folder / f"{requested}.{action}.inflight").touch()
+    (folder / f"{requested}_{completed}.{action}").write_bytes(_encode_commit(name, stats, operation))
+
+
+def _encode_commit(name: str, stats: Mapping[str, Any], operation: str) -> bytes:
     schema = avro_schema(name, meta=False)
     schema["fields"].append({"name": "city_group", "type": ["null", "string"], "default": None})
     record = {
@@ -262,11 +269,26 @@ def write_commit(
         "version": 1,
         "operationType": operation,
     }
-    folder = path / ".hoodie" / "timeline"
-    (folder / f"{requested}.{action}.requested").touch()
-    (folder / f"{requested}.{action}.inflight").touch()
-    with (folder / f"{requested}_{completed}.{action}").open("wb") as stream:
-        fastavro.writer(stream, fastavro.parse_schema(_commit_schema()), [record], codec="null")
+    stream = io.BytesIO()
+    fastavro.writer(stream, fastavro.parse_schema(_commit_schema()), [record], codec="null")
+    return stream.getvalue()
+
+
+def write_archived_commit(path: Path, name: str, requested: str, completed: str, stats: Mapping[str, Any]) -> None:
+    """The archive of a table of which one commit was archived: a data file of one row and the manifest that names it."""
+    row = {
+        "instantTime": requested,
+        "completionTime": completed,
+        "action": "commit",
+        "metadata": _encode_commit(name, stats, "INSERT"),
+        "plan": b"",
+    }
+    folder = path / ".hoodie" / "timeline" / "history"
+    file = folder / f"{requested}_{requested}_0.parquet"
+    pq.write_table(pa.Table.from_pylist([row]), file)
+    manifest = {"files": [{"fileName": file.name, "fileLen": file.stat().st_size}]}
+    (folder / "manifest_1").write_text(json.dumps(manifest))
+    (folder / "_version_").write_text("1")
 
 
 def data_files(table: Path) -> Iterator[Path]:
@@ -276,13 +298,16 @@ def data_files(table: Path) -> Iterator[Path]:
 
 # -- the metadata table ------------------------------------------------------------------------------------------------
 
-_LISTED = "20251201000000000"  # before the first active instant, so committed
+_LISTED, _LISTED_DONE = "20251201000000000", "20251201000100000"  # archived
 _MDT_INSTANT = "00000000000000000"
 _FIXTURES = Path(__file__).resolve().parents[1] / "tests" / "data" / "fixtures"
 
 
 def write_listing_table(path: Path, partitions: int, files: int) -> int:
-    """A table of empty base files and a metadata table that lists them in one base HFile; gives the number of files."""
+    """A table of empty base files and a metadata table that lists them in one base HFile; gives the number of files.
+
+    The active commit wrote the first file, an archived one all others.
+    """
     name = path.name
     more = {"hoodie.table.partition.fields": "city_group", "hoodie.table.metadata.partitions": "files"}
     write_properties(path, name, "COPY_ON_WRITE", more)
@@ -293,14 +318,26 @@ def write_listing_table(path: Path, partitions: int, files: int) -> int:
         folder.mkdir()
         (folder / ".hoodie_partition_metadata").write_text(f"commitTime={_LISTED}\npartitionDepth=1\n")
         ids = (uuid.UUID(int=number * files + k + 1) for k in range(files))
-        listed[partition] = {f"{file_id}-0_{k}-1-1_{_LISTED}.parquet": 1_000_000 + k for k, file_id in enumerate(ids)}
+        instants = [INSERT if number == k == 0 else _LISTED for k in range(files)]  # the commit's file is the first
+        names = (f"{file_id}-0_{k}-1-1_{instants[k]}.parquet" for k, file_id in enumerate(ids))
+        listed[partition] = {file_name: 1_000_000 + k for k, file_name in enumerate(names)}
         for file_name in listed[partition]:
             (folder / file_name).touch()
-    first = next(iter(listed["p00000"]))
-    stats = {"p00000": [write_stat(first.partition("_")[0], f"p00000/{first}", 1_000_000, 1, inserts=1)]}
+    archived = {partition: _stats_of(partition, sizes, _LISTED) for partition, sizes in listed.items()}
+    write_archived_commit(path, name, _LISTED, _LISTED_DONE, archived)
+    stats = {"p00000": _stats_of("p00000", listed["p00000"], INSERT)}
     write_commit(path, name, INSERT, INSERT_DONE, "commit", stats, "INSERT")
     write_metadata_table(path / ".hoodie" / "metadata", f"{name}_metadata", listed)
     return partitions * files
+
+
+def _stats_of(partition: str, sizes: Mapping[str, int], instant: str) -> list[dict[str, Any]]:
+    """Write stats of those base files of a partition that an instant wrote."""
+    return [
+        write_stat(file_name.partition("_")[0], f"{partition}/{file_name}", size, 1, inserts=1)
+        for file_name, size in sizes.items()
+        if file_name.endswith(f"_{instant}.parquet")
+    ]
 
 
 def write_metadata_table(path: Path, name: str, listed: Mapping[str, Mapping[str, int]]) -> None:

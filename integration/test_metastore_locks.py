@@ -73,6 +73,7 @@ def test_who_gives_up_leaves_the_queue(client):
 
 
 def test_by_options(uri, tmp_path):
+    (tmp_path / ".hoodie").mkdir()  # the folder that is locked too
     prefix = "hoodie.write.lock.hivemetastore."
     options = {"hoodie.write.lock.provider": PROVIDER, prefix + "database": "db", prefix + "table": "t"}
     with pytest.raises(InvalidOptionError, match="uris"):

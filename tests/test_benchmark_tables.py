@@ -46,6 +46,12 @@ def test_tables_of_rows(tables, tmp_path, updates):
     assert rows_sha256(encode_rows(ours, columns)) == rows_sha256(encode_rows(theirs, columns))
 
 
+def test_folders_of_the_listing(tables, tmp_path):
+    tables.write_listing_table(tmp_path / "t", 30, 7)
+    listing = {"hoodie.metadata.enable": "false"}
+    assert HudiTable.open(tmp_path / "t").scan(options=listing).plan().num_rows == 210
+
+
 def test_the_metadata_table_of_the_listing(tables, tmp_path):
     assert tables.write_listing_table(tmp_path / "t", 30, 7) == 210
     for stray in (tmp_path / "t" / "p00003").glob("*.parquet"):
@@ -54,6 +60,9 @@ def test_the_metadata_table_of_the_listing(tables, tmp_path):
     assert len(table.partitions()) == 30
     assert table.scan().plan().num_rows == 210
     assert table.client.counters["lists"] <= 3  # two timelines and one folder of the metadata table
+    assert [
+        len(table.timeline.archived().commit_metadata(i).write_stats) for i in table.timeline.archived().instants
+    ] == [209]
     hudi = pytest.importorskip("hudi")
     assert len(hudi.HudiTableBuilder.from_base_uri(str(tmp_path / "t")).build().get_file_slices()) == 210
 

@@ -19,9 +19,10 @@ ROWS = 30_000
 """Enough that statistics are looked at; row groups of 1,000."""
 
 
-def write(folder, name, table):
-    pq.write_table(table, folder / name, row_group_size=1_000)
-    return pa.table({"partition": [""], "name": [name], "size": [10**9]})
+def write(folder, name, table, row_group_size=1_000):
+    """A file and its row of a plan."""
+    pq.write_table(table, folder / name, row_group_size=row_group_size)
+    return pa.table({"partition": [""], "name": [name], "size": [(folder / name).stat().st_size]})
 
 
 def read(storage, files, schema, text, mapping=None):
@@ -175,8 +176,7 @@ def test_no_filter_loses_rows(tmp_path):
             "older name": some([f"k{i // 500}" for i in range(rows)], pa.string()),
         }
     )
-    pq.write_table(table, tmp_path / "old.parquet", row_group_size=500)
-    files = pa.table({"partition": [""], "name": ["old.parquet"], "size": [10**9]})
+    files = write(tmp_path, "old.parquet", table, row_group_size=500)
     schema = NEW.append(pa.field("name", pa.string())).append(pa.field("nan", pa.float64()))
     mapping = ColumnMapping({**MAPPING.sources, "name": "older name", "nan": "nan"}, MAPPING.nested)
     storage = Storage(tmp_path)
