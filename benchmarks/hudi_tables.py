@@ -275,7 +275,7 @@ def _encode_commit(name: str, stats: Mapping[str, Any], operation: str) -> bytes
 
 
 def write_archived_commit(path: Path, name: str, requested: str, completed: str, stats: Mapping[str, Any]) -> None:
-    """The archive of a table of which one commit was archived: a data file of one row and the manifest that names it."""
+    """An archive of one commit: a data file of one row and the manifest that names it."""
     row = {
         "instantTime": requested,
         "completionTime": completed,
