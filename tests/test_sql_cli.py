@@ -19,6 +19,7 @@ from hudi_hive.cli.main import cli
 from hudi_hive.errors import InvalidOptionError, SchemaError, SqlError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.testing import FakeMetastore
+from hudi_hive.sql import SqlEngine
 from tests.registered import register
 from tests.support import unzip_fixture
 
@@ -66,12 +67,27 @@ def test_a_signal_ends_a_long_statement(table, tmp_path, number):
     assert list(tmp_path.iterdir()) == []
 
 
+INTERRUPTED_AT_WORK = """
+import os, signal, sys, threading, time
+from hudi_hive.cli.main import main
+
+def interrupt():
+    while not os.listdir(os.environ["TMPDIR"]):  # the statement's folder
+        time.sleep(0.01)
+    begun = time.process_time()
+    while time.process_time() < begun + 1:  # it computes by then
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt, daemon=True).start()
+main()
+"""
+
+
 def test_a_signal_ends_a_statement_without_rows(table, tmp_path):
     endless = "SELECT count(*) FROM visits, range(100000000) a, range(100000) b WHERE hash(a.range, b.range) % 3 < 2"
-    code = "import os, signal, threading\nfrom hudi_hive.cli.main import main\n"
-    code += "threading.Timer(3, os.kill, [os.getpid(), signal.SIGINT]).start()\nmain()"
     done = subprocess.run(
-        [sys.executable, "-c", code, "sql", endless, "--table", table],
+        [sys.executable, "-c", INTERRUPTED_AT_WORK, "sql", endless, "--table", table],
         capture_output=True,
         text=True,
         timeout=60,
@@ -79,6 +95,41 @@ def test_a_signal_ends_a_statement_without_rows(table, tmp_path):
     )
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
     assert list(tmp_path.iterdir()) == []
+
+
+INTERRUPTED_SLOW_TO_END = """
+import os, signal, threading
+from hudi_hive.cli.interruptible import run_interruptible
+
+calls = threading.Semaphore(0)
+ended = []
+
+def work():
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(3):
+        calls.acquire()
+    ended.append(True)
+
+try:
+    run_interruptible(work, calls.release)
+except KeyboardInterrupt:
+    print(ended)
+"""
+
+
+def test_a_signal_waits_for_the_end_of_the_work():
+    command = [sys.executable, "-c", INTERRUPTED_SLOW_TO_END]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("[True]\n", "")
+
+
+def test_statements_that_have_just_ended_are_interrupted(table):
+    engine = SqlEngine(tables={"visits": table.split("=", 1)[1]})
+    with engine.query("FROM visits"):
+        (run,) = engine._runs
+        run.close()
+        engine.interrupt()
+    assert engine.query("SELECT 1 AS n").read_all().to_pylist() == [{"n": 1}]
 
 
 def test_statements_from_standard_input(table):

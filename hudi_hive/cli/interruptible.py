@@ -29,22 +29,26 @@ def run_interruptible(work: Callable[[], T], interrupt: Callable[[], None]) -> T
     """
     results: list[T] = []
     errors: list[BaseException] = []
+    # Not the thread's own state: before Python 3.13, a join() that a signal breaks off takes the running thread for an
+    # ended one from then on.
+    ended = threading.Event()
 
     def run() -> None:
         try:
             results.append(work())
         except BaseException as error:
             errors.append(error)
+        finally:
+            ended.set()
 
     worker = threading.Thread(target=run, name="hudi-hive-command", daemon=True)
-    worker.start()
     try:
-        worker.join()
+        worker.start()
+        ended.wait()
     except BaseException:
         for _ in range(_LAST_TRIES):  # not once: work that is between two native calls notices nothing
             interrupt()
-            worker.join(_LAST_WAIT)
-            if not worker.is_alive():
+            if ended.wait(_LAST_WAIT):
                 break
         errors.clear()  # its traceback would keep the work's objects to the end of the process
         raise

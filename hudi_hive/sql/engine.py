@@ -131,7 +131,8 @@ class SqlEngine:
     def interrupt(self) -> None:
         """Break off all statements that run, from another thread; what their readers gave until then is not all."""
         for run in list(self._runs):
-            run.connection.interrupt()
+            with suppress(connection_error()):  # it is closed: the statement has just ended
+                run.connection.interrupt()
 
     def discard_files(self) -> None:
         """Remove what statements that still run have put aside: for a process that ends without waiting for them."""
