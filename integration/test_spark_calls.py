@@ -13,8 +13,9 @@ from tests.support import unzip_fixture
 
 pytestmark = pytest.mark.jvm
 
-RELEASED = "m"
-"""What py4j begins a command with that gives a Java object back; sent when Python's collector finds it."""
+NO_CALLS = "mA"
+"""What py4j begins commands with that no statement makes: ``m`` gives a Java object back, whenever Python's collector
+finds it, from a thread of py4j's own; ``A`` logs a new connection in, before the first command of a thread."""
 
 
 @pytest.fixture
@@ -38,7 +39,8 @@ def counted(monkeypatch):
             patch.setattr(ClientServerConnection, "send_command", sent)
             patch.setattr(ClientServerConnection, "_call_proxy", answered)
             yield told
-        told.pop(RELEASED, None)
+        for kind in NO_CALLS:
+            told.pop(kind, None)
 
     return counting
 
