@@ -129,8 +129,9 @@ class HiveServer2:
         assert process is not None and process.stdout is not None
         # The line comes when the service was told to start; the thread that accepts may be a moment later.
         deadline = time.monotonic() + _START_SECONDS
-        said, _, _ = select.select([process.stdout], [], [], _START_SECONDS)
-        ready = bool(said) and process.stdout.readline().startswith(b"ready")
+        watch = select.poll()  # select itself takes no descriptor beyond 1,023
+        watch.register(process.stdout, select.POLLIN)
+        ready = bool(watch.poll(_START_SECONDS * 1000)) and process.stdout.readline().startswith(b"ready")
         while ready and process.poll() is None and time.monotonic() < deadline:
             with suppress(OSError):
                 socket.create_connection(("127.0.0.1", self._port), 1).close()

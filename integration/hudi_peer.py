@@ -150,7 +150,9 @@ class HudiPeer:
     def _answer(self, what: str) -> Any:
         process = self._process
         assert process is not None and process.stdout is not None
-        ready, _, _ = select.select([process.stdout], [], [], _SECONDS)
+        watch = select.poll()  # select itself takes no descriptor beyond 1,023
+        watch.register(process.stdout, select.POLLIN)
+        ready = watch.poll(_SECONDS * 1000)
         line = process.stdout.readline() if ready else ""
         if not line:
             raise RuntimeError(f"Hudi {self.release} gave no answer to {what}: {self._log()}")

@@ -65,6 +65,9 @@ class Disk:
             os.close(descriptor)
         self._held = {}
 
+    def __del__(self) -> None:
+        self.close()
+
     def after_power_loss(self, folder: Path) -> Path:
         """Write what is on the disk to a folder."""
         self._restore(self._inode, folder)
