@@ -32,6 +32,7 @@ from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.formats.hive_type import parse_hive_type
 from hudi_hive.formats.log_block import BlockType, HeaderKey, encode_block, iter_blocks
 from hudi_hive.formats.orc_footer import read_stripes
+from hudi_hive.formats.orc_tail import varint as protobuf_varint
 from hudi_hive.formats.properties import parse_properties
 from hudi_hive.metastore.hive_site import read_hive_site
 from hudi_hive.plan.hadoop_paths import compile_glob, expand_braces
@@ -452,20 +453,12 @@ def hfile(codec: int, squeeze: Callable[[bytes], bytes], content: bytes, blocks:
     message = b""
     info_at = load + len(root) + len(meta)
     for number, value in ((1, info_at), (2, load), (5, blocks), (6, 0), (7, entries), (8, 1), (12, codec)):
-        message += bytes([number << 3]) + _protobuf(value)
-    trailer = b'TRABLK"$' + _protobuf(len(message)) + message
+        message += bytes([number << 3]) + protobuf_varint(value)
+    trailer = b'TRABLK"$' + protobuf_varint(len(message)) + message
     trailer += bytes(4096 - 4 - len(trailer)) + struct.pack(">i", 3)
     data = b"".join(parts) + root + meta + info + trailer
     assert len(data) <= SIZE, len(data)
     return data
-
-
-def _protobuf(value: int) -> bytes:
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*out, value])
 
 
 SMALL_ENTRY = struct.pack(">ii", 12, 0) + b"\0\0\0" + b"\x7f" + b"\xff" * 7 + b"\4"
@@ -505,7 +498,9 @@ def _():
 def orc(packing: int, chunk: bytes, count: int) -> bytes:
     footer = (len(chunk) << 1).to_bytes(3, "little") + chunk
     footer = footer * count
-    postscript = b"\x08" + _protobuf(len(footer)) + b"\x10" + bytes([packing]) + b"\x18" + _protobuf(1 << 23)
+    postscript = (
+        b"\x08" + protobuf_varint(len(footer)) + b"\x10" + bytes([packing]) + b"\x18" + protobuf_varint(1 << 23)
+    )
     postscript += b"\x82\xf4\x03\x03ORC"
     data = b"ORC" + footer + postscript + bytes([len(postscript)])
     assert len(data) <= SIZE, len(data)
@@ -529,7 +524,9 @@ def _():
 def _():
     chunk = b"\x1a\0" * 16_000
     footer = (len(chunk) << 1 | 1).to_bytes(3, "little") + chunk
-    postscript = b"\x08" + _protobuf(len(footer)) + b"\x10\x01\x18" + _protobuf(1 << 23) + b"\x82\xf4\x03\x03ORC"
+    postscript = (
+        b"\x08" + protobuf_varint(len(footer)) + b"\x10\x01\x18" + protobuf_varint(1 << 23) + b"\x82\xf4\x03\x03ORC"
+    )
     data = b"ORC" + footer + postscript + bytes([len(postscript)])
     return len(read_stripes(pa.PythonFile(io.BytesIO(data), "r"), "x") or ())
 

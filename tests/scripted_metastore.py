@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import socket
 import struct
 import threading
@@ -106,3 +107,19 @@ def field(kind: int, number: int, value: bytes) -> bytes:
 def in_success(kind: int, value: bytes) -> bytes:
     """The body of an answer whose field ``success`` has these bytes."""
     return field(kind, 0, value) + b"\0"
+
+
+def damaged(rng: random.Random, good: bytes) -> bytes:
+    """An answer with a flipped bit, an overwritten integer, cut off, or with bytes put in."""
+    data = bytearray(good)
+    at = rng.randrange(len(data))
+    kind = rng.randrange(4)
+    if kind == 0:
+        data[at] ^= 1 << rng.randrange(8)
+    elif kind == 1:
+        data[at : at + 4] = rng.choice([b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\0"])
+    elif kind == 2:
+        del data[at:]
+    else:
+        data[at:at] = rng.randbytes(rng.randint(1, 9))
+    return bytes(data)

@@ -17,7 +17,7 @@ from thrift.Thrift import TMessageType, TType
 from hudi_hive.errors import MetastoreError, MetastoreServerError, MetastoreTimeoutError, TransactionError
 from hudi_hive.metastore import HiveMetastore, Retries, Timeouts, TransactionClient
 from hudi_hive.metastore._thrift import ThriftHiveMetastore, ttypes
-from tests.scripted_metastore import ScriptedMetastore, encoded, field, in_success, reply
+from tests.scripted_metastore import ScriptedMetastore, damaged, encoded, field, in_success, reply
 
 ROUNDS = int(os.environ.get("HUDI_HIVE_METASTORE_LIES", "60"))
 """Damaged answers for each method; ``HUDI_HIVE_METASTORE_LIES=2000 pytest tests/test_metastore_lies.py`` for more."""
@@ -176,26 +176,11 @@ def test_any_bytes(method, server, client):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     tried = Counter()
     for _ in range(ROUNDS):
-        lying = _damaged(rng, good)
+        lying = damaged(rng, good)
         server.script = lambda name, number, lying=lying: reply(name, number, lying)
         tried[outcome(client, call)] += 1
     assert tried["error"] and sum(tried.values()) == ROUNDS
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 < MEGABYTES
-
-
-def _damaged(rng: random.Random, good: bytes) -> bytes:
-    data = bytearray(good)
-    at = rng.randrange(len(data))
-    kind = rng.randrange(4)
-    if kind == 0:
-        data[at] ^= 1 << rng.randrange(8)
-    elif kind == 1:
-        data[at : at + 4] = rng.choice([b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\0"])
-    elif kind == 2:
-        del data[at:]
-    else:
-        data[at:at] = rng.randbytes(rng.randint(1, 9))
-    return bytes(data)
 
 
 LISTS = {

@@ -46,7 +46,7 @@ def refuse_nested_partitions(client: MetaClient, paths: Sequence[str], *, lists_
         below = _ancestors(client.partition_paths(), len(config.partition_fields))
         _refuse((outer, path) for outer, path in below.items() if outer in given)
     else:
-        _refuse(_found_below(client, sorted(given)))
+        _refuse(_partitions_below(client, sorted(given)))
 
 
 def _ancestors(paths: Iterable[str], least: int) -> dict[str, str]:
@@ -76,7 +76,7 @@ def _partitions_among(client: MetaClient, folders: list[str]) -> list[str]:
     return partitions
 
 
-def _found_below(client: MetaClient, paths: list[str]) -> list[tuple[str, str]]:
+def _partitions_below(client: MetaClient, paths: list[str]) -> list[tuple[str, str]]:
     """New partitions and for each a partition below its folder."""
     storage = client.storage
     found = []
