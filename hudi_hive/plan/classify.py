@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.metadata import MetadataListing
 from hudi_hive.metrics import IoCounters
-from hudi_hive.plan.consume import ConsumeOptions, incremental_names, qualified_name, time_travel_names
+from hudi_hive.plan.consume import ConsumeOptions, incremental_names, parse_flag, qualified_name, time_travel_names
 from hudi_hive.plan.hadoop_paths import Found, HadoopPath, Stores, expand, stat_many
-from hudi_hive.plan.listing import listing_of_job
+from hudi_hive.plan.listing import METADATA_ENABLE, METADATA_VALIDATE
 from hudi_hive.table import MetaClient
 
 _HOODIE = ".hoodie"
@@ -271,3 +272,16 @@ def _check_names(conf: Mapping[str, str], names: list[str], tables: list[TableIn
                 f"{key} names no table among the input paths",
                 remedy="tables here: " + (", ".join(sorted(bare)) or "none") + "; names are case-sensitive",
             )
+
+
+def listing_of_job(conf: Mapping[str, str]) -> MetadataListing:
+    """Where the tables of a Hive job are listed from, by the same keys and with the same default.
+
+    Args:
+        conf: the job's keys.
+
+    Raises:
+        InvalidOptionError: a key is neither true nor false.
+    """
+    enable = parse_flag(conf, METADATA_ENABLE, True)
+    return MetadataListing(enable, enable and parse_flag(conf, METADATA_VALIDATE, False))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from hudi_hive.metadata import MetadataListing
-from hudi_hive.plan.consume import parse_flag
 from hudi_hive.plan.options import ReadOptions
 from hudi_hive.table import MetaClient
 
@@ -27,16 +24,3 @@ def listed_as_asked(client: MetaClient, options: ReadOptions) -> MetaClient:
         return client if client.listing is not None else client.with_listing(MetadataListing())
     enable = options.metadata_enable is not False
     return client.with_listing(MetadataListing(enable, enable and options.metadata_validate is True))
-
-
-def listing_of_job(conf: Mapping[str, str]) -> MetadataListing:
-    """Where the tables of a Hive job are listed from, by the same keys and with the same default.
-
-    Args:
-        conf: the job's keys.
-
-    Raises:
-        InvalidOptionError: a key is neither true nor false.
-    """
-    enable = parse_flag(conf, METADATA_ENABLE, True)
-    return MetadataListing(enable, enable and parse_flag(conf, METADATA_VALIDATE, False))
