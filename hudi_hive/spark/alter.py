@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
@@ -23,6 +23,7 @@ from hudi_hive.schema.internal import InternalSchema
 from hudi_hive.spark.catalog import HudiTableEntry
 from hudi_hive.spark.failures import JavaValue, to_java
 from hudi_hive.spark.jvm import JavaProxy, Jvm, class_name, option, scala_items
+from hudi_hive.spark.session import SessionHook
 from hudi_hive.spark.synced_as import sync_config
 from hudi_hive.sync import HiveSyncTool
 from hudi_hive.sync.catalog_types import refuse_catalog_types
@@ -33,9 +34,6 @@ from hudi_hive.write.after_commit import reported
 from hudi_hive.write.alter import alter, alter_schema, schema_update
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.locks import table_lock
-
-if TYPE_CHECKING:
-    from hudi_hive.spark.session import SessionHook
 
 _OPTIONS: Final = ("hoodie.write.concurrency.", "hoodie.write.lock.", "hoodie.metadata.")
 _SYNC_OPTIONS: Final = ("hoodie.datasource.hive_sync.", "hoodie.datasource.meta.sync.", "hoodie.meta.sync.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -12,10 +11,8 @@ from pyspark.errors import PySparkException
 from hudi_hive.spark.failures import JavaValue, to_java
 from hudi_hive.spark.jvm import JavaProxy, class_name
 from hudi_hive.spark.partitions import show_partitions
+from hudi_hive.spark.session import SessionHook
 from hudi_hive.spark.statements import alter_columns, check_statement, check_syntax
-
-if TYPE_CHECKING:
-    from hudi_hive.spark.session import SessionHook
 
 _AS_OF = re.compile(r"\bAS\s+OF\b|\bWITH\s*\(|\bhudi`?\s*\.\s*`", re.IGNORECASE)
 

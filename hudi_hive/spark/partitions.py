@@ -8,7 +8,6 @@ query sees, as real Hudi answers it, so those of a commit that is not synced yet
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,11 +16,9 @@ from hudi_hive.errors import SparkError
 from hudi_hive.plan import Query
 from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.jvm import option, scala_items
+from hudi_hive.spark.session import SessionHook
 from hudi_hive.spark.snapshot import TableSnapshot
 from hudi_hive.table.partition_path import DEFAULT_PARTITION, escape_value
-
-if TYPE_CHECKING:
-    from hudi_hive.spark.session import SessionHook
 
 
 def show_partitions(hook: SessionHook, node: JavaValue) -> JavaValue:

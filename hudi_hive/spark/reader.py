@@ -18,10 +18,11 @@ from hudi_hive.spark.catalog import HudiTableEntry, require_table
 from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.file_index import PlannedScan
 from hudi_hive.spark.functions import inject_functions
+from hudi_hive.spark.install import hook_later_sessions, hook_of, install
 from hudi_hive.spark.jvm import Jvm
 from hudi_hive.spark.merging import described_scans
 from hudi_hive.spark.relation import Environment, relation_plan
-from hudi_hive.spark.session import SessionHook, hook_later_sessions, hook_of
+from hudi_hive.spark.session import SessionHook
 from hudi_hive.spark.snapshot import location_of
 from hudi_hive.spark.source import install_source
 from hudi_hive.spark.table_options import hook_table_reads
@@ -54,7 +55,7 @@ def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = N
         environment.storage_options = dict(storage_options)
     extensions = int(environment.jvm.view.java.lang.System.identityHashCode(session.extensions()))
     with _lock:
-        SessionHook(environment, session).install()
+        install(SessionHook(environment, session))
         if extensions not in environment.extended:
             environment.extended.add(extensions)
             hook_later_sessions(environment, session)

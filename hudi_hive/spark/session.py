@@ -1,35 +1,18 @@
-"""Hooks in a running Spark session: names of synced tables resolve to plans over our file index.
-
-Two private fields of a session are replaced by objects behind the same interface, which ask Python:
-
-* the session catalog's cache of table relations, which Spark asks for a plan before it looks for the table's provider
-  class (there is none for ``hudi`` in plain Spark);
-* the parser, which tells where a statement begins, rewrites time travel and refuses statements that would write.
-
-Sessions made from this one later (``newSession``, streaming, the Thrift server) get theirs through the extensions
-object that all of them share.
-"""
+"""The hook of one Spark session: finds synced tables and plans them when the session catalog's cache is asked."""
 
 from __future__ import annotations
 
 import threading
-from weakref import WeakKeyDictionary
-
-from pyspark import SparkContext
-from pyspark.sql import SparkSession
 
 from hudi_hive.errors import SparkError
 from hudi_hive.spark.catalog import HudiTableEntry, find_table, table_of_key
 from hudi_hive.spark.failures import JavaValue
-from hudi_hive.spark.jvm import Function1, Function2
-from hudi_hive.spark.parser import HudiParser
+from hudi_hive.spark.jvm import Function1
 from hudi_hive.spark.relation import Environment, relation_plan
 from hudi_hive.spark.weak import Weak
-from hudi_hive.spark.writers import guard_writers
 
 CACHE_LABEL = "hudi_hive.RelationCache"
 
-_enabled: WeakKeyDictionary[SparkContext, Environment] = WeakKeyDictionary()
 _installing = threading.Lock()
 
 
@@ -86,27 +69,6 @@ class SessionHook:
 
     # -- hooks -----------------------------------------------------------------------------------------------------
 
-    def install(self) -> None:
-        """Hook a session that is running already. Idempotent.
-
-        Raises:
-            SparkError: callbacks run in other threads of Java's than those that called.
-        """
-        if not self.environment.jvm.pins_threads:
-            raise SparkError(
-                "without pinned threads it cannot be told which statement a table is asked for",
-                remedy="leave PYSPARK_PIN_THREAD as it is by default, true",
-            )
-        parser = self.environment.jvm.field(self.session.sessionState(), "sqlParser")
-        current = parser.get()
-        if str(current.toString()) != HudiParser.label:
-            parser.set(HudiParser(self, current))
-        self.install_cache()
-        context = SparkContext._active_spark_context
-        assert context is not None
-        _enabled[context] = self.environment
-        guard_writers(hook_of)
-
     def install_cache(self) -> None:
         """Hook the session catalog, as soon as it exists."""
         if self._cache_installed:
@@ -125,23 +87,3 @@ class SessionHook:
     def _new_cache(self, delegate: JavaValue) -> JavaValue:
         """Makes the handler of ``RelationCache.java`` around Spark's own cache."""
         return self.environment.jvm.made("RelationCache", delegate, Function1(self.plan))
-
-
-def hook_of(spark: SparkSession) -> SessionHook | None:
-    """A hook of a session that is enabled, or was made from one that is; None for others."""
-    environment = _enabled.get(spark.sparkContext)
-    if environment is None:
-        return None
-    session = spark._jsparkSession
-    parser = environment.jvm.field(session.sessionState(), "sqlParser").get()
-    return SessionHook(environment, session) if str(parser.toString()) == HudiParser.label else None
-
-
-def hook_later_sessions(environment: Environment, session: JavaValue) -> None:
-    """Give a parser of ours and the table functions to each session that is made from this one from now on."""
-
-    def build(made: JavaValue, parser: JavaValue) -> HudiParser:
-        # The session's state is being built: its catalog is hooked when the first statement begins.
-        return HudiParser(SessionHook(environment, made), parser)
-
-    session.extensions().injectParser(Function2(build))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from py4j.java_gateway import JavaObject
 
@@ -18,12 +17,10 @@ from hudi_hive.spark.alter import COLUMN_CHANGES, Target, alter_plan, changes_of
 from hudi_hive.spark.catalog import FORMATS, PROVIDER, managed_tables
 from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.jvm import Jvm, class_name, option, scala_items
+from hudi_hive.spark.session import SessionHook
 from hudi_hive.spark.snapshot import location_of
 from hudi_hive.spark.table_options import path_of_view
 from hudi_hive.table import is_hudi_table
-
-if TYPE_CHECKING:
-    from hudi_hive.spark.session import SessionHook
 
 WRITE_REMEDY = "Spark SQL does not write Hudi tables; use hudi_hive.spark.write(df, path, options)"
 

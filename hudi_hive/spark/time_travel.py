@@ -6,16 +6,13 @@ Spark keeps one plan for a table's name, whatever the options, and takes a path 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from hudi_hive.errors import InvalidOptionError, SparkError
 from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.jvm import Rewrite, class_name, option, scala_items
 from hudi_hive.spark.relation import relation_plan
+from hudi_hive.spark.session import SessionHook
 from hudi_hive.spark.table_options import SOURCE, entry_query, path_question
-
-if TYPE_CHECKING:
-    from hudi_hive.spark.session import SessionHook
 
 _MICROSECONDS = re.compile(r"(\.\d{3})\d+$")
 
