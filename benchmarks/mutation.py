@@ -30,9 +30,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc
 
-from hudi_hive.formats.hive_bucket import bucket_numbers
-from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
-from hudi_hive.formats.orc_acid_writer import CODECS
+from hudi_hive.formats.hash.hive_bucket import bucket_numbers
+from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
+from hudi_hive.formats.orc.acid_writer import CODECS
 from hudi_hive.metastore.valid_ids import ValidWriteIds
 from hudi_hive.mutation.coordinator import MutatorCoordinator
 from hudi_hive.mutation.manifest import MutationManifest, check_manifests

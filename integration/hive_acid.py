@@ -15,8 +15,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from hudi_hive.formats.hive_type import HiveType, parse_hive_type
-from hudi_hive.formats.orc_acid import BucketProperty
+from hudi_hive.formats.orc.acid import BucketProperty
+from hudi_hive.formats.orc.hive_type import HiveType, parse_hive_type
 from hudi_hive.metastore import TransactionClient, ValidTransactions, ValidWriteIds
 from hudi_hive.mutation.coordinator import RowId
 from hudi_hive.mutation.reader import AcidPartition, AcidReader

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hudi_hive.formats.hive_bucket import bucket_numbers
-from hudi_hive.formats.hive_type import parse_hive_type
-from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE, BucketProperty
+from hudi_hive.formats.hash.hive_bucket import bucket_numbers
+from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE, BucketProperty
+from hudi_hive.formats.orc.hive_type import parse_hive_type
 from hudi_hive.mutation.client import MutatorClient
 from hudi_hive.mutation.coordinator import MutatorCoordinator, RowId
 from hudi_hive.mutation.manifest import MutationManifest

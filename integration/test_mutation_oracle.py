@@ -14,8 +14,8 @@ import pytest
 from pyarrow import orc
 
 from hudi_hive.errors import TransactionConflictError, TransactionLockError, UnsupportedAcidValueError
-from hudi_hive.formats.hive_type import parse_hive_type
-from hudi_hive.formats.orc_acid_writer import DeltaWriter
+from hudi_hive.formats.orc.acid_writer import DeltaWriter
+from hudi_hive.formats.orc.hive_type import parse_hive_type
 from hudi_hive.metastore import HiveMetastore, LockKind, LockPart, Operation, TransactionClient
 from hudi_hive.mutation import groups
 from hudi_hive.mutation.client import MutatorClient

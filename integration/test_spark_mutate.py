@@ -28,7 +28,7 @@ from hudi_hive.errors import (
     TransactionConflictError,
     UnknownColumnError,
 )
-from hudi_hive.formats.hive_type import parse_hive_type
+from hudi_hive.formats.orc.hive_type import parse_hive_type
 from hudi_hive.metastore import HiveMetastore, TransactionClient
 from hudi_hive.mutation import AcidPartition, AcidReader, MutatorClient, MutatorCoordinator, merge
 from hudi_hive.mutation.directories import PartitionState

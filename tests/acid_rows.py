@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from hudi_hive.formats.orc_acid_writer import DeleteDeltaWriter, DeltaWriter
+from hudi_hive.formats.orc.acid_writer import DeleteDeltaWriter, DeltaWriter
 from hudi_hive.metastore.valid_ids import ValidWriteIds
 from hudi_hive.mutation.table import AcidTable, Column
 

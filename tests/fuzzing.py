@@ -24,9 +24,9 @@ import numpy as np
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.formats.avro import decode_records
-from hudi_hive.formats.avro_container import read_container
+from hudi_hive.formats.avro.container import read_container
 from hudi_hive.formats.hfile import HFileReader
-from hudi_hive.formats.log_block import BlockType, HeaderKey, avro_spans, block_schema, iter_blocks
+from hudi_hive.formats.log.block import BlockType, HeaderKey, avro_spans, block_schema, iter_blocks
 from hudi_hive.formats.properties import parse_properties
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.table import MetaClient

@@ -25,14 +25,14 @@ import pyarrow.parquet as pq
 
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.formats.avro import decode_records
-from hudi_hive.formats.avro_container import read_container
-from hudi_hive.formats.base_file import open_base_file
-from hudi_hive.formats.bloom import BloomFilter
+from hudi_hive.formats.avro.container import read_container
+from hudi_hive.formats.base.base_file import open_base_file
+from hudi_hive.formats.hash.bloom import BloomFilter
 from hudi_hive.formats.hfile import HFileReader
-from hudi_hive.formats.hive_type import parse_hive_type
-from hudi_hive.formats.log_block import BlockType, HeaderKey, encode_block, iter_blocks
-from hudi_hive.formats.orc_footer import read_stripes
-from hudi_hive.formats.orc_tail import varint as protobuf_varint
+from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block, iter_blocks
+from hudi_hive.formats.orc.footer import read_stripes
+from hudi_hive.formats.orc.hive_type import parse_hive_type
+from hudi_hive.formats.orc.tail import varint as protobuf_varint
 from hudi_hive.formats.properties import parse_properties
 from hudi_hive.metastore.hive_site import read_hive_site
 from hudi_hive.plan.hadoop_paths import compile_glob, expand_braces

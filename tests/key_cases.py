@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudi_hive.formats.avro_encoder import encode_records
+from hudi_hive.formats.avro.encoder import encode_records
 from hudi_hive.schema.from_arrow import arrow_to_avro
 
 ANSWERS = Path(__file__).parent / "data" / "key_generators"

@@ -13,8 +13,8 @@ import fastavro
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.formats.delete_block import DELETE_RECORD
-from hudi_hive.formats.log_block import BlockType, HeaderKey, encode_block
+from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block
+from hudi_hive.formats.log.delete_block import DELETE_RECORD
 
 ROW_SCHEMA: dict[str, Any] = {
     "type": "record",

@@ -405,7 +405,7 @@ class MutationBehaviour(MutationTables):
 
     def test_many_rows(self, metastore: Any, warehouse: Path, transactions: TransactionClient) -> None:
         name = self.make(transactions, warehouse)
-        from hudi_hive.formats.hive_bucket import bucket_numbers
+        from hudi_hive.formats.hash.hive_bucket import bucket_numbers
 
         numbers = pa.array(range(10_000), pa.int32())
         buckets = bucket_numbers([numbers], ["int"], 2, 2)

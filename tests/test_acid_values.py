@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_hive.errors import UnsupportedAcidValueError
-from hudi_hive.formats.hive_type import parse_hive_type
-from hudi_hive.formats.hive_values import as_hive_reads
-from hudi_hive.formats.orc_tail import JULIAN, parse_tail
+from hudi_hive.formats.orc.hive_type import parse_hive_type
+from hudi_hive.formats.orc.hive_values import as_hive_reads
+from hudi_hive.formats.orc.tail import JULIAN, parse_tail
 from hudi_hive.mutation.reader import AcidReader
 from tests.acid_rows import insert, snapshot, table_at
 

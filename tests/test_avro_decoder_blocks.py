@@ -9,7 +9,7 @@ import pytest
 
 from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.avro.schema import parse_record
-from hudi_hive.formats.log_block import BlockType, HeaderKey, avro_spans, iter_blocks
+from hudi_hive.formats.log.block import BlockType, HeaderKey, avro_spans, iter_blocks
 from tests import support
 from tests.avro_oracle import decode_with_fastavro
 

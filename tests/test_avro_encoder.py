@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from hudi_hive.errors import SchemaError
 from hudi_hive.formats.avro import avro_to_arrow, decode_records
+from hudi_hive.formats.avro.encoder import encode_binaries, encode_records
 from hudi_hive.formats.avro.schema import parse_record
-from hudi_hive.formats.avro_encoder import encode_binaries, encode_records
 from tests.avro_oracle import decode_with_fastavro
 from tests.test_avro_decoder import laid_out, record_sets
 

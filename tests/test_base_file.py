@@ -24,7 +24,7 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnsupportedFormatError,
 )
-from hudi_hive.formats.base_file import open_base_file
+from hudi_hive.formats.base.base_file import open_base_file
 from hudi_hive.predicate import parse_filter
 from hudi_hive.storage import Storage
 from tests.base_files import read_batches
@@ -171,7 +171,7 @@ def test_bounds_of_hudis_own_writer_cover_nan():
     """Files by parquet-mr: bounds take NaN for the greatest value, so that ``>`` may skip too."""
     storage, paths = fixture_files("v9_cow_types")
     with open_base_file(storage, paths[0]) as file:
-        from hudi_hive.formats.parquet_ranges import column_ranges
+        from hudi_hive.formats.base.parquet_ranges import column_ranges
 
         row_filter = parse_filter("f > 1 and d > 1", file.schema)
         ranges = column_ranges(file._metadata, file.schema, row_filter.root)

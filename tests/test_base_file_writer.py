@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import InvalidOptionError, SchemaError
-from hudi_hive.formats.base_file import open_base_file
-from hudi_hive.formats.base_file_writer import ParquetBaseWriter
-from hudi_hive.formats.bloom import BloomFilter, BloomSettings, key_hashes
-from hudi_hive.formats.column_ranges import WRAPPERS, ColumnRanges
+from hudi_hive.formats.base.base_file import open_base_file
+from hudi_hive.formats.base.base_file_writer import ParquetBaseWriter
+from hudi_hive.formats.base.column_ranges import WRAPPERS, ColumnRanges
+from hudi_hive.formats.hash.bloom import BloomFilter, BloomSettings, key_hashes
 from hudi_hive.storage import Storage
 
 AVRO = {"type": "record", "name": "t_record", "fields": []}

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import CorruptFileError, FormatError, UnsupportedFormatError
-from hudi_hive.formats.bloom import BloomBuilder, BloomFilter, BloomSettings, key_hashes
+from hudi_hive.formats.hash.bloom import BloomBuilder, BloomFilter, BloomSettings, key_hashes
 from tests.support import unzip_fixture
 
 FIXTURES = ["v6_cow_part_mdt", "v8_cow_part_mdt", "v9_cow_part_mdt", "v9_cow_types"]
@@ -170,7 +170,7 @@ def test_few_keys_of_a_length_hash_like_many_of_it(length):
 
 _LONG_KEYS = """
 import pyarrow as pa
-from hudi_hive.formats.bloom import BloomFilter, key_hashes
+from hudi_hive.formats.hash.bloom import BloomFilter, key_hashes
 keys = pa.array(["k" * (1 << 20), "k" * ((1 << 20) + 3)])
 made = BloomFilter.build(keys)
 assert made.may_contain(key_hashes(keys, made.hashes)).all()

@@ -11,7 +11,7 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import CorruptFileError
-from hudi_hive.formats.log_block import MAGIC
+from hudi_hive.formats.log.block import MAGIC
 from hudi_hive.table import MetaClient
 from hudi_hive.table.log_scanner import scan_logs
 from hudi_hive.write.services.clustering import cluster

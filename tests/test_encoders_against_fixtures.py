@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 import pytest
 
 from hudi_hive.formats.avro import decode_records
-from hudi_hive.formats.avro_encoder import encode_binaries
+from hudi_hive.formats.avro.encoder import encode_binaries
 from hudi_hive.formats.hfile import HFileReader
-from hudi_hive.formats.log_block import BlockType, HeaderKey, LogBlock, iter_blocks
-from hudi_hive.formats.log_writer import cdc_block, command_block, data_block, delete_block
+from hudi_hive.formats.log.block import BlockType, HeaderKey, LogBlock, iter_blocks
+from hudi_hive.formats.log.writer import cdc_block, command_block, data_block, delete_block
 from hudi_hive.table.log_data import decode_block
 from tests.support import fixture_names, unzip_fixture
 

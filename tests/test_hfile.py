@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hudi_hive.errors import CorruptFileError, FormatError, UnsupportedFormatError
 from hudi_hive.formats.hfile import ENTRY_SCHEMA, HFileReader
 from hudi_hive.formats.hfile.index import Index
-from hudi_hive.formats.log_block import BlockType, iter_blocks
+from hudi_hive.formats.log.block import BlockType, iter_blocks
 from tests.hfile_writer import HFileWriter
 from tests.support import fixture_names, unzip_fixture
 

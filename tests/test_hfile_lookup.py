@@ -9,7 +9,7 @@ import pytest
 
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.formats.hfile.entries import _step, _stride
-from hudi_hive.formats.hfile_writer import write_hfile
+from hudi_hive.formats.hfile.writer import write_hfile
 
 END = b"\0\x7f" + b"\xff" * 7 + b"\4"
 VALUES = {

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import UnsupportedFormatError
-from hudi_hive.formats.bloom import BloomFilter, key_hashes
+from hudi_hive.formats.hash.bloom import BloomFilter, key_hashes
 from hudi_hive.formats.hfile import HFileReader, blocks
-from hudi_hive.formats.hfile_writer import write_hfile
+from hudi_hive.formats.hfile.writer import write_hfile
 
 SCHEMA = json.dumps({"type": "record", "name": "r", "fields": []})
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import orc
 
-from hudi_hive.formats.hidden_values import without_hidden_values
-from hudi_hive.formats.orc_acid_writer import DeltaWriter
+from hudi_hive.formats.orc.acid_writer import DeltaWriter
+from hudi_hive.formats.orc.null_struct_children import without_hidden_values
 
 _LEAVES = {"int": pa.int32(), "string": pa.string(), "double": pa.float64()}
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import SchemaError, UnsupportedAcidValueError
-from hudi_hive.formats.hive_bucket import bucket_numbers, hive_hashes
-from hudi_hive.formats.hive_type import parse_hive_type
+from hudi_hive.formats.hash.hive_bucket import bucket_numbers, hive_hashes
+from hudi_hive.formats.orc.hive_type import parse_hive_type
 
 from .support import DATA
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudi_hive.formats import java_hash
-from hudi_hive.formats.java_hash import string_hashes
+from hudi_hive.formats.hash import java_hash
+from hudi_hive.formats.hash.java_hash import string_hashes
 
 
 def naive(text: str | None) -> int:

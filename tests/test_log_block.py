@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import CorruptFileError, FormatError, UnsupportedFormatError
-from hudi_hive.formats.log_block import (
+from hudi_hive.formats.log.block import (
     MAGIC,
     BlockType,
     HeaderKey,

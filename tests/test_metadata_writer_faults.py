@@ -12,7 +12,7 @@ import os
 import pyarrow as pa
 import pytest
 
-from hudi_hive.formats.log_block import iter_blocks
+from hudi_hive.formats.log.block import iter_blocks
 from hudi_hive.metadata import MetadataListing, MetadataTable, validate
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient

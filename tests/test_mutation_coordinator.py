@@ -25,7 +25,7 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnsupportedAcidValueError,
 )
-from hudi_hive.formats.hive_bucket import bucket_numbers
+from hudi_hive.formats.hash.hive_bucket import bucket_numbers
 from hudi_hive.mutation.coordinator import MutatorCoordinator, RowId
 from hudi_hive.mutation.groups import GroupValidator
 from hudi_hive.mutation.incoming import read_incoming

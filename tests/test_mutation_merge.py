@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import InvalidOptionError, MutationError, SchemaError, UnknownColumnError
-from hudi_hive.formats.hive_bucket import bucket_numbers
-from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
+from hudi_hive.formats.hash.hive_bucket import bucket_numbers
+from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
 from hudi_hive.mutation.coordinator import MutatorCoordinator
 from hudi_hive.mutation.merge import merge
 from hudi_hive.mutation.paths import staging_folder

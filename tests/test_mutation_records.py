@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import MutationError, RecordIdentifierError, SchemaError
-from hudi_hive.formats.orc_acid import DELETE, INSERT
+from hudi_hive.formats.orc.acid import DELETE, INSERT
 from hudi_hive.mutation.coordinator import MutatorCoordinator, RowId
 from hudi_hive.mutation.records import column_of, to_table
 from hudi_hive.mutation.row_ids import ROW_ID

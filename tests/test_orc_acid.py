@@ -25,10 +25,10 @@ from hudi_hive.errors import (
     UnsupportedAcidValueError,
     UnsupportedFormatError,
 )
-from hudi_hive.formats.orc_acid import BucketProperty, acid_footer, acid_schema
-from hudi_hive.formats.orc_acid_writer import CODECS, DeleteDeltaWriter, DeltaWriter
-from hudi_hive.formats.orc_footer import message_fields
-from hudi_hive.formats.orc_tail import parse_tail, read_tail
+from hudi_hive.formats.orc.acid import BucketProperty, acid_footer, acid_schema
+from hudi_hive.formats.orc.acid_writer import CODECS, DeleteDeltaWriter, DeltaWriter
+from hudi_hive.formats.orc.footer import message_fields
+from hudi_hive.formats.orc.tail import parse_tail, read_tail
 
 COLUMNS = [("id", "int"), ("msg", "varchar(10)")]
 EVERY_TYPE = [
@@ -180,7 +180,7 @@ def test_every_type():
 
 
 def _arrow_types():
-    from hudi_hive.formats.hive_type import parse_hive_type
+    from hudi_hive.formats.orc.hive_type import parse_hive_type
 
     return [parse_hive_type(text).arrow for _, text in EVERY_TYPE]
 

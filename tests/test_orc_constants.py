@@ -12,11 +12,11 @@ import pytest
 from pyarrow import orc
 
 from hudi_hive.errors import CorruptFileError
-from hudi_hive.formats import orc_constants
-from hudi_hive.formats.hidden_values import without_hidden_values
-from hudi_hive.formats.orc_acid_writer import CODECS
-from hudi_hive.formats.orc_constants import BLOCK, Constant, ConstantColumns
-from hudi_hive.formats.orc_footer import message_fields, unpacked, whole_number
+from hudi_hive.formats.orc import constant_columns as orc_constants
+from hudi_hive.formats.orc.acid_writer import CODECS
+from hudi_hive.formats.orc.constant_columns import BLOCK, Constant, ConstantColumns
+from hudi_hive.formats.orc.footer import message_fields, unpacked, whole_number
+from hudi_hive.formats.orc.null_struct_children import without_hidden_values
 
 ENDS = (-(1 << 63), (1 << 63) - 1, -1, 0)
 COUNTS = [1, 2, 3, 10, 11, 511, 512, 513, 514, 515, 522, 523, 9_999, 10_000, 10_001, 10_002, 20_000, 21_025]

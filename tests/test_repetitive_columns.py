@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.formats import base_file
-from hudi_hive.formats.base_file import open_base_file
+from hudi_hive.formats.base import base_file
+from hudi_hive.formats.base.base_file import open_base_file
 from hudi_hive.storage import Storage
 from tests.base_files import read_batches
 

@@ -20,7 +20,7 @@ from hudi_hive.errors import (
     SchemaError,
     UnknownColumnError,
 )
-from hudi_hive.formats.hive_bucket import bucket_numbers
+from hudi_hive.formats.hash.hive_bucket import bucket_numbers
 from hudi_hive.metastore import HiveMetastore, TransactionClient
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.mutation import AcidTable, MutationManifest, MutatorClient

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_hive.errors import WriteConflictError
-from hudi_hive.formats.avro_container import write_container
+from hudi_hive.formats.avro.container import write_container
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.avro_models import model_schema
 from hudi_hive.timeline.instant import instant_to_millis

@@ -82,7 +82,7 @@ def _base_rows(client: MetaClient, slices: pa.Table, written: pa.Table) -> tuple
 
 
 def _footer_rows(client: MetaClient, path: str) -> int:
-    from hudi_hive.formats.base_file import open_base_file
+    from hudi_hive.formats.base.base_file import open_base_file
 
     with open_base_file(client.storage, path) as file:
         return file.num_rows

@@ -13,7 +13,7 @@ import pyarrow as pa
 from hudi_hive.connector.metadata import ConnectorMetadata, HudiTableHandle
 from hudi_hive.connector.page_source import PageSources
 from hudi_hive.connector.split_manager import PartitionSource, SplitSource
-from hudi_hive.formats.base_file import BATCH_ROWS
+from hudi_hive.formats.base.base_file import BATCH_ROWS
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metrics import IoCounters
 from hudi_hive.plan.planner import Filter

@@ -12,7 +12,7 @@ from hudi_hive.connector.hive_types import key_value
 from hudi_hive.connector.metadata import HudiTableHandle
 from hudi_hive.connector.split_manager import SplitSource
 from hudi_hive.errors import InvalidOptionError, MetastoreError
-from hudi_hive.formats.base_file import BATCH_ROWS, select
+from hudi_hive.formats.base.base_file import BATCH_ROWS, select
 from hudi_hive.plan import ScanPlan
 from hudi_hive.plan.partition_planner import PartitionPlanner
 from hudi_hive.plan.planner import Filter

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
-from hudi_hive.formats.base_file import BATCH_ROWS
+from hudi_hive.formats.base.base_file import BATCH_ROWS
 from hudi_hive.input_format.incremental import IncrementalFiles, commit_range, refuse_without_meta
 from hudi_hive.input_format.job_conf import JobConf
 from hudi_hive.input_format.listing import list_partitions

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from hudi_hive.errors import InvalidOptionError, UnsupportedFormatError
-from hudi_hive.formats.base_file import BaseFile, open_base_file
+from hudi_hive.formats.base.base_file import BaseFile, open_base_file
 from hudi_hive.input_format.job_conf import JobConf
 from hudi_hive.input_format.plan import InputPlan
 from hudi_hive.input_format.splits import FileSplit

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError, UnknownColumnError
-from hudi_hive.formats.base_file import open_base_file
-from hudi_hive.formats.column_ranges import COLUMN_RANGES_SCHEMA, WRAPPED, ColumnRanges
+from hudi_hive.formats.base.base_file import open_base_file
+from hudi_hive.formats.base.column_ranges import COLUMN_RANGES_SCHEMA, WRAPPED, ColumnRanges
 from hudi_hive.metadata import keys as names
 from hudi_hive.metadata import writer_records as records
 from hudi_hive.metadata.changes import RANGES_SCHEMA, MetadataChanges

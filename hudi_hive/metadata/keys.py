@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_hive.formats.java_hash import string_hashes
+from hudi_hive.formats.hash.java_hash import string_hashes
 from hudi_hive.table import partition_path as paths
 
 ALL_PARTITIONS: Final = paths.ALL_PARTITIONS

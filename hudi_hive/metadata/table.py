@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, HudiHiveError, MetadataTableError, TableNotFoundError
-from hudi_hive.formats.avro_container import describe
+from hudi_hive.formats.avro.container import describe
 from hudi_hive.metadata import keys as names
 from hudi_hive.metadata import records
 from hudi_hive.metadata.definitions import IndexDefinition, index_definitions

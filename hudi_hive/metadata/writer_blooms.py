@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError
-from hudi_hive.formats.base_file import open_base_file
-from hudi_hive.formats.bloom import SIMPLE
+from hudi_hive.formats.base.base_file import open_base_file
+from hudi_hive.formats.hash.bloom import SIMPLE
 from hudi_hive.metadata import keys as names
 from hudi_hive.metadata import records as read
 from hudi_hive.metadata import writer_records as records

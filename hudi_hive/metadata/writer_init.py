@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from hudi_hive.errors import PathNotFoundError
-from hudi_hive.formats.log_writer import delete_block
+from hudi_hive.formats.log.writer import delete_block
 from hudi_hive.formats.properties import format_properties
 from hudi_hive.metadata.table import METADATA_FOLDER, RECORD_INDEX
 from hudi_hive.metadata.writer_records import Records

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError
-from hudi_hive.formats.hfile_writer import write_hfile
-from hudi_hive.formats.log_block import iter_blocks
-from hudi_hive.formats.log_writer import command_block, delete_block, hfile_block
+from hudi_hive.formats.hfile.writer import write_hfile
+from hudi_hive.formats.log.block import iter_blocks
+from hudi_hive.formats.log.writer import command_block, delete_block, hfile_block
 from hudi_hive.metadata.instants import newest
 from hudi_hive.metadata.keys import group_numbers
 from hudi_hive.metadata.table import METADATA_FOLDER

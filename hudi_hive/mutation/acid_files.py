@@ -25,13 +25,13 @@ from hudi_hive.errors import (
     UnsupportedAcidValueError,
     UnsupportedFormatError,
 )
-from hudi_hive.formats.base_file import decoding
-from hudi_hive.formats.hive_type import HiveType
-from hudi_hive.formats.hive_values import as_hive_reads, has_days
-from hudi_hive.formats.orc_acid import ACID_FIELDS, DELETE, INSERT, UPDATE
-from hudi_hive.formats.orc_footer import read_stripes
-from hudi_hive.formats.orc_ranges import stripe_ranges
-from hudi_hive.formats.orc_tail import PROLEPTIC_GREGORIAN, read_tail
+from hudi_hive.formats.base.base_file import decoding
+from hudi_hive.formats.orc.acid import ACID_FIELDS, DELETE, INSERT, UPDATE
+from hudi_hive.formats.orc.column_ranges import stripe_ranges
+from hudi_hive.formats.orc.footer import read_stripes
+from hudi_hive.formats.orc.hive_type import HiveType
+from hudi_hive.formats.orc.hive_values import as_hive_reads, has_days
+from hudi_hive.formats.orc.tail import PROLEPTIC_GREGORIAN, read_tail
 from hudi_hive.mutation.directories import AcidFile
 from hudi_hive.mutation.row_ids import Keys, Longs
 from hudi_hive.predicate import RowFilter

@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.errors import GroupRevisitedError, RecordSequenceError, StorageError
-from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE, Key, first_descent
-from hudi_hive.formats.orc_acid_writer import DeleteDeltaWriter, DeltaWriter
+from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE, Key, first_descent
+from hudi_hive.formats.orc.acid_writer import DeleteDeltaWriter, DeltaWriter
 from hudi_hive.mutation.incoming import Incoming, Ints
 from hudi_hive.mutation.manifest import GroupFiles
 from hudi_hive.mutation.paths import bucket_file, delta_folder, partition_path

@@ -24,9 +24,9 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnsupportedAcidValueError,
 )
-from hudi_hive.formats.hive_bucket import bucket_numbers
-from hudi_hive.formats.hive_type import parse_hive_type
-from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE, BucketProperty
+from hudi_hive.formats.hash.hive_bucket import bucket_numbers
+from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE, BucketProperty
+from hudi_hive.formats.orc.hive_type import parse_hive_type
 from hudi_hive.mutation.column_types import holds
 from hudi_hive.mutation.paths import MAX_BUCKETS, stored_value
 from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE

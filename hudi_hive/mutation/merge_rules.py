@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, SchemaError, UnknownColumnError
-from hudi_hive.formats.hive_bucket import bucket_numbers
-from hudi_hive.formats.hive_type import parse_hive_type
-from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE, BucketProperty
+from hudi_hive.formats.hash.hive_bucket import bucket_numbers
+from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE, BucketProperty
+from hudi_hive.formats.orc.hive_type import parse_hive_type
 from hudi_hive.mutation.column_types import holds
 from hudi_hive.mutation.incoming import padded
 from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE, row_id_keys

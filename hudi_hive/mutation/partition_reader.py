@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_hive.formats.hive_type import HiveType
+from hudi_hive.formats.orc.hive_type import HiveType
 from hudi_hive.metastore.valid_ids import ValidWriteIds
 from hudi_hive.mutation.acid_files import Events, OpenAcidFile
 from hudi_hive.mutation.directories import AcidFile, PartitionState

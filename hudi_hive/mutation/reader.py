@@ -22,7 +22,7 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnsupportedAcidTableError,
 )
-from hudi_hive.formats.hive_type import parse_hive_type
+from hudi_hive.formats.orc.hive_type import parse_hive_type
 from hudi_hive.metastore.partition_names import DEFAULT_PARTITION, unescape
 from hudi_hive.metastore.transactions import TransactionClient
 from hudi_hive.metastore.types import Partition

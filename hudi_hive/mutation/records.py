@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_hive.errors import RecordIdentifierError, SchemaError
-from hudi_hive.formats.orc_acid import DELETE
+from hudi_hive.formats.orc.acid import DELETE
 from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.table import AcidTable
 

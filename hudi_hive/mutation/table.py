@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 import pyarrow as pa
 
 from hudi_hive.errors import MutationError, UnsupportedAcidTableError
-from hudi_hive.formats.hive_type import parse_hive_type
+from hudi_hive.formats.orc.hive_type import parse_hive_type
 from hudi_hive.metastore.types import Table
 from hudi_hive.mutation import text_form
 from hudi_hive.mutation.paths import MAX_BUCKETS

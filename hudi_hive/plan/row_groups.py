@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from hudi_hive.formats.base_file import open_base_file
+from hudi_hive.formats.base.base_file import open_base_file
 from hudi_hive.plan.splits import ROW_GROUP_SCHEMA
 from hudi_hive.storage import Storage
 from hudi_hive.table.listing import list_concurrently

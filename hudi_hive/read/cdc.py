@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, IncrementalRangeError
-from hudi_hive.formats.base_file import select
+from hudi_hive.formats.base.base_file import select
 from hudi_hive.plan.cdc import CDC_SCHEMA, DATA_BEFORE_AFTER, OP_KEY_ONLY, Case
 from hudi_hive.plan.scan_plan import ScanPlan
 from hudi_hive.read.ordered import in_order

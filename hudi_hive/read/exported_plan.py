@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.formats.base_file import BATCH_ROWS
+from hudi_hive.formats.base.base_file import BATCH_ROWS
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.rows import partition_rows
 from hudi_hive.plan import ScanPlan

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.formats.base_file import empty_columns
+from hudi_hive.formats.base.base_file import empty_columns
 from hudi_hive.read.promote import scalar_of_file
 
 Convert: TypeAlias = Callable[[pa.Array], pa.Array]

@@ -12,7 +12,7 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.formats.base_file import BATCH_ROWS
+from hudi_hive.formats.base.base_file import BATCH_ROWS
 from hudi_hive.plan import ScanPlan
 from hudi_hive.plan.scan_plan import PlanStep
 from hudi_hive.read.cdc import read_changes

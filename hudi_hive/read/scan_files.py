@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, PredicateError, SchemaError, UnknownColumnError
-from hudi_hive.formats.base_file import BATCH_ROWS, BaseFile, decoding, empty_columns, open_base_file, select
+from hudi_hive.formats.base.base_file import BATCH_ROWS, BaseFile, decoding, empty_columns, open_base_file, select
 from hudi_hive.predicate import RowFilter, nodes
 from hudi_hive.read.file_filter import file_conditions, may_pass
 from hudi_hive.read.ordered import in_order

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.formats.base_file import select
+from hudi_hive.formats.base.base_file import select
 from hudi_hive.plan.scan_plan import LogMerge, ScanPlan
 from hudi_hive.predicate import RowFilter, nodes
 from hudi_hive.read.merge import merge_slice

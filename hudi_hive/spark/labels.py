@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
-from hudi_hive.formats.base_file import open_base_file
+from hudi_hive.formats.base.base_file import open_base_file
 from hudi_hive.plan import ScanPlan
 from hudi_hive.schema.mislabelled import holds_mislabelled, may_be_mislabelled
 from hudi_hive.storage import Storage

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, Window, types
 from pyspark.sql import functions as sql
 
 from hudi_hive.errors import InvalidOptionError, MutationStateError, SchemaError, UnknownColumnError
-from hudi_hive.formats.orc_acid import INSERT
+from hudi_hive.formats.orc.acid import INSERT
 from hudi_hive.metastore.valid_ids import ValidWriteIds
 from hudi_hive.mutation.client import MutatorClient
 from hudi_hive.mutation.manifest import MutationManifest

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from hudi_hive.errors import MutationError, RecordIdentifierError
-from hudi_hive.formats.hive_type import parse_hive_type
-from hudi_hive.formats.orc_acid import DELETE, INSERT
+from hudi_hive.formats.orc.acid import DELETE, INSERT
+from hudi_hive.formats.orc.hive_type import parse_hive_type
 from hudi_hive.mutation.base import operation_numbers
 from hudi_hive.mutation.coordinator import MutatorCoordinator
 from hudi_hive.mutation.incoming import Incoming, read_incoming

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError
-from hudi_hive.formats.log_block import BlockType, LogBlock
+from hudi_hive.formats.log.block import BlockType, LogBlock
 from hudi_hive.storage import Storage
 from hudi_hive.table.file_names import parse_file_names
 from hudi_hive.table.log_data import LogData, LogDeletes

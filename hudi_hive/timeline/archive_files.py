@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_hive.errors import CorruptFileError, PathNotFoundError
-from hudi_hive.formats.log_block import BlockType, HeaderKey, encode_block
+from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block
 from hudi_hive.storage import Storage
 from hudi_hive.timeline.avro_models import model_schema, model_text
 from hudi_hive.timeline.instant import (

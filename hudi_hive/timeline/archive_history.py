@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_hive.errors import CorruptFileError, FileVanishedError, HudiHiveError, PathNotFoundError
-from hudi_hive.formats.avro_container import describe
+from hudi_hive.formats.avro.container import describe
 from hudi_hive.storage import Storage
 from hudi_hive.timeline.instant import ACTIONS, Instant, State, comparable_action
 from hudi_hive.timeline.payload import decode_payload

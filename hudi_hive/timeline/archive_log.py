@@ -11,7 +11,7 @@ import fastavro
 import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundError
-from hudi_hive.formats.log_block import (
+from hudi_hive.formats.log.block import (
     BlockType,
     avro_spans,
     block_schema,

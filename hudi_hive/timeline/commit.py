@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.formats.avro_container import describe
+from hudi_hive.formats.avro.container import describe
 from hudi_hive.timeline.instant import REPLACE_COMMIT, Instant
 from hudi_hive.timeline.payload import Fields, corrupt
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hudi_hive.errors import TimelineError
-from hudi_hive.formats.avro_container import write_container
+from hudi_hive.formats.avro.container import write_container
 from hudi_hive.timeline.avro_models import field_names, model_schema
 from hudi_hive.timeline.plans_out import (
     encode_clean_metadata,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hudi_hive.formats.avro_container import write_container
+from hudi_hive.formats.avro.container import write_container
 from hudi_hive.timeline import plans
 from hudi_hive.timeline.avro_models import model_schema
 

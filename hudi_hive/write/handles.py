@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.formats.base_file_writer import ParquetBaseWriter, WrittenBase
-from hudi_hive.formats.column_ranges import ColumnRanges
-from hudi_hive.formats.log_writer import data_block, delete_block, parquet_block
+from hudi_hive.formats.base.base_file_writer import ParquetBaseWriter, WrittenBase
+from hudi_hive.formats.base.column_ranges import ColumnRanges
+from hudi_hive.formats.log.writer import data_block, delete_block, parquet_block
 from hudi_hive.read.merge import merge_slice
 from hudi_hive.read.merge_fold import soft_deletes
 from hudi_hive.read.merge_keys import record_keys

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import PathExistsError
-from hudi_hive.formats.bloom import BloomSettings
+from hudi_hive.formats.hash.bloom import BloomSettings
 from hudi_hive.formats.properties import format_properties
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.schema.internal import EvolvedSchema

@@ -22,7 +22,7 @@ from hudi_hive.errors import (
     UnknownRecordError,
     UnsupportedTableError,
 )
-from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
+from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
 from hudi_hive.read.merge_order import not_less, ordering_columns
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge_spec import MergeSpec, Order

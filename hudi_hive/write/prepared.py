@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.formats.bloom import BloomSettings
-from hudi_hive.formats.hfile_writer import LONGEST_KEY
+from hudi_hive.formats.hash.bloom import BloomSettings
+from hudi_hive.formats.hfile.writer import LONGEST_KEY
 from hudi_hive.read.merge_fold import soft_deletes
 from hudi_hive.schema import avro_to_arrow, with_meta_fields
 from hudi_hive.table import MetaClient

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.errors import MutationStateError
-from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
+from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
 from hudi_hive.mutation.base import Coordinator
 from hudi_hive.mutation.hudi.intake import Intake
 from hudi_hive.mutation.hudi.manifest import HudiManifest

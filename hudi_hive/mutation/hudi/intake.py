@@ -18,7 +18,7 @@ from hudi_hive.errors import (
     SchemaError,
     UnknownColumnError,
 )
-from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
+from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.mutation.records import column_of
 from hudi_hive.read.merge_partial import default_of, keeps

@@ -23,7 +23,7 @@ from hudi_hive.errors import (
     SchemaError,
     UnknownColumnError,
 )
-from hudi_hive.formats.orc_acid import DELETE, INSERT, UPDATE
+from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
 from hudi_hive.mutation.hudi.coordinator import HudiMutatorCoordinator
 from hudi_hive.mutation.hudi.reader import HudiReader
 from hudi_hive.mutation.hudi.table import HudiMutationTable

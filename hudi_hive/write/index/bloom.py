@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError
-from hudi_hive.formats.base_file import open_base_file
-from hudi_hive.formats.bloom import SIMPLE, BloomFilter, key_hashes
+from hudi_hive.formats.base.base_file import open_base_file
+from hudi_hive.formats.hash.bloom import SIMPLE, BloomFilter, key_hashes
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.table import BLOOM_FILTERS, COLUMN_STATS
 from hudi_hive.storage import Storage

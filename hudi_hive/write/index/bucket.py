@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.formats.java_hash import string_hashes
+from hudi_hive.formats.hash.java_hash import string_hashes
 from hudi_hive.table import MetaClient
 from hudi_hive.write.executor import Executor
 from hudi_hive.write.index.base import Index

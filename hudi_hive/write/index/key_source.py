@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from hudi_hive.formats.base_file import BaseFile, open_base_file
+from hudi_hive.formats.base.base_file import BaseFile, open_base_file
 from hudi_hive.read.merge_keys import record_keys
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.formats.base_file_writer import ParquetBaseWriter, WrittenBase
+from hudi_hive.formats.base.base_file_writer import ParquetBaseWriter, WrittenBase
 from hudi_hive.plan import ScanPlan
 from hudi_hive.plan.planner import plan_of_slices, refuse_bootstrap
 from hudi_hive.plan.query import Query

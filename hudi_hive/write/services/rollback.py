@@ -18,7 +18,7 @@ from typing import Final
 import pyarrow as pa
 
 from hudi_hive.errors import InstantNotFoundError, PathExistsError, WriteConflictError, WriteError
-from hudi_hive.formats.log_writer import command_block
+from hudi_hive.formats.log.writer import command_block
 from hudi_hive.metadata.changes import DELETED_FILES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.storage import Storage

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsafePathError
-from hudi_hive.formats.log_block import iter_blocks
+from hudi_hive.formats.log.block import iter_blocks
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.table.data_files import check_data_files

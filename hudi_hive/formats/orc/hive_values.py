@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedAcidValueError
-from hudi_hive.formats.hidden_values import list_offsets
-from hudi_hive.formats.hive_type import HiveType
-from hudi_hive.formats.orc_tail import JULIAN, PROLEPTIC_GREGORIAN
+from hudi_hive.formats.orc.hive_type import HiveType
+from hudi_hive.formats.orc.null_struct_children import list_offsets
+from hudi_hive.formats.orc.tail import JULIAN, PROLEPTIC_GREGORIAN
 
 _CUT: Final = -141_427
 """1582-10-15 in days since 1970: the calendars agree from here on."""

@@ -15,7 +15,7 @@ from typing import Final
 import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
-from hudi_hive.formats.orc_footer import message_fields, unpacked, whole_number
+from hudi_hive.formats.orc.footer import message_fields, unpacked, whole_number
 
 JULIAN: Final = 1
 """The calendar of days that is Julian before 1582-10-15, which Hive 4 writes."""

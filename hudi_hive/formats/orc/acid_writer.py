@@ -28,9 +28,7 @@ from hudi_hive.errors import (
     UnsupportedAcidTableError,
     UnsupportedAcidValueError,
 )
-from hudi_hive.formats.hidden_values import without_hidden_values
-from hudi_hive.formats.hive_type import HiveType, parse_hive_type
-from hudi_hive.formats.orc_acid import (
+from hudi_hive.formats.orc.acid import (
     ACID_FIELDS,
     DELETE,
     INSERT,
@@ -42,8 +40,10 @@ from hudi_hive.formats.orc_acid import (
     Key,
     first_descent,
 )
-from hudi_hive.formats.orc_constants import BLOCK, Constant, ConstantColumns
-from hudi_hive.formats.orc_tail import parse_tail
+from hudi_hive.formats.orc.constant_columns import BLOCK, Constant, ConstantColumns
+from hudi_hive.formats.orc.hive_type import HiveType, parse_hive_type
+from hudi_hive.formats.orc.null_struct_children import without_hidden_values
+from hudi_hive.formats.orc.tail import parse_tail
 
 if TYPE_CHECKING:
     from pyarrow import orc

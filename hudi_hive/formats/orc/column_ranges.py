@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from hudi_hive.formats.orc_footer import message_fields, read_varint, unpacked, whole_number
+from hudi_hive.formats.orc.footer import message_fields, read_varint, unpacked, whole_number
 from hudi_hive.predicate import ColumnRange
 
 _FOOTER_LENGTH, _PACKING, _BLOCK, _METADATA_LENGTH, _WRITER = 1, 2, 3, 5, 6

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError, RecordIdentifierError, UnsupportedAcidTableError
-from hudi_hive.formats.orc_tail import OrcTail
+from hudi_hive.formats.orc.tail import OrcTail
 
 INSERT: Final = 0
 UPDATE: Final = 1

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
 from hudi_hive.formats.avro import avro_to_arrow, decode_records
-from hudi_hive.formats.avro_container import describe
-from hudi_hive.formats.log_block import BlockType, LogBlock
+from hudi_hive.formats.avro.container import describe
+from hudi_hive.formats.log.block import BlockType, LogBlock
 
 DELETE_BLOCK_VERSION: Final = 3
 _HEAD = struct.Struct(">ii")  # block version, bytes of the payload

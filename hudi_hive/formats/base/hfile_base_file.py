@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError
 from hudi_hive.formats.avro import avro_to_arrow, decode_records
-from hudi_hive.formats.base_file import BATCH_ROWS, ByteRange, OpenFile, empty_columns
+from hudi_hive.formats.base.base_file import BATCH_ROWS, ByteRange, OpenFile, empty_columns
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.metrics import IoCounters
 from hudi_hive.predicate import RowFilter

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_hive.errors import InvalidOptionError, SchemaError, StorageError
-from hudi_hive.formats.bloom import BloomBuilder, BloomSettings
-from hudi_hive.formats.column_ranges import ColumnRanges
+from hudi_hive.formats.base.column_ranges import ColumnRanges
+from hudi_hive.formats.hash.bloom import BloomBuilder, BloomSettings
 from hudi_hive.storage import Storage
 
 RECORD_KEY: Final = "_hoodie_record_key"
@@ -49,7 +49,7 @@ class WrittenBase:
         rows: rows.
         min_key: least record key in Java's order; None where there are no rows or no keys.
         max_key: the greatest.
-        ranges: what the file holds of each column, see :data:`hudi_hive.formats.column_ranges.COLUMN_RANGES_SCHEMA`;
+        ranges: what the file holds of each column, see :data:`hudi_hive.formats.base.column_ranges.COLUMN_RANGES_SCHEMA`;
             no rows if statistics were not wanted.
     """
 

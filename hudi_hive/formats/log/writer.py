@@ -1,6 +1,6 @@
 """Blocks of log files: Arrow rows and keys in, bytes out (table format, section 4).
 
-What is written here :mod:`hudi_hive.formats.log_block`, :mod:`hudi_hive.formats.delete_block` and
+What is written here :mod:`hudi_hive.formats.log.block`, :mod:`hudi_hive.formats.log.delete_block` and
 :mod:`hudi_hive.table.log_data` read. A log file is such blocks back to back. Blocks of records and deletes have a
 checksum, which Hudi's readers pass over.
 """
@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedFormatError
-from hudi_hive.formats.avro_encoder import encode_binaries
-from hudi_hive.formats.delete_block import DELETE_BLOCK_VERSION, DELETE_RECORD, wrap_ordering
-from hudi_hive.formats.log_block import BlockType, HeaderKey, encode_block
+from hudi_hive.formats.avro.encoder import encode_binaries
+from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block
+from hudi_hive.formats.log.delete_block import DELETE_BLOCK_VERSION, DELETE_RECORD, wrap_ordering
 
 DATA_BLOCK_VERSION: Final = 3
 ROLLBACK: Final = "0"
@@ -102,7 +102,7 @@ def hfile_block(instant: str, schema: Mapping[str, Any] | str, hfile: bytes) -> 
     Args:
         instant: requested time of the instant that writes it.
         schema: Avro schema of the values, parsed or as JSON.
-        hfile: what :func:`hudi_hive.formats.hfile_writer.write_hfile` gives.
+        hfile: what :func:`hudi_hive.formats.hfile.writer.write_hfile` gives.
     """
     return encode_block(BlockType.HFILE_DATA, _headers(instant, schema, None), hfile, checksum=True)
 

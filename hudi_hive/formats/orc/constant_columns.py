@@ -18,8 +18,8 @@ from typing import Final, Literal, NamedTuple, TypeVar
 import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError
-from hudi_hive.formats.orc_footer import message_fields, read_varint, unpacked, whole_number
-from hudi_hive.formats.orc_tail import bytes_field, message_field, number_field, varint
+from hudi_hive.formats.orc.footer import message_fields, read_varint, unpacked, whole_number
+from hudi_hive.formats.orc.tail import bytes_field, message_field, number_field, varint
 
 BLOCK: Final = 64 * 1024
 """Bytes that are compressed at once, which the writer of the other columns must be told."""

@@ -25,8 +25,8 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnsupportedFormatError,
 )
-from hudi_hive.formats.parquet_pages import check_pages, rows_of_lists
-from hudi_hive.formats.parquet_ranges import column_ranges
+from hudi_hive.formats.base.parquet_pages import check_pages, rows_of_lists
+from hudi_hive.formats.base.parquet_ranges import column_ranges
 from hudi_hive.metrics import IoCounters
 from hudi_hive.predicate import RowFilter
 from hudi_hive.storage import Storage
@@ -465,13 +465,13 @@ def _extent(group: Any) -> ByteRange:  # noqa: ANN401 - pyarrow's RowGroupMetaDa
 
 
 def _orc(stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> BaseFile:
-    from hudi_hive.formats.orc_base import OrcBaseFile  # few tables have ORC files
+    from hudi_hive.formats.base.orc_base_file import OrcBaseFile  # few tables have ORC files
 
     return OrcBaseFile(stream, path, counters, remote)
 
 
 def _hfile(stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> BaseFile:
-    from hudi_hive.formats.hfile_base import HFileBaseFile  # few tables have HFiles
+    from hudi_hive.formats.base.hfile_base_file import HFileBaseFile  # few tables have HFiles
 
     return HFileBaseFile(stream, path, counters, remote)
 
