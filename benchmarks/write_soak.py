@@ -33,7 +33,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import FileVanishedError, HudiHiveError, WriteConflictError
 from hudi_hive.metadata import MetadataListing, validate
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instant import COMPLETED_WRITE_ACTIONS
+from hudi_hive.timeline.instants.instant import COMPLETED_WRITE_ACTIONS
 from hudi_hive.write.heartbeat import FOLDER as HEARTBEATS
 from hudi_hive.write.locks import table_lock
 from hudi_hive.write.markers import marked_instants

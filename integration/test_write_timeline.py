@@ -8,7 +8,7 @@ import pytest
 
 from hudi_hive.api import HudiTable
 from hudi_hive.table import MetaClient, create_table
-from hudi_hive.timeline.archive_writer import archive
+from hudi_hive.timeline.archival.archive_writer import archive
 from integration.hudi_peer import NOT_THERE, HudiPeer, may_start
 from tests.support import VERSIONS
 

@@ -42,7 +42,7 @@ from hudi_hive.schema.type_text import parse_type
 from hudi_hive.storage import Storage
 from hudi_hive.sync.type_changes import follows
 from hudi_hive.table.log_data import decode_block
-from hudi_hive.timeline.payload import decode_payload
+from hudi_hive.timeline.payloads.payload import decode_payload
 
 SIZE = 64 * 1024
 """Bytes of an input at the most."""

@@ -16,9 +16,9 @@ from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.creation import create_table
 from hudi_hive.timeline import State
-from hudi_hive.timeline.instant_times import InstantClock
-from hudi_hive.timeline.payloads_out import CommitOut, encode_commit
-from hudi_hive.timeline.writer import TimelineWriter
+from hudi_hive.timeline.core.instant_times import InstantClock
+from hudi_hive.timeline.core.writer import TimelineWriter
+from hudi_hive.timeline.payloads.encoders import CommitOut, encode_commit
 
 ALL = {
     "hoodie.metadata.index.column.stats.enable": "true",

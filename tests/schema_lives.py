@@ -19,7 +19,7 @@ import pytest
 from hudi_hive.api import HudiTable
 from hudi_hive.errors import HudiHiveError, SchemaError
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.writer import TimelineWriter
+from hudi_hive.timeline.core.writer import TimelineWriter
 from hudi_hive.write.executor import LocalExecutor
 from hudi_hive.write.services import archival, clean, clustering, compaction, restore, rollback, savepoint
 from hudi_hive.write.services.context import ServiceContext

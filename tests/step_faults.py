@@ -25,7 +25,7 @@ import pyarrow as pa
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.table.creation import create_table
-from hudi_hive.timeline.instant import COMPLETED_WRITE_ACTIONS, parse_instant_name
+from hudi_hive.timeline.instants.instant import COMPLETED_WRITE_ACTIONS, parse_instant_name
 from tests.write_faults import CALLS, Rows, check_tidy, rows_of, with_row
 from tests.write_scenarios import ALL_SERVICES, PROBE, SEVERAL_WRITERS, rows
 
@@ -66,15 +66,15 @@ STEPS: tuple[str, ...] = (
     *(f"{_WRITE}.heartbeat:Heartbeat.{name}" for name in ("start", "verify", "stop")),
     *(f"{_WRITE}.executor:LocalExecutor.{name}" for name in ("map",)),
     *(f"{_WRITE}.job:{name}" for name in ("ensure_partition", "create_marker")),
-    *(f"hudi_hive.timeline.writer:TimelineWriter.{n}" for n in ("create_requested", "transition_inflight")),
-    *(f"hudi_hive.timeline.writer:TimelineWriter.{n}" for n in ("complete", "delete", "_create")),
-    *(f"hudi_hive.timeline.instant_times:InstantClock.{n}" for n in ("new_instant", "completion_time")),
+    *(f"hudi_hive.timeline.core.writer:TimelineWriter.{n}" for n in ("create_requested", "transition_inflight")),
+    *(f"hudi_hive.timeline.core.writer:TimelineWriter.{n}" for n in ("complete", "delete", "_create")),
+    *(f"hudi_hive.timeline.core.instant_times:InstantClock.{n}" for n in ("new_instant", "completion_time")),
     *(f"hudi_hive.metadata.writer:MetadataWriter.{n}" for n in ("check", "open", "apply", "_repaired", "initialise")),
     "hudi_hive.metadata.writer:run_services",
     "hudi_hive.metadata.writer_store:MetadataStore.delta_commit",
     "hudi_hive.metadata.writer_store:write_hfile",
     "hudi_hive.table.meta_client:MetaClient.reload",
-    "hudi_hive.timeline.timeline:Timeline.load",
+    "hudi_hive.timeline.core.timeline:Timeline.load",
     *(f"{_SERVICES}.inline:{n}" for n in ("clean", "archive", "compact", "cluster", "compaction_is_due")),
     *(f"{_SERVICES}.inline:{n}" for n in ("_clean", "_archive", "_compaction", "_clustering")),
     *(f"{_SERVICES}.clean:{n}" for n in ("plan_clean", "execute_clean", "_cleaned", "_delete_files")),
@@ -85,7 +85,10 @@ STEPS: tuple[str, ...] = (
     f"{_SERVICES}.context:ServiceContext.complete",
     f"{_SERVICES}.rollback:undo",
     f"{_SERVICES}.rollback:forget",
-    *(f"hudi_hive.timeline.archive_writer:{n}" for n in ("select_instants", "_archive_writer", "_first_showing")),
+    *(
+        f"hudi_hive.timeline.archival.archive_writer:{n}"
+        for n in ("select_instants", "_archive_writer", "_first_showing")
+    ),
     *(f"hudi_hive.storage.storage:Storage.{name}" for name in CALLS),
 )
 """Module, and the function or method in it that is wrapped."""

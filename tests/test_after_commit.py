@@ -10,11 +10,11 @@ from hudi_hive.mutation.hudi import HudiMutatorClient
 from hudi_hive.mutation.scope import TransactionState
 from hudi_hive.sync.tool import HiveSyncTool
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instant import CLEAN
-from hudi_hive.timeline.instant_times import InstantClock
-from hudi_hive.timeline.plans import CLEAN_FILES_SCHEMA, CleanerPlan
-from hudi_hive.timeline.plans_out import encode_cleaner_plan
-from hudi_hive.timeline.writer import TimelineWriter
+from hudi_hive.timeline.core.instant_times import InstantClock
+from hudi_hive.timeline.core.writer import TimelineWriter
+from hudi_hive.timeline.instants.instant import CLEAN
+from hudi_hive.timeline.payloads.plan_encoders import encode_cleaner_plan
+from hudi_hive.timeline.payloads.plans import CLEAN_FILES_SCHEMA, CleanerPlan
 from hudi_hive.write.after_commit import AfterCommit
 from tests.step_faults import CallersError
 from tests.write_faults import rows_of

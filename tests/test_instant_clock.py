@@ -11,9 +11,9 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import TimelineError
 from hudi_hive.timeline import State
-from hudi_hive.timeline.instant_times import InstantClock, next_time
-from hudi_hive.timeline.payloads_out import CommitOut, encode_commit
-from hudi_hive.timeline.writer import TimelineWriter
+from hudi_hive.timeline.core.instant_times import InstantClock, next_time
+from hudi_hive.timeline.core.writer import TimelineWriter
+from hudi_hive.timeline.payloads.encoders import CommitOut, encode_commit
 from hudi_hive.write.services.compaction import compact
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.rollback import rollback
@@ -38,7 +38,7 @@ def test_a_clock_that_goes_back_between_commits(kind, version, tmp_path, monkeyp
     expected, instants = {}, []
     for step in range(7):
         jump = draw.choice([-400 * DAY, -DAY, -1_000_000, 0, 3600 * 10**9])
-        monkeypatch.setattr("hudi_hive.timeline.instant_times.time.time_ns", lambda now=start + jump: now)
+        monkeypatch.setattr("hudi_hive.timeline.core.instant_times.time.time_ns", lambda now=start + jump: now)
         keys = draw.sample(["a", "b", "cc", "dd", "e"], 3)
         instants.append(table.upsert(rows(step, *keys), OFF).instant.requested)
         expected |= {row["id"]: row["value"] for row in rows(step, *keys).to_pylist()}

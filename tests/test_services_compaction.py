@@ -11,7 +11,7 @@ import pytest
 from hudi_hive.api import HudiTable
 from hudi_hive.errors import CorruptFileError, UnknownColumnError, UnsupportedTableError
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instant import COMMIT, COMPACTION, DELTA_COMMIT, instant_to_millis
+from hudi_hive.timeline.instants.instant import COMMIT, COMPACTION, DELTA_COMMIT, instant_to_millis
 from hudi_hive.write.services.clustering import cluster, pending_clusterings, schedule_clustering
 from hudi_hive.write.services.compaction import (
     compact,

@@ -16,8 +16,16 @@ from hudi_hive.api import HudiTable
 from hudi_hive.errors import CorruptInstantError, HudiHiveError, UnsafePathError
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instant import CLEAN, COMPACTION, LOG_COMPACTION, RESTORE, ROLLBACK
-from hudi_hive.timeline.plans import (
+from hudi_hive.timeline.core.writer import TimelineWriter
+from hudi_hive.timeline.instants.instant import CLEAN, COMPACTION, LOG_COMPACTION, RESTORE, ROLLBACK
+from hudi_hive.timeline.payloads.plan_encoders import (
+    encode_cleaner_plan,
+    encode_compaction_plan,
+    encode_requested_replace,
+    encode_restore_plan,
+    encode_rollback_plan,
+)
+from hudi_hive.timeline.payloads.plans import (
     CLEAN_FILES_SCHEMA,
     CLUSTERING_SCHEMA,
     OPERATIONS_SCHEMA,
@@ -28,14 +36,6 @@ from hudi_hive.timeline.plans import (
     RollbackPlan,
     RollbackRequest,
 )
-from hudi_hive.timeline.plans_out import (
-    encode_cleaner_plan,
-    encode_compaction_plan,
-    encode_requested_replace,
-    encode_restore_plan,
-    encode_rollback_plan,
-)
-from hudi_hive.timeline.writer import TimelineWriter
 from hudi_hive.write.markers import marker_folder
 from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.clean import clean

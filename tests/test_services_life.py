@@ -11,7 +11,7 @@ import pytest
 from hudi_hive.api import HudiTable
 from hudi_hive.metadata import validate
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instant import CLEAN, REPLACE_COMMIT
+from hudi_hive.timeline.instants.instant import CLEAN, REPLACE_COMMIT
 from tests.support import VERSIONS
 
 SERVICES = {

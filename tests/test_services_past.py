@@ -13,7 +13,7 @@ from hudi_hive.api import HudiTable
 from hudi_hive.errors import TimeTravelError, UnsupportedTableError, WriteError
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
-from hudi_hive.timeline.instant import COMPACTION, REPLACE_COMMIT
+from hudi_hive.timeline.instants.instant import COMPACTION, REPLACE_COMMIT
 from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.clean import clean, schedule_clean
 from hudi_hive.write.services.clustering import cluster, execute_clustering, schedule_clustering

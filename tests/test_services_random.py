@@ -18,8 +18,8 @@ from hudi_hive.api import HudiTable
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata import validate
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instant import COMPACTION
-from hudi_hive.timeline.writer import TimelineWriter
+from hudi_hive.timeline.core.writer import TimelineWriter
+from hudi_hive.timeline.instants.instant import COMPACTION
 from hudi_hive.write.executor import LocalExecutor
 from hudi_hive.write.services import archival, clean, clustering, compaction, restore, rollback, savepoint
 from hudi_hive.write.services.context import ServiceContext

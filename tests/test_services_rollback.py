@@ -12,7 +12,7 @@ from hudi_hive.api import HudiTable
 from hudi_hive.errors import WriteError
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instant import ROLLBACK
+from hudi_hive.timeline.instants.instant import ROLLBACK
 from hudi_hive.write.markers import MarkerKind, create_marker, marker_folder
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.rollback import rollback, rollback_failed_writes

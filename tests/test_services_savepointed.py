@@ -7,11 +7,11 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import WriteError
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instant import CLEAN, RESTORE, ROLLBACK
-from hudi_hive.timeline.instant_times import InstantClock
-from hudi_hive.timeline.plans import CleanerPlan, RestorePlan, RollbackPlan
-from hudi_hive.timeline.plans_out import encode_cleaner_plan, encode_restore_plan, encode_rollback_plan
-from hudi_hive.timeline.writer import TimelineWriter
+from hudi_hive.timeline.core.instant_times import InstantClock
+from hudi_hive.timeline.core.writer import TimelineWriter
+from hudi_hive.timeline.instants.instant import CLEAN, RESTORE, ROLLBACK
+from hudi_hive.timeline.payloads.plan_encoders import encode_cleaner_plan, encode_restore_plan, encode_rollback_plan
+from hudi_hive.timeline.payloads.plans import CleanerPlan, RestorePlan, RollbackPlan
 from hudi_hive.write.executor import LocalExecutor
 from hudi_hive.write.services.compaction import execute_compaction, schedule_compaction
 from hudi_hive.write.services.context import ServiceContext

@@ -20,7 +20,7 @@ from hudi_hive.errors import (
 )
 from hudi_hive.storage import Storage
 from hudi_hive.timeline import State, Timeline, instant_to_millis
-from hudi_hive.timeline.timeline import (
+from hudi_hive.timeline.core.timeline import (
     PENDING_CLUSTERING_SCHEMA,
     PENDING_COMPACTION_SCHEMA,
     REPLACED_GROUPS_SCHEMA,

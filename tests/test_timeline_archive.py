@@ -25,7 +25,7 @@ from hudi_hive.errors import (
 from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block, iter_blocks
 from hudi_hive.storage import Storage
 from hudi_hive.timeline import ArchivedTimeline, Instant, State, Timeline
-from hudi_hive.timeline.payload import decode_payload
+from hudi_hive.timeline.payloads.payload import decode_payload
 from tests.support import expected, fixture_names, unzip_fixture
 
 HISTORY = ".hoodie/timeline/history"

@@ -11,10 +11,12 @@ import pytest
 from hudi_hive.errors import InvalidOptionError, StorageError
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient, create_table
-from hudi_hive.timeline import Instant, State, Timeline, plans
-from hudi_hive.timeline.archive_writer import ArchiveReport, archive
-from hudi_hive.timeline.payloads_out import CommitOut, encode_commit
-from hudi_hive.timeline.plans_out import (
+from hudi_hive.timeline import Instant, State, Timeline
+from hudi_hive.timeline.archival.archive_writer import ArchiveReport, archive
+from hudi_hive.timeline.core.writer import TimelineWriter
+from hudi_hive.timeline.payloads import plans
+from hudi_hive.timeline.payloads.encoders import CommitOut, encode_commit
+from hudi_hive.timeline.payloads.plan_encoders import (
     encode_clean_metadata,
     encode_cleaner_plan,
     encode_compaction_plan,
@@ -23,7 +25,6 @@ from hudi_hive.timeline.plans_out import (
     encode_rollback_plan,
     encode_savepoint_metadata,
 )
-from hudi_hive.timeline.writer import TimelineWriter
 from tests.support import VERSIONS, unzip_fixture
 
 SCHEMA = '{"type":"record","name":"row","fields":[{"name":"id","type":"int"}]}'

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.timeline import Instant, State, instant_to_millis, millis_to_instant, normalise_instant
-from hudi_hive.timeline.instant import ACTIONS, instant_file_name, parse_instant_name
+from hudi_hive.timeline.instants.instant import ACTIONS, instant_file_name, parse_instant_name
 
 T, C = "20250101000000000", "20250101000001000"
 PLAIN = ["deltacommit", "replacecommit", "clean", "rollback", "restore", "indexing", "schemacommit"]

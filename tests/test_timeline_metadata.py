@@ -18,8 +18,8 @@ from hudi_hive.errors import CorruptFileError, CorruptInstantError, HudiHiveErro
 from hudi_hive.formats.avro.container import read_container, write_container
 from hudi_hive.storage import Storage
 from hudi_hive.timeline import Instant, State, Timeline
-from hudi_hive.timeline.commit import WRITE_STATS_SCHEMA, decode_commit
-from hudi_hive.timeline.payload import decode_payload
+from hudi_hive.timeline.payloads.commit import WRITE_STATS_SCHEMA, decode_commit
+from hudi_hive.timeline.payloads.payload import decode_payload
 from tests.support import expected, fixture_names, unzip_fixture
 from tests.test_avro_decoder import prefixed, varint
 

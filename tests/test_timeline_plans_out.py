@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from hudi_hive.formats.avro.container import is_container, read_container
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline import Instant, State, plans
-from hudi_hive.timeline.payload import Fields
-from hudi_hive.timeline.plans_out import (
+from hudi_hive.timeline import Instant, State
+from hudi_hive.timeline.payloads import plans
+from hudi_hive.timeline.payloads.payload import Fields
+from hudi_hive.timeline.payloads.plan_encoders import (
     encode_clean_metadata,
     encode_cleaner_plan,
     encode_compaction_plan,

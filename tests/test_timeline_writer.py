@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from hudi_hive.errors import InvalidOptionError, TimelineError
 from hudi_hive.storage import Storage
 from hudi_hive.timeline import State, Timeline
-from hudi_hive.timeline.avro_models import model_schema
-from hudi_hive.timeline.instant_times import InstantClock, greatest_time, next_time
-from hudi_hive.timeline.payloads_out import CommitOut, encode_commit
-from hudi_hive.timeline.writer import TimelineWriter
+from hudi_hive.timeline.core.instant_times import InstantClock, greatest_time, next_time
+from hudi_hive.timeline.core.writer import TimelineWriter
+from hudi_hive.timeline.payloads.avro_models import model_schema
+from hudi_hive.timeline.payloads.encoders import CommitOut, encode_commit
 from tests.support import fixture_names, unzip_fixture
 
 LAYOUTS = (1, 2)

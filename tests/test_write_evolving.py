@@ -15,7 +15,7 @@ from hudi_hive.api import HudiTable
 from hudi_hive.errors import InvalidOptionError, SchemaError, WriteConflictError
 from hudi_hive.schema.internal import InternalSchema, parse_internal_schema
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instant import COMMIT, COMPACTION, DELTA_COMMIT
+from hudi_hive.timeline.instants.instant import COMMIT, COMPACTION, DELTA_COMMIT
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.schemas import merged_schema
 from hudi_hive.write.services.archival import archive_instants

@@ -36,8 +36,8 @@ from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
-from hudi_hive.timeline.instant import COMMIT, DELTA_COMMIT
-from hudi_hive.timeline.instant_times import InstantClock
+from hudi_hive.timeline.core.instant_times import InstantClock
+from hudi_hive.timeline.instants.instant import COMMIT, DELTA_COMMIT
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.executor import LocalExecutor
 from hudi_hive.write.folder_lock import FolderLock
@@ -160,7 +160,7 @@ def test_one_of_six_processes_creates_a_table(tmp_path: Path) -> None:
 
 def _write_at(path: Path, worker: int, start: Any, results: Any) -> None:
     """Write with a wall clock that stands still."""
-    import hudi_hive.timeline.instant_times as times
+    import hudi_hive.timeline.core.instant_times as times
 
     times.time.time_ns = lambda: 1_800_000_000_000_000_000  # type: ignore[assignment]
     start.wait()

@@ -26,8 +26,8 @@ from hudi_hive.errors import StorageError, WriteError
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instant import COMPLETED_WRITE_ACTIONS, RESTORE, ROLLBACK
-from hudi_hive.timeline.plans import RollbackMetadata
+from hudi_hive.timeline.instants.instant import COMPLETED_WRITE_ACTIONS, RESTORE, ROLLBACK
+from hudi_hive.timeline.payloads.plans import RollbackMetadata
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.rollback import keeps_plan
 

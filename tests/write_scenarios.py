@@ -12,7 +12,14 @@ import pyarrow as pa
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.table.creation import create_table
-from hudi_hive.timeline.instant import CLEAN, COMMIT, COMPLETED_WRITE_ACTIONS, REPLACE_COMMIT, RESTORE, SAVEPOINT
+from hudi_hive.timeline.instants.instant import (
+    CLEAN,
+    COMMIT,
+    COMPLETED_WRITE_ACTIONS,
+    REPLACE_COMMIT,
+    RESTORE,
+    SAVEPOINT,
+)
 from hudi_hive.write.alter import alter_schema
 from hudi_hive.write.executor import LocalExecutor
 from hudi_hive.write.local import LocalWriter

@@ -133,7 +133,7 @@ def compact(
     output: Output,
 ) -> None:
     """Merge log files into new base files: run the planned compactions, then plan and run one."""
-    from hudi_hive.timeline.instant import COMPACTION
+    from hudi_hive.timeline.instants.instant import COMPACTION
     from hudi_hive.write.services import compaction
 
     _either(schedule=schedule, execute=execute)

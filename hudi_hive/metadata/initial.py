@@ -32,7 +32,7 @@ from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.file_names import FileKind, parse_file_names
 from hudi_hive.table.listing import list_folders, walk
 from hudi_hive.table.log_scanner import scan_logs
-from hudi_hive.timeline.instant import instant_to_millis
+from hudi_hive.timeline.instants.instant import instant_to_millis
 
 _KEY: Final = "_hoodie_record_key"
 _KEYS_SCHEMA: Final = pa.schema([("key", pa.string())])

@@ -25,7 +25,7 @@ from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
 from hudi_hive.table import FILES_SCHEMA, MetaClient, TableConfig
 from hudi_hive.table.listing import list_folders
 from hudi_hive.table.partition_path import unescape_value
-from hudi_hive.timeline.instant import millis_to_instant
+from hudi_hive.timeline.instants.instant import millis_to_instant
 
 METADATA_FOLDER: Final = ".hoodie/metadata"
 

@@ -34,7 +34,7 @@ from hudi_hive.metadata.writer_store import Change, MetadataStore, in_threads
 from hudi_hive.schema import avro_to_arrow, with_meta_fields
 from hudi_hive.schema.internal import InternalSchema
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instant import DELTA_COMMIT, instant_to_millis
+from hudi_hive.timeline.instants.instant import DELTA_COMMIT, instant_to_millis
 
 WRITTEN_PARTITIONS: Final = (FILES, COLUMN_STATS, PARTITION_STATS, BLOOM_FILTERS, RECORD_INDEX)
 """Partitions of the metadata table that are made and kept in step, in the order of making."""

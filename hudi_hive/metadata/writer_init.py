@@ -28,7 +28,7 @@ from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.config import PROPERTIES_PATH
 from hudi_hive.table.partition_path import PARTITION_METAFILE
 from hudi_hive.table.properties_writer import properties_bytes, update_properties
-from hudi_hive.timeline.instant import DELTA_COMMIT
+from hudi_hive.timeline.instants.instant import DELTA_COMMIT
 
 COMPLETE_PARTITIONS: Final = "hoodie.table.metadata.partitions"
 INFLIGHT_PARTITIONS: Final = "hoodie.table.metadata.partitions.inflight"

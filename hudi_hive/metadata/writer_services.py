@@ -29,10 +29,16 @@ from hudi_hive.metadata.writer_schema import record_schema
 from hudi_hive.metadata.writer_store import MetadataStore, in_threads
 from hudi_hive.table.listing import list_folders
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.archive_writer import MAX_COMMITS, MIN_COMMITS, archive
-from hudi_hive.timeline.instant import CLEAN, COMMIT, COMPACTION, DELTA_COMMIT
-from hudi_hive.timeline.plans import OPERATIONS_SCHEMA, CleanerPlan, CleanMetadata, CleanPartition, CompactionPlan
-from hudi_hive.timeline.plans_out import encode_clean_metadata, encode_cleaner_plan, encode_compaction_plan
+from hudi_hive.timeline.archival.archive_writer import MAX_COMMITS, MIN_COMMITS, archive
+from hudi_hive.timeline.instants.instant import CLEAN, COMMIT, COMPACTION, DELTA_COMMIT
+from hudi_hive.timeline.payloads.plan_encoders import encode_clean_metadata, encode_cleaner_plan, encode_compaction_plan
+from hudi_hive.timeline.payloads.plans import (
+    OPERATIONS_SCHEMA,
+    CleanerPlan,
+    CleanMetadata,
+    CleanPartition,
+    CompactionPlan,
+)
 
 COMPACT_AFTER: Final = "hoodie.metadata.compact.max.delta.commits"
 _DEFAULT_COMPACT_AFTER: Final = "10"

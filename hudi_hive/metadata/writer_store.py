@@ -30,10 +30,10 @@ from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.file_names import FileKind, parse_file_names
 from hudi_hive.table.listing import list_folders
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instant import DELTA_COMMIT
-from hudi_hive.timeline.instant_times import InstantClock
-from hudi_hive.timeline.payloads_out import CommitOut, encode_commit
-from hudi_hive.timeline.writer import TimelineWriter
+from hudi_hive.timeline.core.instant_times import InstantClock
+from hudi_hive.timeline.core.writer import TimelineWriter
+from hudi_hive.timeline.instants.instant import DELTA_COMMIT
+from hudi_hive.timeline.payloads.encoders import CommitOut, encode_commit
 
 PREFIXES: Final[Mapping[str, str]] = {
     "files": "files-",

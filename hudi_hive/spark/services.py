@@ -18,10 +18,10 @@ from hudi_hive.metastore.locks import MetastoreLock
 from hudi_hive.spark.write_executor import SparkExecutor
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
-from hudi_hive.timeline.archive_writer import ArchiveReport
-from hudi_hive.timeline.archive_writer import archive as archive_instants
-from hudi_hive.timeline.instant import COMPACTION
-from hudi_hive.timeline.plans import CleanMetadata, RestoreMetadata, RollbackMetadata
+from hudi_hive.timeline.archival.archive_writer import ArchiveReport
+from hudi_hive.timeline.archival.archive_writer import archive as archive_instants
+from hudi_hive.timeline.instants.instant import COMPACTION
+from hudi_hive.timeline.payloads.plans import CleanMetadata, RestoreMetadata, RollbackMetadata
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.locks import table_lock
 from hudi_hive.write.services import clean as cleaning

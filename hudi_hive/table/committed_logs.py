@@ -22,7 +22,7 @@ from hudi_hive.storage import Storage
 from hudi_hive.table.file_names import parse_file_names
 from hudi_hive.table.log_data import LogData, LogDeletes
 from hudi_hive.timeline import CommitMetadata, Instant, Timeline
-from hudi_hive.timeline.commit import LOG_WRITES_SCHEMA
+from hudi_hive.timeline.payloads.commit import LOG_WRITES_SCHEMA
 
 CONTENT_TYPES: Final = frozenset(BlockType) - {BlockType.COMMAND, BlockType.CORRUPT}
 """Types of blocks that hold records or deletes."""
@@ -54,7 +54,7 @@ class LogImage:
 def committed_log_writes(
     timeline: Timeline, storage: Storage, names: pa.Array, instants: Iterable[str] = ()
 ) -> pa.Table:
-    """What completed instants wrote to log files: a table of :data:`~hudi_hive.timeline.commit.LOG_WRITES_SCHEMA`.
+    """What completed instants wrote to log files: a table of :data:`~hudi_hive.timeline.payloads.commit.LOG_WRITES_SCHEMA`.
 
     Only instants that may have written to one of the files are read: those in the names, or in version 6, whose names
     tell the base instant of the slice, those from there on. Rows of other files are among the result.

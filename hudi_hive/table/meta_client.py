@@ -22,7 +22,7 @@ from hudi_hive.table.file_system_view import FileSystemView
 from hudi_hive.table.generations import refuse_earlier_table
 from hudi_hive.table.listing import DirectoryLister, Lister
 from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline
-from hudi_hive.timeline.instant import CLEAN
+from hudi_hive.timeline.instants.instant import CLEAN
 
 _T = TypeVar("_T")
 

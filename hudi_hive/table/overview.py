@@ -13,7 +13,7 @@ from hudi_hive.errors import InvalidOptionError
 from hudi_hive.table.file_names import FileKind, parse_file_names
 from hudi_hive.table.meta_client import MetaClient
 from hudi_hive.timeline import Instant, Timeline
-from hudi_hive.timeline.instant import COMPLETED_WRITE_ACTIONS, instant_file_name, millis_to_instant
+from hudi_hive.timeline.instants.instant import COMPLETED_WRITE_ACTIONS, instant_file_name, millis_to_instant
 
 _TOTALS = (
     "Total_Bytes_Written",

@@ -22,7 +22,7 @@ from hudi_hive.schema.promotions import may_become, type_name
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge_spec import IS_DELETED, MergeSpec
 from hudi_hive.timeline import Instant
-from hudi_hive.timeline.instant import COMMIT, DELTA_COMMIT
+from hudi_hive.timeline.instants.instant import COMMIT, DELTA_COMMIT
 from hudi_hive.write import schema_history
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.executor import Executor

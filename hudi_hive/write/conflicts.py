@@ -20,7 +20,14 @@ from hudi_hive.metadata.table import RECORD_INDEX
 from hudi_hive.schema.internal import InternalField
 from hudi_hive.table.meta_client import MetaClient
 from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline
-from hudi_hive.timeline.instant import COMPACTION, LOG_COMPACTION, RESTORE, ROLLBACK, WRITE_ACTIONS, millis_to_instant
+from hudi_hive.timeline.instants.instant import (
+    COMPACTION,
+    LOG_COMPACTION,
+    RESTORE,
+    ROLLBACK,
+    WRITE_ACTIONS,
+    millis_to_instant,
+)
 
 BASE: Final = "base"
 LOG: Final = "log"

@@ -17,7 +17,7 @@ from hudi_hive.schema.evolution import merge_writer
 from hudi_hive.schema.internal import EvolvedSchema, InternalSchema
 from hudi_hive.schema.internal_json import to_json
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.payloads_out import CommitOut
+from hudi_hive.timeline.payloads.encoders import CommitOut
 
 SCHEMA_KEY: Final = "schema"
 """Key of the extra metadata that every commit must have: the table's schema for all readers."""

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError, WriteError
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instant import COMMIT, DELTA_COMMIT, REPLACE_COMMIT
+from hudi_hive.timeline.instants.instant import COMMIT, DELTA_COMMIT, REPLACE_COMMIT
 from hudi_hive.write.after_commit import SERVICES, AfterCommit
 from hudi_hive.write.assign import assign_inserts, record_size, spread
 from hudi_hive.write.carried_keys import config_for, refuse_gone_groups

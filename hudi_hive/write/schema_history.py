@@ -17,7 +17,7 @@ from hudi_hive.schema.internal import InternalSchema
 from hudi_hive.schema.internal_json import history_bytes
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instant import SAVEPOINT
+from hudi_hive.timeline.instants.instant import SAVEPOINT
 
 FOLDER: Final = ".hoodie/.schema"
 _NAME: Final = re.compile(r"(\d+)(?:_\d+)?\.schemacommit(?:\.requested|\.inflight)?")

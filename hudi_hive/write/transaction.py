@@ -33,10 +33,10 @@ from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.schema.internal import InternalSchema
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.timeline import Instant, Timeline
-from hudi_hive.timeline.instant import REPLACE_COMMIT
-from hudi_hive.timeline.instant_times import InstantClock
-from hudi_hive.timeline.payloads_out import CommitOut, encode_commit, encode_requested_replace
-from hudi_hive.timeline.writer import TimelineWriter
+from hudi_hive.timeline.core.instant_times import InstantClock
+from hudi_hive.timeline.core.writer import TimelineWriter
+from hudi_hive.timeline.instants.instant import REPLACE_COMMIT
+from hudi_hive.timeline.payloads.encoders import CommitOut, encode_commit, encode_requested_replace
 from hudi_hive.write.after_commit import COMMIT, HEARTBEAT, MARKERS, AfterCommit, quietly
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.conflicts import EVERYTHING, Operation, check_conflicts, refuse_new_index, touched_groups

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudi_hive.timeline.archive_writer import ArchiveReport, archive
+from hudi_hive.timeline.archival.archive_writer import ArchiveReport, archive
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.services.context import ServiceContext
 

@@ -14,8 +14,8 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.file_names import FileKind, parse_file_names
 from hudi_hive.table.listing import DirectoryLister
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instant import CLEAN, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, RESTORE, SAVEPOINT
-from hudi_hive.timeline.plans import CLEAN_FILES_SCHEMA, RollbackRequest
+from hudi_hive.timeline.instants.instant import CLEAN, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, RESTORE, SAVEPOINT
+from hudi_hive.timeline.payloads.plans import CLEAN_FILES_SCHEMA, RollbackRequest
 from hudi_hive.write.settings import IndexType
 
 _BUCKET: Final = r"^0000\d{4}-"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from hudi_hive.errors import TimelineError, WriteConflictError
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instant import ROLLBACK
+from hudi_hive.timeline.instants.instant import ROLLBACK
 from hudi_hive.write.after_commit import HEARTBEAT, quietly
 from hudi_hive.write.heartbeat import Heartbeat, heartbeat_times, silent_instants
 from hudi_hive.write.services.context import ServiceContext

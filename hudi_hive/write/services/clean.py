@@ -29,9 +29,9 @@ from hudi_hive.table.data_files import check_data_files, check_partitions, delet
 from hudi_hive.table.file_names import FileKind, parse_file_names
 from hudi_hive.table.partition_path import PARTITION_METAFILES
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instant import CLEAN, millis_to_instant
-from hudi_hive.timeline.plans import CLEAN_FILES_SCHEMA, CleanerPlan, CleanMetadata, CleanPartition
-from hudi_hive.timeline.plans_out import encode_clean_metadata, encode_cleaner_plan
+from hudi_hive.timeline.instants.instant import CLEAN, millis_to_instant
+from hudi_hive.timeline.payloads.plan_encoders import encode_clean_metadata, encode_cleaner_plan
+from hudi_hive.timeline.payloads.plans import CLEAN_FILES_SCHEMA, CleanerPlan, CleanMetadata, CleanPartition
 from hudi_hive.write.heartbeat import Heartbeat
 from hudi_hive.write.services.claim import claimed, refuse_pending_undo
 from hudi_hive.write.services.context import ServiceContext

@@ -27,10 +27,10 @@ from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.plan import ScanPlan
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instant import CLUSTERING, DELTA_COMMIT, REPLACE_COMMIT
-from hudi_hive.timeline.payloads_out import encode_commit
-from hudi_hive.timeline.plans import CLUSTERING_SCHEMA, ClusteringPlan
-from hudi_hive.timeline.plans_out import encode_requested_replace
+from hudi_hive.timeline.instants.instant import CLUSTERING, DELTA_COMMIT, REPLACE_COMMIT
+from hudi_hive.timeline.payloads.encoders import encode_commit
+from hudi_hive.timeline.payloads.plan_encoders import encode_requested_replace
+from hudi_hive.timeline.payloads.plans import CLUSTERING_SCHEMA, ClusteringPlan
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.conflicts import Operation, check_conflicts, refuse_new_index, touched_groups
 from hudi_hive.write.heartbeat import Heartbeat

@@ -21,10 +21,10 @@ from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.plan import ScanPlan
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instant import COMMIT, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, instant_to_millis
-from hudi_hive.timeline.payloads_out import encode_commit
-from hudi_hive.timeline.plans import CompactionPlan
-from hudi_hive.timeline.plans_out import encode_compaction_plan
+from hudi_hive.timeline.instants.instant import COMMIT, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, instant_to_millis
+from hudi_hive.timeline.payloads.encoders import encode_commit
+from hudi_hive.timeline.payloads.plan_encoders import encode_compaction_plan
+from hudi_hive.timeline.payloads.plans import CompactionPlan
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.conflicts import Operation, check_conflicts, touched_groups
 from hudi_hive.write.heartbeat import Heartbeat

@@ -10,8 +10,8 @@ from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
-from hudi_hive.timeline.instant_times import InstantClock
-from hudi_hive.timeline.writer import TimelineWriter
+from hudi_hive.timeline.core.instant_times import InstantClock
+from hudi_hive.timeline.core.writer import TimelineWriter
 from hudi_hive.write.after_commit import AfterCommit
 from hudi_hive.write.executor import Executor, LocalExecutor
 from hudi_hive.write.locks import TableLock, table_lock

@@ -11,10 +11,10 @@ from functools import partial
 
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.archive_writer import ArchiveReport, archive
-from hudi_hive.timeline.instant import CLEAN, COMPACTION, REPLACE_COMMIT
-from hudi_hive.timeline.plans import CleanMetadata
-from hudi_hive.timeline.timeline import Timeline
+from hudi_hive.timeline.archival.archive_writer import ArchiveReport, archive
+from hudi_hive.timeline.core.timeline import Timeline
+from hudi_hive.timeline.instants.instant import CLEAN, COMPACTION, REPLACE_COMMIT
+from hudi_hive.timeline.payloads.plans import CleanMetadata
 from hudi_hive.write.after_commit import log_failure, reported
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.services.clean import clean

@@ -10,9 +10,9 @@ from hudi_hive.errors import WriteError
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instant import CLUSTERING, COMPLETED_WRITE_ACTIONS, REPLACE_COMMIT, RESTORE, SAVEPOINT
-from hudi_hive.timeline.plans import RestoreMetadata, RestorePlan, RollbackMetadata
-from hudi_hive.timeline.plans_out import encode_restore_metadata, encode_restore_plan
+from hudi_hive.timeline.instants.instant import CLUSTERING, COMPLETED_WRITE_ACTIONS, REPLACE_COMMIT, RESTORE, SAVEPOINT
+from hudi_hive.timeline.payloads.plan_encoders import encode_restore_metadata, encode_restore_plan
+from hudi_hive.timeline.payloads.plans import RestoreMetadata, RestorePlan, RollbackMetadata
 from hudi_hive.write.heartbeat import Heartbeat
 from hudi_hive.write.services.checks import refuse_pending_restore
 from hudi_hive.write.services.claim import claimed

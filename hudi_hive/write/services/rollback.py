@@ -25,7 +25,7 @@ from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.data_files import check_data_files, data_file_path, delete_data_files
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instant import (
+from hudi_hive.timeline.instants.instant import (
     CLUSTERING,
     COMPACTION,
     COMPLETED_WRITE_ACTIONS,
@@ -34,8 +34,8 @@ from hudi_hive.timeline.instant import (
     ROLLBACK,
     SAVEPOINT,
 )
-from hudi_hive.timeline.plans import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
-from hudi_hive.timeline.plans_out import encode_rollback_metadata, encode_rollback_plan
+from hudi_hive.timeline.payloads.plan_encoders import encode_rollback_metadata, encode_rollback_plan
+from hudi_hive.timeline.payloads.plans import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 from hudi_hive.write import schema_history
 from hudi_hive.write.after_commit import HEARTBEAT, quietly
 from hudi_hive.write.evolving import LATEST_SCHEMA, versions_until

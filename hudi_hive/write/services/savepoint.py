@@ -13,9 +13,9 @@ from hudi_hive.errors import TimeTravelError, WriteError
 from hudi_hive.plan.snapshot import earliest_retained, refuse_cleaned_files
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instant import CLEAN, RESTORE, SAVEPOINT
-from hudi_hive.timeline.plans import SavepointMetadata
-from hudi_hive.timeline.plans_out import encode_savepoint_metadata
+from hudi_hive.timeline.instants.instant import CLEAN, RESTORE, SAVEPOINT
+from hudi_hive.timeline.payloads.plan_encoders import encode_savepoint_metadata
+from hudi_hive.timeline.payloads.plans import SavepointMetadata
 from hudi_hive.write.services.checks import refuse_pending_restore
 from hudi_hive.write.services.claim import refuse_pending_undo
 from hudi_hive.write.services.context import ServiceContext

@@ -24,8 +24,8 @@ from hudi_hive.table.data_files import check_data_files
 from hudi_hive.table.file_names import FileKind, parse_file_names
 from hudi_hive.table.listing import DirectoryLister
 from hudi_hive.timeline import Instant
-from hudi_hive.timeline.instant import DELTA_COMMIT, LOG_COMPACTION
-from hudi_hive.timeline.plans import RollbackRequest
+from hudi_hive.timeline.instants.instant import DELTA_COMMIT, LOG_COMPACTION
+from hudi_hive.timeline.payloads.plans import RollbackRequest
 from hudi_hive.write.executor import Executor
 from hudi_hive.write.markers import marked_files, marker_folder
 

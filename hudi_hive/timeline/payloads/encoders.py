@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from hudi_hive.errors import TimelineError
 from hudi_hive.formats.avro.container import write_container
-from hudi_hive.timeline.avro_models import field_names, model_schema
-from hudi_hive.timeline.plans_out import (
+from hudi_hive.timeline.payloads.avro_models import field_names, model_schema
+from hudi_hive.timeline.payloads.plan_encoders import (
     encode_clean_metadata,
     encode_cleaner_plan,
     encode_compaction_plan,

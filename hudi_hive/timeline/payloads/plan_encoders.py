@@ -1,4 +1,4 @@
-"""Plans and outcomes of table services to bytes: the inverse of :mod:`hudi_hive.timeline.plans` (appendix A).
+"""Plans and outcomes of table services to bytes: the inverse of :mod:`hudi_hive.timeline.payloads.plans` (appendix A).
 
 Our objects hold bare file names. Where Hudi wants full paths (clean, rollback and clustering plans) they are made from
 the table's base path; readers take partition and name from them, so that a table can be moved.
@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hudi_hive.formats.avro.container import write_container
-from hudi_hive.timeline import plans
-from hudi_hive.timeline.avro_models import model_schema
+from hudi_hive.timeline.payloads import plans
+from hudi_hive.timeline.payloads.avro_models import model_schema
 
 
 def encode_compaction_plan(

@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 from hudi_hive.errors import CorruptFileError, PathNotFoundError
 from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block
 from hudi_hive.storage import Storage
-from hudi_hive.timeline.avro_models import model_schema, model_text
-from hudi_hive.timeline.instant import (
+from hudi_hive.timeline.instants.instant import (
     CLEAN,
     CLUSTERING,
     COMMIT,
@@ -31,7 +30,8 @@ from hudi_hive.timeline.instant import (
     State,
     millis_to_instant,
 )
-from hudi_hive.timeline.payload import decode_payload
+from hudi_hive.timeline.payloads.avro_models import model_schema, model_text
+from hudi_hive.timeline.payloads.payload import decode_payload
 
 HISTORY_SCHEMA: Final = pa.schema(
     [

@@ -19,8 +19,8 @@ from hudi_hive.formats.log.block import (
     iter_blocks,
 )
 from hudi_hive.storage import Storage
-from hudi_hive.timeline.instant import ACTIONS, Instant, State
-from hudi_hive.timeline.payload import Fields, corrupt
+from hudi_hive.timeline.instants.instant import ACTIONS, Instant, State
+from hudi_hive.timeline.payloads.payload import Fields, corrupt
 
 _FILE_NAME = re.compile(r"\.commits_\.archive\.([0-9]+)(?:_.*)?")
 _TIME = re.compile(rb"(?<![0-9])[0-9]{14,17}(?![0-9])")

@@ -12,8 +12,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from hudi_hive.timeline.instant import Instant
-from hudi_hive.timeline.payload import Fields
+from hudi_hive.timeline.instants.instant import Instant
+from hudi_hive.timeline.payloads.payload import Fields
 
 OPERATIONS_SCHEMA: Final = pa.schema(
     [

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.formats.avro.container import describe
-from hudi_hive.timeline.instant import REPLACE_COMMIT, Instant
-from hudi_hive.timeline.payload import Fields, corrupt
+from hudi_hive.timeline.instants.instant import REPLACE_COMMIT, Instant
+from hudi_hive.timeline.payloads.payload import Fields, corrupt
 
 UNKNOWN_OPERATION: Final = "UNKNOWN"
 """Operation of commit metadata that names none, Hudi's own name for it."""

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from hudi_hive.errors import InvalidOptionError, PathExistsError, PathNotFoundError, TimelineError
 from hudi_hive.storage import Storage
-from hudi_hive.timeline.instant import (
+from hudi_hive.timeline.instants.instant import (
     CLUSTERING,
     REPLACE_COMMIT,
     SAVEPOINT,

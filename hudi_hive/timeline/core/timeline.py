@@ -18,10 +18,9 @@ from hudi_hive.errors import (
     UnsupportedTableError,
 )
 from hudi_hive.storage import Storage
-from hudi_hive.timeline import plans
-from hudi_hive.timeline.archive import ArchivedTimeline
-from hudi_hive.timeline.commit import CommitMetadata, decode_commit
-from hudi_hive.timeline.instant import (
+from hudi_hive.timeline.archive.archive import ArchivedTimeline
+from hudi_hive.timeline.core.instant_files import InstantFiles, never_written
+from hudi_hive.timeline.instants.instant import (
     CLEAN,
     CLUSTERING,
     COMMIT,
@@ -38,7 +37,8 @@ from hudi_hive.timeline.instant import (
     millis_to_instant,
     parse_instant_name,
 )
-from hudi_hive.timeline.instant_files import InstantFiles, never_written
+from hudi_hive.timeline.payloads import plans
+from hudi_hive.timeline.payloads.commit import CommitMetadata, decode_commit
 
 REPLACED_GROUPS_SCHEMA: Final = pa.schema(
     [("partition", pa.string()), ("file_id", pa.string()), ("instant", pa.string()), ("completed", pa.string())]

@@ -1,0 +1,1 @@
+"""Moves old instants from the active to the archived timeline."""

@@ -1,0 +1,1 @@
+"""Instants of the timeline: their times, actions, states and the names of their files."""
