@@ -25,7 +25,7 @@ from hudi_hive import HudiTable
 from hudi_hive.metadata import MetadataListing, MetadataTable, validate
 from hudi_hive.metadata.validation import committed_files
 from hudi_hive.table import MetaClient
-from hudi_hive.table.listing import DirectoryLister
+from hudi_hive.table.view.listing import DirectoryLister
 from hudi_hive.timeline.instants.instant import CLEAN, COMMIT
 from hudi_hive.write.services.clean import clean
 from hudi_hive.write.services.clustering import cluster

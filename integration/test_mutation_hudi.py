@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hudi_hive.table.config import MERGE_ON_READ
+from hudi_hive.table.properties.config import MERGE_ON_READ
 from integration.hudi_peer import NOT_THERE, HudiPeer, may_start
 from integration.mutation_hudi import play
 

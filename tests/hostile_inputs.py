@@ -41,7 +41,7 @@ from hudi_hive.schema.internal import parse_history
 from hudi_hive.schema.type_text import parse_type
 from hudi_hive.storage import Storage
 from hudi_hive.sync.type_changes import follows
-from hudi_hive.table.log_data import decode_block
+from hudi_hive.table.logs.log_data import decode_block
 from hudi_hive.timeline.payloads.payload import decode_payload
 
 SIZE = 64 * 1024

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.table.creation import create_table
+from hudi_hive.table.core.creation import create_table
 from hudi_hive.timeline.instants.instant import COMPLETED_WRITE_ACTIONS, parse_instant_name
 from tests.write_faults import CALLS, Rows, check_tidy, rows_of, with_row
 from tests.write_scenarios import ALL_SERVICES, PROBE, SEVERAL_WRITERS, rows
@@ -73,7 +73,7 @@ STEPS: tuple[str, ...] = (
     "hudi_hive.metadata.writer:run_services",
     "hudi_hive.metadata.writer_store:MetadataStore.delta_commit",
     "hudi_hive.metadata.writer_store:write_hfile",
-    "hudi_hive.table.meta_client:MetaClient.reload",
+    "hudi_hive.table.core.meta_client:MetaClient.reload",
     "hudi_hive.timeline.core.timeline:Timeline.load",
     *(f"{_SERVICES}.inline:{n}" for n in ("clean", "archive", "compact", "cluster", "compaction_is_due")),
     *(f"{_SERVICES}.inline:{n}" for n in ("_clean", "_archive", "_compaction", "_clustering")),

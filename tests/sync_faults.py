@@ -17,7 +17,7 @@ from hudi_hive.errors import MetastoreTransportError
 from hudi_hive.metastore import HiveMetastore, Retries
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool, SyncReport
 from hudi_hive.sync.table_spec import LAST_COMMIT
-from hudi_hive.table.meta_client import MetaClient
+from hudi_hive.table.core.meta_client import MetaClient
 from tests import sync_behaviour as behaviour
 from tests import sync_golden as golden
 from tests.flaky_proxy import FlakyProxy

@@ -32,7 +32,7 @@ from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata.lister import validate
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.timeline import CommitMetadata
 from hudi_hive.timeline.instants.instant import RESTORE, ROLLBACK, millis_to_instant
 from hudi_hive.write.executor import LocalExecutor

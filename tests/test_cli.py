@@ -24,7 +24,7 @@ from hudi_hive.cli.output import Output
 from hudi_hive.cli.timeline_data import InstantMark, TimelinePicture
 from hudi_hive.cli.timeline_page import render
 from hudi_hive.formats.base.base_file import open_base_file
-from hudi_hive.table.properties_writer import table_checksum
+from hudi_hive.table.properties.writer import table_checksum
 from hudi_hive.timeline import Instant, State
 from tests.support import expected, fixture_names, unzip_fixture
 

@@ -28,8 +28,8 @@ from hudi_hive.metastore import HiveMetastore, Retries
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.plan.split_loader import DynamicFilter
 from hudi_hive.sync.extractors import single_part, slash_encoded_day
-from hudi_hive.table import listing
-from hudi_hive.table.partition_path import escape_value
+from hudi_hive.table.keys.partition_path import escape_value
+from hudi_hive.table.view import listing
 from tests.registered import make_table, register
 from tests.support import unzip_fixture
 

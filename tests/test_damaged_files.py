@@ -13,7 +13,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import CorruptFileError
 from hudi_hive.formats.log.block import MAGIC
 from hudi_hive.table import MetaClient
-from hudi_hive.table.log_scanner import scan_logs
+from hudi_hive.table.logs.log_scanner import scan_logs
 from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
 from hudi_hive.write.services.context import ServiceContext

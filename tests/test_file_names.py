@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_hive.table.file_names import FILE_NAMES_SCHEMA, FileKind, parse_file_names
+from hudi_hive.table.view.file_names import FILE_NAMES_SCHEMA, FileKind, parse_file_names
 
 ID = "8aa6ed29-1f1d-4fb2-8c4f-ea8a1e1f1ac1-0"
 

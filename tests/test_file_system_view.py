@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.table.file_system_view import BASE_FILE_SCHEMA, FILES_SCHEMA, SLICE_SCHEMA, FileSystemView
+from hudi_hive.table.view.file_system_view import BASE_FILE_SCHEMA, FILES_SCHEMA, SLICE_SCHEMA, FileSystemView
 
 Group = tuple[str, str]
 

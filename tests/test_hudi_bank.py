@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
 from tests.hudi_bank import run
 
 

@@ -37,7 +37,7 @@ from hudi_hive.mutation.hudi import (
     HudiMutatorCoordinator,
     HudiTransaction,
 )
-from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.write.heartbeat import beating_instants, remove_heartbeat
 from tests.support import VERSIONS
 

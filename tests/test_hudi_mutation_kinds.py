@@ -18,7 +18,7 @@ from hudi_hive.errors import (
     WriteError,
 )
 from hudi_hive.mutation.hudi import HudiMutatorClient, HudiMutatorCoordinator
-from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.write.executor import LocalExecutor
 from hudi_hive.write.work import run_work
 from tests.test_hudi_mutation import AT_FIRST, QUICK, change, make, make_by_day, row, seen, table_of

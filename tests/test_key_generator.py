@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.table.key_generator import KeyGenerator
+from hudi_hive.table.keys.key_generator import KeyGenerator
 from tests.support import fixture_names, unzip_fixture
 
 # What version 6 (and 8, for its timestamp type) does not keep comes with each write, as it came to the fixtures.

@@ -11,8 +11,8 @@ import pytest
 
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.table import TableConfig
-from hudi_hive.table.config import key_generator_name
-from hudi_hive.table.key_generator import KeyGenerator
+from hudi_hive.table.keys.key_generator import KeyGenerator
+from hudi_hive.table.properties.config import key_generator_name
 from tests.key_cases import ANSWERS, CASES, KEYS, PATHS, RELEASES
 
 

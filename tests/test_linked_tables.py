@@ -18,7 +18,7 @@ from hudi_hive.plan.query import Query
 from hudi_hive.read.scan import read_plan
 from hudi_hive.sync.discover import discover_tables
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.table.listing import DirectoryLister, walk, walk_batches
+from hudi_hive.table.view.listing import DirectoryLister, walk, walk_batches
 
 LISTED = {"hoodie.metadata.enable": "false"}
 ROWS = [{"id": str(number), "city": city} for number, city in enumerate("abc")]

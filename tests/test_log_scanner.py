@@ -30,9 +30,9 @@ from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block
 from hudi_hive.metadata.file_group import FileGroup
 from hudi_hive.schema import avro_to_arrow
 from hudi_hive.storage import Storage
-from hudi_hive.table.log_data import LogData, LogDeletes
-from hudi_hive.table.log_scanner import LogRecords, scan_logs
-from hudi_hive.table.meta_client import MetaClient
+from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.table.logs.log_data import LogData, LogDeletes
+from hudi_hive.table.logs.log_scanner import LogRecords, scan_logs
 from tests.hfile_writer import HFileWriter
 from tests.log_files import (
     ROW_SCHEMA,

@@ -12,10 +12,10 @@ from hudi_hive.errors import CorruptFileError, InvalidPropertiesError, UnknownCo
 from hudi_hive.read.merge import merge_slice
 from hudi_hive.read.merge_keys import record_keys
 from hudi_hive.read.merge_order import as_numbers, not_less, ranks
-from hudi_hive.table.config import TableConfig
-from hudi_hive.table.log_data import LogData
-from hudi_hive.table.log_scanner import LogRecords
-from hudi_hive.table.merge_spec import MergeSpec, Order, Partial
+from hudi_hive.table.logs.log_data import LogData
+from hudi_hive.table.logs.log_scanner import LogRecords
+from hudi_hive.table.merge.merge_spec import MergeSpec, Order, Partial
+from hudi_hive.table.properties.config import TableConfig
 
 MODEL = "org.apache.hudi.common.model."
 

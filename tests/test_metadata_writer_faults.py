@@ -16,7 +16,7 @@ from hudi_hive.formats.log.block import iter_blocks
 from hudi_hive.metadata import MetadataListing, MetadataTable, validate
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.table.file_names import parse_file_names
+from hudi_hive.table.view.file_names import parse_file_names
 from hudi_hive.timeline import State
 from tests.metadata_writing import HandMade
 from tests.support import VERSIONS

@@ -9,7 +9,7 @@ import pytest
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.table import MetaClient
-from hudi_hive.table.overview import glob_regex, instant_rows, slice_rows
+from hudi_hive.table.core.overview import glob_regex, instant_rows, slice_rows
 from tests.support import DATA, unzip_fixture
 
 CALLS = {

@@ -11,9 +11,9 @@ import random
 import pytest
 
 from hudi_hive.errors import InvalidPropertiesError, UnsupportedTableError
-from hudi_hive.table.config import TableConfig
-from hudi_hive.table.properties_damage import _MEANT
-from hudi_hive.table.properties_writer import properties_bytes
+from hudi_hive.table.properties.config import TableConfig
+from hudi_hive.table.properties.damage import _MEANT
+from hudi_hive.table.properties.writer import properties_bytes
 from tests.support import unzip_fixture
 
 ALL = os.environ.get("HUDI_HIVE_TEST_ALL_DAMAGE") == "1"

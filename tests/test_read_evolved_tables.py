@@ -24,7 +24,7 @@ from hudi_hive.predicate import parse_filter
 from hudi_hive.read.sources import mapping_at
 from hudi_hive.schema import internal
 from hudi_hive.schema.internal import EvolvedSchema, parse_internal_schema
-from hudi_hive.table import meta_client
+from hudi_hive.table.core import meta_client
 from tests.mor_table import MorTable
 from tests.support import VERSIONS, unzip_fixture
 

@@ -18,7 +18,7 @@ from hudi_hive.errors import InvalidOptionError, SchemaError, UnsupportedTableEr
 from hudi_hive.schema.evolution import SchemaUpdate
 from hudi_hive.schema.internal import parse_history
 from hudi_hive.table import MetaClient
-from hudi_hive.table.creation import create_table
+from hudi_hive.table.core.creation import create_table
 from hudi_hive.timeline import State
 from hudi_hive.write import schema_history
 from hudi_hive.write.alter import alter, alter_schema

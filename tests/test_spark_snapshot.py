@@ -9,7 +9,8 @@ import pytest
 from hudi_hive.plan import Query
 from hudi_hive.spark.listings import Answers, KeptListings
 from hudi_hive.spark.snapshot import TableSnapshot, location_of
-from hudi_hive.table import MetaClient, listing
+from hudi_hive.table import MetaClient
+from hudi_hive.table.view import listing
 from tests.support import unzip_fixture
 
 

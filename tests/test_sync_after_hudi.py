@@ -10,7 +10,7 @@ from hudi_hive.metastore import FieldSchema, HiveMetastore, Partition, SerDeInfo
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION
-from hudi_hive.table.meta_client import MetaClient
+from hudi_hive.table.core.meta_client import MetaClient
 from tests import sync_golden as golden
 
 OTHERWISE = {"90": {"nopf"}}

@@ -13,7 +13,7 @@ from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.locations import absolute
 from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION
-from hudi_hive.table.meta_client import MetaClient
+from hudi_hive.table.core.meta_client import MetaClient
 from tests import sync_golden as golden
 from tests.support import expected, unzip_fixture
 from tests.sync_behaviour import DATABASE, change_stamp, state, story_table, sync
@@ -284,7 +284,7 @@ def test_partitions_come_from_the_metadata_table(client, name):
 
 
 def test_a_table_of_many_partitions_is_not_walked_when_it_has_a_metadata_table(client, monkeypatch):
-    from hudi_hive.table.listing import DirectoryLister
+    from hudi_hive.table.view.listing import DirectoryLister
 
     path = unzip_fixture("v8_mor_part_rli")
 

@@ -27,7 +27,7 @@ from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.extractors import EXTRACTORS, SLASH_DAY, slash_encoded_day
 from hudi_hive.sync.registered import batch_sizes
 from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION
-from hudi_hive.table.meta_client import MetaClient
+from hudi_hive.table.core.meta_client import MetaClient
 from tests import sync_golden as golden
 from tests.support import expected, fixture_names, unzip_fixture
 from tests.sync_behaviour import DATABASE, change_stamp, plan, state, story_table, sync

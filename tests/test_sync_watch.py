@@ -19,7 +19,7 @@ from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.discover import discover_tables, expand_pattern, read_table_list
 from hudi_hive.sync.many import sync_many
 from hudi_hive.sync.watch import SyncWatcher, WatchSettings
-from hudi_hive.table.meta_client import MetaClient
+from hudi_hive.table.core.meta_client import MetaClient
 from tests.support import unzip_fixture
 from tests.sync_behaviour import story_table
 

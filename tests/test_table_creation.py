@@ -22,9 +22,9 @@ from hudi_hive.errors import (
 from hudi_hive.formats.properties import parse_properties
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient, TableConfig
-from hudi_hive.table.config import BACKUP_PATH, PROPERTIES_PATH
-from hudi_hive.table.creation import create_table
-from hudi_hive.table.properties_writer import recover_properties, update_properties
+from hudi_hive.table.core.creation import create_table
+from hudi_hive.table.properties.config import BACKUP_PATH, PROPERTIES_PATH
+from hudi_hive.table.properties.writer import recover_properties, update_properties
 from tests.support import VERSIONS, unzip_fixture
 
 SCHEMA: dict[str, Any] = {

@@ -7,7 +7,7 @@ import pytest
 
 from hudi_hive.api import HudiTable
 from hudi_hive.errors import SchemaError, WriteError
-from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.write.markers import MarkerKind
 from tests.support import VERSIONS
 

@@ -35,7 +35,7 @@ from hudi_hive.errors import (
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.timeline.core.instant_times import InstantClock
 from hudi_hive.timeline.instants.instant import COMMIT, DELTA_COMMIT
 from hudi_hive.write.config import WriteConfig

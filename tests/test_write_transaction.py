@@ -7,7 +7,7 @@ import pytest
 
 from hudi_hive.api import HudiTable
 from hudi_hive.errors import StorageError, WriteConflictError, WriteError
-from hudi_hive.table.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.timeline.instants.instant import COMMIT, DELTA_COMMIT
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.executor import LocalExecutor

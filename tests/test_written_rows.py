@@ -16,7 +16,7 @@ import pytest
 
 from hudi_hive.api import HudiTable
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.table.partition_path import partition_path
+from hudi_hive.table.keys.partition_path import partition_path
 from tests.support import VERSIONS
 from tests.test_services_random import Life, Model
 from tests.written_rows import HOODIE_NAMES, ODD_TEXTS, OWN_NAMES, rows_by_peer, tree

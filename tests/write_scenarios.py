@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
-from hudi_hive.table.creation import create_table
+from hudi_hive.table.core.creation import create_table
 from hudi_hive.timeline.instants.instant import (
     CLEAN,
     COMMIT,

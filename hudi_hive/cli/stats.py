@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from hudi_hive.cli.common import known_partitions, open_client, storage_options, with_output
 from hudi_hive.cli.output import Output
 from hudi_hive.table import MetaClient
-from hudi_hive.table.file_names import FileKind, parse_file_names
+from hudi_hive.table.view.file_names import FileKind, parse_file_names
 
 _FOOTER_THREADS = 8
 _SERVICES = ("COMPACT", "LOG_COMPACT", "CLUSTER")

@@ -30,9 +30,9 @@ from hudi_hive.metastore.partition_names import DEFAULT_PARTITION, format_partit
 from hudi_hive.plan.hadoop_paths import HadoopPath
 from hudi_hive.plan.partitions import prunable_fields
 from hudi_hive.predicate import RowFilter
-from hudi_hive.table.data_files import is_partition_path
-from hudi_hive.table.listing import in_batches
-from hudi_hive.table.partition_path import partition_values, unescape_value
+from hudi_hive.table.keys.partition_path import partition_values, unescape_value
+from hudi_hive.table.view.data_files import is_partition_path
+from hudi_hive.table.view.listing import in_batches
 
 _MOST_AT_ONCE: Final = 1000
 """Partitions that are taken from one call."""

@@ -13,8 +13,8 @@ from hudi_hive.input_format.job_conf import INPUT_RECURSIVE
 from hudi_hive.metadata.lister import MetadataLister, ValidatingLister
 from hudi_hive.plan.classify import InputPath, TableInputs
 from hudi_hive.plan.hadoop_paths import Stores, is_hidden
-from hudi_hive.table.listing import LISTED_SCHEMA, list_concurrently, list_folders, walk
-from hudi_hive.table.partition_path import METAFOLDER, PARTITION_METAFILES
+from hudi_hive.table.keys.partition_path import METAFOLDER, PARTITION_METAFILES
+from hudi_hive.table.view.listing import LISTED_SCHEMA, list_concurrently, list_folders, walk
 
 PLAIN_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("mtime_ms", pa.int64())])
 """Plain files: path as the caller writes paths, bytes, milliseconds since the epoch."""
@@ -31,7 +31,7 @@ def list_partitions(table: TableInputs) -> pa.Table:
         table: the table and its input paths.
 
     Returns:
-        A table of :data:`~hudi_hive.table.listing.LISTED_SCHEMA`.
+        A table of :data:`~hudi_hive.table.view.listing.LISTED_SCHEMA`.
     """
     client, coverage = table.client, table.coverage
     known = _known_partitions(table)

@@ -10,7 +10,7 @@ from hudi_hive.input_format.listing import list_partitions
 from hudi_hive.plan.classify import TableInputs
 from hudi_hive.plan.snapshot import check_time_travel, refuse_cleaned_files
 from hudi_hive.table import MetaClient
-from hudi_hive.table.file_system_view import BASE_FILE_SCHEMA, FileSystemView, ViewTimeline
+from hudi_hive.table.view.file_system_view import BASE_FILE_SCHEMA, FileSystemView, ViewTimeline
 from hudi_hive.timeline import Instant, Timeline, normalise_instant
 
 FOUND_SCHEMA = BASE_FILE_SCHEMA.append(pa.field("mtime_ms", pa.int64()))

@@ -21,8 +21,8 @@ from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.kept import kept_property
 from hudi_hive.metadata.instants import ValidInstants
 from hudi_hive.storage import Storage
-from hudi_hive.table.log_data import LogData
-from hudi_hive.table.log_scanner import LogRecords, scan_logs
+from hudi_hive.table.logs.log_data import LogData
+from hudi_hive.table.logs.log_scanner import LogRecords, scan_logs
 
 _WHOLE_FILE_BYTES: Final = 4 << 20
 """Base files up to this size are read in one go: seeking in them costs more than it saves."""

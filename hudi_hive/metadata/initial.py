@@ -29,9 +29,9 @@ from hudi_hive.metadata.writer_records import Records
 from hudi_hive.schema.mislabelled import as_in_table
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.table.file_names import FileKind, parse_file_names
-from hudi_hive.table.listing import list_folders, walk
-from hudi_hive.table.log_scanner import scan_logs
+from hudi_hive.table.logs.log_scanner import scan_logs
+from hudi_hive.table.view.file_names import FileKind, parse_file_names
+from hudi_hive.table.view.listing import list_folders, walk
 from hudi_hive.timeline.instants.instant import instant_to_millis
 
 _KEY: Final = "_hoodie_record_key"

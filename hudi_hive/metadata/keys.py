@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.formats.hash.java_hash import string_hashes
-from hudi_hive.table import partition_path as paths
+from hudi_hive.table.keys import partition_path as paths
 
 ALL_PARTITIONS: Final = paths.ALL_PARTITIONS
 """Key of the record that names all partitions."""

@@ -23,8 +23,8 @@ from hudi_hive.metadata.merge import newest as newest_records
 from hudi_hive.metadata.ranges import Columns, column_type, merge_stats, typed_ranges
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
 from hudi_hive.table import FILES_SCHEMA, MetaClient, TableConfig
-from hudi_hive.table.listing import list_folders
-from hudi_hive.table.partition_path import unescape_value
+from hudi_hive.table.keys.partition_path import unescape_value
+from hudi_hive.table.view.listing import list_folders
 from hudi_hive.timeline.instants.instant import millis_to_instant
 
 METADATA_FOLDER: Final = ".hoodie/metadata"

@@ -23,7 +23,7 @@ from hudi_hive.metadata.file_group import FileGroup
 from hudi_hive.metadata.merge import newest
 from hudi_hive.metadata.writer_records import Records
 from hudi_hive.storage import Storage
-from hudi_hive.table.file_names import FileKind, parse_file_names
+from hudi_hive.table.view.file_names import FileKind, parse_file_names
 
 BLOOM_ENABLE: Final = "hoodie.metadata.index.bloom.filter.enable"
 BLOOM_GROUPS: Final = "hoodie.metadata.index.bloom.filter.file.group.count"

@@ -20,7 +20,7 @@ from hudi_hive.metadata.writer_records import unscaled
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.schema.internal import InternalSchema
 from hudi_hive.table import MetaClient
-from hudi_hive.table.file_names import FileKind, parse_file_names
+from hudi_hive.table.view.file_names import FileKind, parse_file_names
 
 KEYED_STATS_SCHEMA: Final = pa.schema([pa.field("key", pa.string()), *STATS_SCHEMA])
 

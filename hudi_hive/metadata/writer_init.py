@@ -25,9 +25,9 @@ from hudi_hive.metadata.writer_store import (
 )
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient, TableConfig
-from hudi_hive.table.config import PROPERTIES_PATH
-from hudi_hive.table.partition_path import PARTITION_METAFILE
-from hudi_hive.table.properties_writer import properties_bytes, update_properties
+from hudi_hive.table.keys.partition_path import PARTITION_METAFILE
+from hudi_hive.table.properties.config import PROPERTIES_PATH
+from hudi_hive.table.properties.writer import properties_bytes, update_properties
 from hudi_hive.timeline.instants.instant import DELTA_COMMIT
 
 COMPLETE_PARTITIONS: Final = "hoodie.table.metadata.partitions"

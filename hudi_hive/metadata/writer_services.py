@@ -27,7 +27,7 @@ from hudi_hive.metadata.writer_init import write_base
 from hudi_hive.metadata.writer_records import Records
 from hudi_hive.metadata.writer_schema import record_schema
 from hudi_hive.metadata.writer_store import MetadataStore, in_threads
-from hudi_hive.table.listing import list_folders
+from hudi_hive.table.view.listing import list_folders
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.archival.archive_writer import MAX_COMMITS, MIN_COMMITS, archive
 from hudi_hive.timeline.instants.instant import CLEAN, COMMIT, COMPACTION, DELTA_COMMIT

@@ -27,8 +27,8 @@ from hudi_hive.metadata.writer_records import Records
 from hudi_hive.metadata.writer_schema import record_schema
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient, TableConfig
-from hudi_hive.table.file_names import FileKind, parse_file_names
-from hudi_hive.table.listing import list_folders
+from hudi_hive.table.view.file_names import FileKind, parse_file_names
+from hudi_hive.table.view.listing import list_folders
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.core.instant_times import InstantClock
 from hudi_hive.timeline.core.writer import TimelineWriter

@@ -20,7 +20,7 @@ from hudi_hive.plan.query import Query
 from hudi_hive.plan.scan_plan import PLAN_SCHEMA, ScanPlan
 from hudi_hive.predicate import RowFilter, nodes, parse_filter
 from hudi_hive.table import MetaClient
-from hudi_hive.table.listing import in_batches
+from hudi_hive.table.view.listing import in_batches
 
 
 class PartitionPlanner:

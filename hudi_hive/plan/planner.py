@@ -33,8 +33,8 @@ from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.row_filter import Dnf
 from hudi_hive.schema.internal import EvolvedSchema
 from hudi_hive.table import MetaClient
-from hudi_hive.table.committed_logs import with_recorded_sizes
-from hudi_hive.table.merge_spec import MergeSpec
+from hudi_hive.table.logs.committed_logs import with_recorded_sizes
+from hudi_hive.table.merge.merge_spec import MergeSpec
 
 Filter: TypeAlias = str | Dnf | pc.Expression | RowFilter | None
 """A row filter in any form that :func:`~hudi_hive.predicate.parse_filter` takes."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hudi_hive.formats.base.base_file import open_base_file
 from hudi_hive.plan.splits import ROW_GROUP_SCHEMA
 from hudi_hive.storage import Storage
-from hudi_hive.table.listing import list_concurrently
+from hudi_hive.table.view.listing import list_concurrently
 
 
 def read_row_groups(storage: Storage, paths: Sequence[str]) -> pa.Table:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import SchemaError
 from hudi_hive.schema.internal import EvolvedSchema
 from hudi_hive.table import MetaClient
-from hudi_hive.table.file_names import parse_file_names
+from hudi_hive.table.view.file_names import parse_file_names
 
 
 def with_commit_versions(

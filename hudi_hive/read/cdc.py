@@ -30,7 +30,7 @@ from hudi_hive.read.scan_slices import SliceReader
 from hudi_hive.read.sources import mapping_at, partition_columns
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.storage import Storage
-from hudi_hive.table.log_scanner import scan_logs
+from hudi_hive.table.logs.log_scanner import scan_logs
 
 RECORD_KEY = "_hoodie_record_key"
 

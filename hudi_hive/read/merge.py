@@ -20,9 +20,9 @@ from hudi_hive.read.merge_partial import default_of, keeps
 from hudi_hive.read.merge_put import put
 from hudi_hive.read.reconcile import Reconciler
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.table.log_data import LogData
-from hudi_hive.table.log_scanner import LogRecords
-from hudi_hive.table.merge_spec import MergeSpec, Order
+from hudi_hive.table.logs.log_data import LogData
+from hudi_hive.table.logs.log_scanner import LogRecords
+from hudi_hive.table.merge.merge_spec import MergeSpec, Order
 
 _BATCH_ROWS = 65_536
 _MOST_WAITING_ROWS = 1 << 20

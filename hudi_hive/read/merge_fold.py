@@ -17,9 +17,9 @@ from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.read.merge_keys import record_keys
 from hudi_hive.read.merge_order import Flags, Ints, column_of, ordering_columns, ranks
 from hudi_hive.read.merge_partial import column_sources, turns, winner_sources
-from hudi_hive.table.log_data import LogData, LogDeletes
-from hudi_hive.table.log_scanner import LogRecords
-from hudi_hive.table.merge_spec import IS_DELETED, OPERATION, MergeSpec, Order
+from hudi_hive.table.logs.log_data import LogData, LogDeletes
+from hudi_hive.table.logs.log_scanner import LogRecords
+from hudi_hive.table.merge.merge_spec import IS_DELETED, OPERATION, MergeSpec, Order
 
 _DELETING_OPERATIONS = ("D", "-U")
 

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import CorruptFileError, UnsupportedTableError
 from hudi_hive.read.merge_order import column_of
 from hudi_hive.read.promote import scalar_promotion
-from hudi_hive.table.merge_spec import RECORD_KEY, MergeSpec
+from hudi_hive.table.merge.merge_spec import RECORD_KEY, MergeSpec
 
 
 def record_keys(batch: pa.RecordBatch, spec: MergeSpec, path: str | None = None) -> pa.Array:

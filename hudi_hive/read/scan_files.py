@@ -17,7 +17,7 @@ from hudi_hive.read.file_filter import file_conditions, may_pass
 from hudi_hive.read.ordered import in_order
 from hudi_hive.read.reconcile import BY_NAME, ColumnMapping, Reconciler
 from hudi_hive.storage import Storage
-from hudi_hive.table.base_files import refuse_damaged_names, refuse_rows_of_others
+from hudi_hive.table.core.base_files import refuse_damaged_names, refuse_rows_of_others
 
 COMMIT_TIME: Final = "_hoodie_commit_time"
 

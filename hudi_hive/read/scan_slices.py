@@ -27,8 +27,8 @@ from hudi_hive.read.sources import mapping_at, partition_columns, shown_schema, 
 from hudi_hive.schema.internal import EvolvedSchema
 from hudi_hive.storage import Storage
 from hudi_hive.table import FileSystemView
-from hudi_hive.table.log_data import RECORD_KEY, LogData
-from hudi_hive.table.log_scanner import LogRecords, scan_logs
+from hudi_hive.table.logs.log_data import RECORD_KEY, LogData
+from hudi_hive.table.logs.log_scanner import LogRecords, scan_logs
 
 
 @dataclass(frozen=True, slots=True)

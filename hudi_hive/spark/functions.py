@@ -31,7 +31,7 @@ from hudi_hive.spark.relation import Declared, Environment, relation_plan
 from hudi_hive.spark.rows import RowBuilder
 from hudi_hive.spark.snapshot import location_of
 from hudi_hive.table import MetaClient
-from hudi_hive.table.overview import instant_rows, slice_rows
+from hudi_hive.table.core.overview import instant_rows, slice_rows
 
 TABLE_CHANGES = "hudi_table_changes"
 

@@ -19,7 +19,7 @@ from hudi_hive.plan import ScanPlan
 from hudi_hive.schema.mislabelled import holds_mislabelled, may_be_mislabelled
 from hudi_hive.storage import Storage
 from hudi_hive.table import TableConfig
-from hudi_hive.table.listing import list_concurrently
+from hudi_hive.table.view.listing import list_concurrently
 
 _RIGHT_FROM: Final = 9
 """Tables that were made in this version have no writers that label timestamps wrongly."""

@@ -18,7 +18,7 @@ from hudi_hive.spark.failures import JavaValue
 from hudi_hive.spark.jvm import option, scala_items
 from hudi_hive.spark.session import SessionHook
 from hudi_hive.spark.snapshot import TableSnapshot
-from hudi_hive.table.partition_path import DEFAULT_PARTITION, escape_value
+from hudi_hive.table.keys.partition_path import DEFAULT_PARTITION, escape_value
 
 
 def show_partitions(hook: SessionHook, node: JavaValue) -> JavaValue:

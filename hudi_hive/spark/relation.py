@@ -34,7 +34,7 @@ from hudi_hive.spark.file_index import HudiFileIndex, PlanLog
 from hudi_hive.spark.jvm import Jvm, relations
 from hudi_hive.spark.merging import MergeFileIndex, install_merge_rule
 from hudi_hive.spark.snapshot import TableSnapshot
-from hudi_hive.table.partition_path import DEFAULT_PARTITION
+from hudi_hive.table.keys.partition_path import DEFAULT_PARTITION
 
 COMMIT_TIME = "_hoodie_commit_time"
 

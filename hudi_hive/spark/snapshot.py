@@ -26,7 +26,7 @@ from hudi_hive.spark.listings import Answers, KeptListings, answers_of
 from hudi_hive.spark.rows import DIRECTORY_SCHEMA
 from hudi_hive.spark.schema import spark_schema
 from hudi_hive.table import MetaClient
-from hudi_hive.table.partition_path import partition_value_columns
+from hudi_hive.table.keys.partition_path import partition_value_columns
 from hudi_hive.timeline import instant_to_millis
 
 _LISTINGS = KeptListings()

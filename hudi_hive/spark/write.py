@@ -48,7 +48,7 @@ from hudi_hive.spark.write_tasks import (
 )
 from hudi_hive.sync.after_write import SyncAfterWrite
 from hudi_hive.table import MetaClient, is_hudi_table
-from hudi_hive.table.creation import DEFAULT_TABLE_VERSION, create_table
+from hudi_hive.table.core.creation import DEFAULT_TABLE_VERSION, create_table
 from hudi_hive.timeline.instants.instant import REPLACE_COMMIT
 from hudi_hive.write.after_commit import SYNC, followed
 from hudi_hive.write.assign import assign_inserts, record_size

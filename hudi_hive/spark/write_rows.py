@@ -18,7 +18,7 @@ from hudi_hive.spark.arrow_types import from_arrow_schema, to_arrow_schema
 from hudi_hive.spark.write_executor import settled, task_errors
 from hudi_hive.spark.write_tasks import ORDER, CombineRows, PrepareKeys, PrepareRows
 from hudi_hive.table import MetaClient
-from hudi_hive.table.merge_spec import IS_DELETED, OPERATION, MergeSpec
+from hudi_hive.table.merge.merge_spec import IS_DELETED, OPERATION, MergeSpec
 from hudi_hive.write.after_commit import quietly
 from hudi_hive.write.carried_keys import FILE_NAME, carried_files, names_records
 from hudi_hive.write.config import WriteConfig

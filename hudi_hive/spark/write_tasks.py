@@ -20,8 +20,8 @@ from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata.keys import group_indexes
 from hudi_hive.read.exported import carrying
 from hudi_hive.spark.arrow_types import in_microseconds
-from hudi_hive.table.key_generator import KeyGenerator
-from hudi_hive.table.merge_spec import MergeSpec
+from hudi_hive.table.keys.key_generator import KeyGenerator
+from hudi_hive.table.merge.merge_spec import MergeSpec
 from hudi_hive.timeline import Timeline
 from hudi_hive.write.assign import assign_inserts, spread
 from hudi_hive.write.config import WriteConfig

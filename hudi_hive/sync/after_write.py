@@ -16,7 +16,7 @@ from hudi_hive.sync.catalog_types import refuse_catalog_types
 from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.report import SyncReport
 from hudi_hive.sync.tool import HiveSyncTool
-from hudi_hive.table.meta_client import MetaClient
+from hudi_hive.table.core.meta_client import MetaClient
 from hudi_hive.timeline import Instant
 from hudi_hive.write.after_commit import reported
 from hudi_hive.write.config import WriteConfig

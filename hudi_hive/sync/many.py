@@ -19,7 +19,7 @@ from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.report import SyncReport
 from hudi_hive.sync.table_spec import views
 from hudi_hive.sync.tool import HiveSyncTool
-from hudi_hive.table.meta_client import MetaClient
+from hudi_hive.table.core.meta_client import MetaClient
 
 RESULT_COLUMNS = ("base_path", "result", "added", "moved", "dropped", "calls", "seconds", "detail")
 

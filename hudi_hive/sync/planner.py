@@ -29,7 +29,7 @@ from hudi_hive.sync.races import Worked, check_timeline, outdated
 from hudi_hive.sync.registered import RegisteredPartitions, registered_otherwise
 from hudi_hive.sync.schema_diff import column_changes, key_mismatch, key_type_warnings, renamed_columns
 from hudi_hive.sync.table_spec import TableSpec
-from hudi_hive.table.meta_client import MetaClient
+from hudi_hive.table.core.meta_client import MetaClient
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hudi_hive.sync.changes import LastSync
 from hudi_hive.sync.table_spec import Column
-from hudi_hive.table.meta_client import MetaClient
+from hudi_hive.table.core.meta_client import MetaClient
 
 
 @dataclass(frozen=True, slots=True)

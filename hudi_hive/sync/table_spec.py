@@ -16,7 +16,7 @@ from hudi_hive.sync.locations import absolute
 from hudi_hive.sync.spark_schema import spark_schema_json, spark_table_parameters
 from hudi_hive.sync.storage_schema import OPTIONAL, StorageField, storage_fields
 from hudi_hive.sync.types import metastore_type, type_warnings
-from hudi_hive.table.meta_client import MetaClient
+from hudi_hive.table.core.meta_client import MetaClient
 
 LAST_COMMIT = "last_commit_time_sync"
 LAST_COMPLETION = "last_commit_completion_time_sync"

@@ -22,7 +22,7 @@ from hudi_hive.sync.planner import Planner
 from hudi_hive.sync.races import Worked, races_noticed, settle
 from hudi_hive.sync.report import PLAN, READ_TABLE, MeasuredWriter, StepLog, SyncReport
 from hudi_hive.sync.table_spec import TableSpec, build_spec, storage_schema, views
-from hudi_hive.table.meta_client import MetaClient
+from hudi_hive.table.core.meta_client import MetaClient
 
 
 class HiveSyncTool:

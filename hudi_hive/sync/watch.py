@@ -20,7 +20,7 @@ from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.many import Taken, claim_names
 from hudi_hive.sync.report import SyncReport
 from hudi_hive.sync.tool import HiveSyncTool
-from hudi_hive.table.meta_client import MetaClient
+from hudi_hive.table.core.meta_client import MetaClient
 
 EVENT_COLUMNS = ("base_path", "event", "instant", "added", "moved", "dropped", "calls", "seconds", "detail")
 

@@ -6,13 +6,13 @@ deleted keys (``LogRecords``). What a query does with them is no matter here.
 
 from __future__ import annotations
 
-from hudi_hive.table.config import TableConfig
-from hudi_hive.table.creation import DEFAULT_TABLE_VERSION, create_table
-from hudi_hive.table.file_system_view import FILES_SCHEMA, SLICE_SCHEMA, FileSystemView
-from hudi_hive.table.log_data import LogData, LogDeletes
-from hudi_hive.table.log_scanner import LogRecords, scan_logs
-from hudi_hive.table.meta_client import MetaClient, is_hudi_table
-from hudi_hive.table.properties_writer import update_properties
+from hudi_hive.table.core.creation import DEFAULT_TABLE_VERSION, create_table
+from hudi_hive.table.core.meta_client import MetaClient, is_hudi_table
+from hudi_hive.table.logs.log_data import LogData, LogDeletes
+from hudi_hive.table.logs.log_scanner import LogRecords, scan_logs
+from hudi_hive.table.properties.config import TableConfig
+from hudi_hive.table.properties.writer import update_properties
+from hudi_hive.table.view.file_system_view import FILES_SCHEMA, SLICE_SCHEMA, FileSystemView
 
 __all__ = [
     "DEFAULT_TABLE_VERSION",

@@ -20,7 +20,7 @@ from hudi_hive.schema.internal import InternalSchema
 from hudi_hive.schema.internal_avro import from_avro, to_avro
 from hudi_hive.schema.promotions import may_become, type_name
 from hudi_hive.table import MetaClient
-from hudi_hive.table.merge_spec import IS_DELETED, MergeSpec
+from hudi_hive.table.merge.merge_spec import IS_DELETED, MergeSpec
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instants.instant import COMMIT, DELTA_COMMIT
 from hudi_hive.write import schema_history

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import KeyGenerationError, UnknownColumnError, WriteError
 from hudi_hive.table import MetaClient
-from hudi_hive.table.log_data import RECORD_KEY
+from hudi_hive.table.logs.log_data import RECORD_KEY
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.settings import Operation
 

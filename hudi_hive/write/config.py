@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.table.config import TableConfig
+from hudi_hive.table.properties.config import TableConfig
 from hudi_hive.write.option_fields import Read, fill, known
 from hudi_hive.write.other_options import ENGINE_ONLY, MERGE_PROPERTIES, PASSED_ON, REFUSED, TIME_FORMATS
 from hudi_hive.write.settings import (

@@ -27,8 +27,8 @@ from hudi_hive.read.merge_keys import record_keys
 from hudi_hive.read.merge_order import ordering_columns
 from hudi_hive.read.scan_files import read_base_files
 from hudi_hive.read.sources import mapping_at
-from hudi_hive.table.log_data import LogData, LogDeletes, one_batch
-from hudi_hive.table.log_scanner import LogRecords
+from hudi_hive.table.logs.log_data import LogData, LogDeletes, one_batch
+from hudi_hive.table.logs.log_scanner import LogRecords
 from hudi_hive.write.cdc_files import write_changes
 from hudi_hive.write.job import COMMIT_TIME, FILE_NAME, PARTITION_PATH, RECORD_KEY, Attempt, WriteJob
 from hudi_hive.write.statuses import status

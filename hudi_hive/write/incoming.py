@@ -19,10 +19,10 @@ from hudi_hive.read.merge_order import Ints
 from hudi_hive.read.promote import scalar_promotion
 from hudi_hive.read.reconcile import Reconciler
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.table.key_generator import KeyGenerator
-from hudi_hive.table.log_data import LogData, one_batch
-from hudi_hive.table.log_scanner import LogRecords
-from hudi_hive.table.merge_spec import MergeSpec
+from hudi_hive.table.keys.key_generator import KeyGenerator
+from hudi_hive.table.logs.log_data import LogData, one_batch
+from hudi_hive.table.logs.log_scanner import LogRecords
+from hudi_hive.table.merge.merge_spec import MergeSpec
 from hudi_hive.write.carried_keys import carried_keys, names_records
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.schemas import WriterSchema, normal_schema

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.table.key_generator import NEW_COMPLEX_ENCODING, KeyGenerator
+from hudi_hive.table.keys.key_generator import NEW_COMPLEX_ENCODING, KeyGenerator
 from hudi_hive.write.index.key_source import KeySource, slices_of
 
 _LOCAL_PATH_BYTES: Final = 4095

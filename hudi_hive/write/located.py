@@ -25,7 +25,7 @@ from hudi_hive.errors import (
 from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
 from hudi_hive.read.merge_order import not_less, ordering_columns
 from hudi_hive.table import MetaClient
-from hudi_hive.table.merge_spec import MergeSpec, Order
+from hudi_hive.table.merge.merge_spec import MergeSpec, Order
 from hudi_hive.write.index.live import existing_records
 from hudi_hive.write.index.tables import one_array
 from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY

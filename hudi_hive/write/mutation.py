@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError, WriteError
 from hudi_hive.table import MetaClient
-from hudi_hive.table.merge_spec import IS_DELETED, MergeSpec
-from hudi_hive.table.merge_spec import OPERATION as HUDI_OPERATION
+from hudi_hive.table.merge.merge_spec import IS_DELETED, MergeSpec
+from hudi_hive.table.merge.merge_spec import OPERATION as HUDI_OPERATION
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.handles import Target
 from hudi_hive.write.index import HITS_SCHEMA, Index

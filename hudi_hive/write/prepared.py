@@ -17,9 +17,9 @@ from hudi_hive.formats.hfile.writer import LONGEST_KEY
 from hudi_hive.read.merge_fold import soft_deletes
 from hudi_hive.schema import avro_to_arrow, with_meta_fields
 from hudi_hive.table import MetaClient
-from hudi_hive.table.key_generator import KeyGenerator
-from hudi_hive.table.log_data import one_batch
-from hudi_hive.table.merge_spec import MergeSpec
+from hudi_hive.table.keys.key_generator import KeyGenerator
+from hudi_hive.table.logs.log_data import one_batch
+from hudi_hive.table.merge.merge_spec import MergeSpec
 from hudi_hive.write.carried_keys import carried_files, names_records
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.evolving import evolved_after, with_meta_avro

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hudi_hive.errors import UnknownColumnError
 from hudi_hive.table import TableConfig
-from hudi_hive.table.merge_spec import MergeSpec
+from hudi_hive.table.merge.merge_spec import MergeSpec
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.settings import Operation
 

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from hudi_hive.plan.versions import with_commit_versions
 from hudi_hive.table import MetaClient
-from hudi_hive.table.file_names import parse_file_names
-from hudi_hive.table.file_system_view import SLICE_SCHEMA
+from hudi_hive.table.view.file_names import parse_file_names
+from hudi_hive.table.view.file_system_view import SLICE_SCHEMA
 from hudi_hive.write.handles import Target, append_log, write_merged_base, write_new_group
 from hudi_hive.write.job import RECORD_KEY, Attempt, WriteJob
 

@@ -1,7 +1,7 @@
 """Blocks of log files: Arrow rows and keys in, bytes out (table format, section 4).
 
 What is written here :mod:`hudi_hive.formats.log.block`, :mod:`hudi_hive.formats.log.delete_block` and
-:mod:`hudi_hive.table.log_data` read. A log file is such blocks back to back. Blocks of records and deletes have a
+:mod:`hudi_hive.table.logs.log_data` read. A log file is such blocks back to back. Blocks of records and deletes have a
 checksum, which Hudi's readers pass over.
 """
 

@@ -21,7 +21,7 @@ from hudi_hive.metadata.records import STATS_SCHEMA
 from hudi_hive.predicate import ColumnRange, RowFilter, nodes
 from hudi_hive.schema.internal import EvolvedSchema, InternalField, InternalSchema
 from hudi_hive.table import MetaClient
-from hudi_hive.table.file_names import parse_file_names
+from hudi_hive.table.view.file_names import parse_file_names
 
 _NUMBERS: Final = {"int": ("long", "float", "double"), "long": ("float", "double"), "float": ("double",)}
 """Promotions of types whose bounds, and counts of nulls, still tell of the newer type or say that they do not."""

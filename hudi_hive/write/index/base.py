@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hudi_hive.metadata.lister import METADATA_SOURCE
 from hudi_hive.table import MetaClient
-from hudi_hive.table.committed_logs import with_recorded_sizes
+from hudi_hive.table.logs.committed_logs import with_recorded_sizes
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.executor import Executor, LocalExecutor
 from hudi_hive.write.index.key_source import Slice, slices_of

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError, WriteError
 from hudi_hive.table import MetaClient
-from hudi_hive.table.file_names import FileKind, parse_file_names
-from hudi_hive.table.listing import DirectoryLister
+from hudi_hive.table.view.file_names import FileKind, parse_file_names
+from hudi_hive.table.view.listing import DirectoryLister
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants.instant import CLEAN, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, RESTORE, SAVEPOINT
 from hudi_hive.timeline.payloads.plans import CLEAN_FILES_SCHEMA, RollbackRequest

@@ -25,9 +25,9 @@ from hudi_hive.metadata.changes import DELETED_FILES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.table.data_files import check_data_files, check_partitions, delete_data_files
-from hudi_hive.table.file_names import FileKind, parse_file_names
-from hudi_hive.table.partition_path import PARTITION_METAFILES
+from hudi_hive.table.keys.partition_path import PARTITION_METAFILES
+from hudi_hive.table.view.data_files import check_data_files, check_partitions, delete_data_files
+from hudi_hive.table.view.file_names import FileKind, parse_file_names
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants.instant import CLEAN, millis_to_instant
 from hudi_hive.timeline.payloads.plan_encoders import encode_clean_metadata, encode_cleaner_plan

@@ -22,7 +22,7 @@ from hudi_hive.plan.query import Query
 from hudi_hive.plan.scan_plan import with_paths
 from hudi_hive.read.scan import read_plan
 from hudi_hive.table import MetaClient
-from hudi_hive.table.file_system_view import SLICE_SCHEMA
+from hudi_hive.table.view.file_system_view import SLICE_SCHEMA
 from hudi_hive.timeline.payloads.encoders import CommitOut
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.evolving import SCHEMA_KEY, with_version

@@ -23,7 +23,7 @@ from hudi_hive.metadata.changes import DELETED_FILES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.table.data_files import check_data_files, data_file_path, delete_data_files
+from hudi_hive.table.view.data_files import check_data_files, data_file_path, delete_data_files
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants.instant import (
     CLUSTERING,

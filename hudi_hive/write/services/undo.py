@@ -20,9 +20,9 @@ from hudi_hive.errors import UnsafePathError
 from hudi_hive.formats.log.block import iter_blocks
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.table.data_files import check_data_files
-from hudi_hive.table.file_names import FileKind, parse_file_names
-from hudi_hive.table.listing import DirectoryLister
+from hudi_hive.table.view.data_files import check_data_files
+from hudi_hive.table.view.file_names import FileKind, parse_file_names
+from hudi_hive.table.view.listing import DirectoryLister
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instants.instant import DELTA_COMMIT, LOG_COMPACTION
 from hudi_hive.timeline.payloads.plans import RollbackRequest

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hudi_hive.errors import InvalidOptionError, KeyGenerationError
-from hudi_hive.table.joda import format_time, parse_pattern, parse_time, smallest_unit
+from hudi_hive.table.keys.joda import format_time, parse_pattern, parse_time, smallest_unit
 
 _PREFIXES: Final = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
 _MILLIS: Final = {

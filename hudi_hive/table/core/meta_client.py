@@ -17,10 +17,10 @@ from hudi_hive.metrics import IoCounters
 from hudi_hive.schema import META_FIELDS, add_partition_columns, avro_to_arrow, with_meta_fields
 from hudi_hive.schema.internal import EvolvedSchema, InternalSchema, parse_history, parse_internal_schema
 from hudi_hive.storage import Storage
-from hudi_hive.table.config import BACKUP_PATH, PROPERTIES_PATH, TableConfig
-from hudi_hive.table.file_system_view import FileSystemView
-from hudi_hive.table.generations import refuse_earlier_table
-from hudi_hive.table.listing import DirectoryLister, Lister
+from hudi_hive.table.core.generations import refuse_earlier_table
+from hudi_hive.table.properties.config import BACKUP_PATH, PROPERTIES_PATH, TableConfig
+from hudi_hive.table.view.file_system_view import FileSystemView
+from hudi_hive.table.view.listing import DirectoryLister, Lister
 from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline
 from hudi_hive.timeline.instants.instant import CLEAN
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hudi_hive.errors import InvalidPropertiesError, PathNotFoundError, TableNotFoundError, UnsupportedTableError
 from hudi_hive.formats.properties import parse_properties
 from hudi_hive.storage import Storage
-from hudi_hive.table.properties_damage import refuse_damaged
+from hudi_hive.table.properties.damage import refuse_damaged
 
 PROPERTIES_PATH = ".hoodie/hoodie.properties"
 BACKUP_PATH = ".hoodie/hoodie.properties.backup"

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsafePathError
 from hudi_hive.storage import Storage
-from hudi_hive.table.file_names import FileKind, parse_file_names
+from hudi_hive.table.view.file_names import FileKind, parse_file_names
 
 METADATA_FOLDER: Final = ".hoodie"
 """Folder of a table's metadata, and of every table nested in this one."""

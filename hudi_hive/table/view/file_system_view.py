@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.table.file_names import BASE_FILE_EXTENSIONS, SplitNames, split_file_names
-from hudi_hive.table.ranks import (
+from hudi_hive.table.view.file_names import BASE_FILE_EXTENSIONS, SplitNames, split_file_names
+from hudi_hive.table.view.ranks import (
     BoolArray,
     FileGroups,
     InstantRanks,

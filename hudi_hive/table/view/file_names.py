@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.table.ranks import IntArray, one_chunk
+from hudi_hive.table.view.ranks import IntArray, one_chunk
 
 BASE_FILE_EXTENSIONS = ("parquet", "orc", "hfile", "lance")
 """Extensions of base files. ``lance`` is recognised so that reading it can be refused by name."""

@@ -11,7 +11,10 @@ from typing import Any, Final
 from hudi_hive.errors import InvalidOptionError, PathExistsError, SchemaError, TableExistsError, UnknownColumnError
 from hudi_hive.schema import META_FIELDS, avro_to_arrow
 from hudi_hive.storage import Storage
-from hudi_hive.table.config import (
+from hudi_hive.table.core.meta_client import MetaClient, is_hudi_table
+from hudi_hive.table.merge.merge_properties import merge_properties
+from hudi_hive.table.merge.merge_spec import MergeSpec
+from hudi_hive.table.properties.config import (
     COPY_ON_WRITE,
     KEY_GENERATOR_CLASSES,
     LAYOUT_OF_VERSION,
@@ -20,10 +23,7 @@ from hudi_hive.table.config import (
     SUPPORTED_VERSIONS,
     TableConfig,
 )
-from hudi_hive.table.merge_properties import merge_properties
-from hudi_hive.table.merge_spec import MergeSpec
-from hudi_hive.table.meta_client import MetaClient, is_hudi_table
-from hudi_hive.table.properties_writer import properties_bytes, table_checksum
+from hudi_hive.table.properties.writer import properties_bytes, table_checksum
 
 DEFAULT_TABLE_VERSION: Final = 8
 """Version of a new table when none is asked for."""
@@ -83,7 +83,7 @@ def create_table(
         cdc: log changes: True for before and after, or one of :data:`CDC_MODES`.
         populate_meta_fields: false leaves the five meta columns out of data files.
         merge_mode: ``COMMIT_TIME_ORDERING``, ``EVENT_TIME_ORDERING`` or ``CUSTOM``; see
-            :func:`~hudi_hive.table.merge_properties.merge_properties`.
+            :func:`~hudi_hive.table.merge.merge_properties.merge_properties`.
         payload_class: full name of Hudi's payload class, in place of a merge mode.
         timezone: ``LOCAL`` or ``UTC``: the zone of the table's instants.
         create_schema: Avro schema of the rows without meta columns.

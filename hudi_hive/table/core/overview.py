@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.table.file_names import FileKind, parse_file_names
-from hudi_hive.table.meta_client import MetaClient
+from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.table.view.file_names import FileKind, parse_file_names
 from hudi_hive.timeline import Instant, Timeline
 from hudi_hive.timeline.instants.instant import COMPLETED_WRITE_ACTIONS, instant_file_name, millis_to_instant
 

@@ -18,9 +18,9 @@ import pyarrow as pa
 from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundError, UnsupportedFormatError
 from hudi_hive.formats.log.block import BlockType, HeaderKey, LogBlock, iter_blocks
 from hudi_hive.storage import Storage
-from hudi_hive.table.block_schemas import refuse_damaged_schemas
-from hudi_hive.table.committed_logs import CONTENT_TYPES, LogImage, refuse_damaged_logs, refuse_records_of_others
-from hudi_hive.table.log_data import LogData, LogDeletes, decode_block
+from hudi_hive.table.logs.block_schemas import refuse_damaged_schemas
+from hudi_hive.table.logs.committed_logs import CONTENT_TYPES, LogImage, refuse_damaged_logs, refuse_records_of_others
+from hudi_hive.table.logs.log_data import LogData, LogDeletes, decode_block
 
 _log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ def scan_logs(
     repeated, one copy counts. Each file is opened once.
 
     A torn end is passed over only where no completed instant recorded its bytes, see
-    :mod:`hudi_hive.table.committed_logs`.
+    :mod:`hudi_hive.table.logs.committed_logs`.
 
     Args:
         storage: rooted at the table's base path.
@@ -97,7 +97,7 @@ def scan_logs(
         columns: columns to decode of data blocks (null: all); a block that lacks one leaves it out. HFile blocks
             of a metadata table are always given whole.
         instants: instants whose blocks count (null: all), as for an incremental range.
-        keys: record keys that are wanted (null: all); see :func:`~hudi_hive.table.log_data.decode_block`.
+        keys: record keys that are wanted (null: all); see :func:`~hudi_hive.table.logs.log_data.decode_block`.
         sizes: bytes of each file as planned; one that is shorter was cut. Null, or a null among them: not known.
 
     Raises:

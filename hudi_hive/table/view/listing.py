@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsafePathError
 from hudi_hive.storage import LISTING_SCHEMA, Storage
-from hudi_hive.table.data_files import refuse_linked_files
-from hudi_hive.table.file_system_view import FILES_SCHEMA
-from hudi_hive.table.partition_path import METAFOLDER, PARTITION_METAFILES, holds_partitions
+from hudi_hive.table.keys.partition_path import METAFOLDER, PARTITION_METAFILES, holds_partitions
+from hudi_hive.table.view.data_files import refuse_linked_files
+from hudi_hive.table.view.file_system_view import FILES_SCHEMA
 
 LISTED_SCHEMA: Final = FILES_SCHEMA.append(pa.field("mtime_ms", pa.int64()))
 """Files of partitions (``FILES_SCHEMA``) and when each was last changed, milliseconds since the epoch."""

@@ -1,0 +1,1 @@
+"""``hoodie.properties``: reads, checks and writes the configuration of a table."""
