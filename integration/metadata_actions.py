@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from hudi_hive import HudiTable
 from hudi_hive.metadata import MetadataListing, MetadataTable, validate
-from hudi_hive.metadata.validation import committed_files
+from hudi_hive.metadata.reader.validation import committed_files
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view.listing import DirectoryLister
 from hudi_hive.timeline.instants.instant import CLEAN, COMMIT

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hudi_hive.api import HudiTable
-from hudi_hive.metadata.lister import validate
+from hudi_hive.metadata.reader.lister import validate
 from hudi_hive.mutation.hudi import HudiMutatorClient, HudiMutatorCoordinator, HudiTransaction
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
 from integration.hudi_peer import HudiPeer

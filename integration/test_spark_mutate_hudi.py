@@ -25,7 +25,7 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnknownRecordError,
 )
-from hudi_hive.metadata.lister import validate
+from hudi_hive.metadata.reader.lister import validate
 from hudi_hive.spark import mutate_hudi as module
 from hudi_hive.spark.mutate_hudi import mutate_hudi
 from hudi_hive.spark.write_tasks import WriteGroups

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_hive.formats.base.column_ranges import ColumnRanges
-from hudi_hive.metadata.changes import DELETED_FILES_SCHEMA, INDEX_ADDED_SCHEMA, RANGES_SCHEMA, MetadataChanges
-from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.metadata.reader.changes import DELETED_FILES_SCHEMA, INDEX_ADDED_SCHEMA, RANGES_SCHEMA, MetadataChanges
+from hudi_hive.metadata.writer.writer import MetadataWriter
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.core.creation import create_table
 from hudi_hive.timeline import State

@@ -69,10 +69,13 @@ STEPS: tuple[str, ...] = (
     *(f"hudi_hive.timeline.core.writer:TimelineWriter.{n}" for n in ("create_requested", "transition_inflight")),
     *(f"hudi_hive.timeline.core.writer:TimelineWriter.{n}" for n in ("complete", "delete", "_create")),
     *(f"hudi_hive.timeline.core.instant_times:InstantClock.{n}" for n in ("new_instant", "completion_time")),
-    *(f"hudi_hive.metadata.writer:MetadataWriter.{n}" for n in ("check", "open", "apply", "_repaired", "initialise")),
-    "hudi_hive.metadata.writer:run_services",
-    "hudi_hive.metadata.writer_store:MetadataStore.delta_commit",
-    "hudi_hive.metadata.writer_store:write_hfile",
+    *(
+        f"hudi_hive.metadata.writer.writer:MetadataWriter.{n}"
+        for n in ("check", "open", "apply", "_repaired", "initialise")
+    ),
+    "hudi_hive.metadata.writer.writer:run_services",
+    "hudi_hive.metadata.writer.store:MetadataStore.delta_commit",
+    "hudi_hive.metadata.writer.store:write_hfile",
     "hudi_hive.table.core.meta_client:MetaClient.reload",
     "hudi_hive.timeline.core.timeline:Timeline.load",
     *(f"{_SERVICES}.inline:{n}" for n in ("clean", "archive", "compact", "cluster", "compaction_is_due")),

@@ -29,7 +29,7 @@ import pyarrow as pa
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.metadata.lister import validate
+from hudi_hive.metadata.reader.lister import validate
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ

@@ -26,7 +26,7 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnknownRecordError,
 )
-from hudi_hive.metadata.lister import validate
+from hudi_hive.metadata.reader.lister import validate
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.mutation import TransactionState

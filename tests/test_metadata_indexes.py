@@ -10,7 +10,7 @@ import pytest
 from hudi_hive.errors import MetadataTableError
 from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block, iter_blocks
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metadata.keys import escape_secondary, file_key, group_indexes, partition_key
+from hudi_hive.metadata.reader.keys import escape_secondary, file_key, group_indexes, partition_key
 from hudi_hive.table import MetaClient
 from tests.hfile_writer import HFileWriter
 from tests.support import unzip_fixture

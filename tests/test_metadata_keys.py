@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudi_hive.metadata.keys import (
+from hudi_hive.metadata.reader.keys import (
     column_key,
     escape_secondary,
     file_key,

@@ -6,9 +6,9 @@ import math
 import pyarrow as pa
 import pytest
 
-from hudi_hive.metadata.file_group import Found, Payloads
-from hudi_hive.metadata.ranges import merge_stats, typed_ranges
-from hudi_hive.metadata.records import WRAPPERS
+from hudi_hive.metadata.reader.file_group import Found, Payloads
+from hudi_hive.metadata.reader.ranges import merge_stats, typed_ranges
+from hudi_hive.metadata.reader.records import WRAPPERS
 
 KINDS = [name for name in WRAPPERS if name not in ("DecimalWrapper",)]
 BOUND = pa.struct(

@@ -13,7 +13,7 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import CorruptFileError, HudiHiveError, MetadataTableError
 from hudi_hive.formats.hash.bloom import BloomFilter, key_hashes
-from hudi_hive.metadata.keys import file_key, partition_key
+from hudi_hive.metadata.reader.keys import file_key, partition_key
 from tests.support import DATA
 
 FOLDER = DATA / "indexes"

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metadata.rows import partition_rows, row_partitions, row_schema
+from hudi_hive.metadata.reader.rows import partition_rows, row_partitions, row_schema
 from hudi_hive.table import MetaClient
 from tests.support import DATA, encode_rows, rows_sha256, unzip_fixture
 

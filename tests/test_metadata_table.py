@@ -12,7 +12,7 @@ import pytest
 
 from hudi_hive.errors import HudiHiveError, MetadataTableError, UnknownColumnError
 from hudi_hive.metadata import MetadataListing, MetadataTable, validate
-from hudi_hive.metadata.records import WRAPPERS
+from hudi_hive.metadata.reader.records import WRAPPERS
 from hudi_hive.metrics import MetadataMetrics
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view.listing import DirectoryLister

@@ -12,7 +12,7 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import MetadataTableError
 from hudi_hive.metadata import MetadataListing, MetadataTable, validate
-from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.metadata.writer.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.index import KEYS_SCHEMA, Index

@@ -10,8 +10,8 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.metadata import MetadataListing, MetadataTable, validate
-from hudi_hive.metadata import writer_services as services
-from hudi_hive.metadata.writer_store import MetadataStore
+from hudi_hive.metadata.writer import services
+from hudi_hive.metadata.writer.store import MetadataStore
 from hudi_hive.table import MetaClient
 from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.rollback import rollback
@@ -69,16 +69,16 @@ def test_records_of_another_schema_are_merged_into_the_own_one(tmp_path, version
     other = 6 if version > 6 else 8
     old = services.record_schema(other)
     # What is in the log files is of the other version's schema, as after an upgrade or a downgrade.
-    monkeypatch.setattr("hudi_hive.metadata.writer_store.record_schema", lambda _: old)
+    monkeypatch.setattr("hudi_hive.metadata.writer.store.record_schema", lambda _: old)
     true_locations = services.records.record_locations
 
     def of_other(keys, partitions, file_ids, millis, _):
         return true_locations(keys, partitions, file_ids, millis, other)
 
-    monkeypatch.setattr("hudi_hive.metadata.writer.records.record_locations", of_other)
+    monkeypatch.setattr("hudi_hive.metadata.writer.writer.records.record_locations", of_other)
     only = {"hoodie.metadata.record.index.enable": "true", "hoodie.metadata.record.index.min.filegroup.count": "1"}
     none = {"hoodie.metadata.index.column.stats.enable": "false"}
-    monkeypatch.setattr("hudi_hive.metadata.writer.records.file_lists", _of_version(other))
+    monkeypatch.setattr("hudi_hive.metadata.writer.writer.records.file_lists", _of_version(other))
     table.insert(_rows(range(6), 1), options={**only, **none})
     table.upsert(_rows(range(3, 9), 2), options={**only, **none})
     monkeypatch.undo()

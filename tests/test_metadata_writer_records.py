@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.formats.log.block import iter_blocks
-from hudi_hive.metadata import writer_records as written
-from hudi_hive.metadata.records import STATS_SCHEMA, WRAPPED, WRAPPERS
-from hudi_hive.metadata.writer_schema import branches, record_schema
+from hudi_hive.metadata.reader.records import STATS_SCHEMA, WRAPPED, WRAPPERS
+from hudi_hive.metadata.writer import records as written
+from hudi_hive.metadata.writer.record_schema import branches, record_schema
 from tests.support import VERSIONS, unzip_fixture
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import SchemaError
-from hudi_hive.metadata.ranges import typed_ranges
-from hudi_hive.metadata.records import STATS_SCHEMA
+from hudi_hive.metadata.reader.ranges import typed_ranges
+from hudi_hive.metadata.reader.records import STATS_SCHEMA
 from hudi_hive.plan.pruning import stays
 from hudi_hive.plan.pruning.statistics import by_column_stats
 from hudi_hive.plan.pruning.versions import MovedColumns

@@ -32,7 +32,7 @@ from hudi_hive.errors import (
     WriteConflictError,
     WriteError,
 )
-from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.metadata.writer.writer import MetadataWriter
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.input_format.job_conf import INPUT_RECURSIVE
-from hudi_hive.metadata.lister import MetadataLister, ValidatingLister
+from hudi_hive.metadata.reader.lister import MetadataLister, ValidatingLister
 from hudi_hive.plan.classify import InputPath, TableInputs
 from hudi_hive.plan.hadoop_paths import Stores, is_hidden
 from hudi_hive.table.keys.partition_path import METAFOLDER, PARTITION_METAFILES

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from hudi_hive.metadata.definitions import IndexDefinition
-from hudi_hive.metadata.lister import MetadataListing, validate
-from hudi_hive.metadata.table import MetadataTable
-from hudi_hive.metadata.validation import ValidationReport
+from hudi_hive.metadata.reader.definitions import IndexDefinition
+from hudi_hive.metadata.reader.lister import MetadataListing, validate
+from hudi_hive.metadata.reader.table import MetadataTable
+from hudi_hive.metadata.reader.validation import ValidationReport
 
 __all__ = ["IndexDefinition", "MetadataListing", "MetadataTable", "ValidationReport", "validate"]

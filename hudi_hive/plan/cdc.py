@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import IncrementalRangeError, UnsupportedTableError
-from hudi_hive.metadata.lister import METADATA_SOURCE
+from hudi_hive.metadata.reader.lister import METADATA_SOURCE
 from hudi_hive.plan.incremental import CommitRange
 from hudi_hive.plan.scan_plan import CHANGE_SCHEMA, PLAN_SCHEMA, with_paths
 from hudi_hive.table import FileSystemView, MetaClient

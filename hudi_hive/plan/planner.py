@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
-from hudi_hive.metadata.lister import METADATA_SOURCE
+from hudi_hive.metadata.reader.lister import METADATA_SOURCE
 from hudi_hive.plan.cdc import CDC_SCHEMA, changes_of_range, partitions_of, refuse_without_changes
 from hudi_hive.plan.incremental import (
     CommitRange,

@@ -15,7 +15,7 @@ import pyarrow as pa
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.formats.base.base_file import BATCH_ROWS
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metadata.rows import partition_rows
+from hudi_hive.metadata.reader.rows import partition_rows
 from hudi_hive.plan import ScanPlan
 from hudi_hive.read.exported import carrying
 from hudi_hive.read.scan import read_plan
@@ -65,7 +65,7 @@ class MetadataRows:
     Attributes:
         client: the table, whose timeline tells which records count.
         partitions: partitions of the metadata table.
-        schema: of the rows (:func:`hudi_hive.metadata.rows.row_schema`).
+        schema: of the rows (:func:`hudi_hive.metadata.reader.rows.row_schema`).
     """
 
     client: MetaClient = field(repr=False)

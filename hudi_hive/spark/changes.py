@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metadata.rows import row_partitions, row_schema
+from hudi_hive.metadata.reader.rows import row_partitions, row_schema
 from hudi_hive.plan import ScanPlan
 from hudi_hive.read.exported_plan import MetadataRows, PlanRows
 from hudi_hive.spark.arrow_types import from_arrow_schema

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.metadata.writer.writer import MetadataWriter
 from hudi_hive.metastore.locks import MetastoreLock
 from hudi_hive.spark.write_executor import SparkExecutor
 from hudi_hive.table import MetaClient

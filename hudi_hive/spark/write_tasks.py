@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.metadata.keys import group_indexes
+from hudi_hive.metadata.reader.keys import group_indexes
 from hudi_hive.read.exported import carrying
 from hudi_hive.spark.arrow_types import in_microseconds
 from hudi_hive.table.keys.key_generator import KeyGenerator

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import WriteConflictError
-from hudi_hive.metadata.table import RECORD_INDEX
+from hudi_hive.metadata.reader.table import RECORD_INDEX
 from hudi_hive.schema.internal import InternalField
 from hudi_hive.table.core.meta_client import MetaClient
 from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline

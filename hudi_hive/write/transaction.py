@@ -28,8 +28,8 @@ from hudi_hive.errors import (
     WriteConflictError,
     WriteError,
 )
-from hudi_hive.metadata.changes import RANGES_SCHEMA, REPLACED_SCHEMA, MetadataChanges
-from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.metadata.reader.changes import RANGES_SCHEMA, REPLACED_SCHEMA, MetadataChanges
+from hudi_hive.metadata.writer.writer import MetadataWriter
 from hudi_hive.schema.internal import InternalSchema
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.timeline import Instant, Timeline

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metadata.ranges import typed_ranges
-from hudi_hive.metadata.records import STATS_SCHEMA
+from hudi_hive.metadata.reader.ranges import typed_ranges
+from hudi_hive.metadata.reader.records import STATS_SCHEMA
 from hudi_hive.predicate import ColumnRange, RowFilter, nodes
 from hudi_hive.schema.internal import EvolvedSchema, InternalField, InternalSchema
 from hudi_hive.table import MetaClient

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from hudi_hive.metadata.lister import METADATA_SOURCE
+from hudi_hive.metadata.reader.lister import METADATA_SOURCE
 from hudi_hive.table import MetaClient
 from hudi_hive.table.logs.committed_logs import with_recorded_sizes
 from hudi_hive.write.config import WriteConfig

@@ -20,7 +20,7 @@ from hudi_hive.errors import MetadataTableError
 from hudi_hive.formats.base.base_file import open_base_file
 from hudi_hive.formats.hash.bloom import SIMPLE, BloomFilter, key_hashes
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metadata.table import BLOOM_FILTERS, COLUMN_STATS
+from hudi_hive.metadata.reader.table import BLOOM_FILTERS, COLUMN_STATS
 from hudi_hive.storage import Storage
 from hudi_hive.table.logs.log_data import RECORD_KEY
 from hudi_hive.write.executor import Executor

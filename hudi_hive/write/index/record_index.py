@@ -14,11 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError, UnsupportedTableError
-from hudi_hive.metadata import MetadataTable, records
-from hudi_hive.metadata.file_group import FileGroup
-from hudi_hive.metadata.keys import group_indexes
-from hudi_hive.metadata.merge import newest
-from hudi_hive.metadata.table import RECORD_INDEX
+from hudi_hive.metadata import MetadataTable
+from hudi_hive.metadata.reader import records
+from hudi_hive.metadata.reader.file_group import FileGroup
+from hudi_hive.metadata.reader.keys import group_indexes
+from hudi_hive.metadata.reader.merge import newest
+from hudi_hive.metadata.reader.table import RECORD_INDEX
 from hudi_hive.table import MetaClient
 from hudi_hive.write.executor import Executor
 from hudi_hive.write.index.base import Index

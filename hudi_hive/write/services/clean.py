@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, WriteConflictError
-from hudi_hive.metadata.changes import DELETED_FILES_SCHEMA, MetadataChanges
-from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.metadata.reader.changes import DELETED_FILES_SCHEMA, MetadataChanges
+from hudi_hive.metadata.writer.writer import MetadataWriter
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.keys.partition_path import PARTITION_METAFILES

@@ -23,7 +23,7 @@ from hudi_hive.errors import (
     WriteConflictError,
     WriteError,
 )
-from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.metadata.writer.writer import MetadataWriter
 from hudi_hive.plan import ScanPlan
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.metadata.writer.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.core.instant_times import InstantClock

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from hudi_hive.errors import WriteError
-from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.metadata.writer.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants.instant import CLUSTERING, COMPLETED_WRITE_ACTIONS, REPLACE_COMMIT, RESTORE, SAVEPOINT

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from hudi_hive.errors import InstantNotFoundError, PathExistsError, WriteConflictError, WriteError
 from hudi_hive.formats.log.writer import command_block
-from hudi_hive.metadata.changes import DELETED_FILES_SCHEMA, MetadataChanges
-from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.metadata.reader.changes import DELETED_FILES_SCHEMA, MetadataChanges
+from hudi_hive.metadata.writer.writer import MetadataWriter
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.view.data_files import check_data_files, data_file_path, delete_data_files

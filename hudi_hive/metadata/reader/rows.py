@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, MetadataTableError
-from hudi_hive.metadata.file_group import FileGroup, Found, Payloads
-from hudi_hive.metadata.merge import merge_entries, newest
-from hudi_hive.metadata.ranges import merge_stats
-from hudi_hive.metadata.records import WRAPPERS, bound_branches
-from hudi_hive.metadata.table import (
+from hudi_hive.metadata.reader.file_group import FileGroup, Found, Payloads
+from hudi_hive.metadata.reader.merge import merge_entries, newest
+from hudi_hive.metadata.reader.ranges import merge_stats
+from hudi_hive.metadata.reader.records import WRAPPERS, bound_branches
+from hudi_hive.metadata.reader.table import (
     BLOOM_FILTERS,
     COLUMN_STATS,
     FILES,

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnknownColumnError
-from hudi_hive.metadata import keys as names
-from hudi_hive.metadata.changes import MetadataChanges
-from hudi_hive.metadata.definitions import index_definitions
-from hudi_hive.metadata.ranges import column_type, decimals_of_bytes
-from hudi_hive.metadata.records import STATS_SCHEMA, WRAPPED, WRAPPERS
-from hudi_hive.metadata.writer_records import unscaled
+from hudi_hive.metadata.reader import keys as names
+from hudi_hive.metadata.reader.changes import MetadataChanges
+from hudi_hive.metadata.reader.definitions import index_definitions
+from hudi_hive.metadata.reader.ranges import column_type, decimals_of_bytes
+from hudi_hive.metadata.reader.records import STATS_SCHEMA, WRAPPED, WRAPPERS
+from hudi_hive.metadata.writer.records import unscaled
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.schema.internal import InternalSchema
 from hudi_hive.table import MetaClient

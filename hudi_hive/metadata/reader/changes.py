@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from hudi_hive.metadata.records import WRAPPED
+from hudi_hive.metadata.reader.records import WRAPPED
 from hudi_hive.table import FILES_SCHEMA
 
 DELETED_FILES_SCHEMA: Final = pa.schema([("partition", pa.string()), ("name", pa.string())])

@@ -13,9 +13,9 @@ import pyarrow as pa
 from hudi_hive.errors import PathNotFoundError
 from hudi_hive.formats.log.writer import delete_block
 from hudi_hive.formats.properties import format_properties
-from hudi_hive.metadata.table import METADATA_FOLDER, RECORD_INDEX
-from hudi_hive.metadata.writer_records import Records
-from hudi_hive.metadata.writer_store import (
+from hudi_hive.metadata.reader.table import METADATA_FOLDER, RECORD_INDEX
+from hudi_hive.metadata.writer.records import Records
+from hudi_hive.metadata.writer.store import (
     PREFIXES,
     MetadataStore,
     deleted_keys,

@@ -20,11 +20,11 @@ from hudi_hive.errors import MetadataTableError
 from hudi_hive.formats.hfile.writer import write_hfile
 from hudi_hive.formats.log.block import iter_blocks
 from hudi_hive.formats.log.writer import command_block, delete_block, hfile_block
-from hudi_hive.metadata.instants import newest
-from hudi_hive.metadata.keys import group_numbers
-from hudi_hive.metadata.table import METADATA_FOLDER
-from hudi_hive.metadata.writer_records import Records
-from hudi_hive.metadata.writer_schema import record_schema
+from hudi_hive.metadata.reader.instants import newest
+from hudi_hive.metadata.reader.keys import group_numbers
+from hudi_hive.metadata.reader.table import METADATA_FOLDER
+from hudi_hive.metadata.writer.record_schema import record_schema
+from hudi_hive.metadata.writer.records import Records
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.view.file_names import FileKind, parse_file_names

@@ -19,7 +19,7 @@ from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundEr
 from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.kept import kept_property
-from hudi_hive.metadata.instants import ValidInstants
+from hudi_hive.metadata.reader.instants import ValidInstants
 from hudi_hive.storage import Storage
 from hudi_hive.table.logs.log_data import LogData
 from hudi_hive.table.logs.log_scanner import LogRecords, scan_logs

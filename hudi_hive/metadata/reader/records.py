@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.formats.base.column_ranges import WRAPPED as WRAPPED
 from hudi_hive.formats.base.column_ranges import WRAPPERS as WRAPPERS
-from hudi_hive.metadata.file_group import Payloads
+from hudi_hive.metadata.reader.file_group import Payloads
 
 STATS_SCHEMA: Final = pa.schema(
     [

@@ -17,15 +17,15 @@ import pyarrow.compute as pc
 from hudi_hive.errors import MetadataTableError, UnknownColumnError
 from hudi_hive.formats.base.base_file import open_base_file
 from hudi_hive.formats.base.column_ranges import COLUMN_RANGES_SCHEMA, WRAPPED, ColumnRanges
-from hudi_hive.metadata import keys as names
-from hudi_hive.metadata import writer_records as records
-from hudi_hive.metadata.changes import RANGES_SCHEMA, MetadataChanges
-from hudi_hive.metadata.ranges import column_type
-from hudi_hive.metadata.table import BLOOM_FILTERS, COLUMN_STATS, FILES, PARTITION_STATS, MetadataTable
-from hudi_hive.metadata.validation import committed_files
-from hudi_hive.metadata.writer_blooms import FooterFilter, filter_records
-from hudi_hive.metadata.writer_columns import IndexedColumn, data_files, statistics
-from hudi_hive.metadata.writer_records import Records
+from hudi_hive.metadata.reader import keys as names
+from hudi_hive.metadata.reader.changes import RANGES_SCHEMA, MetadataChanges
+from hudi_hive.metadata.reader.ranges import column_type
+from hudi_hive.metadata.reader.table import BLOOM_FILTERS, COLUMN_STATS, FILES, PARTITION_STATS, MetadataTable
+from hudi_hive.metadata.reader.validation import committed_files
+from hudi_hive.metadata.writer import records
+from hudi_hive.metadata.writer.blooms import FooterFilter, filter_records
+from hudi_hive.metadata.writer.column_stats import IndexedColumn, data_files, statistics
+from hudi_hive.metadata.writer.records import Records
 from hudi_hive.schema.mislabelled import as_in_table
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient

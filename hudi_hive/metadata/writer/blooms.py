@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 from hudi_hive.errors import MetadataTableError
 from hudi_hive.formats.base.base_file import open_base_file
 from hudi_hive.formats.hash.bloom import SIMPLE
-from hudi_hive.metadata import keys as names
-from hudi_hive.metadata import records as read
-from hudi_hive.metadata import writer_records as records
-from hudi_hive.metadata.file_group import FileGroup
-from hudi_hive.metadata.merge import newest
-from hudi_hive.metadata.writer_records import Records
+from hudi_hive.metadata.reader import keys as names
+from hudi_hive.metadata.reader import records as read
+from hudi_hive.metadata.reader.file_group import FileGroup
+from hudi_hive.metadata.reader.merge import newest
+from hudi_hive.metadata.writer import records
+from hudi_hive.metadata.writer.records import Records
 from hudi_hive.storage import Storage
 from hudi_hive.table.view.file_names import FileKind, parse_file_names
 

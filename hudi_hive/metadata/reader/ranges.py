@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnknownColumnError
-from hudi_hive.metadata.file_group import Found
-from hudi_hive.metadata.merge import runs, stack
-from hudi_hive.metadata.records import STATS_SCHEMA, WRAPPED, WRAPPERS, stats
+from hudi_hive.metadata.reader.file_group import Found
+from hudi_hive.metadata.reader.merge import runs, stack
+from hudi_hive.metadata.reader.records import STATS_SCHEMA, WRAPPED, WRAPPERS, stats
 
 Columns: TypeAlias = Sequence[str] | Mapping[str, pa.DataType]
 """Columns of a table's schema, or columns of any names with the types that their bounds are to have."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.metadata.file_group import Found, Payloads
+from hudi_hive.metadata.reader.file_group import Found, Payloads
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 

@@ -11,14 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError, TableNotFoundError
-from hudi_hive.metadata import keys as names
-from hudi_hive.metadata import writer_init as init
-from hudi_hive.metadata import writer_records as records
-from hudi_hive.metadata.changes import MetadataChanges
-from hudi_hive.metadata.definitions import index_definitions
-from hudi_hive.metadata.initial import initial_records, record_index_groups
-from hudi_hive.metadata.instants import missing_write
-from hudi_hive.metadata.table import (
+from hudi_hive.metadata.reader import keys as names
+from hudi_hive.metadata.reader.changes import MetadataChanges
+from hudi_hive.metadata.reader.definitions import index_definitions
+from hudi_hive.metadata.reader.instants import missing_write
+from hudi_hive.metadata.reader.table import (
     BLOOM_FILTERS,
     COLUMN_STATS,
     FILES,
@@ -26,11 +23,14 @@ from hudi_hive.metadata.table import (
     RECORD_INDEX,
     MetadataTable,
 )
-from hudi_hive.metadata.writer_blooms import BLOOM_ENABLE, BLOOM_GROUPS, DEFAULT_BLOOM_GROUPS, filter_records
-from hudi_hive.metadata.writer_columns import IndexedColumn, indexed_columns, names_stay, statistics
-from hudi_hive.metadata.writer_records import Records
-from hudi_hive.metadata.writer_services import run_services
-from hudi_hive.metadata.writer_store import Change, MetadataStore, in_threads
+from hudi_hive.metadata.writer import initialise as init
+from hudi_hive.metadata.writer import records
+from hudi_hive.metadata.writer.blooms import BLOOM_ENABLE, BLOOM_GROUPS, DEFAULT_BLOOM_GROUPS, filter_records
+from hudi_hive.metadata.writer.column_stats import IndexedColumn, indexed_columns, names_stay, statistics
+from hudi_hive.metadata.writer.initial import initial_records, record_index_groups
+from hudi_hive.metadata.writer.records import Records
+from hudi_hive.metadata.writer.services import run_services
+from hudi_hive.metadata.writer.store import Change, MetadataStore, in_threads
 from hudi_hive.schema import avro_to_arrow, with_meta_fields
 from hudi_hive.schema.internal import InternalSchema
 from hudi_hive.table import MetaClient

@@ -14,19 +14,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.metadata import keys as names
-from hudi_hive.metadata import records as read
-from hudi_hive.metadata import writer_records as records
-from hudi_hive.metadata.file_group import FileGroup
-from hudi_hive.metadata.instants import ValidInstants
-from hudi_hive.metadata.merge import merge_entries, newest
-from hudi_hive.metadata.ranges import merge_stats
-from hudi_hive.metadata.table import BLOOM_FILTERS, COLUMN_STATS, FILES, PARTITION_STATS, RECORD_INDEX
-from hudi_hive.metadata.writer_blooms import merged_filters
-from hudi_hive.metadata.writer_init import write_base
-from hudi_hive.metadata.writer_records import Records
-from hudi_hive.metadata.writer_schema import record_schema
-from hudi_hive.metadata.writer_store import MetadataStore, in_threads
+from hudi_hive.metadata.reader import keys as names
+from hudi_hive.metadata.reader import records as read
+from hudi_hive.metadata.reader.file_group import FileGroup
+from hudi_hive.metadata.reader.instants import ValidInstants
+from hudi_hive.metadata.reader.merge import merge_entries, newest
+from hudi_hive.metadata.reader.ranges import merge_stats
+from hudi_hive.metadata.reader.table import BLOOM_FILTERS, COLUMN_STATS, FILES, PARTITION_STATS, RECORD_INDEX
+from hudi_hive.metadata.writer import records
+from hudi_hive.metadata.writer.blooms import merged_filters
+from hudi_hive.metadata.writer.initialise import write_base
+from hudi_hive.metadata.writer.record_schema import record_schema
+from hudi_hive.metadata.writer.records import Records
+from hudi_hive.metadata.writer.store import MetadataStore, in_threads
 from hudi_hive.table.view.listing import list_folders
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.archival.archive_writer import MAX_COMMITS, MIN_COMMITS, archive

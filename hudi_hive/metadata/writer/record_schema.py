@@ -9,7 +9,7 @@ import json
 from functools import lru_cache
 from typing import Any, Final
 
-from hudi_hive.metadata.records import WRAPPERS
+from hudi_hive.metadata.reader.records import WRAPPERS
 
 _STRING: Final = {"type": "string", "avro.java.string": "String"}
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.metadata.records import WRAPPERS
-from hudi_hive.metadata.writer_schema import branches
+from hudi_hive.metadata.reader.records import WRAPPERS
+from hudi_hive.metadata.writer.record_schema import branches
 
 ALL_PARTITIONS_TYPE: Final = 1
 FILES_TYPE: Final = 2

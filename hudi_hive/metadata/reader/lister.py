@@ -10,8 +10,8 @@ from typing import Final, TypeVar
 import pyarrow as pa
 
 from hudi_hive.errors import HudiHiveError, MetadataTableError
-from hudi_hive.metadata.table import MetadataTable
-from hudi_hive.metadata.validation import ValidationReport, compare_listings
+from hudi_hive.metadata.reader.table import MetadataTable
+from hudi_hive.metadata.reader.validation import ValidationReport, compare_listings
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view.listing import DirectoryLister, Lister, in_batches

@@ -13,14 +13,14 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, HudiHiveError, MetadataTableError, TableNotFoundError
 from hudi_hive.formats.avro.container import describe
-from hudi_hive.metadata import keys as names
-from hudi_hive.metadata import records
-from hudi_hive.metadata.definitions import IndexDefinition, index_definitions
-from hudi_hive.metadata.file_group import FileGroup, Found
-from hudi_hive.metadata.instants import ValidInstants, missing_write, newest
-from hudi_hive.metadata.merge import merge_entries
-from hudi_hive.metadata.merge import newest as newest_records
-from hudi_hive.metadata.ranges import Columns, column_type, merge_stats, typed_ranges
+from hudi_hive.metadata.reader import keys as names
+from hudi_hive.metadata.reader import records
+from hudi_hive.metadata.reader.definitions import IndexDefinition, index_definitions
+from hudi_hive.metadata.reader.file_group import FileGroup, Found
+from hudi_hive.metadata.reader.instants import ValidInstants, missing_write, newest
+from hudi_hive.metadata.reader.merge import merge_entries
+from hudi_hive.metadata.reader.merge import newest as newest_records
+from hudi_hive.metadata.reader.ranges import Columns, column_type, merge_stats, typed_ranges
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
 from hudi_hive.table import FILES_SCHEMA, MetaClient, TableConfig
 from hudi_hive.table.keys.partition_path import unescape_value
