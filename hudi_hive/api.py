@@ -18,8 +18,8 @@ from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metadata import MetadataListing, MetadataTable
 from hudi_hive.metrics import IoCounters
 from hudi_hive.plan import Query
-from hudi_hive.plan.planner import Filter
-from hudi_hive.plan.query import Moment
+from hudi_hive.plan.core.planner import Filter
+from hudi_hive.plan.model.query import Moment
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.timeline import Timeline
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError
 from hudi_hive.kept import kept_property
 from hudi_hive.plan import DynamicFilter, PartitionPlanner, Query, ScanPlan, SplitLoader, SplitOptions, plan_scan
-from hudi_hive.plan.planner import Filter
-from hudi_hive.plan.scan_plan import PlanStep
+from hudi_hive.plan.core.planner import Filter
+from hudi_hive.plan.model.scan_plan import PlanStep
 from hudi_hive.read.scan import footer_steps, read_plan
 from hudi_hive.read.scan_files import output_schema
 from hudi_hive.table import MetaClient

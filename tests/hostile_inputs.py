@@ -35,11 +35,11 @@ from hudi_hive.formats.orc.hive_type import parse_hive_type
 from hudi_hive.formats.orc.tail import varint as protobuf_varint
 from hudi_hive.formats.properties import parse_properties
 from hudi_hive.metastore.hive_site import read_hive_site
-from hudi_hive.plan.hadoop_paths import compile_glob, expand_braces
 from hudi_hive.predicate.sql import parse_sql
 from hudi_hive.schema.internal import parse_history
 from hudi_hive.schema.type_text import parse_type
 from hudi_hive.storage import Storage
+from hudi_hive.storage.hadoop_paths import compile_glob, expand_braces
 from hudi_hive.sync.type_changes import follows
 from hudi_hive.table.logs.log_data import decode_block
 from hudi_hive.timeline.payloads.payload import decode_payload

@@ -14,7 +14,7 @@ from hudi_hive.connector.metadata import HudiTableHandle
 from hudi_hive.connector.page_source import PageSources
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.input_format import HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat, JobConf
-from hudi_hive.plan.options import QueryType
+from hudi_hive.plan.model.options import QueryType
 from hudi_hive.sql import PathCatalog, SqlEngine
 from tests.support import (
     assert_same_rows,

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import InvalidOptionError, InvalidPropertiesError, PathNotFoundError, TableError
+from hudi_hive.input_format.job.classify import Coverage, InputPath, classify
 from hudi_hive.metrics import IoCounters
-from hudi_hive.plan.classify import Coverage, InputPath, classify
-from hudi_hive.plan.hadoop_paths import HadoopPath
+from hudi_hive.storage.hadoop_paths import HadoopPath
 
 PROPERTIES = (
     "hoodie.table.name={name}\nhoodie.table.type=COPY_ON_WRITE\nhoodie.table.version=8\n"

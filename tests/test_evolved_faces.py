@@ -15,7 +15,7 @@ from hudi_hive.input_format import HoodieParquetInputFormat, HoodieParquetRealti
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.metrics import IoCounters
-from hudi_hive.plan.splits import SplitOptions
+from hudi_hive.plan.splits.splits import SplitOptions
 from hudi_hive.sql import SqlEngine
 from hudi_hive.sql.catalog import ConnectorCatalog
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool

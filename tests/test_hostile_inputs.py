@@ -17,7 +17,7 @@ from hudi_hive.formats.avro.container import read_container, write_container
 from hudi_hive.formats.avro.object_count import count_objects, density
 from hudi_hive.formats.avro.schema import parse_record
 from hudi_hive.formats.properties import parse_properties
-from hudi_hive.plan.hadoop_paths import compile_glob, expand_braces
+from hudi_hive.storage.hadoop_paths import compile_glob, expand_braces
 from tests.hostile_inputs import CASES, MEGABYTES
 
 

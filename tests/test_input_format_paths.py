@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_hive.errors import InvalidOptionError, PathNotFoundError
-from hudi_hive.input_format.job_conf import INPUT_DIR, SPLIT_MIN_SIZE, JobConf
-from hudi_hive.plan.hadoop_paths import (
+from hudi_hive.input_format.job.job_conf import INPUT_DIR, SPLIT_MIN_SIZE, JobConf
+from hudi_hive.storage.hadoop_paths import (
     HadoopPath,
     Stores,
     compile_glob,

@@ -10,7 +10,7 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import FileVanishedError, InvalidOptionError, UnsupportedTableError
 from hudi_hive.input_format import HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat, JobConf, RealtimeSplit
-from hudi_hive.input_format.job_conf import INPUT_DIR
+from hudi_hive.input_format.job.job_conf import INPUT_DIR
 from tests.support import fixture_names, unzip_fixture
 from tests.test_input_format_golden import REALTIME, base_path, job, scenarios
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.input_format.job_conf import SPLIT_MIN_SIZE, JobConf
+from hudi_hive.input_format.job.job_conf import SPLIT_MIN_SIZE, JobConf
 from hudi_hive.input_format.splits import block_size, cut
 
 

@@ -16,7 +16,7 @@ from hudi_hive.connector.metadata import HudiTableHandle
 from hudi_hive.connector.page_source import PageSources
 from hudi_hive.input_format import HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat, JobConf
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.plan.options import QueryType
+from hudi_hive.plan.model.options import QueryType
 from hudi_hive.schema.mislabelled import as_in_table, holds_mislabelled, is_mislabelled, may_be_mislabelled
 from hudi_hive.sql import PathCatalog, SqlEngine
 from hudi_hive.table import MetaClient

@@ -10,7 +10,7 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import CorruptInstantError, HollowCommitError, IncrementalRangeError, InvalidOptionError
 from hudi_hive.plan import Query, plan_scan
-from hudi_hive.plan.incremental import select_commits
+from hudi_hive.plan.core.incremental import select_commits
 from hudi_hive.table import MetaClient
 from tests.support import VERSIONS, expected, fixture_names, unzip_fixture
 

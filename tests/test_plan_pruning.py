@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_hive.plan.partitions import prunable_fields, prune_partitions
+from hudi_hive.plan.model.partitions import prunable_fields, prune_partitions
 from hudi_hive.predicate import parse_filter
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.keys.partition_path import partition_path

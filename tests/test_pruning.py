@@ -24,10 +24,10 @@ from hudi_hive.api import HudiTable
 from hudi_hive.cli.main import cli
 from hudi_hive.errors import CorruptFileError, HudiHiveError
 from hudi_hive.metadata import MetadataTable
+from hudi_hive.plan.model.scan_plan import PLAN_SCHEMA
 from hudi_hive.plan.pruning import SkipContext, prune, statistics
 from hudi_hive.plan.pruning.keys import by_bloom_filters, wanted_keys
 from hudi_hive.plan.pruning.statistics import by_column_stats, by_partition_stats, prunable_columns
-from hudi_hive.plan.scan_plan import PLAN_SCHEMA
 from hudi_hive.predicate import parse_filter
 from hudi_hive.table import scan_logs
 from tests.support import encode_rows, fixture_names, unzip_fixture

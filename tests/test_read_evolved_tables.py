@@ -15,11 +15,11 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import SchemaError
 from hudi_hive.metadata.reader.ranges import typed_ranges
 from hudi_hive.metadata.reader.records import STATS_SCHEMA
+from hudi_hive.plan.model.file_schemas import with_commit_versions
+from hudi_hive.plan.model.scan_plan import PLAN_SCHEMA
 from hudi_hive.plan.pruning import stays
 from hudi_hive.plan.pruning.statistics import by_column_stats
 from hudi_hive.plan.pruning.versions import MovedColumns
-from hudi_hive.plan.scan_plan import PLAN_SCHEMA
-from hudi_hive.plan.versions import with_commit_versions
 from hudi_hive.predicate import parse_filter
 from hudi_hive.read.sources import mapping_at
 from hudi_hive.schema import internal

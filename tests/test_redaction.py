@@ -10,9 +10,9 @@ import pytest
 
 from hudi_hive.errors import HudiHiveError, StorageError
 from hudi_hive.input_format import JobConf
-from hudi_hive.plan.hadoop_paths import HadoopPath
 from hudi_hive.redaction import is_secret, printable, redact, redact_options
 from hudi_hive.storage import Storage
+from hudi_hive.storage.hadoop_paths import HadoopPath
 from hudi_hive.sync import HiveSyncConfig
 from hudi_hive.sync.discover import ListedTable
 from hudi_hive.sync.locations import absolute

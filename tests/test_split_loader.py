@@ -30,7 +30,7 @@ from hudi_hive.plan import (
     make_splits,
     plan_scan,
 )
-from hudi_hive.plan.splits import split_slices, split_table
+from hudi_hive.plan.splits.splits import split_slices, split_table
 from hudi_hive.predicate import parse_filter
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.view.listing import in_batches
@@ -369,7 +369,7 @@ def test_an_error_comes_out_at_the_consumer_with_its_cause(planner, lister, stag
     elif stage == "listing":
         monkeypatch.setattr(planner, "plan", broken)
     else:
-        monkeypatch.setattr("hudi_hive.plan.split_loader.make_splits", broken)
+        monkeypatch.setattr("hudi_hive.plan.splits.split_loader.make_splits", broken)
     with SplitLoader(source, planner) as loader:
         with pytest.raises(FileVanishedError, match="gone") as caught:
             drain(loader)

@@ -18,8 +18,8 @@ from pyarrow import orc
 from hudi_hive import HudiTable
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.plan import PLAN_SCHEMA, SPLIT_SCHEMA, PartitionPlanner, Query, SplitOptions, make_splits, plan_scan
-from hudi_hive.plan.row_groups import read_row_groups
-from hudi_hive.plan.splits import (
+from hudi_hive.plan.splits.cut_points import read_row_groups
+from hudi_hive.plan.splits.splits import (
     ROW_GROUP_SCHEMA,
     files_to_cut,
     split_files,

@@ -137,7 +137,7 @@ def files(
     path: str, partitions: tuple[str, ...], as_of: str | None, storage_option: tuple[str, ...], output: Output
 ) -> None:
     """The latest file slices of a table."""
-    from hudi_hive.plan.snapshot import check_time_travel
+    from hudi_hive.plan.core.snapshot import check_time_travel
     from hudi_hive.timeline import normalise_instant
 
     client = open_client(path, storage_option)

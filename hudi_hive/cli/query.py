@@ -12,7 +12,7 @@ from hudi_hive.api import HudiTable, Scan
 from hudi_hive.cli.common import pairs, storage_options, with_output, write_parquet
 from hudi_hive.cli.output import Output
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.plan.options import QueryType
+from hudi_hive.plan.model.options import QueryType
 
 F = TypeVar("F", bound=Callable[..., Any])
 

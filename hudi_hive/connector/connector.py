@@ -16,9 +16,9 @@ from hudi_hive.connector.split_manager import PartitionSource, SplitSource
 from hudi_hive.formats.base.base_file import BATCH_ROWS
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metrics import IoCounters
-from hudi_hive.plan.planner import Filter
-from hudi_hive.plan.split_loader import DynamicFilter
-from hudi_hive.plan.splits import HudiSplit, SplitOptions
+from hudi_hive.plan.core.planner import Filter
+from hudi_hive.plan.splits.split_loader import DynamicFilter
+from hudi_hive.plan.splits.splits import HudiSplit, SplitOptions
 from hudi_hive.predicate import RowFilter
 from hudi_hive.read.ordered import in_order
 

@@ -18,7 +18,7 @@ import pyarrow.dataset as ds
 from hudi_hive.errors import InvalidOptionError, QueryError
 from hudi_hive.formats.base.base_file import BATCH_ROWS
 from hudi_hive.plan import PLAN_SCHEMA, Query, plan_scan
-from hudi_hive.plan.planner import Filter, plan_of_slices
+from hudi_hive.plan.core.planner import Filter, plan_of_slices
 from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.arrow_expression import bind_as_sql
 from hudi_hive.predicate.nodes import conjunction

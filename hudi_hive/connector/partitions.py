@@ -27,9 +27,9 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metastore import HiveMetastore, Partition
 from hudi_hive.metastore.partition_names import DEFAULT_PARTITION, format_partition_name, parse_partition_name
-from hudi_hive.plan.hadoop_paths import HadoopPath
-from hudi_hive.plan.partitions import prunable_fields
+from hudi_hive.plan.model.partitions import prunable_fields
 from hudi_hive.predicate import RowFilter
+from hudi_hive.storage.hadoop_paths import HadoopPath
 from hudi_hive.table.keys.partition_path import partition_values, unescape_value
 from hudi_hive.table.view.data_files import is_partition_path
 from hudi_hive.table.view.listing import in_batches

@@ -19,10 +19,10 @@ from hudi_hive.metadata import MetadataListing, MetadataTable
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.partition_names import DEFAULT_PARTITION
 from hudi_hive.plan import ScanPlan
-from hudi_hive.plan.partition_planner import PartitionPlanner
-from hudi_hive.plan.planner import Filter
-from hudi_hive.plan.split_loader import DynamicFilter, LoadProgress, SplitLoader
-from hudi_hive.plan.splits import FULL_WEIGHT, HudiSplit, SplitOptions, to_splits
+from hudi_hive.plan.core.partition_planner import PartitionPlanner
+from hudi_hive.plan.core.planner import Filter
+from hudi_hive.plan.splits.split_loader import DynamicFilter, LoadProgress, SplitLoader
+from hudi_hive.plan.splits.splits import FULL_WEIGHT, HudiSplit, SplitOptions, to_splits
 from hudi_hive.predicate import RowFilter, parse_filter
 
 PartitionSource: TypeAlias = Literal["metastore", "metadata table", "listing"]
@@ -92,7 +92,7 @@ class SplitSource:
 
     def next_batch(self, quota: int = FULL_WEIGHT, timeout: float | None = None) -> pa.Table:
         """Splits of a weight of up to ``quota`` together as a table; see
-        :meth:`~hudi_hive.plan.split_loader.SplitLoader.next_batch`."""
+        :meth:`~hudi_hive.plan.splits.split_loader.SplitLoader.next_batch`."""
         return self._loader.next_batch(quota, timeout)
 
     def to_splits(self, table: pa.Table) -> list[HudiSplit]:

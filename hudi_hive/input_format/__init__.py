@@ -5,12 +5,12 @@ Tables and plain folders may be mixed in one job; the job's conf is never change
 
 from __future__ import annotations
 
-from hudi_hive.input_format.job_conf import JobConf
+from hudi_hive.input_format.job.classify import InputPath, PathGroups, TableInputs, classify
+from hudi_hive.input_format.job.job_conf import JobConf
 from hudi_hive.input_format.parquet_input_format import HoodieParquetInputFormat
 from hudi_hive.input_format.plan import STATUS_SCHEMA, FileStatus, InputPlan, TablePlan
 from hudi_hive.input_format.realtime import HoodieParquetRealtimeInputFormat, RealtimeSplit
 from hudi_hive.input_format.splits import FileSplit
-from hudi_hive.plan.classify import InputPath, PathGroups, TableInputs, classify
 
 __all__ = [
     "STATUS_SCHEMA",

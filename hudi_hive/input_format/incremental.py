@@ -1,6 +1,6 @@
 """A table's range of commits as a Hive job asks for it: which commits, which partitions, which files, which rows.
 
-Ranges are those of the whole package (:mod:`hudi_hive.plan.incremental`): start exclusive, end inclusive, by requested
+Ranges are those of the whole package (:mod:`hudi_hive.plan.core.incremental`): start exclusive, end inclusive, by requested
 time in table version 6 and by completion time from version 8 on, archived commits included. Hive's own path adds:
 
 * ``max.commits``: only the first commits of the range, by the same time; one, unless the job says so or gives an end.
@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.input_format.job.classify import TableInputs
+from hudi_hive.input_format.job.consume import MAX_COMMITS_ALL
 from hudi_hive.input_format.snapshot import FOUND_SCHEMA, base_files
-from hudi_hive.plan.classify import TableInputs
-from hudi_hive.plan.consume import MAX_COMMITS_ALL
-from hudi_hive.plan.incremental import (
+from hudi_hive.plan.core.incremental import (
     CommitRange,
     cleaned_error,
     files_of_range,
@@ -34,7 +34,7 @@ from hudi_hive.plan.incremental import (
     select_commits,
     without_hollow,
 )
-from hudi_hive.plan.options import HollowCommitPolicy
+from hudi_hive.plan.model.options import HollowCommitPolicy
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
 

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InstantNotFoundError
-from hudi_hive.input_format.listing import list_partitions
-from hudi_hive.plan.classify import TableInputs
-from hudi_hive.plan.snapshot import check_time_travel, refuse_cleaned_files
+from hudi_hive.input_format.job.classify import TableInputs
+from hudi_hive.input_format.job.listing import list_partitions
+from hudi_hive.plan.core.snapshot import check_time_travel, refuse_cleaned_files
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view.file_system_view import BASE_FILE_SCHEMA, FileSystemView, ViewTimeline
 from hudi_hive.timeline import Instant, Timeline, normalise_instant

@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, IncrementalRangeError
 from hudi_hive.formats.base.base_file import select
-from hudi_hive.plan.cdc import CDC_SCHEMA, DATA_BEFORE_AFTER, OP_KEY_ONLY, Case
-from hudi_hive.plan.scan_plan import ScanPlan
+from hudi_hive.plan.core.cdc import CDC_SCHEMA, DATA_BEFORE_AFTER, OP_KEY_ONLY, Case
+from hudi_hive.plan.model.scan_plan import ScanPlan
 from hudi_hive.read.ordered import in_order
 from hudi_hive.read.reconcile import BY_NAME, ColumnMapping, Reconciler
 from hudi_hive.read.scan_files import output_schema

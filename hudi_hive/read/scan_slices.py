@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import SchemaError
 from hudi_hive.formats.base.base_file import select
-from hudi_hive.plan.scan_plan import LogMerge, ScanPlan
+from hudi_hive.plan.model.scan_plan import LogMerge, ScanPlan
 from hudi_hive.predicate import RowFilter, nodes
 from hudi_hive.read.merge import merge_slice
 from hudi_hive.read.ordered import in_order

@@ -17,8 +17,8 @@ from pyspark.sql.types import StructType
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.plan import Query, QueryType, ScanPlan, narrowed_plan, plan_scan
-from hudi_hive.plan.listing import listed_as_asked
-from hudi_hive.plan.snapshot import check_time_travel
+from hudi_hive.plan.core.listing import listed_as_asked
+from hudi_hive.plan.core.snapshot import check_time_travel
 from hudi_hive.predicate import RowFilter
 from hudi_hive.spark.evolution import unlike
 from hudi_hive.spark.labels import FileLabels, has_doubtful_times

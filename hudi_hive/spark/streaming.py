@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from hudi_hive.errors import HudiHiveError, IncrementalRangeError, SchemaError, SparkError
-from hudi_hive.plan.query import EARLIEST
+from hudi_hive.plan.model.query import EARLIEST
 from hudi_hive.spark.failures import JavaValue, to_java
 from hudi_hive.spark.jvm import Function1, JavaProxy, Jvm, Rewrite, class_name, option, scala_items
 from hudi_hive.spark.merging import install_merge_rule

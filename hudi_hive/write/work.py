@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.plan.versions import with_commit_versions
+from hudi_hive.plan.model.file_schemas import with_commit_versions
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view.file_names import parse_file_names
 from hudi_hive.table.view.file_system_view import SLICE_SCHEMA

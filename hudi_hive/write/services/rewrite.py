@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.formats.base.base_file_writer import ParquetBaseWriter, WrittenBase
 from hudi_hive.plan import ScanPlan
-from hudi_hive.plan.planner import plan_of_slices, refuse_bootstrap
-from hudi_hive.plan.query import Query
-from hudi_hive.plan.scan_plan import with_paths
+from hudi_hive.plan.core.planner import plan_of_slices, refuse_bootstrap
+from hudi_hive.plan.model.query import Query
+from hudi_hive.plan.model.scan_plan import with_paths
 from hudi_hive.read.scan import read_plan
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view.file_system_view import SLICE_SCHEMA

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow.compute as pc
 
 from hudi_hive.errors import TimeTravelError, WriteError
-from hudi_hive.plan.snapshot import earliest_retained, refuse_cleaned_files
+from hudi_hive.plan.core.snapshot import earliest_retained, refuse_cleaned_files
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants.instant import CLEAN, RESTORE, SAVEPOINT

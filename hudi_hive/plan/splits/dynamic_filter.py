@@ -8,9 +8,9 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.plan.partition_planner import both
-from hudi_hive.plan.planner import Filter
-from hudi_hive.plan.scan_plan import ScanPlan
+from hudi_hive.plan.core.partition_planner import both
+from hudi_hive.plan.core.planner import Filter
+from hudi_hive.plan.model.scan_plan import ScanPlan
 from hudi_hive.predicate import RowFilter, parse_filter
 
 
@@ -44,7 +44,7 @@ class DynamicFilter:
 
 
 class BatchPlanner(Protocol):
-    """What a loader asks of a planner; :class:`~hudi_hive.plan.partition_planner.PartitionPlanner` is one."""
+    """What a loader asks of a planner; :class:`~hudi_hive.plan.core.partition_planner.PartitionPlanner` is one."""
 
     def plan(self, partitions: list[str]) -> ScanPlan:
         """The plan for some partitions; called from several threads."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.plan.options import IncrementalFormat, MergeType, QueryType, ReadOptions
+from hudi_hive.plan.model.options import IncrementalFormat, MergeType, QueryType, ReadOptions
 from hudi_hive.timeline import normalise_instant
 
 EARLIEST = "000"

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import IncrementalRangeError, UnsupportedTableError
 from hudi_hive.metadata.reader.lister import METADATA_SOURCE
-from hudi_hive.plan.incremental import CommitRange
-from hudi_hive.plan.scan_plan import CHANGE_SCHEMA, PLAN_SCHEMA, with_paths
+from hudi_hive.plan.core.incremental import CommitRange
+from hudi_hive.plan.model.scan_plan import CHANGE_SCHEMA, PLAN_SCHEMA, with_paths
 from hudi_hive.table import FileSystemView, MetaClient
 from hudi_hive.table.logs.committed_logs import with_recorded_sizes
 from hudi_hive.table.view.file_system_view import SLICE_SCHEMA

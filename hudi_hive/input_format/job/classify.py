@@ -15,11 +15,17 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.input_format.job.consume import (
+    ConsumeOptions,
+    incremental_names,
+    parse_flag,
+    qualified_name,
+    time_travel_names,
+)
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.metrics import IoCounters
-from hudi_hive.plan.consume import ConsumeOptions, incremental_names, parse_flag, qualified_name, time_travel_names
-from hudi_hive.plan.hadoop_paths import Found, HadoopPath, Stores, expand, stat_many
-from hudi_hive.plan.listing import METADATA_ENABLE, METADATA_VALIDATE
+from hudi_hive.plan.core.listing import METADATA_ENABLE, METADATA_VALIDATE
+from hudi_hive.storage.hadoop_paths import Found, HadoopPath, Stores, expand, stat_many
 from hudi_hive.table import MetaClient
 
 _HOODIE = ".hoodie"

@@ -14,10 +14,10 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from hudi_hive.plan.partitions import prune_partitions
-from hudi_hive.plan.planner import Filter, PlanBuilder, plan_scan, refuse_bootstrap
-from hudi_hive.plan.query import Query
-from hudi_hive.plan.scan_plan import PLAN_SCHEMA, ScanPlan
+from hudi_hive.plan.core.planner import Filter, PlanBuilder, plan_scan, refuse_bootstrap
+from hudi_hive.plan.model.partitions import prune_partitions
+from hudi_hive.plan.model.query import Query
+from hudi_hive.plan.model.scan_plan import PLAN_SCHEMA, ScanPlan
 from hudi_hive.predicate import RowFilter, nodes, parse_filter
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view.listing import in_batches

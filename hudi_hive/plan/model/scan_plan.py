@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.plan.query import Query
+from hudi_hive.plan.model.query import Query
 from hudi_hive.predicate import RowFilter
 from hudi_hive.schema.internal import EvolvedSchema
 from hudi_hive.table.merge.merge_spec import MergeSpec
@@ -73,7 +73,7 @@ CHANGE_SCHEMA = pa.schema(
         ("before_log_sizes", pa.list_(pa.int64())),
     ]
 )
-"""What a change data query adds to each slice: the commit, how its changes are told (:mod:`hudi_hive.plan.cdc`), the
+"""What a change data query adds to each slice: the commit, how its changes are told (:mod:`hudi_hive.plan.core.cdc`), the
 files that list them, and the slice as it was before, for images that they do not hold."""
 
 

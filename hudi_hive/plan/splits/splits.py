@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, PartitionValueError
-from hudi_hive.plan.scan_plan import PLAN_SCHEMA, ScanPlan
+from hudi_hive.plan.model.scan_plan import PLAN_SCHEMA, ScanPlan
 from hudi_hive.predicate import RowFilter
 from hudi_hive.table.keys.partition_path import partition_value_columns
 
@@ -109,7 +109,7 @@ def make_splits(slices: pa.Table, options: SplitOptions | None = None, row_group
     """The splits of slices, in their order.
 
     Args:
-        slices: a table of :data:`~hudi_hive.plan.scan_plan.PLAN_SCHEMA`.
+        slices: a table of :data:`~hudi_hive.plan.model.scan_plan.PLAN_SCHEMA`.
         options: sizes and weights.
         row_groups: a table of :data:`ROW_GROUP_SCHEMA` for the files that may be cut (see :func:`files_to_cut`); files
             that it does not tell of stay whole.
@@ -188,7 +188,7 @@ def to_splits(table: pa.Table, plan: ScanPlan) -> list[HudiSplit]:
     Args:
         table: a table of :data:`SPLIT_SCHEMA`.
         plan: the plan that they are of, or the one that
-            :meth:`~hudi_hive.plan.partition_planner.PartitionPlanner.template` gives.
+            :meth:`~hudi_hive.plan.core.partition_planner.PartitionPlanner.template` gives.
     """
     keys = _partition_keys(table, plan)
     merged = None if plan.merge is None else plan.merge.max_instant or plan.instant

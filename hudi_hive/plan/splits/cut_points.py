@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from hudi_hive.formats.base.base_file import open_base_file
-from hudi_hive.plan.splits import ROW_GROUP_SCHEMA
+from hudi_hive.plan.splits.splits import ROW_GROUP_SCHEMA
 from hudi_hive.storage import Storage
 from hudi_hive.table.view.listing import list_concurrently
 
 
 def read_row_groups(storage: Storage, paths: Sequence[str]) -> pa.Table:
-    """Row groups of files, a table of :data:`~hudi_hive.plan.splits.ROW_GROUP_SCHEMA`; one open for each file.
+    """Row groups of files, a table of :data:`~hudi_hive.plan.splits.splits.ROW_GROUP_SCHEMA`; one open for each file.
 
     Args:
         storage: rooted at the table's base path.

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.metadata.reader.lister import METADATA_SOURCE
-from hudi_hive.plan.cdc import CDC_SCHEMA, changes_of_range, partitions_of, refuse_without_changes
-from hudi_hive.plan.incremental import (
+from hudi_hive.plan.core.cdc import CDC_SCHEMA, changes_of_range, partitions_of, refuse_without_changes
+from hudi_hive.plan.core.incremental import (
     CommitRange,
     cleaned_error,
     files_of_range,
@@ -21,14 +21,14 @@ from hudi_hive.plan.incremental import (
     select_commits,
     slices_of_range,
 )
-from hudi_hive.plan.listing import listed_as_asked
-from hudi_hive.plan.options import MergeType, QueryType
-from hudi_hive.plan.partitions import prune_partitions
+from hudi_hive.plan.core.listing import listed_as_asked
+from hudi_hive.plan.core.snapshot import check_time_travel, partitions_cleaned, snapshot_slices
+from hudi_hive.plan.model.file_schemas import with_commit_versions
+from hudi_hive.plan.model.options import MergeType, QueryType
+from hudi_hive.plan.model.partitions import prune_partitions
+from hudi_hive.plan.model.query import Query
+from hudi_hive.plan.model.scan_plan import PLAN_SCHEMA, LogMerge, PlanStep, ScanPlan, base_files_as_slices, has_logs
 from hudi_hive.plan.pruning import SkipContext, prune, prune_changes, stays, wanted_keys
-from hudi_hive.plan.query import Query
-from hudi_hive.plan.scan_plan import PLAN_SCHEMA, LogMerge, PlanStep, ScanPlan, base_files_as_slices, has_logs
-from hudi_hive.plan.snapshot import check_time_travel, partitions_cleaned, snapshot_slices
-from hudi_hive.plan.versions import with_commit_versions
 from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.row_filter import Dnf
 from hudi_hive.schema.internal import EvolvedSchema
@@ -114,7 +114,7 @@ def plan_of_slices(
         slices: a table of :data:`PLAN_SCHEMA`.
         commit_times: as in :class:`ScanPlan`.
         checkpoint: as in :class:`ScanPlan`.
-        max_instant, range_first: as in :class:`~hudi_hive.plan.scan_plan.LogMerge`.
+        max_instant, range_first: as in :class:`~hudi_hive.plan.model.scan_plan.LogMerge`.
 
     Raises:
         UnsupportedTableError: log files of a table whose way to merge records is not known.

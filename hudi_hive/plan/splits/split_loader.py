@@ -20,11 +20,11 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_hive.errors import InvalidOptionError, LoadCancelledError
-from hudi_hive.plan.dynamic_filter import BatchPlanner, DynamicFilter, Narrowing
-from hudi_hive.plan.partition_planner import PartitionPlanner, both
-from hudi_hive.plan.row_groups import read_row_groups
-from hudi_hive.plan.scan_plan import ScanPlan
-from hudi_hive.plan.splits import (
+from hudi_hive.plan.core.partition_planner import PartitionPlanner, both
+from hudi_hive.plan.model.scan_plan import ScanPlan
+from hudi_hive.plan.splits.cut_points import read_row_groups
+from hudi_hive.plan.splits.dynamic_filter import BatchPlanner, DynamicFilter, Narrowing
+from hudi_hive.plan.splits.splits import (
     FULL_WEIGHT,
     SPLIT_SCHEMA,
     HudiSplit,
@@ -131,7 +131,7 @@ class SplitLoader:
             timeout: seconds to wait; without it until a split is made.
 
         Returns:
-            A table of :data:`~hudi_hive.plan.splits.SPLIT_SCHEMA`; an empty one when the loader has finished, or the
+            A table of :data:`~hudi_hive.plan.splits.splits.SPLIT_SCHEMA`; an empty one when the loader has finished, or the
             time is up (:attr:`finished` tells).
 
         Raises:

@@ -1,0 +1,1 @@
+"""Cuts scan plans into splits, and loads them in the background by partition."""
