@@ -13,8 +13,8 @@ from hudi_hive.kept import kept_property
 from hudi_hive.plan import DynamicFilter, PartitionPlanner, Query, ScanPlan, SplitLoader, SplitOptions, plan_scan
 from hudi_hive.plan.core.planner import Filter
 from hudi_hive.plan.model.scan_plan import PlanStep
-from hudi_hive.read.scan import footer_steps, read_plan
-from hudi_hive.read.scan_files import output_schema
+from hudi_hive.read.scan.files import output_schema
+from hudi_hive.read.scan.scan import footer_steps, read_plan
 from hudi_hive.table import MetaClient
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import FileVanishedError
 from hudi_hive.plan import Query, plan_scan
-from hudi_hive.read.exported import SliceRows, carried_error
+from hudi_hive.read.remote.executor_read import SliceRows, carried_error
 from hudi_hive.table import MetaClient
 from tests.mor_table import MorTable
 from tests.support import encode_rows, rows_sha256, unzip_fixture

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_hive.read.merge import merge_slice
+from hudi_hive.read.merge.merge import merge_slice
 from hudi_hive.table.logs.log_data import LogData, LogDeletes
 from hudi_hive.table.logs.log_scanner import LogRecords
 from hudi_hive.table.merge.merge_spec import UNAVAILABLE_VALUE, MergeSpec, Order, Partial

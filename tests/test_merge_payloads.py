@@ -14,7 +14,7 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.read.merge_order import sequence_numbers
+from hudi_hive.read.merge.ordering_values import sequence_numbers
 
 TABLES = sorted(path.stem for path in (Path(__file__).parent / "data" / "payloads").glob("*.zip"))
 FILE_NAME = "_hoodie_file_name"  # not rewritten for merged rows: what it says differs by release

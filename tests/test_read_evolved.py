@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_hive.predicate import parse_filter
-from hudi_hive.read.reconcile import ColumnMapping
-from hudi_hive.read.scan_files import read_base_files
+from hudi_hive.read.columns.reconcile import ColumnMapping
+from hudi_hive.read.scan.files import read_base_files
 from hudi_hive.storage import Storage
 
 ROWS = 30_000

@@ -21,7 +21,7 @@ from hudi_hive.plan.pruning import stays
 from hudi_hive.plan.pruning.statistics import by_column_stats
 from hudi_hive.plan.pruning.versions import MovedColumns
 from hudi_hive.predicate import parse_filter
-from hudi_hive.read.sources import mapping_at
+from hudi_hive.read.scan.sources import mapping_at
 from hudi_hive.schema import internal
 from hudi_hive.schema.internal import EvolvedSchema, parse_internal_schema
 from hudi_hive.table.core import meta_client
@@ -147,7 +147,7 @@ def test_history_is_parsed_once_and_mappings_are_made_once_a_version(tmp_path, m
 
         monkeypatch.setattr(module, name, call)
 
-    from hudi_hive.read import sources
+    from hudi_hive.read.scan import sources
 
     counted(meta_client, "parse_history")
     counted(meta_client, "parse_internal_schema")

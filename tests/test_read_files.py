@@ -16,7 +16,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import CorruptFileError, FileVanishedError, PredicateError, SchemaError, UnknownColumnError
 from hudi_hive.predicate import parse_filter
 from hudi_hive.read import ColumnMapping, read_base_files
-from hudi_hive.read.ordered import in_order
+from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.schema import META_FIELDS, avro_to_arrow, with_meta_fields
 from hudi_hive.storage import Storage
 from tests.support import encode_rows, expected, fixture_names, unzip_fixture

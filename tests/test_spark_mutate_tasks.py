@@ -26,7 +26,7 @@ from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.mutation import AcidTable, MutationManifest, MutatorClient
 from hudi_hive.mutation.merge_rules import MergeRules
 from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
-from hudi_hive.read.exported import carried_error
+from hudi_hive.read.remote.executor_read import carried_error
 from hudi_hive.spark.mutate import _only_one
 from hudi_hive.spark.mutate_tasks import (
     BUCKET,

@@ -20,7 +20,7 @@ from hudi_hive.plan.core.planner import Filter
 from hudi_hive.plan.splits.split_loader import DynamicFilter
 from hudi_hive.plan.splits.splits import HudiSplit, SplitOptions
 from hudi_hive.predicate import RowFilter
-from hudi_hive.read.ordered import in_order
+from hudi_hive.read.scan.ordered import in_order
 
 if TYPE_CHECKING:
     from hudi_hive.connector.dataset import ScanDataset

@@ -22,8 +22,8 @@ from hudi_hive.plan.core.planner import Filter, plan_of_slices
 from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.arrow_expression import bind_as_sql
 from hudi_hive.predicate.nodes import conjunction
-from hudi_hive.read.scan import read_plan
-from hudi_hive.read.scan_files import output_schema
+from hudi_hive.read.scan.files import output_schema
+from hudi_hive.read.scan.scan import read_plan
 from hudi_hive.table import MetaClient
 
 

@@ -20,8 +20,8 @@ from hudi_hive.plan.model.file_schemas import with_commit_versions
 from hudi_hive.plan.splits.splits import HudiSplit, split_files, split_slices
 from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.nodes import conjunction
-from hudi_hive.read.scan import read_plan
-from hudi_hive.read.scan_files import output_schema
+from hudi_hive.read.scan.files import output_schema
+from hudi_hive.read.scan.scan import read_plan
 from hudi_hive.schema.internal import EvolvedSchema
 
 

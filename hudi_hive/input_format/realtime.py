@@ -41,8 +41,8 @@ from hudi_hive.plan.core.planner import plan_of_slices
 from hudi_hive.plan.core.snapshot import newest_slice_instant, refuse_cleaned_files
 from hudi_hive.plan.model.options import MergeType
 from hudi_hive.plan.model.scan_plan import with_paths
-from hudi_hive.read.scan_slices import SliceReader
-from hudi_hive.read.sources import partition_columns
+from hudi_hive.read.scan.slices import SliceReader
+from hudi_hive.read.scan.sources import partition_columns
 from hudi_hive.table import FileSystemView
 
 MERGE_SKIP = "hoodie.realtime.merge.skip"

@@ -12,7 +12,7 @@ from hudi_hive.input_format.job.job_conf import JobConf
 from hudi_hive.input_format.plan import InputPlan
 from hudi_hive.input_format.splits import FileSplit
 from hudi_hive.plan import ScanPlan
-from hudi_hive.read.scan import read_plan
+from hudi_hive.read.scan.scan import read_plan
 from hudi_hive.storage.hadoop_paths import HadoopPath, Stores
 
 READ_COLUMN_NAMES = "hive.io.file.readcolumn.names"

@@ -22,7 +22,7 @@ from hudi_hive.mutation.acid_files import Events, OpenAcidFile
 from hudi_hive.mutation.directories import AcidFile, PartitionState
 from hudi_hive.mutation.row_ids import ROW_ID, DeletedRows, Keys, row_id_array
 from hudi_hive.predicate import RowFilter
-from hudi_hive.read.ordered import in_order
+from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.storage import Storage
 
 BATCH_ROWS: Final = 131_072

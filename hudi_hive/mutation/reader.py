@@ -33,7 +33,7 @@ from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.table import AcidTable
 from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.row_filter import Dnf
-from hudi_hive.read.ordered import in_order
+from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.storage import Storage
 
 THREADS: Final = 4

@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.reader.rows import row_partitions, row_schema
 from hudi_hive.plan import ScanPlan
-from hudi_hive.read.exported_plan import MetadataRows, PlanRows
+from hudi_hive.read.remote.executor_plan import MetadataRows, PlanRows
 from hudi_hive.spark.arrow_types import from_arrow_schema
 from hudi_hive.spark.failures import JavaValue, watch
 from hudi_hive.spark.snapshot import TableSnapshot

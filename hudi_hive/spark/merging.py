@@ -25,7 +25,7 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.plan import ScanPlan
 from hudi_hive.predicate import RowFilter
-from hudi_hive.read.exported import SliceRows
+from hudi_hive.read.remote.executor_read import SliceRows
 from hudi_hive.spark.failures import JavaValue, to_java
 from hudi_hive.spark.file_index import HudiFileIndex, PlanLog, PlannedScan
 from hudi_hive.spark.filters import is_known

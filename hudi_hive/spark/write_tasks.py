@@ -18,7 +18,7 @@ from pyspark import TaskContext
 
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata.reader.keys import group_indexes
-from hudi_hive.read.exported import carrying
+from hudi_hive.read.remote.executor_read import carrying
 from hudi_hive.spark.arrow_types import in_microseconds
 from hudi_hive.table.keys.key_generator import KeyGenerator
 from hudi_hive.table.merge.merge_spec import MergeSpec

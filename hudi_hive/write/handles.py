@@ -21,12 +21,12 @@ from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.formats.base.base_file_writer import ParquetBaseWriter, WrittenBase
 from hudi_hive.formats.base.column_ranges import ColumnRanges
 from hudi_hive.formats.log.writer import data_block, delete_block, parquet_block
-from hudi_hive.read.merge import merge_slice
-from hudi_hive.read.merge_fold import soft_deletes
-from hudi_hive.read.merge_keys import record_keys
-from hudi_hive.read.merge_order import ordering_columns
-from hudi_hive.read.scan_files import read_base_files
-from hudi_hive.read.sources import mapping_at
+from hudi_hive.read.merge.fold import soft_deletes
+from hudi_hive.read.merge.keys import record_keys
+from hudi_hive.read.merge.merge import merge_slice
+from hudi_hive.read.merge.ordering_values import ordering_columns
+from hudi_hive.read.scan.files import read_base_files
+from hudi_hive.read.scan.sources import mapping_at
 from hudi_hive.table.logs.log_data import LogData, LogDeletes, one_batch
 from hudi_hive.table.logs.log_scanner import LogRecords
 from hudi_hive.write.cdc_files import write_changes

@@ -23,7 +23,7 @@ from hudi_hive.errors import (
     UnsupportedTableError,
 )
 from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
-from hudi_hive.read.merge_order import not_less, ordering_columns
+from hudi_hive.read.merge.ordering_values import not_less, ordering_columns
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge.merge_spec import MergeSpec, Order
 from hudi_hive.write.index.live import existing_records

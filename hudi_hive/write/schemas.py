@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.read.promote import scalar_promotion
+from hudi_hive.read.columns.promote import scalar_promotion
 from hudi_hive.schema import META_FIELDS, avro_to_arrow
 from hudi_hive.schema.avro import OPERATION_FIELD
 from hudi_hive.schema.from_arrow import arrow_to_avro, record_name

@@ -21,7 +21,7 @@ from hudi_hive.errors import (
 from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.mutation.records import column_of
-from hudi_hive.read.merge_partial import default_of, keeps
+from hudi_hive.read.merge.partial import default_of, keeps
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.merge.merge_spec import MergeSpec
 from hudi_hive.write.incoming import KEYS_SCHEMA, check_required, conformed

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from hudi_hive.formats.base.base_file import BaseFile, open_base_file
-from hudi_hive.read.merge_keys import record_keys
+from hudi_hive.read.merge.keys import record_keys
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.table.logs.log_data import RECORD_KEY, LogData

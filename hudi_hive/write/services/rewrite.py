@@ -20,7 +20,7 @@ from hudi_hive.plan import ScanPlan
 from hudi_hive.plan.core.planner import plan_of_slices, refuse_bootstrap
 from hudi_hive.plan.model.query import Query
 from hudi_hive.plan.model.scan_plan import with_paths
-from hudi_hive.read.scan import read_plan
+from hudi_hive.read.scan.scan import read_plan
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view.file_system_view import SLICE_SCHEMA
 from hudi_hive.timeline.payloads.encoders import CommitOut

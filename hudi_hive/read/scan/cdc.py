@@ -23,11 +23,11 @@ from hudi_hive.errors import CorruptFileError, IncrementalRangeError
 from hudi_hive.formats.base.base_file import select
 from hudi_hive.plan.core.cdc import CDC_SCHEMA, DATA_BEFORE_AFTER, OP_KEY_ONLY, Case
 from hudi_hive.plan.model.scan_plan import ScanPlan
-from hudi_hive.read.ordered import in_order
-from hudi_hive.read.reconcile import BY_NAME, ColumnMapping, Reconciler
-from hudi_hive.read.scan_files import output_schema
-from hudi_hive.read.scan_slices import SliceReader
-from hudi_hive.read.sources import mapping_at, partition_columns
+from hudi_hive.read.columns.reconcile import BY_NAME, ColumnMapping, Reconciler
+from hudi_hive.read.scan.files import output_schema
+from hudi_hive.read.scan.ordered import in_order
+from hudi_hive.read.scan.slices import SliceReader
+from hudi_hive.read.scan.sources import mapping_at, partition_columns
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.storage import Storage
 from hudi_hive.table.logs.log_scanner import scan_logs
@@ -44,7 +44,7 @@ Images = dict[str, dict[str, Any]]
 def read_changes(
     storage: Storage, plan: ScanPlan, columns: list[str] | None, *, batch_size: int, threads: int
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of a change data plan, by commit and file group; errors as in :func:`hudi_hive.read.scan.read_plan`.
+    """Rows of a change data plan, by commit and file group; errors as in :func:`hudi_hive.read.scan.scan.read_plan`.
 
     Args:
         storage: rooted at the table's base path.

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.read.merge_order import Flags, Ints, ranks
+from hudi_hive.read.merge.ordering_values import Flags, Ints, ranks
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.merge.merge_spec import MergeSpec, Order, Partial
 
 if TYPE_CHECKING:
-    from hudi_hive.read.merge_fold import Events
+    from hudi_hive.read.merge.fold import Events
 
 
 def column_sources(events: Events, spec: MergeSpec, cut: Ints, *, by_value: bool) -> dict[str, Ints]:

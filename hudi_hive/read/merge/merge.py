@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.read.merge_fold import Folded, fold
-from hudi_hive.read.merge_keys import record_keys
-from hudi_hive.read.merge_order import Flags, Ints, not_less, ordering_columns, sequence_numbers
-from hudi_hive.read.merge_partial import default_of, keeps
-from hudi_hive.read.merge_put import put
-from hudi_hive.read.reconcile import Reconciler
+from hudi_hive.read.columns.reconcile import Reconciler
+from hudi_hive.read.merge.fold import Folded, fold
+from hudi_hive.read.merge.keys import record_keys
+from hudi_hive.read.merge.ordering_values import Flags, Ints, not_less, ordering_columns, sequence_numbers
+from hudi_hive.read.merge.partial import default_of, keeps
+from hudi_hive.read.merge.put import put
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.logs.log_data import LogData
 from hudi_hive.table.logs.log_scanner import LogRecords

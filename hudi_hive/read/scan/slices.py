@@ -19,11 +19,11 @@ from hudi_hive.errors import SchemaError
 from hudi_hive.formats.base.base_file import select
 from hudi_hive.plan.model.scan_plan import LogMerge, ScanPlan
 from hudi_hive.predicate import RowFilter, nodes
-from hudi_hive.read.merge import merge_slice
-from hudi_hive.read.ordered import in_order
-from hudi_hive.read.reconcile import BY_NAME, ColumnMapping, Reconciler
-from hudi_hive.read.scan_files import COMMIT_TIME, output_schema, read_base_files
-from hudi_hive.read.sources import mapping_at, partition_columns, shown_schema, source_names
+from hudi_hive.read.columns.reconcile import BY_NAME, ColumnMapping, Reconciler
+from hudi_hive.read.merge.merge import merge_slice
+from hudi_hive.read.scan.files import COMMIT_TIME, output_schema, read_base_files
+from hudi_hive.read.scan.ordered import in_order
+from hudi_hive.read.scan.sources import mapping_at, partition_columns, shown_schema, source_names
 from hudi_hive.schema.internal import EvolvedSchema
 from hudi_hive.storage import Storage
 from hudi_hive.table import FileSystemView
@@ -232,7 +232,7 @@ def read_slices(
     batch_size: int,
     threads: int,
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of slices with log files, in their order; errors as in :func:`hudi_hive.read.scan.read_plan`.
+    """Rows of slices with log files, in their order; errors as in :func:`hudi_hive.read.scan.scan.read_plan`.
 
     Args:
         storage: rooted at the table's base path.

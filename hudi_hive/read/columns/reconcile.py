@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hudi_hive.errors import SchemaError
 from hudi_hive.formats.base.base_file import empty_columns
-from hudi_hive.read.promote import scalar_of_file
+from hudi_hive.read.columns.promote import scalar_of_file
 
 Convert: TypeAlias = Callable[[pa.Array], pa.Array]
 """From an array of the file's type to one of the table's type; None stands for "as it is"."""

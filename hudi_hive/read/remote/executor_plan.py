@@ -17,8 +17,8 @@ from hudi_hive.formats.base.base_file import BATCH_ROWS
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.reader.rows import partition_rows
 from hudi_hive.plan import ScanPlan
-from hudi_hive.read.exported import carrying
-from hudi_hive.read.scan import read_plan
+from hudi_hive.read.remote.executor_read import carrying
+from hudi_hive.read.scan.scan import read_plan
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 
@@ -42,7 +42,7 @@ class PlanRows:
             requests: one column: numbers of slices.
 
         Raises:
-            RuntimeError: an error of this package, as text that :func:`hudi_hive.read.exported.carried_error` reads.
+            RuntimeError: an error of this package, as text that :func:`hudi_hive.read.remote.executor_read.carried_error` reads.
         """
         try:
             storage = Storage(self.plan.base_path, self.storage_options)
@@ -79,7 +79,7 @@ class MetadataRows:
             requests: one column: numbers of partitions.
 
         Raises:
-            RuntimeError: an error of this package, as text that :func:`hudi_hive.read.exported.carried_error` reads.
+            RuntimeError: an error of this package, as text that :func:`hudi_hive.read.remote.executor_read.carried_error` reads.
         """
         try:
             table = MetadataTable.open(self.client)

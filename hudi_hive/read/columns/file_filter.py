@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.predicate import RowFilter, nodes
 from hudi_hive.predicate.nodes import ColumnRef, Node
-from hudi_hive.read.reconcile import Reconciler, source_field
+from hudi_hive.read.columns.reconcile import Reconciler, source_field
 
 _NOTHING = nodes.Constant(None)
 

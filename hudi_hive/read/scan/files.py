@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from hudi_hive.errors import InvalidOptionError, PredicateError, SchemaError, UnknownColumnError
 from hudi_hive.formats.base.base_file import BATCH_ROWS, BaseFile, decoding, empty_columns, open_base_file, select
 from hudi_hive.predicate import RowFilter, nodes
-from hudi_hive.read.file_filter import file_conditions, may_pass
-from hudi_hive.read.ordered import in_order
-from hudi_hive.read.reconcile import BY_NAME, ColumnMapping, Reconciler
+from hudi_hive.read.columns.file_filter import file_conditions, may_pass
+from hudi_hive.read.columns.reconcile import BY_NAME, ColumnMapping, Reconciler
+from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.storage import Storage
 from hudi_hive.table.core.base_files import refuse_damaged_names, refuse_rows_of_others
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.read.merge_order import Ints
+from hudi_hive.read.merge.ordering_values import Ints
 
 _PROBED_ROWS: Final = 32
 """Rows to compare before all of them are."""

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, UnsupportedTableError
-from hudi_hive.read.merge_order import column_of
-from hudi_hive.read.promote import scalar_promotion
+from hudi_hive.read.columns.promote import scalar_promotion
+from hudi_hive.read.merge.ordering_values import column_of
 from hudi_hive.table.merge.merge_spec import RECORD_KEY, MergeSpec
 
 

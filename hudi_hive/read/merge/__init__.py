@@ -1,0 +1,1 @@
+"""Merges log records with the rows of their base file, by column."""

@@ -1,0 +1,1 @@
+"""Executes scan plans: base files, file slices with logs, change data, as Arrow batches."""
