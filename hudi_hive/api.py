@@ -30,11 +30,11 @@ _OPERATION = "hoodie.datasource.write.operation"
 if TYPE_CHECKING:
     from hudi_hive.mutation.hudi import HudiMutatorClient
     from hudi_hive.sync.after_write import SyncAfterWrite
-    from hudi_hive.write.alter import AlterReport, Change
-    from hudi_hive.write.config import WriteConfig
-    from hudi_hive.write.local import LocalWriter
-    from hudi_hive.write.report import WriteReport
-    from hudi_hive.write.schema_builder import SchemaBuilder
+    from hudi_hive.write.alter.alter import AlterReport, Change
+    from hudi_hive.write.alter.schema_builder import SchemaBuilder
+    from hudi_hive.write.options.config import WriteConfig
+    from hudi_hive.write.writers.local import LocalWriter
+    from hudi_hive.write.writers.report import WriteReport
 
 _Report = TypeVar("_Report", "WriteReport", "AlterReport")
 
@@ -109,7 +109,7 @@ class HudiTable:
         Raises:
             WriteError: it could not be done; the table is as it was. What fails behind the commit (table services, the
                 sync) raises nothing: it is in ``failed`` of the report.
-            HudiHiveError: as of :meth:`hudi_hive.write.local.LocalWriter.write`.
+            HudiHiveError: as of :meth:`hudi_hive.write.writers.local.LocalWriter.write`.
         """
         return self._written(self._writer(operation, options, extra), lambda writer: writer.write(rows))
 
@@ -153,7 +153,7 @@ class HudiTable:
             InvalidOptionError: an option is unknown, not supported, or contradicts the table.
         """
         from hudi_hive.mutation.hudi import HudiMutatorClient
-        from hudi_hive.write.config import WriteConfig
+        from hudi_hive.write.options.config import WriteConfig
 
         sync = self._sync_asked_by(WriteConfig.of(options or {}, self._client.config))
         given = self._client.storage.storage_options
@@ -167,7 +167,7 @@ class HudiTable:
 
     def _followed(self, report: _Report, sync: SyncAfterWrite | None) -> _Report:
         """The report of a commit, behind which the table is seen as it is now and synced."""
-        from hudi_hive.write.after_commit import REFRESH, SYNC, followed
+        from hudi_hive.write.coordination.after_commit import REFRESH, SYNC, followed
 
         instant = report.instant
         assert instant is not None
@@ -201,14 +201,14 @@ class HudiTable:
             SchemaError: the table has no schema, or columns of types that have no id-based form.
             UnsupportedTableError: the schema of such a table cannot change.
         """
-        from hudi_hive.write.schema_builder import SchemaBuilder
+        from hudi_hive.write.alter.schema_builder import SchemaBuilder
 
         return SchemaBuilder(self._client, lambda changes, dry_run: self._altered(changes, options or {}, dry_run))
 
     def _altered(self, changes: Sequence[Change], options: Mapping[str, Any], dry_run: bool) -> AlterReport:
         from hudi_hive.metastore.locks import MetastoreLock
-        from hudi_hive.write.alter import alter, write_config
-        from hudi_hive.write.locks import table_lock
+        from hudi_hive.write.alter.alter import alter, write_config
+        from hudi_hive.write.coordination.locks import table_lock
 
         config = write_config(self._client, options)
         sync = self._sync_asked_by(config)
@@ -227,15 +227,15 @@ class HudiTable:
         Raises:
             SchemaError: the history cannot be decoded.
         """
-        from hudi_hive.write.schema_builder import versions_table
+        from hudi_hive.write.alter.schema_builder import versions_table
 
         return versions_table(self._client)
 
     def _writer(self, operation: str, options: Mapping[str, Any] | None, extra: Mapping[str, str]) -> LocalWriter:
         from hudi_hive.metastore.locks import MetastoreLock
-        from hudi_hive.write.config import WriteConfig
-        from hudi_hive.write.local import LocalWriter
-        from hudi_hive.write.locks import table_lock
+        from hudi_hive.write.coordination.locks import table_lock
+        from hudi_hive.write.options.config import WriteConfig
+        from hudi_hive.write.writers.local import LocalWriter
 
         given = {**(options or {}), _OPERATION: operation}
         if str((options or {}).get(_OPERATION, operation)).strip().lower() != operation.lower():

@@ -27,13 +27,13 @@ from hudi_hive.metadata.reader.validation import committed_files
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view.listing import DirectoryLister
 from hudi_hive.timeline.instants.instant import CLEAN, COMMIT
+from hudi_hive.write.rollback.restore import restore
+from hudi_hive.write.rollback.rollback import rollback
+from hudi_hive.write.rollback.savepoint import create_savepoint, delete_savepoint
+from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.clean import clean
 from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
-from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.services.restore import restore
-from hudi_hive.write.services.rollback import rollback
-from hudi_hive.write.services.savepoint import create_savepoint, delete_savepoint
 from integration.hudi_peer import HudiPeer
 
 TYPES = ("COPY_ON_WRITE", "MERGE_ON_READ")

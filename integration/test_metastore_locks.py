@@ -9,7 +9,7 @@ from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
 from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.locks import MetastoreLock
 from hudi_hive.storage import Storage
-from hudi_hive.write.locks import TableLock, table_lock
+from hudi_hive.write.coordination.locks import TableLock, table_lock
 
 pytestmark = pytest.mark.jvm
 

@@ -30,7 +30,7 @@ from hudi_hive.spark import mutate_hudi as module
 from hudi_hive.spark.mutate_hudi import mutate_hudi
 from hudi_hive.spark.write_tasks import WriteGroups
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
-from hudi_hive.write.local import WriteReport
+from hudi_hive.write.writers.local import WriteReport
 from tests.test_hudi_mutation import AT_FIRST, MANY, QUICK, data_files, make, seen, table_of
 
 pytestmark = pytest.mark.jvm

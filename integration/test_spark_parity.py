@@ -16,7 +16,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.formats.base.base_file import open_base_file
 from hudi_hive.table import MetaClient, create_table
-from hudi_hive.write.local import LocalWriter
+from hudi_hive.write.writers.local import LocalWriter
 
 pytestmark = pytest.mark.jvm
 

@@ -31,7 +31,7 @@ from hudi_hive import HudiTable
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.table import MetaClient
 from hudi_hive.table.core.creation import create_table
-from hudi_hive.write.local import LocalWriter
+from hudi_hive.write.writers.local import LocalWriter
 from integration.hudi_peer import HudiPeer
 from integration.write_matrix_kinds import KINDS, LETTERS, TYPES, Kind
 

@@ -20,9 +20,10 @@ from hudi_hive.api import HudiTable
 from hudi_hive.errors import HudiHiveError, SchemaError
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.core.writer import TimelineWriter
-from hudi_hive.write.executor import LocalExecutor
-from hudi_hive.write.services import archival, clean, clustering, compaction, restore, rollback, savepoint
-from hudi_hive.write.services.context import ServiceContext
+from hudi_hive.write.coordination.executor import LocalExecutor
+from hudi_hive.write.rollback import restore, rollback, savepoint
+from hudi_hive.write.service_base.context import ServiceContext
+from hudi_hive.write.services import archival, clean, clustering, compaction
 from tests.schema_model import (
     PROTECTED,
     SCALARS,

@@ -35,16 +35,16 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.timeline import CommitMetadata
 from hudi_hive.timeline.instants.instant import RESTORE, ROLLBACK, millis_to_instant
-from hudi_hive.write.executor import LocalExecutor
-from hudi_hive.write.local import LocalWriter
+from hudi_hive.write.coordination.executor import LocalExecutor
+from hudi_hive.write.rollback.restore import restore
+from hudi_hive.write.rollback.rollback import rollback, rollback_failed_writes
+from hudi_hive.write.rollback.savepoint import create_savepoint, savepoints
+from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.clean import clean
 from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
-from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.services.restore import restore
-from hudi_hive.write.services.rollback import rollback, rollback_failed_writes
-from hudi_hive.write.services.savepoint import create_savepoint, savepoints
+from hudi_hive.write.writers.local import LocalWriter
 from tests.write_faults import Calls, watched
 
 PARTITIONS = ("x", "y")
@@ -239,7 +239,7 @@ def _attempt(race: Race, path: Path, worker: int, number: int, attempt: int) -> 
 
 def _context() -> Any:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["hudi_hive.write.local", "tests.table_races"])
+    context.set_forkserver_preload(["hudi_hive.write.writers.local", "tests.table_races"])
     return context
 
 

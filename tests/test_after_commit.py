@@ -15,7 +15,7 @@ from hudi_hive.timeline.core.writer import TimelineWriter
 from hudi_hive.timeline.instants.instant import CLEAN
 from hudi_hive.timeline.payloads.plan_encoders import encode_cleaner_plan
 from hudi_hive.timeline.payloads.plans import CLEAN_FILES_SCHEMA, CleanerPlan
-from hudi_hive.write.after_commit import AfterCommit
+from hudi_hive.write.coordination.after_commit import AfterCommit
 from tests.step_faults import CallersError
 from tests.write_faults import rows_of
 from tests.write_scenarios import rows

@@ -11,9 +11,9 @@ import pytest
 
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.table import MetaClient
-from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.index import KEYS_SCHEMA, Index
 from hudi_hive.write.index.bucket import BucketIndex, bucket_numbers
+from hudi_hive.write.options.config import WriteConfig
 from tests.support import DATA, expected, unzip_fixture
 
 OPTIONS = {

@@ -14,9 +14,9 @@ from hudi_hive.errors import CorruptFileError
 from hudi_hive.formats.log.block import MAGIC
 from hudi_hive.table import MetaClient
 from hudi_hive.table.logs.log_scanner import scan_logs
+from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
-from hudi_hive.write.services.context import ServiceContext
 from tests.damage_sweep import FIXTURES, SCANS, Sweep, sweep_table
 from tests.support import VERSIONS, unzip_fixture
 from tests.write_scenarios import prepare

@@ -38,7 +38,7 @@ from hudi_hive.mutation.hudi import (
     HudiTransaction,
 )
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
-from hudi_hive.write.heartbeat import beating_instants, remove_heartbeat
+from hudi_hive.write.coordination.heartbeat import beating_instants, remove_heartbeat
 from tests.support import VERSIONS
 
 QUICK = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}

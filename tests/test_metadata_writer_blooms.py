@@ -14,8 +14,8 @@ from hudi_hive.errors import MetadataTableError
 from hudi_hive.metadata import MetadataListing, MetadataTable, validate
 from hudi_hive.metadata.writer.writer import MetadataWriter
 from hudi_hive.table import MetaClient
-from hudi_hive.write.config import WriteConfig
 from hudi_hive.write.index import KEYS_SCHEMA, Index
+from hudi_hive.write.options.config import WriteConfig
 from tests.support import DATA, VERSIONS
 
 BLOOMS = {

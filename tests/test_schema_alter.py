@@ -20,15 +20,15 @@ from hudi_hive.schema.internal import parse_history
 from hudi_hive.table import MetaClient
 from hudi_hive.table.core.creation import create_table
 from hudi_hive.timeline import State
-from hudi_hive.write import schema_history
-from hudi_hive.write.alter import alter, alter_schema
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.schema_builder import VERSIONS_SCHEMA
+from hudi_hive.write.alter.alter import alter, alter_schema
+from hudi_hive.write.alter.schema_builder import VERSIONS_SCHEMA
+from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.files.statuses import WRITE_STATUS_SCHEMA
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.schema import schema_history
+from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.clustering import execute_clustering, schedule_clustering
-from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.statuses import WRITE_STATUS_SCHEMA
-from hudi_hive.write.transaction import Transaction
 from tests.support import unzip_fixture
 from tests.write_faults import check_tidy, count_calls, kill_points, killed, rows_of
 from tests.write_scenarios import SEVERAL_WRITERS

@@ -19,13 +19,13 @@ from hudi_hive.timeline.archival.archive_writer import archive
 from hudi_hive.timeline.core.writer import TimelineWriter
 from hudi_hive.timeline.instants.instant import CLEAN, COMPACTION, DELTA_COMMIT, REPLACE_COMMIT, ROLLBACK
 from hudi_hive.timeline.payloads.encoders import encode_requested_replace
-from hudi_hive.write.heartbeat import FOLDER, Heartbeat, beating_instants
-from hudi_hive.write.locks import InProcessLock, TableLock
+from hudi_hive.write.coordination.heartbeat import FOLDER, Heartbeat, beating_instants
+from hudi_hive.write.coordination.locks import InProcessLock, TableLock
+from hudi_hive.write.rollback.rollback import rollback, rollback_failed_writes
+from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.clean import clean, schedule_clean
 from hudi_hive.write.services.clustering import cluster, execute_clustering, schedule_clustering
 from hudi_hive.write.services.compaction import compact, execute_compaction, schedule_compaction
-from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.services.rollback import rollback, rollback_failed_writes
 
 OFF = {
     "hoodie.clean.automatic": "false",
@@ -72,7 +72,7 @@ def begin(table: HudiTable, instant: Instant) -> Instant:
 
 def dead_heartbeat(table: HudiTable, path: Path, instant: str) -> None:
     """The heartbeat of a process that has ended."""
-    code = "import sys; from hudi_hive.storage import Storage; from hudi_hive.write.heartbeat import Heartbeat; "
+    code = "import sys; from hudi_hive.storage import Storage; from hudi_hive.write.coordination.heartbeat import Heartbeat; "
     code += "Heartbeat(Storage(sys.argv[1]), sys.argv[2]).start()"
     subprocess.run([sys.executable, "-c", code, str(path / "t"), instant], check=True)
     assert beating_instants(table.client.storage) == [instant]
@@ -152,11 +152,11 @@ def test_a_rollback_that_another_process_is_at(tmp_path: Path, version: int, mon
         found.append(rollback_failed_writes(context_of(table, LAZY)))
         with pytest.raises(WriteConflictError, match="is being undone"):
             rollback(context_of(table), dead)
-        from hudi_hive.write.services.rollback import undo as real
+        from hudi_hive.write.rollback.rollback import undo as real
 
         return real(*arguments)
 
-    monkeypatch.setattr("hudi_hive.write.services.rollback.undo", undo)
+    monkeypatch.setattr("hudi_hive.write.rollback.rollback.undo", undo)
     assert len(rollback_failed_writes(context)) == 1
     assert found == [[]]
     timeline = MetaClient.load(table.path).timeline
@@ -190,6 +190,6 @@ def test_a_write_that_completes_while_it_is_looked_at_is_no_dead_one(
         archive(HudiTable.open(table.path).client, min_commits=2, max_commits=3)
     context = ServiceContext(HudiTable.open(table.path).client, LAZY)
     assert archived == all(i.requested != first.requested for i in context.client.timeline.instants)
-    monkeypatch.setattr("hudi_hive.write.services.rollback._dead_writes", lambda context: [first])
+    monkeypatch.setattr("hudi_hive.write.rollback.rollback._dead_writes", lambda context: [first])
     assert rollback_failed_writes(context) == []
     assert seen(table)[0] == ("a", 7 if archived else 3)

@@ -11,6 +11,7 @@ from hudi_hive.api import HudiTable
 from hudi_hive.errors import InvalidOptionError, TimeTravelError
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants.instant import CLEAN
+from hudi_hive.write.rollback.savepoint import create_savepoint, delete_savepoint
 from hudi_hive.write.services.clean import (
     BY_COMMITS,
     BY_HOURS,
@@ -20,7 +21,6 @@ from hudi_hive.write.services.clean import (
     plan_clean,
     schedule_clean,
 )
-from hudi_hive.write.services.savepoint import create_savepoint, delete_savepoint
 from tests.test_services_rollback import context_of, copy_of, files, rows, version
 
 __all__ = ["version"]

@@ -12,6 +12,9 @@ from hudi_hive.api import HudiTable
 from hudi_hive.errors import CorruptFileError, UnknownColumnError, UnsupportedTableError
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants.instant import COMMIT, COMPACTION, DELTA_COMMIT, instant_to_millis
+from hudi_hive.write.options.settings import CompactionSettings
+from hudi_hive.write.rollback.restore import restore
+from hudi_hive.write.rollback.savepoint import create_savepoint
 from hudi_hive.write.services.clustering import cluster, pending_clusterings, schedule_clustering
 from hudi_hive.write.services.compaction import (
     compact,
@@ -20,9 +23,6 @@ from hudi_hive.write.services.compaction import (
     execute_compaction,
     schedule_compaction,
 )
-from hudi_hive.write.services.restore import restore
-from hudi_hive.write.services.savepoint import create_savepoint
-from hudi_hive.write.settings import CompactionSettings
 from tests.test_services_rollback import context_of, copy_of, files, version
 
 __all__ = ["version"]

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from hudi_hive.table import MetaClient
-from hudi_hive.write.executor import LocalExecutor
+from hudi_hive.write.coordination.executor import LocalExecutor
+from hudi_hive.write.rollback.rollback import rollback_failed_writes
+from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.clean import clean
 from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
-from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.services.rollback import rollback_failed_writes
 from tests.test_services_compaction import all_rows
 from tests.test_services_rollback import copy_of
 from tests.write_faults import count_calls, kill_points, killed

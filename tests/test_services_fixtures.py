@@ -15,8 +15,9 @@ from hudi_hive.api import HudiTable
 from hudi_hive.errors import HudiHiveError, WriteError
 from hudi_hive.metadata import validate
 from hudi_hive.table import MetaClient
-from hudi_hive.write.services import archival, clean, clustering, compaction, restore, rollback, savepoint
-from hudi_hive.write.services.context import ServiceContext
+from hudi_hive.write.rollback import restore, rollback, savepoint
+from hudi_hive.write.service_base.context import ServiceContext
+from hudi_hive.write.services import archival, clean, clustering, compaction
 from tests.support import canonical, encode_rows, fixture_names, unzip_fixture
 
 OPTIONS = {

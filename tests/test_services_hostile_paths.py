@@ -36,15 +36,15 @@ from hudi_hive.timeline.payloads.plans import (
     RollbackPlan,
     RollbackRequest,
 )
-from hudi_hive.write.markers import marker_folder
+from hudi_hive.write.files.markers import marker_folder
+from hudi_hive.write.rollback.restore import restore
+from hudi_hive.write.rollback.rollback import rollback, rollback_failed_writes
+from hudi_hive.write.rollback.savepoint import create_savepoint
+from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.clean import clean
 from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
-from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.services.restore import restore
-from hudi_hive.write.services.rollback import rollback, rollback_failed_writes
-from hudi_hive.write.services.savepoint import create_savepoint
 
 BASE = "f1_0-0-0_20200101000000000.parquet"
 """A name that a base file can have; the folder outside has one."""
@@ -300,7 +300,7 @@ def test_markers(place: Path, what: str, kind: str) -> None:
 
 def test_a_write_deletes_no_file_that_a_strange_marker_names(place: Path) -> None:
     """Also not one of another write: only names with its own time are of its failed attempts."""
-    from hudi_hive.write.markers import remove_unclaimed
+    from hudi_hive.write.files.markers import remove_unclaimed
 
     table = place / "table"
     own = [path for path in table.rglob("*.parquet") if ".hoodie" not in path.parts]

@@ -14,14 +14,14 @@ from hudi_hive.errors import TimeTravelError, UnsupportedTableError, WriteError
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instants.instant import COMPACTION, REPLACE_COMMIT
+from hudi_hive.write.rollback.restore import restore
+from hudi_hive.write.rollback.rollback import rollback
+from hudi_hive.write.rollback.savepoint import create_savepoint, delete_savepoint
+from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.clean import clean, schedule_clean
 from hudi_hive.write.services.clustering import cluster, execute_clustering, schedule_clustering
 from hudi_hive.write.services.compaction import execute_compaction, schedule_compaction
-from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.services.restore import restore
-from hudi_hive.write.services.rollback import rollback
-from hudi_hive.write.services.savepoint import create_savepoint, delete_savepoint
 from tests.support import VERSIONS, unzip_fixture
 
 BARE = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}

@@ -13,9 +13,9 @@ from hudi_hive.errors import WriteError
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants.instant import ROLLBACK
-from hudi_hive.write.markers import MarkerKind, create_marker, marker_folder
-from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.services.rollback import rollback, rollback_failed_writes
+from hudi_hive.write.files.markers import MarkerKind, create_marker, marker_folder
+from hudi_hive.write.rollback.rollback import rollback, rollback_failed_writes
+from hudi_hive.write.service_base.context import ServiceContext
 from tests.support import unzip_fixture
 
 WITHOUT_METADATA = {"hoodie.metadata.enable": "false"}

@@ -12,13 +12,13 @@ from hudi_hive.timeline.core.writer import TimelineWriter
 from hudi_hive.timeline.instants.instant import CLEAN, RESTORE, ROLLBACK
 from hudi_hive.timeline.payloads.plan_encoders import encode_cleaner_plan, encode_restore_plan, encode_rollback_plan
 from hudi_hive.timeline.payloads.plans import CleanerPlan, RestorePlan, RollbackPlan
-from hudi_hive.write.executor import LocalExecutor
+from hudi_hive.write.coordination.executor import LocalExecutor
+from hudi_hive.write.rollback.restore import restore
+from hudi_hive.write.rollback.rollback import rollback_failed_writes
+from hudi_hive.write.rollback.savepoint import create_savepoint, delete_savepoint
+from hudi_hive.write.rollback.undo import files_to_undo
+from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.compaction import execute_compaction, schedule_compaction
-from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.services.restore import restore
-from hudi_hive.write.services.rollback import rollback_failed_writes
-from hudi_hive.write.services.savepoint import create_savepoint, delete_savepoint
-from hudi_hive.write.services.undo import files_to_undo
 from tests.write_faults import check_tidy, rows_of
 from tests.write_scenarios import rows
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_hive.table.view.file_system_view import SLICE_SCHEMA
-from hudi_hive.write.assign import assign_inserts, spread
+from hudi_hive.write.files.assign import assign_inserts, spread
 
 
 @dataclass(frozen=True)

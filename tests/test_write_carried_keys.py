@@ -16,7 +16,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError, KeyGenerationError, UnknownColumnError, WriteError
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient
-from hudi_hive.write.local import LocalWriter
+from hudi_hive.write.writers.local import LocalWriter
 
 KEY, PATH, FILE = "_hoodie_record_key", "_hoodie_partition_path", "_hoodie_file_name"
 QUIET = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}

@@ -8,10 +8,10 @@ import pytest
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.table import TableConfig
-from hudi_hive.write import config as module
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.other_options import ENGINE_ONLY, REFUSED
-from hudi_hive.write.settings import DuplicatePolicy, IndexType, Operation
+from hudi_hive.write.options import config as module
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.options.settings import DuplicatePolicy, IndexType, Operation
+from hudi_hive.write.options.unsupported_options import ENGINE_ONLY, REFUSED
 
 NEW = {"hoodie.table.name": "t", "hoodie.datasource.write.recordkey.field": "id"}
 

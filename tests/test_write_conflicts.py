@@ -17,7 +17,7 @@ from hudi_hive.timeline.core.writer import TimelineWriter
 from hudi_hive.timeline.instants.instant import instant_to_millis
 from hudi_hive.timeline.payloads.avro_models import model_schema
 from hudi_hive.timeline.payloads.encoders import CommitOut, encode_commit
-from hudi_hive.write.conflicts import (
+from hudi_hive.write.coordination.conflicts import (
     EVERYTHING,
     TOUCHED_SCHEMA,
     Operation,
@@ -25,7 +25,7 @@ from hudi_hive.write.conflicts import (
     refuse_clustered,
     touched_groups,
 )
-from hudi_hive.write.statuses import joined, status
+from hudi_hive.write.files.statuses import joined, status
 
 
 def t(number: int) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from hudi_hive.errors import HeartbeatLostError, InvalidOptionError
 from hudi_hive.storage import Storage
-from hudi_hive.write.heartbeat import Heartbeat, silent_instants
+from hudi_hive.write.coordination.heartbeat import Heartbeat, silent_instants
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from hudi_hive.schema import avro_to_arrow
 from hudi_hive.table import TableConfig
 from hudi_hive.table.keys.key_generator import KeyGenerator
 from hudi_hive.table.merge.merge_spec import MergeSpec
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.incoming import combine, conformed, prepare, prepare_keys
-from hudi_hive.write.schemas import merged_schema
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.records.incoming import combine, conformed, prepare, prepare_keys
+from hudi_hive.write.schema.schemas import merged_schema
 
 EVENT = {"hoodie.record.merge.mode": "EVENT_TIME_ORDERING", "hoodie.table.precombine.field": "ts"}
 

@@ -11,11 +11,11 @@ import pytest
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.table import MetaClient
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.executor import LocalExecutor
+from hudi_hive.write.coordination.executor import LocalExecutor
 from hudi_hive.write.index import HITS_SCHEMA, KEYS_SCHEMA, TAG_SCHEMA, Index, locate, lookup
 from hudi_hive.write.index.record_index import RecordIndex
 from hudi_hive.write.index.simple import SimpleIndex
+from hudi_hive.write.options.config import WriteConfig
 from tests.support import DATA, expected, fixture_names, unzip_fixture
 
 NOT_READ = ("virtual_keys", "empty")

@@ -29,19 +29,19 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.timeline.core.writer import TimelineWriter
 from hudi_hive.timeline.instants.instant import COMMIT, COMPACTION, REPLACE_COMMIT
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.executor import LocalExecutor
-from hudi_hive.write.heartbeat import Heartbeat
-from hudi_hive.write.locks import InProcessLock, TableLock
-from hudi_hive.write.markers import MarkerKind, create_marker, marked_instants
+from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.coordination.executor import LocalExecutor
+from hudi_hive.write.coordination.heartbeat import Heartbeat
+from hudi_hive.write.coordination.locks import InProcessLock, TableLock
+from hudi_hive.write.files.markers import MarkerKind, create_marker, marked_instants
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.rollback.restore import restore
+from hudi_hive.write.rollback.rollback import rollback_failed_writes
+from hudi_hive.write.rollback.savepoint import create_savepoint
+from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.clustering import cluster, schedule_clustering
 from hudi_hive.write.services.clustering import execute_clustering as run_clustering
 from hudi_hive.write.services.compaction import compact, execute_compaction, schedule_compaction
-from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.services.restore import restore
-from hudi_hive.write.services.rollback import rollback_failed_writes
-from hudi_hive.write.services.savepoint import create_savepoint
-from hudi_hive.write.transaction import Transaction
 
 OFF = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false"}
 MANY = {

@@ -8,7 +8,7 @@ import pytest
 from hudi_hive.api import HudiTable
 from hudi_hive.errors import SchemaError, WriteError
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
-from hudi_hive.write.markers import MarkerKind
+from hudi_hive.write.files.markers import MarkerKind
 from tests.support import VERSIONS
 
 TYPES = (COPY_ON_WRITE, MERGE_ON_READ)
@@ -216,7 +216,7 @@ def test_no_markers_or_temporary_files_are_left(tmp_path, version, kind):
 def test_markers_are_of_the_kinds_that_hudi_takes_back(tmp_path, version, kind, monkeypatch):
     """0.15 gives up a rollback at a log file, one of changes too, whose marker does not say APPEND."""
     made = []
-    monkeypatch.setattr("hudi_hive.write.job.create_marker", lambda *found: made.append(found[3:]))
+    monkeypatch.setattr("hudi_hive.write.files.context.create_marker", lambda *found: made.append(found[3:]))
     table = make(tmp_path, version, kind, cdc=True)
     table.insert(rows(("a", "sf", 1, 1)))
     table.upsert(rows(("a", "sf", 2, 2)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudi_hive.storage import Storage
-from hudi_hive.write.markers import MarkerKind, create_marker, marked_files, remove_markers, remove_unclaimed
+from hudi_hive.write.files.markers import MarkerKind, create_marker, marked_files, remove_markers, remove_unclaimed
 
 
 @pytest.fixture

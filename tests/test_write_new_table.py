@@ -8,11 +8,11 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, UnknownColumnError, WriteConflictError, WriteError
 from hudi_hive.table import MetaClient, create_table
-from hudi_hive.write.executor import LocalExecutor
-from hudi_hive.write.local import LocalWriter
-from hudi_hive.write.locks import table_lock
-from hudi_hive.write.new_table import discarded_on_failure, in_place_of
-from hudi_hive.write.work import run_work
+from hudi_hive.write.commit.new_table import discarded_on_failure, in_place_of
+from hudi_hive.write.coordination.executor import LocalExecutor
+from hudi_hive.write.coordination.locks import table_lock
+from hudi_hive.write.files.write_tasks import run_work
+from hudi_hive.write.writers.local import LocalWriter
 
 ROWS = pa.table({"id": ["a", "b"], "city": ["x", "y"], "v": [1, 2]})
 OPTIONS = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}

@@ -9,7 +9,7 @@ import pytest
 from hudi_hive.api import HudiTable
 from hudi_hive.errors import InvalidOptionError, SchemaError
 from hudi_hive.table import TableConfig
-from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.options.config import WriteConfig
 
 ROWS = pa.table({"id": list(range(4000)), "name": ["one", "two"] * 2000, "p": ["a"] * 2000 + ["b"] * 2000})
 NEW = {"hoodie.table.name": "t", "hoodie.datasource.write.recordkey.field": "id"}

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import hudi_hive
-from hudi_hive.write.config import _GROUPS, WriteConfig
+from hudi_hive.write.files.context import FileStyle
 from hudi_hive.write.index.options import IndexOptions
-from hudi_hive.write.job import FileStyle
-from hudi_hive.write.other_options import ENGINE_ONLY, PASSED_ON, REFUSED, TIME_FORMATS
-from hudi_hive.write.settings import FileSettings
+from hudi_hive.write.options.config import _GROUPS, WriteConfig
+from hudi_hive.write.options.settings import FileSettings
+from hudi_hive.write.options.unsupported_options import ENGINE_ONLY, PASSED_ON, REFUSED, TIME_FORMATS
 
 BY_NAME = {part.__name__: part for part in (*_GROUPS, FileStyle, IndexOptions)}
 ANNOTATED = BY_NAME | {"SizeSettings": FileSettings}  # the part of them that sizes files

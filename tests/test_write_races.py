@@ -38,23 +38,23 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.timeline.core.instant_times import InstantClock
 from hudi_hive.timeline.instants.instant import COMMIT, DELTA_COMMIT
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.executor import LocalExecutor
-from hudi_hive.write.folder_lock import FolderLock
-from hudi_hive.write.heartbeat import Heartbeat, beating_instants, remove_heartbeat
-from hudi_hive.write.local import LocalWriter
-from hudi_hive.write.locks import InProcessLock, TableLock, table_lock
-from hudi_hive.write.markers import MarkerKind, create_marker, marked_instants
+from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.coordination.executor import LocalExecutor
+from hudi_hive.write.coordination.folder_lock import FolderLock
+from hudi_hive.write.coordination.heartbeat import Heartbeat, beating_instants, remove_heartbeat
+from hudi_hive.write.coordination.locks import InProcessLock, TableLock, table_lock
+from hudi_hive.write.files.markers import MarkerKind, create_marker, marked_instants
+from hudi_hive.write.files.write_tasks import run_work
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.rollback.restore import restore
+from hudi_hive.write.rollback.rollback import rollback, rollback_failed_writes, undo
+from hudi_hive.write.rollback.savepoint import create_savepoint
+from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.clean import schedule_clean
 from hudi_hive.write.services.clustering import schedule_clustering
 from hudi_hive.write.services.compaction import schedule_compaction
-from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.services.restore import restore
-from hudi_hive.write.services.rollback import rollback, rollback_failed_writes, undo
-from hudi_hive.write.services.savepoint import create_savepoint
-from hudi_hive.write.transaction import Transaction
-from hudi_hive.write.work import run_work
+from hudi_hive.write.writers.local import LocalWriter
 from tests.table_races import Outcome, Race, run
 
 RACES = int(os.environ.get("HUDI_HIVE_RACES", "6"))
@@ -143,7 +143,7 @@ def _create(path: Path, start: Any, results: Any) -> None:
 
 def test_one_of_six_processes_creates_a_table(tmp_path: Path) -> None:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["hudi_hive.write.local", "tests.table_races"])
+    context.set_forkserver_preload(["hudi_hive.write.writers.local", "tests.table_races"])
     start, results = context.Barrier(6), context.Queue()
     processes = [context.Process(target=_create, args=(tmp_path / "t", start, results)) for _ in range(6)]
     for process in processes:
@@ -180,7 +180,7 @@ def _write_at(path: Path, worker: int, start: Any, results: Any) -> None:
 def test_processes_whose_clocks_stand_still_draw_distinct_instants(tmp_path: Path, version: int) -> None:
     table = make(tmp_path, version)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["hudi_hive.write.local", "tests.table_races"])
+    context.set_forkserver_preload(["hudi_hive.write.writers.local", "tests.table_races"])
     start, results = context.Barrier(2), context.Queue()
     path = tmp_path / "t"
     processes = [context.Process(target=_write_at, args=(path, one, start, results)) for one in range(2)]
@@ -294,7 +294,7 @@ def test_nothing_is_planned_while_a_completed_write_is_being_rolled_back(
             service(context.reload())
         return undo(*_, **__)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("hudi_hive.write.services.rollback.undo", during)
+    monkeypatch.setattr("hudi_hive.write.rollback.rollback.undo", during)
     rollback(context, last)
     assert seen(table) == [("a", 1), ("b", 1)]
 
@@ -337,8 +337,8 @@ def test_rows_that_were_prepared_before_the_schema_grew_are_refused(tmp_path: Pa
     late = transaction(table)
     late.client = early
     with pytest.raises(WriteConflictError, match="schema"), late:
-        from hudi_hive.write.prepared import Prepared
-        from hudi_hive.write.statuses import joined
+        from hudi_hive.write.files.statuses import joined
+        from hudi_hive.write.records.keyed_records import Prepared
 
         late.commit(joined([]), schema=Prepared.of_table(early).schema_text)
     assert HudiTable.open(table.path).schema().names[-1] == "more"
@@ -436,7 +436,7 @@ def test_threads_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
 _HOLDER = """
 import os, sys, time
 from hudi_hive.storage import Storage
-from hudi_hive.write.locks import table_lock
+from hudi_hive.write.coordination.locks import table_lock
 lock = table_lock({}, Storage(sys.argv[1]))
 lock.acquire()
 child = os.fork()  # has copies of the lock's descriptor

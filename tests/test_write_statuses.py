@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import CorruptFileError
-from hudi_hive.write.statuses import from_ipc, index_changes, joined, status, to_ipc, write_stats
+from hudi_hive.write.files.statuses import from_ipc, index_changes, joined, status, to_ipc, write_stats
 
 
 def test_tables_travel():

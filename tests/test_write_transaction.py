@@ -9,13 +9,13 @@ from hudi_hive.api import HudiTable
 from hudi_hive.errors import StorageError, WriteConflictError, WriteError
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.timeline.instants.instant import COMMIT, DELTA_COMMIT
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.executor import LocalExecutor
-from hudi_hive.write.local import LocalWriter
-from hudi_hive.write.markers import marked_files
-from hudi_hive.write.statuses import joined
-from hudi_hive.write.transaction import Transaction
-from hudi_hive.write.work import run_work
+from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.coordination.executor import LocalExecutor
+from hudi_hive.write.files.markers import marked_files
+from hudi_hive.write.files.statuses import joined
+from hudi_hive.write.files.write_tasks import run_work
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.writers.local import LocalWriter
 from tests.support import VERSIONS
 
 OFF = {

@@ -28,8 +28,8 @@ from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants.instant import COMPLETED_WRITE_ACTIONS, RESTORE, ROLLBACK
 from hudi_hive.timeline.payloads.plans import RollbackMetadata
-from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.services.rollback import keeps_plan
+from hudi_hive.write.rollback.rollback import keeps_plan
+from hudi_hive.write.service_base.context import ServiceContext
 
 CALLS = (
     "list",
@@ -129,7 +129,7 @@ def _run(act: Act, path: Path, at: int | None, torn: bool) -> None:
 
 def _server() -> Any:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["hudi_hive.write.local", "tests.write_faults", "tests.write_scenarios"])
+    context.set_forkserver_preload(["hudi_hive.write.writers.local", "tests.write_faults", "tests.write_scenarios"])
     return context
 
 

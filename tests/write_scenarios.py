@@ -20,18 +20,18 @@ from hudi_hive.timeline.instants.instant import (
     RESTORE,
     SAVEPOINT,
 )
-from hudi_hive.write.alter import alter_schema
-from hudi_hive.write.executor import LocalExecutor
-from hudi_hive.write.local import LocalWriter
-from hudi_hive.write.locks import table_lock
+from hudi_hive.write.alter.alter import alter_schema
+from hudi_hive.write.coordination.executor import LocalExecutor
+from hudi_hive.write.coordination.locks import table_lock
+from hudi_hive.write.rollback.restore import restore
+from hudi_hive.write.rollback.rollback import rollback, rollback_failed_writes
+from hudi_hive.write.rollback.savepoint import create_savepoint
+from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.clean import clean
 from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
-from hudi_hive.write.services.context import ServiceContext
-from hudi_hive.write.services.restore import restore
-from hudi_hive.write.services.rollback import rollback, rollback_failed_writes
-from hudi_hive.write.services.savepoint import create_savepoint
+from hudi_hive.write.writers.local import LocalWriter
 from tests.write_faults import Scenario
 
 _SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("value", pa.string())])

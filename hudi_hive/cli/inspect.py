@@ -103,7 +103,7 @@ def schema(path: str, as_of: str | None, history: bool, storage_option: tuple[st
         raise click.UsageError("--history and --as-of do not go together")
     client = open_client(path, storage_option)
     if history:
-        from hudi_hive.write.schema_builder import versions_table
+        from hudi_hive.write.alter.schema_builder import versions_table
 
         versions = versions_table(client)
         output.arrow("schema history", versions.filter(~pc.starts_with(pc.field("column"), "_hoodie_")))

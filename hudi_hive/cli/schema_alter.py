@@ -12,7 +12,7 @@ from hudi_hive.cli.common import pairs, storage_options, with_output
 from hudi_hive.cli.output import Output
 
 if TYPE_CHECKING:
-    from hudi_hive.write.schema_builder import SchemaBuilder
+    from hudi_hive.write.alter.schema_builder import SchemaBuilder
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -14,7 +14,7 @@ from hudi_hive.cli.output import Output
 if TYPE_CHECKING:
     from hudi_hive.table import MetaClient
     from hudi_hive.timeline import Instant
-    from hudi_hive.write.services.context import ServiceContext
+    from hudi_hive.write.service_base.context import ServiceContext
 
 F = TypeVar("F", bound=Callable[..., Any])
 _T = TypeVar("_T")
@@ -39,7 +39,7 @@ class _ProgressExecutor:
     """Threads of this process, with a bar on stderr while there are several tasks and somebody watches."""
 
     def __init__(self, title: str, threads: int | None) -> None:
-        from hudi_hive.write.executor import LocalExecutor
+        from hudi_hive.write.coordination.executor import LocalExecutor
 
         self._title = title
         self._threads = LocalExecutor(threads)
@@ -68,9 +68,9 @@ def service_context(
     """The table, and its options: all that a write takes are known, so that a typing error is not passed over."""
     from hudi_hive.metastore.locks import MetastoreLock
     from hudi_hive.table import MetaClient
-    from hudi_hive.write.config import WriteConfig
-    from hudi_hive.write.locks import table_lock
-    from hudi_hive.write.services.context import ServiceContext
+    from hudi_hive.write.coordination.locks import table_lock
+    from hudi_hive.write.options.config import WriteConfig
+    from hudi_hive.write.service_base.context import ServiceContext
 
     client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
     options = WriteConfig.of(pairs(conf, "--conf"), client.config).options
@@ -244,7 +244,7 @@ def rollback(
 
     `hudi-hive timeline PATH` lists the writes. Older ones are undone newest first, or all at once by a restore.
     """
-    from hudi_hive.write.services import rollback as service
+    from hudi_hive.write.rollback import rollback as service
 
     if (instant is None) == (not failed):
         raise click.UsageError("give --instant TIME or --failed")
@@ -292,7 +292,7 @@ def savepoint(
     output: Output,
 ) -> None:
     """Keep the files of a write from being cleaned, so that the table can be restored to it."""
-    from hudi_hive.write.services import savepoint as service
+    from hudi_hive.write.rollback import savepoint as service
 
     _either(delete=delete, list=list_)
     context = service_context("savepoint", path, conf, threads, storage_option)
@@ -333,7 +333,7 @@ def restore(
     output: Output,
 ) -> None:
     """Bring the table back to a savepoint. What was written after it is deleted for good."""
-    from hudi_hive.write.services.restore import restore as run
+    from hudi_hive.write.rollback.restore import restore as run
 
     context = service_context("restore", path, conf, threads, storage_option)
     _confirm(f"Delete what was written to {context.client.base_path} after {point}?", yes=yes)

@@ -30,10 +30,10 @@ from hudi_hive.sync.catalog_types import refuse_catalog_types
 from hudi_hive.sync.options import read_options
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
-from hudi_hive.write.after_commit import reported
-from hudi_hive.write.alter import alter, alter_schema, schema_update
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.locks import table_lock
+from hudi_hive.write.alter.alter import alter, alter_schema, schema_update
+from hudi_hive.write.coordination.after_commit import reported
+from hudi_hive.write.coordination.locks import table_lock
+from hudi_hive.write.options.config import WriteConfig
 
 _OPTIONS: Final = ("hoodie.write.concurrency.", "hoodie.write.lock.", "hoodie.metadata.")
 _SYNC_OPTIONS: Final = ("hoodie.datasource.hive_sync.", "hoodie.datasource.meta.sync.", "hoodie.meta.sync.")

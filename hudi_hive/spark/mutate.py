@@ -52,7 +52,7 @@ from hudi_hive.spark.mutate_tasks import (
 )
 from hudi_hive.spark.write_executor import settled, task_errors
 from hudi_hive.spark.write_rows import default_tasks, kept
-from hudi_hive.write.report import WriteReport
+from hudi_hive.write.writers.report import WriteReport
 
 _MOST_VALUES: Final = 100_000
 """Values of a key that the driver collects to leave other rows unread; of more it takes the ends."""

@@ -34,14 +34,14 @@ from hudi_hive.spark.write_rows import default_tasks, kept, statuses_of
 from hudi_hive.spark.write_tasks import GROUP, IS_GONE, IS_NEW, Batches, WriteGroups, as_schema, gathered_tables, step
 from hudi_hive.sync.after_write import SyncAfterWrite
 from hudi_hive.table import MetaClient
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.handles import Target
-from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY
-from hudi_hive.write.located import OPERATION
-from hudi_hive.write.mutation import MutationPlan, MutationWriter
-from hudi_hive.write.report import WriteReport
-from hudi_hive.write.transaction import Transaction
-from hudi_hive.write.work import Handle
+from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY
+from hudi_hive.write.files.handles import Target
+from hudi_hive.write.files.write_tasks import Handle
+from hudi_hive.write.mutation.mutation_writer import MutationPlan, MutationWriter
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.records.tagged_changes import OPERATION
+from hudi_hive.write.writers.report import WriteReport
 
 FOUND: Final = "_hudi_hive_found"
 

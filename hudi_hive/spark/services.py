@@ -22,13 +22,13 @@ from hudi_hive.timeline.archival.archive_writer import ArchiveReport
 from hudi_hive.timeline.archival.archive_writer import archive as archive_instants
 from hudi_hive.timeline.instants.instant import COMPACTION
 from hudi_hive.timeline.payloads.plans import CleanMetadata, RestoreMetadata, RollbackMetadata
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.locks import table_lock
+from hudi_hive.write.coordination.locks import table_lock
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.rollback import restore as restoring
+from hudi_hive.write.rollback import rollback as undoing
+from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services import clean as cleaning
 from hudi_hive.write.services import clustering, compaction
-from hudi_hive.write.services import restore as restoring
-from hudi_hive.write.services import rollback as undoing
-from hudi_hive.write.services.context import ServiceContext
 
 Path = str | os.PathLike[str]
 

@@ -39,7 +39,7 @@ from hudi_hive.spark.relation import (
 from hudi_hive.spark.snapshot import TableSnapshot
 from hudi_hive.spark.table_options import path_question
 from hudi_hive.spark.weak import Weak
-from hudi_hive.write.after_commit import log_failure
+from hudi_hive.write.coordination.after_commit import log_failure
 
 RULE = "hudi_hive.CommitRule"
 

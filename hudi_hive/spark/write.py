@@ -2,7 +2,7 @@
 
 Bulk inserts and overwrites go straight from the incoming tasks to new files. Upserts and inserts are prepared, their
 keys are looked up where the index says, and each file group's file is written by the task that has all of its rows.
-The steps are those of :mod:`hudi_hive.write.local`; the driver holds numbers of rows, names of file groups and records
+The steps are those of :mod:`hudi_hive.write.writers.local`; the driver holds numbers of rows, names of file groups and records
 that move to another partition, never the rows.
 """
 
@@ -50,28 +50,28 @@ from hudi_hive.sync.after_write import SyncAfterWrite
 from hudi_hive.table import MetaClient, is_hudi_table
 from hudi_hive.table.core.creation import DEFAULT_TABLE_VERSION, create_table
 from hudi_hive.timeline.instants.instant import REPLACE_COMMIT
-from hudi_hive.write.after_commit import SYNC, followed
-from hudi_hive.write.assign import assign_inserts, record_size
-from hudi_hive.write.carried_keys import config_for, refuse_gone_groups
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.handles import Target
-from hudi_hive.write.incoming import KEYS_SCHEMA
+from hudi_hive.write.commit.new_table import discarded_on_failure, in_place_of
+from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.coordination.after_commit import SYNC, followed
+from hudi_hive.write.coordination.locks import table_lock
+from hudi_hive.write.files.assign import assign_inserts, record_size
+from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY, WriteJob
+from hudi_hive.write.files.handles import Target
+from hudi_hive.write.files.write_tasks import Groups, Handle, knowing_versions
 from hudi_hive.write.index import HITS_SCHEMA, Index
-from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY, WriteJob
-from hudi_hive.write.local import (
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.options.settings import DuplicatePolicy, Operation
+from hudi_hive.write.records.carried_keys import config_for, refuse_gone_groups
+from hudi_hive.write.records.incoming import KEYS_SCHEMA
+from hudi_hive.write.records.nested_partitions import refuse_nested_partitions
+from hudi_hive.write.writers.local import (
     LocalWriter,
     busy_groups,
     newest_slices,
     refuse_clustered_groups,
     small_groups,
 )
-from hudi_hive.write.locks import table_lock
-from hudi_hive.write.nested_partitions import refuse_nested_partitions
-from hudi_hive.write.new_table import discarded_on_failure, in_place_of
-from hudi_hive.write.report import WriteReport
-from hudi_hive.write.settings import DuplicatePolicy, Operation
-from hudi_hive.write.transaction import Transaction
-from hudi_hive.write.work import Groups, Handle, knowing_versions
+from hudi_hive.write.writers.report import WriteReport
 
 MODES: Final = ("append", "overwrite", "error", "errorifexists", "ignore")
 

@@ -19,17 +19,17 @@ from hudi_hive.spark.write_executor import settled, task_errors
 from hudi_hive.spark.write_tasks import ORDER, CombineRows, PrepareKeys, PrepareRows
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge.merge_spec import IS_DELETED, OPERATION, MergeSpec
-from hudi_hive.write.after_commit import quietly
-from hudi_hive.write.carried_keys import FILE_NAME, carried_files, names_records
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.incoming import KEYS_SCHEMA
+from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.coordination.after_commit import quietly
+from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY, WriteJob
+from hudi_hive.write.files.statuses import WRITE_STATUS_SCHEMA
 from hudi_hive.write.index import IndexOptions
-from hudi_hive.write.job import PARTITION_PATH, RECORD_KEY, WriteJob
-from hudi_hive.write.key_style import table_generator
-from hudi_hive.write.prepared import Prepared, job_of, physical_schema, row_generator
-from hudi_hive.write.schemas import WriterSchema, writer_schema
-from hudi_hive.write.statuses import WRITE_STATUS_SCHEMA
-from hudi_hive.write.transaction import Transaction
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.records.carried_keys import FILE_NAME, carried_files, names_records
+from hudi_hive.write.records.incoming import KEYS_SCHEMA
+from hudi_hive.write.records.key_style import table_generator
+from hudi_hive.write.records.keyed_records import Prepared, job_of, physical_schema, row_generator
+from hudi_hive.write.schema.schemas import WriterSchema, writer_schema
 
 TASKS_PER_CORE: Final = 2
 

@@ -18,8 +18,8 @@ from hudi_hive.sync.report import SyncReport
 from hudi_hive.sync.tool import HiveSyncTool
 from hudi_hive.table.core.meta_client import MetaClient
 from hudi_hive.timeline import Instant
-from hudi_hive.write.after_commit import reported
-from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.coordination.after_commit import reported
+from hudi_hive.write.options.config import WriteConfig
 
 _BASE_PATH = "hoodie.datasource.meta.sync.base.path"
 

@@ -19,7 +19,7 @@ from hudi_hive.sync.table_spec import views
 from hudi_hive.sync.type_changes import follows
 from hudi_hive.sync.types import metastore_type
 from hudi_hive.table import MetaClient
-from hudi_hive.write.alter import avro_text
+from hudi_hive.write.alter.alter import avro_text
 
 CHECK: Final = "hive.metastore.disallow.incompatible.col.type.changes"
 """The metastore's own setting."""

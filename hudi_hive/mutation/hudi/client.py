@@ -14,10 +14,10 @@ from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.mutation.hudi.transaction import HudiTransaction, OnCommit
 from hudi_hive.mutation.scope import TransactionState
 from hudi_hive.table import MetaClient
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.executor import Executor
-from hudi_hive.write.locks import table_lock
-from hudi_hive.write.mutation import MutationWriter
+from hudi_hive.write.coordination.executor import Executor
+from hudi_hive.write.coordination.locks import table_lock
+from hudi_hive.write.mutation.mutation_writer import MutationWriter
+from hudi_hive.write.options.config import WriteConfig
 
 _OPERATION = "hoodie.datasource.write.operation"
 

@@ -22,7 +22,7 @@ from hudi_hive.mutation.hudi.intake import Intake
 from hudi_hive.mutation.hudi.manifest import HudiManifest
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.storage import Storage
-from hudi_hive.write.markers import staging_folder
+from hudi_hive.write.files.markers import staging_folder
 
 _FILE: Final = "changes.arrow"
 _CODEC: Final = "lz4"

@@ -24,11 +24,11 @@ from hudi_hive.mutation.records import column_of
 from hudi_hive.read.merge.partial import default_of, keeps
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.merge.merge_spec import MergeSpec
-from hudi_hive.write.incoming import KEYS_SCHEMA, check_required, conformed
+from hudi_hive.write.files.context import RECORD_KEY
 from hudi_hive.write.index.tables import one_array
-from hudi_hive.write.job import RECORD_KEY
-from hudi_hive.write.located import OPERATION
-from hudi_hive.write.schemas import merged_schema
+from hudi_hive.write.records.incoming import KEYS_SCHEMA, check_required, conformed
+from hudi_hive.write.records.tagged_changes import OPERATION
+from hudi_hive.write.schema.schemas import merged_schema
 
 Flags = npt.NDArray[np.bool_]
 

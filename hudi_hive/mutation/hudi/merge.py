@@ -32,8 +32,8 @@ from hudi_hive.mutation.merge_rules import MergeChoices, WhenMatched, WhenNotMat
 from hudi_hive.predicate import RowFilter
 from hudi_hive.predicate.row_filter import Dnf
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.write.incoming import conformed
-from hudi_hive.write.schemas import merged_schema
+from hudi_hive.write.records.incoming import conformed
+from hudi_hive.write.schema.schemas import merged_schema
 
 Longs = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

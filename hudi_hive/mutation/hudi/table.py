@@ -12,9 +12,9 @@ from hudi_hive.mutation import text_form
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.keys.key_generator import KeyGenerator
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.prepared import row_generator
-from hudi_hive.write.schemas import WriterSchema, merged_schema
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.records.keyed_records import row_generator
+from hudi_hive.write.schema.schemas import WriterSchema, merged_schema
 
 MARK: Final = "HudiHiveHudiTableV1:"
 """What the text form begins with."""

@@ -35,11 +35,11 @@ from hudi_hive.mutation.scope import TransactionBase, TransactionState
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
-from hudi_hive.write.after_commit import CALLBACK, followed
-from hudi_hive.write.markers import remove_staging
-from hudi_hive.write.mutation import MutationWriter
-from hudi_hive.write.report import WriteReport
-from hudi_hive.write.transaction import Transaction as Write
+from hudi_hive.write.commit.transaction import Transaction as Write
+from hudi_hive.write.coordination.after_commit import CALLBACK, followed
+from hudi_hive.write.files.markers import remove_staging
+from hudi_hive.write.mutation.mutation_writer import MutationWriter
+from hudi_hive.write.writers.report import WriteReport
 
 OnCommit = Callable[[MetaClient, Instant], object]
 """Follows a commit."""

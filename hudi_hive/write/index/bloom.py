@@ -23,7 +23,7 @@ from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.reader.table import BLOOM_FILTERS, COLUMN_STATS
 from hudi_hive.storage import Storage
 from hudi_hive.table.logs.log_data import RECORD_KEY
-from hudi_hive.write.executor import Executor
+from hudi_hive.write.coordination.executor import Executor
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.key_source import KeySource, Slice
 from hudi_hive.write.index.plan import LookupPlan, by_partition, rows_by_partition

@@ -21,7 +21,7 @@ from hudi_hive.metadata.reader.keys import group_indexes
 from hudi_hive.metadata.reader.merge import newest
 from hudi_hive.metadata.reader.table import RECORD_INDEX
 from hudi_hive.table import MetaClient
-from hudi_hive.write.executor import Executor
+from hudi_hive.write.coordination.executor import Executor
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.plan import LookupPlan

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hudi_hive.timeline.archival.archive_writer import ArchiveReport, archive
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.services.context import ServiceContext
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.service_base.context import ServiceContext
 
 
 def archive_instants(context: ServiceContext) -> ArchiveReport:

@@ -32,9 +32,9 @@ from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants.instant import CLEAN, millis_to_instant
 from hudi_hive.timeline.payloads.plan_encoders import encode_clean_metadata, encode_cleaner_plan
 from hudi_hive.timeline.payloads.plans import CLEAN_FILES_SCHEMA, CleanerPlan, CleanMetadata, CleanPartition
-from hudi_hive.write.heartbeat import Heartbeat
-from hudi_hive.write.services.claim import claimed, refuse_pending_undo
-from hudi_hive.write.services.context import ServiceContext
+from hudi_hive.write.coordination.heartbeat import Heartbeat
+from hudi_hive.write.service_base.claim import claimed, refuse_pending_undo
+from hudi_hive.write.service_base.context import ServiceContext
 
 _log = logging.getLogger(__name__)
 

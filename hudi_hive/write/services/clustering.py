@@ -31,20 +31,20 @@ from hudi_hive.timeline.instants.instant import CLUSTERING, DELTA_COMMIT, REPLAC
 from hudi_hive.timeline.payloads.encoders import encode_commit
 from hudi_hive.timeline.payloads.plan_encoders import encode_requested_replace
 from hudi_hive.timeline.payloads.plans import CLUSTERING_SCHEMA, ClusteringPlan
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.conflicts import Operation, check_conflicts, refuse_new_index, touched_groups
-from hudi_hive.write.heartbeat import Heartbeat
-from hudi_hive.write.job import RECORD_KEY, Attempt, WriteJob
-from hudi_hive.write.markers import remove_unclaimed, try_remove_markers
-from hudi_hive.write.services.checks import refuse_buckets, refuse_pending_restore
-from hudi_hive.write.services.claim import claimed, is_beating, pending_still, refuse_pending_undo
+from hudi_hive.write.commit.transaction import metadata_changes
+from hudi_hive.write.coordination.conflicts import Operation, check_conflicts, refuse_new_index, touched_groups
+from hudi_hive.write.coordination.heartbeat import Heartbeat
+from hudi_hive.write.files.context import RECORD_KEY, Attempt, WriteJob
+from hudi_hive.write.files.markers import remove_unclaimed, try_remove_markers
+from hudi_hive.write.files.statuses import joined, status, write_stats
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.options.settings import ClusteringSettings
+from hudi_hive.write.rollback.rollback import keeps_plan, requested_again, rollback
+from hudi_hive.write.service_base.checks import refuse_buckets, refuse_pending_restore
+from hudi_hive.write.service_base.claim import claimed, is_beating, pending_still, refuse_pending_undo
+from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.compaction import busy_groups
-from hudi_hive.write.services.context import ServiceContext
 from hudi_hive.write.services.rewrite import NewBase, plan_of, service_job, slice_rows, slices_of, write_base
-from hudi_hive.write.services.rollback import keeps_plan, requested_again, rollback
-from hudi_hive.write.settings import ClusteringSettings
-from hudi_hive.write.statuses import joined, status, write_stats
-from hudi_hive.write.transaction import metadata_changes
 
 _log = logging.getLogger(__name__)
 

@@ -25,19 +25,19 @@ from hudi_hive.timeline.instants.instant import COMMIT, COMPACTION, DELTA_COMMIT
 from hudi_hive.timeline.payloads.encoders import encode_commit
 from hudi_hive.timeline.payloads.plan_encoders import encode_compaction_plan
 from hudi_hive.timeline.payloads.plans import CompactionPlan
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.conflicts import Operation, check_conflicts, touched_groups
-from hudi_hive.write.heartbeat import Heartbeat
-from hudi_hive.write.job import Attempt, WriteJob
-from hudi_hive.write.markers import remove_unclaimed, try_remove_markers
-from hudi_hive.write.services.checks import refuse_pending_restore
-from hudi_hive.write.services.claim import claimed, is_beating, refuse_pending_undo
-from hudi_hive.write.services.context import ServiceContext
+from hudi_hive.write.commit.transaction import metadata_changes
+from hudi_hive.write.coordination.conflicts import Operation, check_conflicts, touched_groups
+from hudi_hive.write.coordination.heartbeat import Heartbeat
+from hudi_hive.write.files.context import Attempt, WriteJob
+from hudi_hive.write.files.markers import remove_unclaimed, try_remove_markers
+from hudi_hive.write.files.statuses import joined, status, write_stats
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.options.settings import CompactionSettings
+from hudi_hive.write.rollback.rollback import requested_again, rollback
+from hudi_hive.write.service_base.checks import refuse_pending_restore
+from hudi_hive.write.service_base.claim import claimed, is_beating, refuse_pending_undo
+from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.rewrite import NewBase, plan_of, service_job, slice_rows, slices_of, write_base
-from hudi_hive.write.services.rollback import requested_again, rollback
-from hudi_hive.write.settings import CompactionSettings
-from hudi_hive.write.statuses import joined, status, write_stats
-from hudi_hive.write.transaction import metadata_changes
 
 _log = logging.getLogger(__name__)
 

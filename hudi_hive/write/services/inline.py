@@ -15,8 +15,9 @@ from hudi_hive.timeline.archival.archive_writer import ArchiveReport, archive
 from hudi_hive.timeline.core.timeline import Timeline
 from hudi_hive.timeline.instants.instant import CLEAN, COMPACTION, REPLACE_COMMIT
 from hudi_hive.timeline.payloads.plans import CleanMetadata
-from hudi_hive.write.after_commit import log_failure, reported
-from hudi_hive.write.config import WriteConfig
+from hudi_hive.write.coordination.after_commit import log_failure, reported
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.clean import clean
 from hudi_hive.write.services.clustering import cluster, execute_clustering, pending_clusterings, schedule_clustering
 from hudi_hive.write.services.compaction import (
@@ -25,7 +26,6 @@ from hudi_hive.write.services.compaction import (
     execute_compaction,
     schedule_compaction,
 )
-from hudi_hive.write.services.context import ServiceContext
 
 
 @dataclass

@@ -24,11 +24,11 @@ from hudi_hive.read.scan.scan import read_plan
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view.file_system_view import SLICE_SCHEMA
 from hudi_hive.timeline.payloads.encoders import CommitOut
-from hudi_hive.write.config import WriteConfig
-from hudi_hive.write.evolving import SCHEMA_KEY, with_version
-from hudi_hive.write.job import FILE_NAME, Attempt, WriteJob
-from hudi_hive.write.prepared import Prepared, job_of
-from hudi_hive.write.services.context import ServiceContext
+from hudi_hive.write.files.context import FILE_NAME, Attempt, WriteJob
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.records.keyed_records import Prepared, job_of
+from hudi_hive.write.schema.evolving import SCHEMA_KEY, with_version
+from hudi_hive.write.service_base.context import ServiceContext
 
 _ATTEMPTS: Final = 1 << 30
 

@@ -1,0 +1,1 @@
+"""Schema changes by ``ALTER TABLE`` as commits of their own (RFC-33)."""

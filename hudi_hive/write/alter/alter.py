@@ -1,0 +1,268 @@
+"""ALTER: a commit that changes a table's id-based schema and nothing else (table format, section 8).
+
+The first change binds all files of before to a version 0, made of the table's Avro schema of then. A change is a
+transaction like a write, and conflicts with others that change the schema: a write that began before it with the old
+columns and has not completed by then is refused at its own commit and can be made again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from hudi_hive.errors import HudiHiveError, InvalidOptionError, SchemaError, UnsupportedTableError, WriteConflictError
+from hudi_hive.schema import META_FIELDS, record_name
+from hudi_hive.schema.differences import Difference, differences
+from hudi_hive.schema.evolution import SchemaUpdate
+from hudi_hive.schema.internal import InternalSchema
+from hudi_hive.schema.internal_avro import from_avro, to_avro
+from hudi_hive.schema.promotions import may_become, type_name
+from hudi_hive.table import MetaClient
+from hudi_hive.table.merge.merge_spec import IS_DELETED, MergeSpec
+from hudi_hive.timeline import Instant
+from hudi_hive.timeline.instants.instant import COMMIT, DELTA_COMMIT
+from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.coordination.executor import Executor
+from hudi_hive.write.coordination.locks import TableLock
+from hudi_hive.write.files.statuses import WRITE_STATUS_SCHEMA
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.schema import schema_history
+
+Change: TypeAlias = Callable[[SchemaUpdate], SchemaUpdate]
+"""One change: takes the columns as they are, gives them as they shall be."""
+
+Check: TypeAlias = Callable[[InternalSchema, InternalSchema], None]
+"""Refuses a change: takes the columns as they are, and as they shall be."""
+
+OPERATION: Final = "ALTER_SCHEMA"
+_WRITE_OPERATION: Final = "hoodie.datasource.write.operation"
+_ATTEMPTS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class AlterReport:
+    """What a change of the schema came to.
+
+    Attributes:
+        instant: the completed instant; None for a trial.
+        before: the version of before.
+        after: the new version.
+        failed: steps behind the commit that failed, and why; the commit stands.
+    """
+
+    instant: Instant | None
+    before: InternalSchema
+    after: InternalSchema
+    failed: Mapping[str, HudiHiveError] = field(default_factory=dict)
+
+    @property
+    def changes(self) -> tuple[Difference, ...]:
+        """What differs, column by column."""
+        return differences(self.before, self.after)
+
+
+def schema_update(client: MetaClient) -> SchemaUpdate:
+    """The columns of a table, ready to be changed; what the table is built on is protected.
+
+    Raises:
+        SchemaError: the table has no schema, columns of types that have no id-based form, or lost its history.
+        UnsupportedTableError: the schema of such a table cannot change.
+    """
+    _refuse(client)
+    evolved = client.evolved_schema()
+    if evolved is not None and not evolved.history:
+        raise SchemaError(
+            "the history of the table's columns is lost: nothing tells what older files call them",
+            path=client.base_path,
+            remedy="restore .hoodie/.schema",
+        )
+    return SchemaUpdate(_baseline(client) if evolved is None else evolved.query, protected=_protected(client))
+
+
+def changed(client: MetaClient, update: Change | Sequence[Change]) -> SchemaUpdate:
+    """The columns of a table after changes; nothing is written.
+
+    Raises:
+        SchemaError: a change that has no rule, or changes that leave everything as it is.
+        UnsupportedTableError: the schema of such a table cannot change.
+    """
+    made = schema_update(client)
+    try:
+        for change in [update] if callable(update) else update:
+            made = change(made)
+        made.apply(0)
+        _refuse_unreadable_files(made, schema_history.read(client))
+    except SchemaError as error:
+        raise SchemaError(error.message, path=client.base_path, remedy=error.remedy) from error
+    return made
+
+
+def _refuse_unreadable_files(update: SchemaUpdate, history: Sequence[InternalSchema]) -> None:
+    """Refuse a type that does not follow from that of each earlier version.
+
+    Each step may be a promotion, but readers go from the type of a file to the newest one: a number that became a text
+    is read as a text, and there is no way from it to a date.
+
+    Raises:
+        SchemaError: there is one.
+    """
+    before = {item.id: item for _, item in update.before.walk()}
+    for name, item in update.schema.walk():
+        if not isinstance(item.type, str) or item.id not in before or before[item.id].type == item.type:
+            continue
+        for version in history:
+            earlier = version.find(version.name_of(item.id) or "")
+            if earlier is not None and not may_become(earlier.type, item.type):
+                raise SchemaError(
+                    f"column {name!r} cannot become {type_name(item.type)}: files of before have it as "
+                    f"{type_name(earlier.type)}, and could not be read",
+                    remedy="add a column of the new type",
+                )
+
+
+def alter_schema(
+    client: MetaClient,
+    update: Change | Sequence[Change],
+    options: Mapping[str, Any] | None = None,
+    *,
+    executor: Executor | None = None,
+    lock: TableLock | None = None,
+) -> Instant:
+    """Change a table's schema in one commit.
+
+    Args:
+        client: the table; it is read anew.
+        update: the changes, one after the other.
+        options: Hudi's write options (locks, concurrency, metadata table …).
+        executor: where tasks run.
+        lock: the table's lock; that of the options without it.
+
+    Returns:
+        The completed instant.
+
+    Raises:
+        SchemaError: a change that has no rule, or changes that leave everything as it is.
+        UnsupportedTableError: the schema of such a table cannot change.
+        WriteConflictError: another writer changed the schema meanwhile.
+        HudiHiveError: as of :class:`~hudi_hive.write.commit.transaction.Transaction`.
+    """
+    instant = alter(client, update, options, executor=executor, lock=lock).instant
+    assert instant is not None
+    return instant
+
+
+def alter(
+    client: MetaClient,
+    update: Change | Sequence[Change],
+    options: Mapping[str, Any] | None = None,
+    *,
+    executor: Executor | None = None,
+    lock: TableLock | None = None,
+    dry_run: bool = False,
+    check: Check | None = None,
+) -> AlterReport:
+    """As :func:`alter_schema`, with what changed; a dry run only checks the changes and writes nothing.
+
+    ``check`` may refuse them, too: it gets the columns as they are and as they shall be, before anything is written.
+    """
+    client = client.reload()
+    begun = changed(client, update)
+    config = write_config(client, options)
+    if check is not None:
+        check(begun.before, begun.schema)
+    if dry_run:
+        return AlterReport(None, begun.before, begun.schema)
+    for attempt in range(_ATTEMPTS):
+        try:
+            return _alter(client, update, config, executor, lock)
+        except WriteConflictError:
+            # A write with a later instant that completed first would hide the new schema: a new instant mends that.
+            client = client.reload()
+            if attempt + 1 == _ATTEMPTS or schema_update(client).before.fields != begun.before.fields:
+                raise
+    raise AssertionError
+
+
+def write_config(client: MetaClient, options: Mapping[str, Any] | None) -> WriteConfig:
+    """Write options of a change of the schema, typed.
+
+    Raises:
+        InvalidOptionError: one is unknown, not supported, or contradicts the table.
+    """
+    config = WriteConfig.of({_WRITE_OPERATION: "upsert", **(options or {})}, client.config)
+    if config.rows.schema_on_read is False:
+        raise InvalidOptionError(
+            "hoodie.schema.on.read.enable=false contradicts a change of the schema, which gives columns ids",
+            path=client.base_path,
+            remedy="leave the option out",
+        )
+    return config
+
+
+def _alter(
+    client: MetaClient,
+    update: Change | Sequence[Change],
+    config: WriteConfig,
+    executor: Executor | None,
+    lock: TableLock | None,
+) -> AlterReport:
+    action = DELTA_COMMIT if client.config.is_merge_on_read else COMMIT
+    with Transaction(client, config, action=action, operation=OPERATION, executor=executor, lock=lock) as transaction:
+        table = transaction.client
+        made = changed(table, update)
+        after = made.apply(int(transaction.instant))
+        versions = (after, *(schema_history.read(table) or (made.before,)))
+        statuses = WRITE_STATUS_SCHEMA.empty_table()
+        with transaction.standing():
+            transaction.commit(statuses, schema=avro_text(table, after), versions=versions)
+        return AlterReport(transaction.completed, made.before, after, dict(transaction.failed))
+
+
+def avro_text(client: MetaClient, schema: InternalSchema) -> str:
+    """The Avro schema of a version as commits take it: named as before, without meta columns."""
+    before = client.avro_schema() or {}
+    name, namespace = record_name(client.config.name)
+    avro = to_avro(schema, str(before.get("name", name)), str(before.get("namespace", namespace) or ""))
+    fields = [entry for entry in avro["fields"] if entry["name"] not in META_FIELDS]
+    return json.dumps({**avro, "fields": fields}, separators=(",", ":"), ensure_ascii=False)
+
+
+def _baseline(client: MetaClient) -> InternalSchema:
+    """Version 0: what all files of before are read by."""
+    avro = client.avro_schema()
+    if avro is None:
+        raise SchemaError(
+            "the table has no schema that could change", path=client.base_path, remedy="write rows to it first"
+        )
+    config = client.config
+    try:
+        return from_avro(avro, meta_columns=config.populate_meta_fields, table_version=config.version)
+    except SchemaError as error:
+        raise SchemaError(error.message, path=client.base_path, remedy=error.remedy) from error
+
+
+def _protected(client: MetaClient) -> dict[str, str]:
+    config = client.config
+    roles = dict.fromkeys(config.ordering_fields, "ordering column")
+    marker = MergeSpec.from_config(config).delete_field
+    roles.update(dict.fromkeys([IS_DELETED] if marker is None else [IS_DELETED, marker], "delete marker"))
+    roles.update(dict.fromkeys(config.partition_fields, "partition column"))
+    roles.update(dict.fromkeys(config.record_keys, "record key"))
+    return roles
+
+
+def _refuse(client: MetaClient) -> None:
+    config = client.config
+    reasons = {
+        f"with base files of the format {config.base_file_format.upper()}": config.base_file_format != "parquet",
+        "that was bootstrapped": config.bootstrap_base_path is not None,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise UnsupportedTableError(
+                f"changing the schema of a table {reason} is not supported: its files are read by name",
+                path=client.base_path,
+                remedy="write a new table",
+            )

@@ -1,0 +1,207 @@
+"""Changes of a table's schema, gathered and committed as one; and the versions that it had, as an Arrow table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Final, Self, TypeAlias
+
+import pyarrow as pa
+
+from hudi_hive.errors import SchemaError, WriteError
+from hudi_hive.schema.differences import Difference, differences
+from hudi_hive.schema.internal import InternalSchema, InternalType
+from hudi_hive.schema.internal_avro import to_arrow
+from hudi_hive.schema.promotions import type_name
+from hudi_hive.table import MetaClient
+from hudi_hive.write.alter.alter import AlterReport, Change, schema_update
+from hudi_hive.write.schema import schema_history
+
+Commit: TypeAlias = Callable[[Sequence[Change], bool], AlterReport]
+"""Commits changes, or only tries them."""
+
+VERSIONS_SCHEMA: Final = pa.schema(
+    [
+        ("version", pa.int64()),
+        ("instant", pa.string()),
+        ("column", pa.string()),
+        ("id", pa.int32()),
+        ("type", pa.string()),
+        ("optional", pa.bool_()),
+        ("doc", pa.string()),
+    ]
+)
+"""A row per column of each version; ``instant`` is null for the version before all changes."""
+
+
+class SchemaBuilder:
+    """Changes of a schema in one commit; each is checked when it is named, against those before it.
+
+    As a context manager it commits when the block ends, and does nothing if that ends with an error.
+
+    >>> with table.update_schema() as update:                                       # doctest: +SKIP
+    ...     update.add("tip", "double", after="fare").rename("rider", "passenger")
+
+    Args:
+        client: the table.
+        commit: what to do with the changes in the end.
+
+    Attributes:
+        report: what the commit came to; None before.
+    """
+
+    def __init__(self, client: MetaClient, commit: Commit) -> None:
+        self._client = client
+        self._commit = commit
+        self._update = schema_update(client)
+        self._changes: list[Change] = []
+        self.report: AlterReport | None = None
+
+    def add(
+        self,
+        name: str,
+        type: pa.DataType | InternalType,
+        *,
+        doc: str | None = None,
+        first: bool = False,
+        after: str | None = None,
+    ) -> Self:
+        """Add a column that takes null: ``add("info.c", "double", after="info.a")``.
+
+        Args:
+            name: its name; that of a struct's field with the struct's in front.
+            type: an Arrow type, or the text of a Hive or Spark type.
+            doc: its comment.
+            first: in front of its siblings; at the top that is behind the meta columns. Else it comes behind them all.
+            after: behind this sibling.
+
+        Raises:
+            SchemaError: the name is taken or none for a column, the struct is missing, or the type is none.
+        """
+        return self._with(lambda update: update.add(name, type, doc=doc, first=first, after=after))
+
+    def drop(self, name: str) -> Self:
+        """Drop a column; one of its name that is added later is another.
+
+        Raises:
+            SchemaError: there is no such column, the table needs it, or nothing would be left.
+        """
+        return self._with(lambda update: update.drop(name))
+
+    def rename(self, name: str, new: str) -> Self:
+        """Give a column another name; ``new`` is without those of the structs around it.
+
+        Raises:
+            SchemaError: there is no such column, the table needs it, or the new name is taken or none for a column.
+        """
+        return self._with(lambda update: update.rename(name, new))
+
+    def move(self, name: str, *, first: bool = False, after: str | None = None, before: str | None = None) -> Self:
+        """Put a column elsewhere among its siblings.
+
+        Raises:
+            SchemaError: there is no such column or sibling, or not exactly one place is given.
+        """
+        return self._with(lambda update: update.move(name, first=first, after=after, before=before))
+
+    def change_type(self, name: str, type: pa.DataType | InternalType) -> Self:
+        """Give a column a type that holds what it has: int to long, float, double, decimal or string and so on.
+
+        Raises:
+            SchemaError: there is no such column, the table needs it, or its type cannot become the new one.
+        """
+        return self._with(lambda update: update.change_type(name, type))
+
+    def optional(self, name: str) -> Self:
+        """Let a column take null.
+
+        Raises:
+            SchemaError: there is no such column, or it is a meta column or the key of a map.
+        """
+        return self._with(lambda update: update.optional(name))
+
+    def required(self, name: str) -> Self:
+        """Keep a column from taking null: refused unless it takes none now.
+
+        Raises:
+            SchemaError: there is no such column, or it takes null.
+        """
+        return self._with(lambda update: update.required(name))
+
+    def comment(self, name: str, text: str | None) -> Self:
+        """Set the comment of a column, or take it away.
+
+        Raises:
+            SchemaError: there is no such column, or it is what a list or map holds.
+        """
+        return self._with(lambda update: update.comment(name, text))
+
+    def _with(self, change: Change) -> Self:
+        try:
+            self._update = change(self._update)
+        except SchemaError as error:
+            raise SchemaError(error.message, path=self._client.base_path, remedy=error.remedy) from error
+        self._changes.append(change)
+        return self
+
+    @property
+    def changes(self) -> tuple[Difference, ...]:
+        """What the changes so far come to, column by column."""
+        return differences(self._update.before, self._update.schema)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as they will be, meta columns first."""
+        return to_arrow(self._update.schema)
+
+    def commit(self, *, dry_run: bool = False) -> AlterReport:
+        """Commit the changes.
+
+        Args:
+            dry_run: only check them.
+
+        Raises:
+            SchemaError: nothing would change, or the table changed meanwhile so that a change has no rule.
+            WriteConflictError: another writer changed the schema meanwhile.
+            HudiHiveError: as of :func:`hudi_hive.write.alter.alter.alter_schema`.
+        """
+        if self.report is not None:
+            raise WriteError("the changes are committed already", path=self._client.base_path)
+        report = self._commit(self._changes, dry_run)
+        if not dry_run:
+            self.report = report
+        return report
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self.report is None:
+            self.commit()
+
+
+def versions_table(client: MetaClient) -> pa.Table:
+    """The versions of a table's id-based schema, the newest first; without those that only repeat the one before.
+
+    Returns:
+        :data:`VERSIONS_SCHEMA`; without rows for a table whose columns have no ids.
+
+    Raises:
+        SchemaError: the history cannot be decoded.
+    """
+    rows = []
+    for version in _distinct(schema_history.read(client)):
+        instant = str(version.version_id) if version.version_id else None
+        for name, item in version.walk():
+            kind = type_name(item.type)
+            rows.append((version.version_id, instant, name, item.id, kind, item.optional, item.doc))
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(VERSIONS_SCHEMA)
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, VERSIONS_SCHEMA, strict=True)], VERSIONS_SCHEMA)
+
+
+def _distinct(versions: Sequence[InternalSchema]) -> list[InternalSchema]:
+    """Of versions with the same columns in a row only the oldest: data commits repeat what they were written with."""
+    older = [version.fields for version in versions[1:]]
+    return [version for at, version in enumerate(versions) if at == len(older) or version.fields != older[at]]

@@ -1,0 +1,414 @@
+"""One write as a transaction: announced, made, committed in one step, or undone (table format, sections 2.3 and 10).
+
+Dead writers of before are rolled back first; a writer with a heartbeat is not dead. Under the table's lock the timeline
+is read again, the instants that completed meanwhile are checked for conflicts, the metadata table is brought in step,
+and the completed file is created: that file is the commit. All of this holds for a single writer too, since nothing
+keeps a second process from being one.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import posixpath
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Final, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import (
+    HudiHiveError,
+    InstantNotFoundError,
+    PathNotFoundError,
+    TimelineError,
+    WriteConflictError,
+    WriteError,
+)
+from hudi_hive.metadata.reader.changes import RANGES_SCHEMA, REPLACED_SCHEMA, MetadataChanges
+from hudi_hive.metadata.writer.writer import MetadataWriter
+from hudi_hive.schema.internal import InternalSchema
+from hudi_hive.table import FILES_SCHEMA, MetaClient
+from hudi_hive.timeline import Instant, Timeline
+from hudi_hive.timeline.core.instant_times import InstantClock
+from hudi_hive.timeline.core.writer import TimelineWriter
+from hudi_hive.timeline.instants.instant import REPLACE_COMMIT
+from hudi_hive.timeline.payloads.encoders import CommitOut, encode_commit, encode_requested_replace
+from hudi_hive.write.coordination.after_commit import COMMIT, HEARTBEAT, MARKERS, AfterCommit, quietly
+from hudi_hive.write.coordination.conflicts import (
+    EVERYTHING,
+    Operation,
+    check_conflicts,
+    refuse_new_index,
+    touched_groups,
+)
+from hudi_hive.write.coordination.executor import Executor, LocalExecutor
+from hudi_hive.write.coordination.heartbeat import Heartbeat
+from hudi_hive.write.coordination.locks import TableLock, table_lock
+from hudi_hive.write.files.markers import remove_markers, remove_unclaimed
+from hudi_hive.write.files.statuses import from_ipc, index_changes, write_stats
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.options.settings import IndexType
+from hudi_hive.write.rollback.rollback import remove_late_files, rollback, rollback_failed_writes
+from hudi_hive.write.schema.evolving import SCHEMA_KEY, next_versions, with_version
+from hudi_hive.write.service_base.context import ServiceContext
+
+_log = logging.getLogger(__name__)
+_DRAWS: Final = 20
+
+
+class Transaction:
+    """A write in the making; a context manager that undoes it if the block ends with an error or without a commit.
+
+    Args:
+        client: the table as rows were prepared for it; it is read anew.
+        config: the write's configuration.
+        action: ``commit``, ``deltacommit`` or ``replacecommit``.
+        operation: name of the operation in commit metadata.
+        executor: where tasks run.
+        lock: the table's lock; that of the options without it.
+        clock: draws instants.
+        precondition: refuses the write, by the table as it is under the lock, before it is announced.
+
+    Attributes:
+        client: the table as it was when the write began: what its rows are looked up in.
+        instant: requested time of the write.
+    """
+
+    client: MetaClient
+    instant: str
+
+    def __init__(
+        self,
+        client: MetaClient,
+        config: WriteConfig,
+        *,
+        action: str,
+        operation: str,
+        executor: Executor | None = None,
+        lock: TableLock | None = None,
+        clock: InstantClock | None = None,
+        precondition: Callable[[MetaClient], None] | None = None,
+    ) -> None:
+        self.client = client
+        self.instant = ""
+        self._prepared: Timeline | None = None
+        self._process = 0
+        self._config = config
+        self._action = action
+        self._operation = operation
+        self._executor = executor if executor is not None else LocalExecutor()
+        self._lock = lock if lock is not None else table_lock(config.options, client.storage)
+        self._clock = clock if clock is not None else InstantClock()
+        self._precondition = precondition
+        self._heartbeat: Heartbeat | None = None
+        self._begun: Instant | None = None
+        self._after: AfterCommit | None = None
+        self._left = False
+
+    @property
+    def begun(self) -> Instant:
+        """Its instant, requested or inflight."""
+        assert self._begun is not None
+        return self._begun
+
+    @property
+    def completed(self) -> Instant | None:
+        """Its completed instant; None as long as the commit does not stand."""
+        return None if self._after is None else self._after.done
+
+    @property
+    def failed(self) -> Mapping[str, HudiHiveError]:
+        """What failed behind the commit: letting go of the lock, the heartbeat or the markers."""
+        return {} if self._after is None else self._after.failed
+
+    @contextmanager
+    def standing(self) -> Iterator[None]:
+        """What is raised inside, behind the completed file, is in :attr:`failed` and not raised."""
+        try:
+            yield
+        except Exception as error:
+            if self._after is None or self._after.done is None:
+                raise
+            self._after.add(COMMIT, error)
+
+    # -- beginning -------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        self.begin()
+        return self
+
+    def begin(self) -> None:
+        """Undo the writes of dead writers, draw an instant and announce the write.
+
+        Raises:
+            LockTimeoutError: the table is locked.
+            TimelineError: the timeline cannot be read or written.
+        """
+        self._prepared = self.client.timeline  # what the rows were prepared for
+        rollback_failed_writes(self.context())
+        try:
+            with self._lock:
+                self._announce()
+        except BaseException:
+            self.abort()  # takes the lock itself
+            raise
+
+    def _announce(self) -> None:
+        """Draw the instant, begin to beat and make the write inflight, under the lock."""
+        self.client = self.client.reload()
+        MetadataWriter.check(self.client, self._config.options)
+        if self._precondition is not None:
+            self._precondition(self.client)
+        for attempt in range(_DRAWS):
+            self.instant = self._clock.new_instant(self.client.timeline, self.client.config.timezone)
+            try:
+                self._claim()
+                break
+            except (TimelineError, WriteConflictError):  # a writer without a common lock has drawn the same instant
+                if attempt + 1 == _DRAWS:
+                    raise
+                self.client = self.client.reload()
+        self._begun = self._writer.transition_inflight(self._action, self.instant)
+
+    def _claim(self) -> None:
+        """Make the instant this write's: its heartbeat first, which shows that the request is not a dead writer's."""
+        heartbeat = Heartbeat.of(self._config.options, self.client.storage, self.instant)
+        heartbeat.start()
+        payload = encode_requested_replace() if self._action == REPLACE_COMMIT else b""
+        try:
+            self._begun = self._writer.create_requested(self._action, self.instant, payload)
+        except BaseException:
+            heartbeat.stop()
+            raise
+        self._heartbeat = heartbeat
+        self._process = os.getpid()
+
+    @property
+    def _writer(self) -> TimelineWriter:
+        return TimelineWriter(self.client.storage, self.client.config)
+
+    def context(self) -> ServiceContext:
+        """What table services of this write work with."""
+        return ServiceContext(
+            self.client, self._config.options, self._executor, lock=lambda: self._lock, clock=self._clock
+        )
+
+    # -- ending ----------------------------------------------------------------------------------------------------
+
+    def commit(
+        self,
+        statuses: pa.Table,
+        *,
+        schema: str,
+        replaced: Mapping[str, Sequence[str]] | None = None,
+        extra: Mapping[str, str] | None = None,
+        overwrites: Container[str] | None = None,
+        versions: Sequence[InternalSchema] | None = None,
+    ) -> Instant:
+        """Make the write visible. Once the completed file is there nothing raises but an interrupt; see ``failed``.
+
+        Args:
+            statuses: what was written, ``WRITE_STATUS_SCHEMA``; one row a file.
+            schema: the writer's Avro schema without meta columns.
+            replaced: partition path to the file groups that are replaced.
+            extra: the user's own metadata.
+            overwrites: partitions that the write is to be all of; those that it touches for an overwrite without it.
+            versions: of the id-based schema, the newest first, the one that the commit is to make among them; without
+                it those that the table has, and the one that the writer's schema makes of them.
+
+        Returns:
+            The completed instant.
+
+        Raises:
+            WriteConflictError: another writer changed the same file groups and completed first.
+            LockError, HeartbeatLostError: others may think that this writer is dead.
+            MetadataTableError: the metadata table cannot be written.
+        """
+        assert self._begun is not None
+        self._refuse_fork()
+        config = self.client.config
+        storage = self.client.storage
+        paths = _paths(statuses)
+        remove_unclaimed(storage, self.instant, paths)
+        avro = json.loads(schema)
+        metadata = CommitOut(
+            operation=self._operation,
+            extra={**(extra or {}), SCHEMA_KEY: schema},
+            stats=write_stats(statuses, layout=config.layout),
+            replaced={partition: list(ids) for partition, ids in (replaced or {}).items()},
+            compacted=False,
+        )
+        payload = encode_commit(metadata, config.layout)
+        leaves = versions if versions is not None else next_versions(self.client, avro, self.instant)
+        operation = self._operation_of(statuses, avro, replaced or {}, overwrites, leaves)
+        self._flush(paths, operation)
+        self._after = after = AfterCommit(self.client.base_path, self.instant)
+        try:
+            with after, self._lock as lock:
+                now = self.client.reload()
+                self._check(now, operation)
+                if versions is None:
+                    # Others may have made versions of the same columns.
+                    versions = next_versions(now, avro, self.instant)
+                if versions:
+                    payload = encode_commit(with_version(metadata, avro, versions), config.layout)
+                table = MetadataWriter.open(now, self._config.options, self._executor)
+                if table is not None:
+                    changes = metadata_changes(statuses, replaced or {})
+                    table.apply(self.instant, self._action, changes, schema=avro, versions=versions)
+                completion = self._clock.completion_time(now.timeline, self.instant, config.timezone)
+                if versions:
+                    from hudi_hive.write.schema.schema_history import persist
+
+                    persist(now, self.instant, completion, versions)
+                lock.verify()
+                after.complete(self._writer, self._action, payload, completion)
+        finally:
+            if after.done is not None:
+                self._tidy(after)
+        assert after.done is not None
+        return after.done
+
+    def _operation_of(
+        self,
+        statuses: pa.Table,
+        schema: Mapping[str, Any],
+        replaced: Mapping[str, Sequence[str]],
+        overwrites: Container[str] | None,
+        versions: Sequence[InternalSchema],
+    ) -> Operation:
+        if overwrites is None and self._action == REPLACE_COMMIT:
+            overwrites = {*statuses.column("partition").to_pylist(), *replaced}
+            if self._config.rows.replaces_table:
+                overwrites = EVERYTHING
+        return Operation(
+            self.instant,
+            self._operation,
+            touched_groups(statuses, replaced),
+            schema,
+            columns=versions[0].fields if versions else None,
+            buckets=self._config.index.kind is IndexType.BUCKET,
+            blocking=self._config.concurrency.mode != "NON_BLOCKING_CONCURRENCY_CONTROL",
+            overwrites=() if overwrites is None else overwrites,
+            alone=not self._config.concurrency.is_multi_writer,
+        )
+
+    def _flush(self, paths: Sequence[str], operation: Operation) -> None:
+        try:
+            self.client.storage.flush(paths)
+        except PathNotFoundError:
+            with self._lock:
+                self._check(self.client.reload(), operation)  # says so if another writer has rolled this one back
+            raise
+
+    def _check(self, now: MetaClient, operation: Operation) -> None:
+        """Under the lock: refuse a write that others came before."""
+        check_conflicts(now, self.client.timeline, operation, prepared=self._prepared)
+        if not self._config.metadata.record_index:
+            refuse_new_index(now, self.client, self.instant)
+        assert self._heartbeat is not None
+        if not (operation.alone and now.storage.is_local):  # under a folder's lock the timeline shows what others did
+            self._heartbeat.verify()
+
+    def _refuse_fork(self) -> None:
+        if self._process != os.getpid():
+            raise WriteError(
+                "the write was begun by another process, of which this one is a fork",
+                path=self.client.base_path,
+                instant=self.instant,
+                remedy="commit it there, or begin a write of this process's own",
+            )
+
+    def abort(self) -> None:
+        """Undo the write; nothing happens after its commit. What cannot be undone now the next write undoes.
+
+        A forked child leaves the write alone, for it is the parent's.
+        """
+        if self.completed is not None or (self._begun is not None and self._process != os.getpid()):
+            return
+        begun, self._begun = self._begun, None
+        try:
+            if begun is not None:
+                self._undo(begun)
+        except Exception as error:
+            self._left = True
+            _log.warning("write %s was not undone, the next write will: %s", self.instant, error)
+        finally:
+            quietly(HEARTBEAT, self.instant, self._stop_beating)
+
+    def _undo(self, begun: Instant) -> None:
+        try:
+            rollback(self.context(), begun.requested)
+        except (InstantNotFoundError, WriteConflictError):
+            # Another writer took this one for dead, and has not seen the files that came since.
+            remove_late_files(self.context(), begun)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.completed is not None:
+            return
+        self.abort()
+        if error is not None and self._left:
+            error.add_note(f"{self.client.base_path}: {self.instant} was not undone; the next write undoes it")
+        if error is None:
+            raise WriteError("the write was not committed", path=self.client.base_path, instant=self.instant)
+
+    def _tidy(self, after: AfterCommit) -> None:
+        """What the commit leaves behind; the write stands whether this succeeds or not."""
+        after.attempt(HEARTBEAT, self._stop_beating)
+        after.attempt(MARKERS, lambda: remove_markers(self.client.storage, self.instant))
+
+    def _stop_beating(self) -> None:
+        heartbeat, self._heartbeat = self._heartbeat, None
+        if heartbeat is not None:
+            heartbeat.stop()
+
+
+def metadata_changes(statuses: pa.Table, replaced: Mapping[str, Sequence[str]]) -> MetadataChanges:
+    """What a commit changes in the metadata table."""
+    added = statuses.select(["partition", "name", "size"]).cast(FILES_SCHEMA)
+    changes = [(path, size) for cdc in statuses.column("cdc").to_pylist() for path, size in cdc or ()]
+    if changes:
+        columns = [
+            [posixpath.dirname(path) for path, _ in changes],
+            [posixpath.basename(path) for path, _ in changes],
+            [size for _, size in changes],
+        ]
+        added = pa.concat_tables([added, pa.table(columns, schema=FILES_SCHEMA)])
+    places, gone = index_changes(statuses)
+    only_deletes = pc.and_(pc.is_valid(statuses.column("log_version")), pc.equal(statuses.column("num_writes"), 0))
+    return MetadataChanges(
+        files_added=added,
+        partitions_touched=tuple(sorted({*pc.unique(statuses.column("partition")).to_pylist(), *replaced})),
+        ranges=_ranges(statuses),
+        without_values=frozenset(statuses.filter(only_deletes).column("name").to_pylist()),
+        index_added=places,
+        index_removed=gone,
+        groups_replaced=pa.Table.from_pylist(
+            [{"partition": partition, "file_id": one} for partition, ids in replaced.items() for one in ids],
+            REPLACED_SCHEMA,
+        ),
+    )
+
+
+def _ranges(statuses: pa.Table) -> pa.Table:
+    tables = []
+    for row in statuses.select(["partition", "name", "ranges"]).to_pylist():
+        if row["ranges"] is None:
+            continue
+        table = from_ipc(row["ranges"])
+        for number, column in enumerate(("partition", "name")):
+            values = pa.repeat(pa.scalar(row[column], pa.string()), table.num_rows)
+            table = table.add_column(number, column, values)
+        tables.append(table.select(RANGES_SCHEMA.names).cast(RANGES_SCHEMA))
+    return pa.concat_tables(tables) if tables else RANGES_SCHEMA.empty_table()
+
+
+def _paths(statuses: pa.Table) -> list[str]:
+    paths: list[str] = statuses.column("path").to_pylist()
+    return paths + [path for cdc in statuses.column("cdc").to_pylist() for path, _ in cdc or ()]

@@ -1,0 +1,1 @@
+"""What keeps writers from harming each other: locks, heartbeats, conflict checks, steps after a commit."""

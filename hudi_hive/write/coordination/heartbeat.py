@@ -1,0 +1,222 @@
+"""Heartbeats: a running write rewrites ``.hoodie/.heartbeat/<instant>``, so that nobody takes it for dead (1.6).
+
+Every write has one, a single writer's too: the next write rolls back what a dead writer left, but must leave alone what
+a living one is at. A heartbeat counts by the file's modification time, as in Hudi; ours also names the process, so that
+another one of the same machine sees its end at once. Creating the file is what claims an instant.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Final, Self
+
+from hudi_hive.errors import (
+    HeartbeatLostError,
+    InvalidOptionError,
+    PathExistsError,
+    PathNotFoundError,
+    WriteConflictError,
+)
+from hudi_hive.storage import Storage
+from hudi_hive.write.coordination.locks import whole_number
+from hudi_hive.write.coordination.owner import Owner
+
+INTERVAL: Final = "hoodie.client.heartbeat.interval_in_ms"
+MISSES: Final = "hoodie.client.heartbeat.tolerable.misses"
+FOLDER: Final = ".hoodie/.heartbeat"
+DEFAULT_INTERVAL_MS: Final = 60_000
+DEFAULT_MISSES: Final = 2
+
+
+class Heartbeat:
+    """The heartbeat of one write; a context manager that beats inside the block and removes the file behind it.
+
+    Args:
+        storage: rooted at the table's base path.
+        instant: requested time of the write.
+        interval_ms: milliseconds from beat to beat.
+        misses: how many intervals may pass without one before others take the write for dead.
+        clock: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        instant: str,
+        *,
+        interval_ms: int = DEFAULT_INTERVAL_MS,
+        misses: int = DEFAULT_MISSES,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if interval_ms < 1000:
+            raise InvalidOptionError(f"{INTERVAL}: at least 1000 ms, not {interval_ms}")
+        self._storage = storage
+        self._instant = instant
+        self._path = f"{FOLDER}/{instant}"
+        self._interval_ms = interval_ms
+        self._silence_ms = interval_ms * misses
+        self._clock = clock
+        self._last_ms = 0.0
+        self._process = 0
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, str], storage: Storage, instant: str) -> Heartbeat:
+        """The heartbeat that Hudi's options describe.
+
+        Raises:
+            InvalidOptionError: an interval below a second, or no number.
+        """
+        interval, misses = heartbeat_times(options)
+        return cls(storage, instant, interval_ms=interval, misses=misses)
+
+    def start(self) -> None:
+        """Beat once, then every interval in a thread of its own.
+
+        Raises:
+            WriteConflictError: the instant has the heartbeat of another writer that lives.
+        """
+        self._begin()
+        self._thread = threading.Thread(target=self._run, name=f"heartbeat-{self._instant}", daemon=True)
+        self._thread.start()
+
+    def _begin(self) -> None:
+        """The first beat makes the file whole or not at all: half of one would not name the process that died."""
+        started = self._clock() * 1000
+        try:
+            self._storage.create_if_absent(self._path, _text(), lasting=False)
+        except PathExistsError:
+            self._take_over()
+        self._last_ms = started
+        self._process = os.getpid()
+
+    def _take_over(self) -> None:
+        """Replace the heartbeat that a dead writer left."""
+        interval, misses = self._interval_ms, self._silence_ms // self._interval_ms
+        if silent_instants(self._storage, [self._instant], interval_ms=interval, misses=misses, clock=self._clock):
+            self._storage.delete(self._path)
+            try:
+                self._storage.create_if_absent(self._path, _text(), lasting=False)
+            except PathExistsError:  # another writer was faster
+                pass
+            else:
+                return
+        raise WriteConflictError(
+            "another writer is at work under the same instant",
+            path=self._storage.uri(self._path),
+            instant=self._instant,
+            remedy="write again: another instant is drawn then",
+        )
+
+    def beat(self) -> None:
+        """Rewrite the file now."""
+        started = self._clock() * 1000
+        self._storage.write_bytes(self._path, _text())
+        self._last_ms = started
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._interval_ms / 1000):
+            if self._silent():
+                return  # others may be rolling the write back: reviving the file would not stop them
+            try:
+                self.beat()
+            except Exception:
+                continue  # the next one may succeed; verify() notices if none does
+
+    def _silent(self) -> bool:
+        return self._clock() * 1000 - self._last_ms > self._silence_ms
+
+    def verify(self) -> None:
+        """Ask whether the write was never silent for too long; to be called under the lock before completing it.
+
+        Raises:
+            HeartbeatLostError: others may have taken it for dead.
+        """
+        if self._silent() or not self._storage.exists(self._path):
+            raise HeartbeatLostError(
+                f"no heartbeat for more than {self._silence_ms} ms",
+                path=self._storage.uri(self._path),
+                instant=self._instant,
+                remedy=f"write again; if the storage is slow raise {INTERVAL} or {MISSES}",
+            )
+
+    def stop(self) -> None:
+        """End the beating and remove the file; in a forked child nothing happens, for the parent goes on."""
+        if self._process != os.getpid():
+            return
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        self._storage.delete(self._path)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def _text() -> bytes:
+    return json.dumps({"owner": Owner.this_process().fields()}).encode()
+
+
+def heartbeat_times(options: Mapping[str, str]) -> tuple[int, int]:
+    """Milliseconds between beats, and how many may be missed, by Hudi's options.
+
+    Raises:
+        InvalidOptionError: one is no number.
+    """
+    return whole_number(options, INTERVAL, DEFAULT_INTERVAL_MS), whole_number(options, MISSES, DEFAULT_MISSES)
+
+
+def silent_instants(
+    storage: Storage,
+    instants: Iterable[str],
+    *,
+    interval_ms: int = DEFAULT_INTERVAL_MS,
+    misses: int = DEFAULT_MISSES,
+    clock: Callable[[], float] = time.time,
+) -> list[str]:
+    """Those of some pending instants that nobody works at: no heartbeat, one too old, or one of a process that ended.
+
+    Args:
+        storage: rooted at the table's base path.
+        instants: requested times of pending writes.
+        interval_ms: milliseconds from beat to beat.
+        misses: how many intervals may pass without one.
+        clock: seconds since the epoch.
+    """
+    listing = storage.list(FOLDER, missing_ok=True)
+    names = [path.rpartition("/")[2] for path in listing["path"].to_pylist()]
+    times = dict(zip(names, listing["mtime_ms"].to_pylist(), strict=True))
+    oldest = clock() * 1000 - interval_ms * misses
+    return [i for i in instants if i not in times or times[i] < oldest or _ended(storage, i)]
+
+
+def _ended(storage: Storage, instant: str) -> bool:
+    try:
+        owner = Owner.parse(storage.read_bytes(f"{FOLDER}/{instant}"))
+    except PathNotFoundError:
+        return False  # it has just completed or been rolled back: the timeline knows better
+    return owner is not None and owner.is_dead()
+
+
+def beating_instants(storage: Storage) -> list[str]:
+    """Requested times of the instants that have a heartbeat file, silent or not."""
+    names = [path.rpartition("/")[2] for path in storage.list(FOLDER, missing_ok=True)["path"].to_pylist()]
+    return [name for name in names if name.isascii() and name.isdigit()]
+
+
+def remove_heartbeat(storage: Storage, instant: str) -> None:
+    """Delete the heartbeat of a write that was rolled back; nothing happens if there is none."""
+    storage.delete(f"{FOLDER}/{instant}")

@@ -1,0 +1,425 @@
+"""The lock of a table: one writer at a time draws instants and completes them (RFC-22).
+
+Providers bear the names of Hudi's classes and keep their locks where Hudi keeps them, so that real Hudi's writers and
+ours exclude each other: a file ``.hoodie/lock``, this process, or a lock of the Hive metastore. On a local disk our own
+processes exclude each other beyond that, whatever is configured: they lock the folder ``.hoodie`` too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from types import TracebackType
+from typing import ClassVar, Final, Protocol, Self
+
+from hudi_hive.errors import (
+    InvalidOptionError,
+    LockError,
+    LockLostError,
+    LockTimeoutError,
+    PathExistsError,
+    PathNotFoundError,
+)
+from hudi_hive.storage import Storage
+from hudi_hive.write.coordination.folder_lock import FolderLock
+from hudi_hive.write.coordination.owner import Owner
+
+PROVIDER: Final = "hoodie.write.lock.provider"
+LOCK_PATH: Final = "hoodie.write.lock.filesystem.path"
+LOCK_EXPIRE: Final = "hoodie.write.lock.filesystem.expire"
+RETRIES: Final = "hoodie.write.lock.client.num_retries"
+RETRY_WAIT: Final = "hoodie.write.lock.client.wait_time_ms_between_retry"
+
+_FILE_NAME: Final = "lock"
+_FIRST_WAIT_MS: Final = 20
+_PROVIDERS: Final = {
+    "FileSystemBasedLockProvider": "filesystem",
+    "InProcessLockProvider": "process",
+    "LocalProcessLockProvider": "process",
+    "HiveMetastoreBasedLockProvider": "metastore",
+}
+
+
+class LockProvider(Protocol):
+    """One lock, held by one holder at a time."""
+
+    def try_acquire(self) -> bool:
+        """Take the lock if nobody has it; false if somebody has."""
+
+    def verify(self) -> None:
+        """Ask whether the lock is still held.
+
+        Raises:
+            LockLostError: it is not.
+        """
+
+    def release(self) -> None:
+        """Let go of the lock; nothing happens to a lock that somebody else took meanwhile."""
+
+    def holder(self) -> str:
+        """Who has it and what can be done if that one will never let go, for error messages."""
+
+
+class InProcessLock:
+    """A lock among the threads of this process, one per table.
+
+    Args:
+        name: what is locked: the table's base path.
+    """
+
+    _holders: ClassVar[dict[str, tuple[InProcessLock, int]]] = {}
+    _guard: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self, name: str) -> None:
+        self._name = name.rstrip("/")
+
+    def try_acquire(self) -> bool:
+        """Take the lock if no other thread has it.
+
+        Raises:
+            LockError: the thread that asks has it, and would wait for itself.
+        """
+        thread = threading.get_ident()
+        with self._guard:
+            holder = self._holders.get(self._name)
+            if holder is None:
+                self._holders[self._name] = (self, thread)
+                return True
+        if holder[1] == thread:
+            raise LockError("the lock is held already by the one who asks", path=self._name)
+        return False
+
+    def verify(self) -> None:
+        """Ask whether the lock is held."""
+        holder = self._holders.get(self._name)
+        if holder is None or holder[0] is not self:
+            raise LockLostError("the lock is not held", path=self._name)
+
+    def release(self) -> None:
+        """Let go of the lock."""
+        with self._guard:
+            holder = self._holders.get(self._name)
+            if holder is not None and holder[0] is self:
+                del self._holders[self._name]
+
+    def holder(self) -> str:
+        """Who has it."""
+        return "another thread of this process holds it"
+
+    @classmethod
+    def forget_holders(cls) -> None:
+        """Forget the threads of the parent process, which are not those of a forked child."""
+        cls._holders, cls._guard = {}, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=InProcessLock.forget_holders)
+
+
+class FileSystemLock:
+    """A file that only its holder may have made; Hudi's ``FileSystemBasedLockProvider`` keeps the same file.
+
+    It holds JSON with Hudi's three fields and, beyond them, the owner and a token: the holder lets go only of its own,
+    and the file of a process of this machine that has ended is taken over at once. Another writer's file is taken over
+    when it is older than ``expire_minutes``; 0, Hudi's default, is never.
+
+    Args:
+        storage: rooted at the folder that holds the file.
+        name: path of the file below it.
+        expire_minutes: age in minutes from which the lock of a silent holder is void.
+        clock: seconds since the epoch.
+
+    Raises:
+        LockError: the storage cannot create files atomically, so that two holders were possible.
+    """
+
+    _released: Final[set[bytes]] = set()
+    """What files say that holders of this process have let go of and could not delete."""
+
+    def __init__(
+        self, storage: Storage, name: str, *, expire_minutes: int = 0, clock: Callable[[], float] = time.time
+    ) -> None:
+        if not storage.is_local:
+            raise LockError(
+                "a lock file needs a file system that creates files atomically",
+                path=storage.uri(name),
+                remedy=f"use the metastore's lock: {PROVIDER}=org.apache.hudi.hive.transaction.lock."
+                "HiveMetastoreBasedLockProvider",
+            )
+        self._storage = storage
+        self._name = name
+        self._expire_ms = expire_minutes * 60_000
+        self._clock = clock
+        self._mine: bytes | None = None
+
+    def try_acquire(self) -> bool:
+        """Take the lock if nobody has it, or if who has it is gone."""
+        if self._mine is not None:
+            raise LockError("the lock is held already by the one who asks", path=self._storage.uri(self._name))
+        mine = self._text()
+        if not self._create(mine):
+            found = self._found()
+            if found is not None and not self._take_away(found):
+                return False
+            if not self._create(mine):
+                return False
+        self._mine = mine
+        return True
+
+    def _create(self, data: bytes) -> bool:
+        try:
+            self._storage.create_if_absent(self._name, data, lasting=False)
+        except PathExistsError:
+            return False
+        except BaseException:  # the file may be there: it is nobody's
+            self._released.add(data)
+            raise
+        return True
+
+    def _text(self) -> bytes:
+        return json.dumps(
+            {
+                "lockCreateTime": datetime.fromtimestamp(self._clock()).isoformat(" ", "milliseconds"),
+                "lockThreadName": threading.current_thread().name,
+                "lockStacksInfo": [],
+                "owner": Owner.this_process().fields(),
+                "token": uuid.uuid4().hex,
+            }
+        ).encode()
+
+    def _found(self) -> bytes | None:
+        try:
+            return self._storage.read_bytes(self._name)
+        except PathNotFoundError:
+            return None
+
+    def _take_away(self, found: bytes) -> bool:
+        """Delete a void lock. Only one of those who find it so may: the others would delete its successor's."""
+        if not self._is_void(found, self._name):
+            return False
+        guard = f"{self._name}.takeover"
+        try:
+            self._storage.create_if_absent(guard, self._text(), lasting=False)
+        except PathExistsError:
+            left = self._read(guard)
+            if left is not None and self._is_void(left, guard):
+                self._storage.delete(guard)
+            return False
+        try:
+            if self._found() != found:
+                return False
+            self._storage.delete(self._name)
+            # Hadoop's checksum of another writer's file would make Hudi call ours corrupt.
+            folder, _, name = self._name.rpartition("/")
+            self._storage.delete(f"{folder}/.{name}.crc".lstrip("/"))
+        finally:
+            self._storage.delete(guard)
+        return True
+
+    def _read(self, name: str) -> bytes | None:
+        try:
+            return self._storage.read_bytes(name)
+        except PathNotFoundError:
+            return None
+
+    def _is_void(self, found: bytes, name: str) -> bool:
+        owner = Owner.parse(found)
+        if found in self._released or (owner is not None and owner.is_dead()):
+            return True
+        if not self._expire_ms:
+            return False
+        folder, _, _ = name.rpartition("/")
+        listing = self._storage.list(folder, missing_ok=True)
+        times = dict(zip(listing["path"].to_pylist(), listing["mtime_ms"].to_pylist(), strict=True))
+        written = times.get(name)
+        return written is not None and self._clock() * 1000 - written > self._expire_ms
+
+    def verify(self) -> None:
+        """Ask whether the file is still ours."""
+        if self._mine is None or self._found() != self._mine:
+            raise LockLostError(
+                "the table's lock was lost",
+                path=self._storage.uri(self._name),
+                remedy=f"it expired: raise {LOCK_EXPIRE}, or somebody removed the file; write again",
+            )
+
+    def release(self) -> None:
+        """Delete the file if it is ours; one that cannot be deleted is void for the writers of this process."""
+        mine, self._mine = self._mine, None
+        if mine is None:
+            return
+        try:
+            if self._found() == mine:
+                self._storage.delete(self._name)
+        except BaseException:
+            self._released.add(mine)
+            raise
+
+    def holder(self) -> str:
+        """Who has it."""
+        found = self._found()
+        owner = Owner.parse(found) if found else None
+        who = str(owner) if owner is not None else "another writer"
+        return f"{who} holds it; if that one will never let go, delete {self._storage.uri(self._name)}"
+
+
+class TableLock:
+    """A lock that is waited for; a context manager that is held inside the block.
+
+    Args:
+        provider: the lock.
+        name: the table, for errors.
+        retries: tries after the first.
+        wait_ms: longest wait between two tries; the first waits are shorter.
+        sleep: waits a number of seconds.
+        folder: the lock of the table's folder, which is taken behind the other and given back before it.
+    """
+
+    def __init__(
+        self,
+        provider: LockProvider,
+        name: str,
+        *,
+        retries: int = 50,
+        wait_ms: int = 5000,
+        sleep: Callable[[float], None] = time.sleep,
+        folder: LockProvider | None = None,
+    ) -> None:
+        self._provider = provider
+        self._folder = folder
+        self._name = name
+        self._retries = retries
+        self._wait_ms = wait_ms
+        self._sleep = sleep
+
+    @property
+    def provider(self) -> LockProvider:
+        """The lock itself."""
+        return self._provider
+
+    def acquire(self) -> None:
+        """Wait for the lock and take it.
+
+        Raises:
+            LockTimeoutError: somebody held it all the time.
+        """
+        self._wait_for(self._provider)
+        if self._folder is not None:
+            try:
+                self._wait_for(self._folder)
+            except BaseException:
+                self._provider.release()
+                raise
+
+    def _wait_for(self, provider: LockProvider) -> None:
+        budget = float(self._retries * self._wait_ms)
+        wait = float(min(_FIRST_WAIT_MS, self._wait_ms))
+        while not provider.try_acquire():
+            if budget <= 0:
+                provider.release()  # a provider with a queue would get the lock later, for nobody
+                raise LockTimeoutError(
+                    f"the table is locked: {provider.holder()}",
+                    path=self._name,
+                    remedy=f"write again later, or wait longer: {RETRIES}, {RETRY_WAIT}",
+                )
+            self._sleep(min(wait, budget) / 1000)
+            budget -= max(min(wait, budget), 1.0)
+            wait = min(wait * 2, float(self._wait_ms))
+
+    def verify(self) -> None:
+        """Ask whether the lock is still held; the last thing before what it protects.
+
+        Raises:
+            LockLostError: it is not.
+        """
+        self._provider.verify()
+        if self._folder is not None:
+            self._folder.verify()
+
+    def release(self) -> None:
+        """Let go of the lock."""
+        try:
+            if self._folder is not None:
+                self._folder.release()
+        finally:
+            self._provider.release()
+
+    def __enter__(self) -> Self:
+        try:
+            self.acquire()
+        except LockError:
+            raise
+        except BaseException:  # an interrupt that came when the lock was taken
+            self.release()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.release()
+        except Exception:
+            self.release()  # once more: a lock that stays bars all writers
+
+
+def table_lock(
+    options: Mapping[str, str],
+    storage: Storage,
+    *,
+    metastore: Callable[[Mapping[str, str]], LockProvider] | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> TableLock:
+    """The lock of a table as Hudi's options name it, and on a local disk that of its folder, which needs no option.
+
+    Args:
+        options: ``hoodie.write.lock.*``.
+        storage: rooted at the table's base path.
+        metastore: makes the metastore's lock from the options: this layer knows no metastore.
+        sleep: waits a number of seconds.
+
+    Raises:
+        InvalidOptionError: a provider that is not known, or an option that is no number.
+        LockError: the provider cannot lock this table.
+    """
+    retries, wait_ms = whole_number(options, RETRIES, 50), whole_number(options, RETRY_WAIT, 5000)
+    provider, folder = _provider(options, storage, metastore), FolderLock.of(storage)
+    return TableLock(provider, storage.uri(), retries=retries, wait_ms=wait_ms, sleep=sleep, folder=folder)
+
+
+def _provider(
+    options: Mapping[str, str], storage: Storage, metastore: Callable[[Mapping[str, str]], LockProvider] | None
+) -> LockProvider:
+    name = options.get(PROVIDER)
+    kind = "process" if not name else _PROVIDERS.get(name.rpartition(".")[2])
+    if kind == "filesystem":
+        expire = whole_number(options, LOCK_EXPIRE, 0)
+        folder = options.get(LOCK_PATH)
+        if folder:
+            return FileSystemLock(Storage(folder, storage.storage_options), _FILE_NAME, expire_minutes=expire)
+        return FileSystemLock(storage, f".hoodie/{_FILE_NAME}", expire_minutes=expire)
+    if kind == "metastore" and metastore is not None:
+        return metastore(options)
+    if kind == "process":
+        return InProcessLock(storage.uri())
+    remedy = "known are FileSystemBasedLockProvider, HiveMetastoreBasedLockProvider and InProcessLockProvider"
+    if kind == "metastore":
+        raise InvalidOptionError(f"{PROVIDER}: the metastore's lock is not to be had here", remedy="name its URIs")
+    raise InvalidOptionError(f"{PROVIDER}: lock provider {name!r} is not supported", remedy=remedy)
+
+
+def whole_number(options: Mapping[str, str], key: str, default: int) -> int:
+    """An option that is a whole number of at least 0.
+
+    Raises:
+        InvalidOptionError: it is not.
+    """
+    text = str(options.get(key, default)).strip()
+    if not text.isascii() or not text.isdigit():
+        raise InvalidOptionError(f"{key}: not a whole number: {text!r}")
+    return int(text)

@@ -1,0 +1,1 @@
+"""Writes file groups: markers, base files, log files, change data files and write statuses."""

@@ -1,0 +1,144 @@
+"""Which file group each new row goes to: small base files first, then new groups of the target size."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.table import MetaClient
+from hudi_hive.write.files.context import new_file_id
+
+ASSIGNMENT_SCHEMA: Final = pa.schema(
+    [("partition", pa.string()), ("file_id", pa.string()), ("is_new", pa.bool_()), ("rows", pa.int64())]
+)
+"""How many new rows a file group takes; those of a partition add up to its new rows."""
+
+Ints = npt.NDArray[np.int64]
+
+_COMMITS_LOOKED_AT: Final = 10
+
+
+class SizeSettings(Protocol):
+    """What of a write's configuration decides sizes; ``WriteConfig.files`` has it."""
+
+    @property
+    def max_file_size(self) -> int:
+        """Bytes that a base file should not pass."""
+
+    @property
+    def small_file_limit(self) -> int:
+        """Base files of fewer bytes take new rows; none do if it is not positive."""
+
+    @property
+    def record_size_estimate(self) -> int:
+        """Bytes of a row until commits tell better."""
+
+    @property
+    def record_size_threshold(self) -> float:
+        """Commits tell sizes if they wrote more bytes than this times the small file limit."""
+
+    @property
+    def insert_split_size(self) -> int:
+        """Rows of a new group where sizes do not decide."""
+
+    @property
+    def insert_auto_split(self) -> bool:
+        """Whether sizes decide."""
+
+
+def record_size(client: MetaClient, settings: SizeSettings) -> int:
+    """Bytes that a row takes in a base file: the mean of the newest commit that wrote enough to tell.
+
+    Args:
+        client: the table.
+        settings: the write's sizes.
+    """
+    timeline = client.timeline
+    enough = settings.record_size_threshold * max(0, settings.small_file_limit)
+    for instant in reversed(timeline.write_instants()[-_COMMITS_LOOKED_AT:]):
+        stats = timeline.commit_metadata(instant).write_stats
+        stats = stats.filter(pc.is_null(stats.column("log_version")))
+        size = pc.sum(stats.column("bytes_written")).as_py() or 0
+        rows = pc.sum(stats.column("num_writes")).as_py() or 0
+        if rows and size > enough:
+            return max(1, -(-size // rows))
+    return settings.record_size_estimate
+
+
+def assign_inserts(
+    counts: Mapping[str, int],
+    slices: pa.Table | None,
+    settings: SizeSettings,
+    row_size: int,
+    *,
+    busy: Iterable[str] = (),
+) -> pa.Table:
+    """File groups for new rows.
+
+    Args:
+        counts: partition path to the number of its new rows.
+        slices: newest slices of those partitions (``SLICE_SCHEMA``); None to make new groups only.
+        settings: the write's sizes.
+        row_size: bytes of a row.
+        busy: file groups that must be left alone: a pending compaction or clustering works on them.
+
+    Returns:
+        A table of :data:`ASSIGNMENT_SCHEMA`, partitions in the order of ``counts``.
+    """
+    small = _small_files(slices, settings, set(busy)) if slices is not None else {}
+    most = max(1, settings.max_file_size // row_size if settings.insert_auto_split else settings.insert_split_size)
+    found: list[dict[str, Any]] = []
+    for partition, count in counts.items():
+        left = count
+        for file_id, size in small.get(partition, ()):
+            room = (settings.max_file_size - size) // row_size
+            take = min(left, room)
+            if take > 0:
+                found.append({"partition": partition, "file_id": file_id, "is_new": False, "rows": take})
+                left -= take
+        if left:
+            # Groups of equal size: the last one would else be another small file.
+            groups = -(-left // most)
+            bounds = [left * number // groups for number in range(groups + 1)]
+            found += [
+                {"partition": partition, "file_id": new_file_id(), "is_new": True, "rows": after - before}
+                for before, after in itertools.pairwise(bounds)
+            ]
+    return pa.Table.from_pylist(found, schema=ASSIGNMENT_SCHEMA)
+
+
+def _small_files(slices: pa.Table, settings: SizeSettings, busy: set[str]) -> dict[str, list[tuple[str, int]]]:
+    """Small base files without log files: partition path to file ids and sizes, the largest first."""
+    if settings.small_file_limit <= 0 or not slices.num_rows:
+        return {}
+    alone = pc.equal(pc.list_value_length(slices.column("log_files")), 0)
+    is_small = pc.less(slices.column("base_size"), settings.small_file_limit)
+    chosen = slices.filter(pc.and_(pc.and_(alone, is_small), pc.is_valid(slices.column("base_file"))))
+    found: dict[str, list[tuple[str, int]]] = {}
+    for row in chosen.select(["partition", "file_id", "base_size"]).sort_by([("base_size", "descending")]).to_pylist():
+        if row["file_id"] not in busy:
+            found.setdefault(row["partition"], []).append((row["file_id"], row["base_size"]))
+    return found
+
+
+def spread(partitions: pa.Array, assignment: pa.Table) -> Ints:
+    """The line of an assignment that each new row falls to, in the order of the rows of its partition.
+
+    Args:
+        partitions: partition path of each new row.
+        assignment: what :func:`assign_inserts` gave for their counts.
+    """
+    encoded = partitions.dictionary_encode()
+    code = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    lines = pc.index_in(assignment.column("partition").combine_chunks(), value_set=encoded.dictionary)
+    order_of_lines = np.argsort(lines.to_numpy(zero_copy_only=False), kind="stable")
+    sizes = assignment.column("rows").to_numpy()[order_of_lines]
+    result = np.empty(len(code), np.int64)
+    result[np.argsort(code, kind="stable")] = np.repeat(order_of_lines, sizes)
+    return result

@@ -1,0 +1,185 @@
+"""What every task of one write must know: table, instant, schema, file settings. It can be pickled."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import PathExistsError
+from hudi_hive.formats.hash.bloom import BloomSettings
+from hudi_hive.formats.properties import format_properties
+from hudi_hive.schema import META_FIELDS
+from hudi_hive.schema.internal import EvolvedSchema
+from hudi_hive.storage import Storage
+from hudi_hive.table import TableConfig
+from hudi_hive.table.keys.partition_path import PARTITION_METAFILE
+from hudi_hive.table.merge.merge_spec import MergeSpec
+from hudi_hive.table.view.data_files import data_file_path
+from hudi_hive.write.files.markers import MarkerKind, create_marker
+
+COMMIT_TIME: Final = "_hoodie_commit_time"
+SEQUENCE: Final = "_hoodie_commit_seqno"
+RECORD_KEY: Final = "_hoodie_record_key"
+PARTITION_PATH: Final = "_hoodie_partition_path"
+FILE_NAME: Final = "_hoodie_file_name"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt of one task; its numbers make file names unique (table format, section 1.4: the write token).
+
+    Attributes:
+        task: number of the task among those of the write.
+        stage: number of the stage.
+        attempt: number that no other attempt of the same write has.
+    """
+
+    task: int = 0
+    stage: int = 0
+    attempt: int = 0
+
+    @property
+    def token(self) -> str:
+        """The write token."""
+        return f"{self.task}-{self.stage}-{self.attempt}"
+
+
+@dataclass(frozen=True, slots=True)
+class FileStyle:
+    """How data files are written.
+
+    Attributes:
+        codec: compression of Parquet pages: ``gzip``, ``zstd``, ``snappy``.
+        bloom: settings of the bloom filter in footers; True for the defaults, False for none.
+        row_group_bytes: bytes of a row group.
+        page_bytes: bytes of a page.
+        dictionary: whether columns may be written as dictionaries.
+        log_format: what data blocks of log files hold: ``avro`` or ``parquet``.
+        log_block_bytes: bytes in memory of the rows of a data block.
+    """
+
+    codec: str = "gzip"
+    bloom: bool | BloomSettings = True
+    row_group_bytes: int = 120 << 20
+    page_bytes: int = 1 << 20
+    dictionary: bool = True
+    log_format: str = "avro"
+    log_block_bytes: int = 256 << 20
+
+
+@dataclass(frozen=True)
+class WriteJob:
+    """One write.
+
+    Attributes:
+        storage: rooted at the table's base path.
+        config: the table's properties.
+        instant: requested time of the write.
+        schema: columns of the files: the meta columns, if the table has them, then the data columns.
+        avro_schema: the same in Avro.
+        spec: how records merge.
+        files: how files are written.
+        tracks_keys: whether statuses tell which keys came and went, for the record index.
+        ranges: whether statuses tell column ranges.
+        allows_duplicates: whether rows inserted into a group that has rows are put behind them, whatever their keys.
+        evolved: where older files hold the columns; None in a table whose columns have no ids.
+    """
+
+    storage: Storage
+    config: TableConfig
+    instant: str
+    schema: pa.Schema
+    avro_schema: Mapping[str, Any] = field(repr=False)
+    spec: MergeSpec
+    files: FileStyle = field(default_factory=FileStyle)
+    tracks_keys: bool = False
+    ranges: bool = False
+    allows_duplicates: bool = False
+    evolved: EvolvedSchema | None = field(default=None, repr=False)
+
+    @cached_property
+    def has_meta(self) -> bool:
+        """Whether the files have the meta columns."""
+        return self.config.populate_meta_fields
+
+    @property
+    def logs_changes(self) -> bool:
+        """Whether change files are written."""
+        return self.config.cdc_enabled
+
+    def path(self, partition: str, name: str) -> str:
+        """A data file's path relative to the base path.
+
+        Raises:
+            UnsafePathError: it would not be a data file of a partition.
+        """
+        return data_file_path(partition, name)
+
+    def marker_kind(self, name: str, *, merges: bool = False) -> MarkerKind:
+        """Kind of the marker of a file (table format, section 1.6)."""
+        if name.startswith("."):
+            return MarkerKind.APPEND if self.config.version < 8 else MarkerKind.CREATE
+        return MarkerKind.MERGE if merges else MarkerKind.CREATE
+
+    def begin_file(self, partition: str, name: str, *, merges: bool = False) -> str:
+        """Leave the marker of a file, and make its partition if it is new.
+
+        Returns:
+            The path of the file.
+        """
+        path = self.path(partition, name)
+        create_marker(self.storage, self.instant, partition, name, self.marker_kind(name, merges=merges))
+        ensure_partition(self.storage, partition, self.instant)
+        return path
+
+    def stamped(self, rows: pa.Table, file_name: str, attempt: Attempt, first: int = 0) -> pa.Table:
+        """Rows as the file holds them: with the meta columns of this write, and no others than the file's.
+
+        Args:
+            rows: columns of :attr:`schema`, with the record key and the partition path of each row.
+            file_name: what ``_hoodie_file_name`` is to say.
+            attempt: who writes.
+            first: running number of the first row.
+        """
+        columns: dict[str, pa.Array | pa.ChunkedArray] = {}
+        if self.has_meta:
+            count = rows.num_rows
+            numbers = pa.array(np.arange(first, first + count)).cast(pa.string())
+            prefix = f"{self.instant}_{attempt.task}_"
+            columns[COMMIT_TIME] = pa.repeat(pa.scalar(self.instant, pa.string()), count)
+            columns[SEQUENCE] = pc.binary_join_element_wise(prefix, numbers, "")
+            columns[FILE_NAME] = pa.repeat(pa.scalar(file_name, pa.string()), count)
+        arrays = []
+        for column in self.schema:
+            found = columns.get(column.name)
+            arrays.append(rows.column(column.name) if found is None else found)
+        return pa.table(arrays, schema=self.schema)
+
+
+def ensure_partition(storage: Storage, partition: str, instant: str) -> None:
+    """Write the partition metafile of a partition that has none (table format, section 1.2)."""
+    path = f"{partition}/{PARTITION_METAFILE}" if partition else PARTITION_METAFILE
+    if storage.exists(path):
+        return
+    depth = len(partition.split("/")) if partition else 0
+    data = format_properties({"commitTime": instant, "partitionDepth": str(depth)}, ["partition metadata"])
+    with suppress(PathExistsError):  # another task, or another writer, was first
+        storage.create_if_absent(path, data)
+
+
+def new_file_id() -> str:
+    """Id of a new file group (table format, section 1.4)."""
+    return f"{uuid.uuid4()}-0"
+
+
+def data_columns(schema: pa.Schema) -> list[str]:
+    """Names of the columns that are not meta columns."""
+    return [name for name in schema.names if name not in META_FIELDS]

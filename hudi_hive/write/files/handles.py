@@ -1,0 +1,446 @@
+"""Rows of one file group to one file: a new base file, an old one merged with them, or a log file beside it.
+
+Pure functions of a :class:`~hudi_hive.write.files.context.WriteJob` and Arrow tables, run in threads here and on executors of
+Spark there; each gives one row of ``WRITE_STATUS_SCHEMA``. Every file is new and has a marker before it exists.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.formats.base.base_file_writer import ParquetBaseWriter, WrittenBase
+from hudi_hive.formats.base.column_ranges import ColumnRanges
+from hudi_hive.formats.log.writer import data_block, delete_block, parquet_block
+from hudi_hive.read.merge.fold import soft_deletes
+from hudi_hive.read.merge.keys import record_keys
+from hudi_hive.read.merge.merge import merge_slice
+from hudi_hive.read.merge.ordering_values import ordering_columns
+from hudi_hive.read.scan.files import read_base_files
+from hudi_hive.read.scan.sources import mapping_at
+from hudi_hive.table.logs.log_data import LogData, LogDeletes, one_batch
+from hudi_hive.table.logs.log_scanner import LogRecords
+from hudi_hive.write.files.cdc_files import write_changes
+from hudi_hive.write.files.context import COMMIT_TIME, FILE_NAME, PARTITION_PATH, RECORD_KEY, Attempt, WriteJob
+from hudi_hive.write.files.statuses import status
+
+_NO_TEXT = pa.array([], pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The file group that rows go to, as its newest slice is.
+
+    Attributes:
+        partition: partition path.
+        file_id: the file group.
+        base_instant: instant of the slice; None for a new group.
+        base_file: name of its base file, or None.
+        base_size: bytes of that file.
+        log_version: greatest version of its log files, 0 without any.
+        log_files: names of its log files, oldest first.
+    """
+
+    partition: str
+    file_id: str
+    base_instant: str | None = None
+    base_file: str | None = None
+    base_size: int = 0
+    log_version: int = 0
+    log_files: tuple[str, ...] = ()
+
+
+def base_file_name(job: WriteJob, file_id: str, attempt: Attempt) -> str:
+    """Name of the base file that this write makes for a group."""
+    return f"{file_id}_{attempt.token}_{job.instant}.{job.config.base_file_format}"
+
+
+def write_new_group(job: WriteJob, attempt: Attempt, target: Target, rows: Iterable[pa.Table]) -> pa.Table:
+    """Write the base file of a new file group.
+
+    Args:
+        job: the write.
+        attempt: who writes.
+        target: the new group.
+        rows: tables as :meth:`WriteJob.stamped` takes them.
+    """
+    name = base_file_name(job, target.file_id, attempt)
+    keys: list[pa.Array] = []
+    first = 0
+    with _BaseFile(job, target, name) as file:
+        for table in rows:
+            file.write(job.stamped(table, name, attempt, first))
+            first += table.num_rows
+            if job.tracks_keys:
+                keys += table.column(RECORD_KEY).chunks
+        written = file.close()
+    return status(
+        target.partition,
+        target.file_id,
+        name,
+        num_writes=written.rows,
+        num_inserts=written.rows,
+        size=written.size,
+        ranges=written.ranges if job.ranges else None,
+        keys_added=pa.concat_arrays(keys) if keys else None,
+    )
+
+
+def write_merged_base(
+    job: WriteJob, attempt: Attempt, target: Target, rows: pa.Table | None, deletes: pa.Table | None = None
+) -> pa.Table:
+    """Write the next base file of a group: its rows, those of this write merged in.
+
+    Args:
+        job: the write.
+        attempt: who writes.
+        target: the group; its slice has a base file and no log files.
+        rows: as :meth:`WriteJob.stamped` takes them; marked ones delete.
+        deletes: ``record_key`` and ``partition_path`` of records to delete whatever their ordering values are.
+
+    Raises:
+        FileVanishedError, CorruptFileError, SchemaError: of the old base file.
+        UnsupportedTableError: ordering values that cannot be compared.
+    """
+    assert target.base_file is not None
+    name = base_file_name(job, target.file_id, attempt)
+    incoming = None if rows is None or not rows.num_rows else one_batch(job.stamped(rows, name, attempt))
+    merge = _Merge(job, incoming, deletes)
+    with _BaseFile(job, target, name, merges=True) as file:
+        for batch in merge.batches(_base_batches(job, target)):
+            file.write(_renamed(batch, name))
+        written = file.close()
+    cdc = {}
+    if job.logs_changes:
+        cdc = write_changes(
+            job, attempt, target.partition, target.file_id, merge.before(), merge.after(), merge.removed
+        )
+    return status(
+        target.partition,
+        target.file_id,
+        name,
+        prev_commit=target.base_instant,
+        prev_base_file=target.base_file,
+        num_writes=written.rows,
+        num_inserts=len(merge.added),
+        num_updates=merge.updates,
+        num_deletes=len(merge.removed),
+        size=written.size,
+        cdc=cdc or None,
+        ranges=written.ranges if job.ranges else None,
+        keys_added=merge.added if job.tracks_keys else None,
+        keys_removed=merge.removed if job.tracks_keys else None,
+    )
+
+
+def append_log(
+    job: WriteJob,
+    attempt: Attempt,
+    target: Target,
+    rows: pa.Table | None,
+    deletes: pa.Table | None = None,
+    *,
+    new: int = 0,
+) -> pa.Table:
+    """Write a log file for a group: a block of rows, then a block of deletes (table format, sections 1.4 and 4).
+
+    Args:
+        job: the write.
+        attempt: who writes.
+        target: the group.
+        rows: as :meth:`WriteJob.stamped` takes them; marked ones go into the block of deletes.
+        deletes: ``record_key`` and ``partition_path`` of records to delete whatever their ordering values are.
+        new: how many of the rows the group does not have.
+    """
+    batch = None if rows is None or not rows.num_rows else one_batch(job.stamped(rows, target.file_id, attempt))
+    marked = None
+    if batch is not None:
+        soft = pa.array(soft_deletes(batch, job.spec))
+        marked = batch.filter(soft)
+        batch = batch.filter(pc.invert(soft))
+    blocks: list[bytes] = []
+    removed: list[pa.Array] = []
+    if batch is not None and batch.num_rows:
+        blocks += _data_blocks(job, batch)
+    if marked is not None and marked.num_rows:
+        table = _soft_delete_keys(job, target, marked)
+        removed.append(table.column("record_key").combine_chunks())
+        blocks.append(delete_block(job.instant, table))
+    if deletes is not None and deletes.num_rows:
+        table = deletes.select(["record_key", "partition_path"])
+        removed.append(table.column("record_key").combine_chunks())
+        blocks.append(delete_block(job.instant, table))
+    name, version = log_file_name(job, target, attempt)
+    path = job.begin_file(target.partition, name)
+    data = b"".join(blocks)
+    job.storage.write_bytes(path, data)
+    gone = pa.concat_arrays(removed) if removed else _NO_TEXT
+    count = 0 if batch is None else batch.num_rows
+    return status(
+        target.partition,
+        target.file_id,
+        name,
+        prev_commit=target.base_instant if target.base_instant is not None else job.instant,
+        num_writes=count,
+        num_inserts=new,
+        num_updates=count - new,
+        num_deletes=len(gone),
+        size=len(data),
+        ranges=_log_ranges(batch) if job.ranges and count else None,
+        log_version=version,
+        # The whole slice, newest first, as Hudi does: change data is told from it without a listing.
+        log_files=[*reversed(target.log_files), name],
+        base_file=target.base_file,
+        log_records=count,
+        log_blocks=len(blocks),
+        # An index of base files knows keys that log files deleted: so every row is told, also where it is not new.
+        keys_added=batch.column(RECORD_KEY) if batch is not None and job.tracks_keys else None,
+        keys_removed=gone if job.tracks_keys else None,
+    )
+
+
+def log_file_name(job: WriteJob, target: Target, attempt: Attempt) -> tuple[str, int]:
+    """Name and version of the log file that this write makes for a group (table format, section 1.4)."""
+    if job.config.version >= 8:
+        return f".{target.file_id}_{job.instant}.log.1_{attempt.token}", 1
+    version = target.log_version + 1
+    instant = target.base_instant if target.base_instant is not None else job.instant
+    return f".{target.file_id}_{instant}.log.{version}_{attempt.token}", version
+
+
+def _data_blocks(job: WriteJob, batch: pa.RecordBatch) -> Iterator[bytes]:
+    """Rows as data blocks of about equal size, none of them too large."""
+    count = max(1, -(-batch.nbytes // job.files.log_block_bytes))
+    bounds = [batch.num_rows * number // count for number in range(count + 1)]
+    for start, end in itertools.pairwise(bounds):
+        part = batch.slice(start, end - start)
+        if job.files.log_format == "avro":
+            yield data_block(job.instant, job.avro_schema, part)
+            continue
+        image = pa.BufferOutputStream()
+        codec = None if job.files.codec == "uncompressed" else job.files.codec
+        rows = pa.Table.from_batches([part])
+        pq.write_table(rows, image, compression=codec, store_schema=False, write_page_checksum=True)
+        yield parquet_block(job.instant, job.avro_schema, image.getvalue().to_pybytes())
+
+
+def _log_ranges(batch: pa.RecordBatch) -> pa.Table:
+    ranges = ColumnRanges(batch.schema)
+    ranges.add(batch)
+    return ranges.table()
+
+
+def _soft_delete_keys(job: WriteJob, target: Target, marked: pa.RecordBatch) -> pa.Table:
+    """Keys of marked rows, with the ordering values that decide whether they delete."""
+    keys = record_keys(marked, job.spec)
+    columns = {
+        "record_key": keys,
+        "partition_path": pa.repeat(pa.scalar(target.partition, pa.string()), marked.num_rows),
+    }
+    fields = job.spec.ordering_fields
+    columns |= dict(zip(fields, ordering_columns(marked, fields), strict=True))
+    return pa.table(columns)
+
+
+def _base_batches(job: WriteJob, target: Target) -> Iterator[pa.RecordBatch]:
+    files = pa.table({"partition": [target.partition], "name": [target.base_file], "size": [target.base_size]})
+    mapping = None if target.base_instant is None else mapping_at(job.evolved, target.base_instant)
+    return read_base_files(job.storage, files, job.schema, threads=1, mapping_of=lambda _: mapping)
+
+
+def _renamed(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
+    """Rows with the name of the file that they are in now."""
+    at = batch.schema.get_field_index(FILE_NAME)
+    if at < 0:
+        return batch
+    names = pa.repeat(pa.scalar(name, pa.string()), batch.num_rows)
+    return batch.set_column(at, batch.schema.field(at), names)
+
+
+class _BaseFile:
+    """A base file in the making."""
+
+    def __init__(self, job: WriteJob, target: Target, name: str, *, merges: bool = False) -> None:
+        if job.config.base_file_format != "parquet":
+            raise UnsupportedTableError(
+                f"writing base files of the format {job.config.base_file_format.upper()} is not supported",
+                path=job.storage.uri(),
+                instant=job.instant,
+                remedy="Parquet is",
+            )
+        path = job.begin_file(target.partition, name, merges=merges)
+        self._writer = ParquetBaseWriter(
+            job.storage,
+            path,
+            job.schema,
+            job.avro_schema,
+            bloom=job.files.bloom,
+            codec=job.files.codec,
+            row_group_bytes=job.files.row_group_bytes,
+            page_bytes=job.files.page_bytes,
+            dictionary=job.files.dictionary,
+            statistics=job.ranges,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if kind is not None:
+            self._writer.abandon()
+
+    def write(self, rows: pa.Table | pa.RecordBatch) -> None:
+        self._writer.write(rows)
+
+    def close(self) -> WrittenBase:
+        return self._writer.close()
+
+
+@dataclass
+class _Merge:
+    """Base rows and those of this write to the rows of the next base file; remembers what changed.
+
+    Attributes:
+        job: the write.
+        incoming: its rows, with all columns of the file; None for none.
+        deletes: keys that it deletes; None for none.
+        added: keys that the group did not have.
+        removed: keys that it has no more.
+        updates: rows that were replaced.
+    """
+
+    job: WriteJob
+    incoming: pa.RecordBatch | None
+    deletes: pa.Table | None
+    added: pa.Array = field(default_factory=lambda: _NO_TEXT)
+    removed: pa.Array = field(default_factory=lambda: _NO_TEXT)
+    updates: int = 0
+    _old: list[pa.RecordBatch] = field(default_factory=list)
+    _new: list[pa.RecordBatch] = field(default_factory=list)
+    _met: list[pa.Array] = field(default_factory=list)
+    _further_rows: list[pa.RecordBatch] = field(default_factory=list)
+
+    def batches(self, base: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows of the next base file; afterwards the attributes are told."""
+        spec, incoming = self.job.spec, self.incoming
+        keys = _NO_TEXT if incoming is None else record_keys(incoming, spec)
+        if self.job.allows_duplicates and self.deletes is None and incoming is not None:
+            yield from base
+            self._new.append(incoming)
+            self.added = keys
+            yield incoming
+            return
+        leaving = [] if self.deletes is None else self.deletes.column("record_key").chunks
+        if incoming is not None:
+            leaving = [*leaving, keys.filter(pa.array(soft_deletes(incoming, spec)))]
+        deletable = pa.concat_arrays([_NO_TEXT, *leaving])
+        named = pa.concat_arrays([keys, deletable])
+        spared: list[pa.Array] = []
+        base_rows = new_rows = 0
+        merged = merge_slice(self._tapped(base, named), self._records(incoming), spec, self.job.schema)
+        for batch in itertools.chain(merged, self._further()):
+            own = record_keys(batch, spec)
+            if len(deletable):
+                spared.append(own.filter(pc.is_in(own, value_set=deletable)))
+            changed = self._changed(batch, own, keys)
+            self._new.append(batch.filter(changed) if self.job.logs_changes else batch.slice(0, 0))
+            new_rows += pc.sum(changed).as_py() or 0
+            base_rows += batch.num_rows
+            yield batch
+        met = pa.concat_arrays([_NO_TEXT, *self._met])
+        left = pa.concat_arrays([_NO_TEXT, *spared])
+        self.removed = _without(deletable.filter(pc.is_in(deletable, value_set=met)).unique(), left)
+        self.added = _without(_without(keys, met), _without(deletable, left)).unique()
+        self.updates = max(0, new_rows - len(self.added))
+
+    def before(self) -> pa.Table:
+        """Rows that the group had of the keys that this write names."""
+        return pa.Table.from_batches(self._old, schema=self.job.schema)
+
+    def after(self) -> pa.Table:
+        """Rows that this write has put into the group."""
+        return pa.Table.from_batches(self._new, schema=self.job.schema)
+
+    def _tapped(self, base: Iterable[pa.RecordBatch], named: pa.Array) -> Iterator[pa.RecordBatch]:
+        """Base rows, but of each key that the write names the first one alone."""
+        named = named.unique()
+        seen = np.zeros(len(named), np.bool_)
+        for batch in base:
+            keys = record_keys(batch, self.job.spec)
+            place = pc.index_in(keys, value_set=named)
+            meets = place.is_valid()
+            self._met.append(keys.filter(meets))
+            if self.job.logs_changes:
+                self._old.append(batch.filter(meets))
+            further = _further_ones(place.drop_null().to_numpy(), seen)
+            if further.any():
+                rows = np.flatnonzero(meets.to_numpy(zero_copy_only=False))[further]
+                self._further_rows.append(batch.take(pa.array(rows)))
+                others = np.ones(batch.num_rows, np.bool_)
+                others[rows] = False
+                batch = batch.filter(pa.array(others))
+            yield batch
+
+    def _further(self) -> Iterator[pa.RecordBatch]:
+        """Further rows of keys that the file has more than once: they are updated and deleted as the first ones."""
+        while self._further_rows:
+            rows = one_batch(pa.Table.from_batches(self._further_rows))
+            keys = record_keys(rows, self.job.spec)
+            later = pa.array(_further_ones(keys.dictionary_encode().indices.to_numpy(), np.zeros(len(keys), np.bool_)))
+            self._further_rows = [rows.filter(later)] if pc.any(later).as_py() else []
+            incoming = self.incoming
+            if incoming is not None:
+                incoming = incoming.filter(pc.is_in(record_keys(incoming, self.job.spec), value_set=keys))
+            first = rows.filter(pc.invert(later))
+            yield from merge_slice([first], self._records(incoming), self.job.spec, self.job.schema)
+
+    def _changed(self, batch: pa.RecordBatch, own: pa.Array, keys: pa.Array) -> pa.BooleanArray:
+        if self.job.has_meta:
+            return pc.equal(batch.column(COMMIT_TIME), self.job.instant).fill_null(False)
+        return pc.is_in(own, value_set=keys)
+
+    def _records(self, incoming: pa.RecordBatch | None) -> LogRecords:
+        """The write as a log would hold it."""
+        blocks: list[LogData | LogDeletes] = []
+        if incoming is not None and incoming.num_rows:
+            blocks.append(LogData(self.job.instant, incoming, self.job.avro_schema))
+        if self.deletes is not None and self.deletes.num_rows:
+            count = self.deletes.num_rows
+            table = self.deletes.select(["record_key", "partition_path"])
+            table = table.append_column("ordering", pa.nulls(count))
+            table = table.append_column("has_ordering", pa.array(np.zeros(count, np.bool_)))
+            blocks.append(LogDeletes(self.job.instant, table))
+        return LogRecords(tuple(blocks))
+
+
+def _further_ones(numbers: npt.NDArray[np.integer[Any]], seen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Which numbers have come before, by ``seen`` or among these; all of them are seen afterwards."""
+    first = np.zeros(len(numbers), np.bool_)
+    first[np.unique(numbers, return_index=True)[1]] = True
+    further: npt.NDArray[np.bool_] = ~first | seen[numbers]
+    seen[numbers] = True
+    return further
+
+
+def _without(keys: pa.Array, others: pa.Array) -> pa.Array:
+    return keys if not len(others) else keys.filter(pc.invert(pc.is_in(keys, value_set=others)))
+
+
+__all__ = [
+    "PARTITION_PATH",
+    "Target",
+    "append_log",
+    "base_file_name",
+    "log_file_name",
+    "write_merged_base",
+    "write_new_group",
+]

@@ -1,0 +1,1 @@
+"""Inserts, updates and deletes of records by key as one commit."""

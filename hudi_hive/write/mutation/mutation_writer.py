@@ -1,0 +1,247 @@
+"""Inserts, updates and deletes of records by key as one commit: every change is told apart, and none passes in silence.
+
+An upsert takes rows as they come. Here an update or delete must find its record and an insert must not, as readers saw
+the table when the write began; a change that the table's merge mode would drop is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import UnsupportedTableError, WriteError
+from hudi_hive.table import MetaClient
+from hudi_hive.table.merge.merge_spec import IS_DELETED, MergeSpec
+from hudi_hive.table.merge.merge_spec import OPERATION as HUDI_OPERATION
+from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY, WriteJob
+from hudi_hive.write.files.handles import Target
+from hudi_hive.write.files.statuses import joined
+from hudi_hive.write.files.write_tasks import DELETES_SCHEMA, PLACES_SCHEMA, Groups, Handle, knowing_versions, run_work
+from hudi_hive.write.index import HITS_SCHEMA, Index
+from hudi_hive.write.index.key_source import KeySource
+from hudi_hive.write.index.plan import shares
+from hudi_hive.write.index.tables import joined_hits, one_array
+from hudi_hive.write.index.tasks import SliceTask
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.records.keyed_records import Prepared, physical_schema
+from hudi_hive.write.records.nested_partitions import refuse_nested_partitions
+from hudi_hive.write.records.tagged_changes import OPERATION, Located, flagged
+from hudi_hive.write.writers.local import LocalWriter, newest_slices, refuse_clustered_groups
+from hudi_hive.write.writers.report import WriteReport
+
+
+@dataclass(frozen=True)
+class MutationPlan:
+    """Where changes go.
+
+    Attributes:
+        lines: ``LINES_SCHEMA``; a change of a record that stands in several groups has several.
+        taking: groups that take new rows because they are small.
+        groups: the newest slices.
+        index_sees_logs: new rows may stand in log files, as the index finds them there.
+        inserts: number of new records.
+    """
+
+    lines: pa.Table
+    taking: frozenset[tuple[str, str]]
+    groups: Groups
+    index_sees_logs: bool
+    inserts: int
+
+
+class MutationWriter(LocalWriter):
+    """Writes changes of records to one table; arguments and errors as of :class:`LocalWriter`.
+
+    Raises:
+        UnsupportedTableError: the table is of a kind that is not written, or orders records by texts
+            ``file.position``.
+    """
+
+    def __init__(self, client: MetaClient, options: dict[str, Any] | None = None, **settings: Any) -> None:  # noqa: ANN401
+        super().__init__(client, {**(options or {}), "hoodie.datasource.write.operation": "upsert"}, **settings)
+        # A record is changed where it is: one that is given with another partition is refused, never moved.
+        stays = replace(
+            self.config.index,
+            bloom_update_partition=False,
+            simple_update_partition=False,
+            record_index_update_partition=False,
+        )
+        self.config: WriteConfig = replace(self.config, index=stays)
+        self._spec = MergeSpec.from_config(client.config)
+        if self._spec.sequence:
+            raise UnsupportedTableError(
+                "mutations of a table that orders records by file positions are not supported",
+                path=client.base_path,
+                remedy="upsert the rows",
+            )
+
+    def transaction(self) -> Transaction:
+        """A write that has not begun."""
+        return self._transaction(self._action())
+
+    def commit(self, transaction: Transaction, changes: pa.Table) -> WriteReport:
+        """Locate the records, write files and complete the instant; table services are not run.
+
+        Args:
+            transaction: of this writer; it has begun. It is neither committed nor undone when an error is raised.
+            changes: ``located.OPERATION``, record key and partition path of each change, then the table's columns,
+                null in deletes.
+
+        Raises:
+            UnknownRecordError: an update or delete of a record that the table did not have when the write began.
+            DuplicateRecordError: an insert of a record that it had, or two changes of one record.
+            RecordPartitionError: a record that is in another partition (global indexes).
+            StaleRecordError: a row that is older than the record by the table's ordering fields.
+            MutationError: a row that is marked as deleted, or a record that a file of a merge-on-read table holds
+                several times.
+            WriteConflictError: another writer changed the same file groups and completed first.
+        """
+        client = transaction.client
+        rows = changes.drop_columns([OPERATION]).combine_chunks()
+        ready = self.ready(client, rows)
+        plan = self.plan(transaction, changes)
+        gone = plan.lines.filter(plan.lines.column("is_gone"))
+        keys = rows.column(RECORD_KEY).take(gone.column("row"))
+        deletes = pa.table([keys, gone["partition"], gone["file_id"]], schema=DELETES_SCHEMA)
+        places = plan.lines.filter(pc.invert(plan.lines.column("is_gone"))).select(PLACES_SCHEMA.names)
+        works = self._works(rows, places, deletes, plan.taking, plan.groups, plan.index_sees_logs)
+        job = self.job(transaction, ready, [work.target for work in works if work.handle is Handle.MERGE])
+        statuses = joined(self._executor.map(run_work, [(job, work) for work in works]))
+        return self.complete(transaction, plan, statuses, ready)
+
+    def ready(self, client: MetaClient, rows: pa.Table) -> Prepared:
+        """Rows, or some columns of them, with what their files must know.
+
+        Args:
+            client: the table.
+            rows: record key, partition path and columns of the table.
+        """
+        table = Prepared.of_table(client)
+        dropped = client.config.partition_fields if client.config.drop_partition_columns else ()
+        return replace(table, rows=rows, avro=physical_schema(table.avro, dropped))
+
+    def looked_at(self, client: MetaClient) -> list[str]:
+        """The columns of changes that :meth:`plan` looks at: an engine need not gather the others."""
+        names = client.schema().names
+        wanted = [IS_DELETED, HUDI_OPERATION, self._spec.delete_field]
+        wanted += [name if name in names else name.partition(".")[0] for name in self._spec.ordering_fields]
+        return [OPERATION, RECORD_KEY, PARTITION_PATH, *(name for name in names if name in wanted)]
+
+    def plan(self, transaction: Transaction, changes: pa.Table) -> MutationPlan:
+        """Look the records up and say where each change goes; errors as of :meth:`commit`.
+
+        Args:
+            transaction: of this writer; it has begun.
+            changes: as there; the columns of :meth:`looked_at` are enough.
+        """
+        client = transaction.client
+        index = Index.of(self.config, client)
+        found = Located.of(client, lambda keys: self.locate(client, index, keys), changes, is_global=index.is_global)
+        ready = self.ready(client, changes.drop_columns([OPERATION]))
+        found.refuse_marked(ready)
+        partitions = _distinct(changes, PARTITION_PATH)
+        refuse_nested_partitions(client, partitions, lists_all=True)
+        slices = newest_slices(client, partitions)
+        given, taking = self._free_places(client, ready, found.free(), slices)
+        lines = pa.concat_tables([flagged(found.places(), False), flagged(given, False), found.deletes()])
+        refuse_clustered_groups(client, lines)
+        return MutationPlan(lines.combine_chunks(), taking, Groups.of(slices), index.places_inserts, found.inserts)
+
+    def job(self, transaction: Transaction, ready: Prepared, merged: Sequence[Target]) -> WriteJob:
+        """The job that writes files.
+
+        Args:
+            transaction: of this writer.
+            ready: of :meth:`ready`.
+            merged: groups whose base files are read.
+        """
+        return knowing_versions(self._job(transaction, ready), transaction.client, merged)
+
+    def complete(
+        self, transaction: Transaction, plan: MutationPlan, statuses: pa.Table, ready: Prepared
+    ) -> WriteReport:
+        """Complete the instant with the files that were written.
+
+        Raises:
+            WriteError: the merge of base files met other records than the index had told, or changes were lost on the
+                way to their files.
+            WriteConflictError: another writer changed the same file groups and completed first.
+        """
+        if not transaction.client.config.is_merge_on_read:
+            deletes = int(pc.sum(plan.lines.column("is_gone")).as_py() or 0)
+            _check_counts(transaction.client, transaction.instant, statuses, plan.inserts, deletes)
+        _check_all(transaction, statuses, plan.lines.num_rows)
+        return self._committed(transaction, statuses, ready.schema_text)
+
+    def with_services(self, report: WriteReport) -> WriteReport:
+        """The report of a commit with what the table services did that are due behind it."""
+        return self._serviced(report)
+
+    def locate(self, client: MetaClient, index: Index, keys: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """What the index says of keys.
+
+        Args:
+            client: the table.
+            index: of the write.
+            keys: ``key``, ``partition`` and ``row``, a number for each; no two are of one record.
+
+        Returns:
+            Where keys stand in files (``HITS_SCHEMA``), be their records deleted in a log file or not; and the rows
+            with the file group that new ones must go to, which is null where any will do.
+        """
+        deleted = keys.append_column("deleted", pa.array(np.ones(keys.num_rows, np.bool_)))
+        tags = index.tag(deleted, self._executor).combine_chunks()
+        bound = tags.select(["row", "new_file_id"])
+        if index.places_inserts:
+            return self._hits_in_buckets(client, index, keys, tags), bound
+        there = tags.filter(pc.is_valid(tags.column("current_file_id")))
+        texts = one_array(keys.column("key")).take(there.column("row").combine_chunks())
+        return pa.table([texts, there["current_partition"], there["current_file_id"]], schema=HITS_SCHEMA), bound
+
+    def _hits_in_buckets(self, client: MetaClient, index: Index, keys: pa.Table, tags: pa.Table) -> pa.Table:
+        """A bucket index tells groups without a look for the keys in them."""
+        groups = set(zip(tags["current_partition"].to_pylist(), tags["current_file_id"].to_pylist(), strict=True))
+        slices = [one for one in index.slices(_distinct(keys, "partition")) if (one.partition, one.file_id) in groups]
+        source = KeySource.of(client)
+        tasks = [(SliceTask(source, share), keys) for share in shares(slices)]
+        return joined_hits(self._executor.map(_looked_up, tasks))
+
+
+def _looked_up(job: tuple[SliceTask, pa.Table]) -> pa.Table:
+    task, keys = job
+    return task.lookup(keys)
+
+
+def _distinct(table: pa.Table, column: str) -> list[str]:
+    values: list[str] = pc.unique(table.column(column)).to_pylist()
+    return values
+
+
+def _check_counts(client: MetaClient, instant: str, statuses: pa.Table, inserts: int, deletes: int) -> None:
+    """What the merge of base files met must be what the index had told."""
+    met = [int(pc.sum(statuses.column(name)).as_py() or 0) for name in ("num_inserts", "num_deletes")]
+    if met != [inserts, deletes]:
+        raise WriteError(
+            f"{met[0]} records were new and {met[1]} deleted, not {inserts} and {deletes}: the index is wrong",
+            path=client.base_path,
+            instant=instant,
+            remedy="use another index (hoodie.index.type=SIMPLE)",
+        )
+
+
+def _check_all(transaction: Transaction, statuses: pa.Table, changes: int) -> None:
+    """An engine that computes rows again, as Spark does when it has lost them, may have made others of them."""
+    done = sum(int(pc.sum(statuses.column(f"num_{kind}")).as_py() or 0) for kind in ("inserts", "updates", "deletes"))
+    if done < changes:
+        raise WriteError(
+            f"of {changes} changes {done} were written: the others were not among the rows when these came again",
+            path=transaction.client.base_path,
+            instant=transaction.instant,
+            remedy="give rows that are the same whenever they are computed, for one from a file",
+        )

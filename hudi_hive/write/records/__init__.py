@@ -1,0 +1,1 @@
+"""Records on their way into a table: keys, partition paths, locations."""

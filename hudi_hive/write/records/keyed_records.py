@@ -1,0 +1,203 @@
+"""Rows ready to be placed: keys, partition paths, the table's columns, one row a key; and the job that writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import SchemaError
+from hudi_hive.formats.hash.bloom import BloomSettings
+from hudi_hive.formats.hfile.writer import LONGEST_KEY
+from hudi_hive.read.merge.fold import soft_deletes
+from hudi_hive.schema import avro_to_arrow, with_meta_fields
+from hudi_hive.table import MetaClient
+from hudi_hive.table.keys.key_generator import KeyGenerator
+from hudi_hive.table.logs.log_data import one_batch
+from hudi_hive.table.merge.merge_spec import MergeSpec
+from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY, FileStyle, WriteJob
+from hudi_hive.write.index import IndexOptions
+from hudi_hive.write.index.live import with_ordering
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.options.settings import Operation
+from hudi_hive.write.records.carried_keys import carried_files, names_records
+from hudi_hive.write.records.incoming import combine, prepare, prepare_keys
+from hudi_hive.write.records.key_style import table_generator
+from hudi_hive.write.schema.evolving import evolved_after, with_meta_avro
+from hudi_hive.write.schema.schemas import writer_schema
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Rows of one write.
+
+    Attributes:
+        rows: record key, partition path and the table's data columns.
+        avro: the writer's Avro schema without meta columns.
+        spec: how records merge.
+        generator: makes the keys, where they come from no column.
+        named_files: files that the rows name as those of their records (``GROUPS_SCHEMA``); None for none.
+        as_of: the schema is that of this requested time; the table's newest with the columns of the rows without it.
+    """
+
+    rows: pa.Table
+    avro: Mapping[str, Any] = field(repr=False)
+    spec: MergeSpec
+    generator: KeyGenerator | None = None
+    as_of: str | None = None
+    named_files: pa.Table | None = field(default=None, repr=False)
+
+    @classmethod
+    def of_table(cls, client: MetaClient, as_of: str | None = None) -> Prepared:
+        """No rows, with the schema that the table has, or had at a requested time.
+
+        Raises:
+            SchemaError: it has none.
+        """
+        avro = client.avro_schema(as_of)
+        if avro is None:
+            raise SchemaError("the table has no schema yet", path=client.base_path, remedy="write rows first")
+        empty = with_meta_fields(avro_to_arrow(avro)).empty_table()
+        return cls(empty, avro, MergeSpec.from_config(client.config), as_of=as_of)
+
+    @property
+    def schema_text(self) -> str:
+        """The writer's Avro schema as commits hold it."""
+        return json.dumps(self.avro, separators=(",", ":"))
+
+    def at(self, instant: str) -> Prepared:
+        """The rows with keys that are made up, where they have no others."""
+        if self.generator is None or not self.generator.makes_up_keys:
+            return self
+        keys = pc.coalesce(self.rows.column(RECORD_KEY), self.generator.record_keys(self.rows, instant=instant))
+        at = self.rows.schema.get_field_index(RECORD_KEY)
+        return replace(self, rows=self.rows.set_column(at, self.rows.schema.field(at), keys))
+
+    def where_tagged(self, tags: pa.Table) -> Prepared:
+        """With the partition path of the partition that each row is written to: that of its record, if it stays."""
+        at = self.rows.schema.get_field_index(PARTITION_PATH)
+        line = np.full(self.rows.num_rows, -1, np.int64)
+        line[tags.column("row").to_numpy()] = np.arange(tags.num_rows)
+        there = tags.column("partition").combine_chunks().take(pa.array(line, mask=line < 0))
+        paths = pc.coalesce(there, self.rows.column(at))
+        return replace(self, rows=self.rows.set_column(at, self.rows.schema.field(at), paths))
+
+    def partitions(self) -> list[str]:
+        """Partition paths of the rows."""
+        paths: list[str] = pc.unique(self.rows.column(PARTITION_PATH)).to_pylist()
+        return paths
+
+    def marked(self) -> pa.BooleanArray:
+        """Which rows delete."""
+        return pa.array(soft_deletes(one_batch(self.rows), self.spec))
+
+    def index_keys(self, *, deleted: bool = False) -> pa.Table:
+        """What the index is asked; ``deleted`` tells that all rows delete."""
+        count = self.rows.num_rows
+        gone = pa.array(np.ones(count, np.bool_)) if deleted else self.marked()
+        numbers = pa.array(np.arange(count, dtype=np.int64))
+        columns = [self.rows.column(RECORD_KEY), self.rows.column(PARTITION_PATH), numbers, gone]
+        keys = pa.table(columns, names=["key", "partition", "row", "deleted"])
+        return keys if deleted else with_ordering(keys, self.rows, self.spec)
+
+
+def prepared_rows(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Prepared:
+    """Rows of an insert, upsert or overwrite.
+
+    Raises:
+        SchemaError: columns that do not fit the table's.
+        KeyGenerationError: a row without a record key.
+    """
+    spec = MergeSpec.from_config(client.config)
+    generator = row_generator(client, config)
+    schema = writer_schema(rows.schema, client, config)
+    ready = prepare(rows, config, generator, schema)
+    if config.combines:
+        is_global = IndexOptions.of(config.index, client.config).is_global
+        ready = combine(ready, spec, across_partitions=is_global, schema=schema)
+    dropped = client.config.partition_fields if client.config.drop_partition_columns else ()
+    files = carried_files(rows) if names_records(config, rows.column_names) else None
+    return Prepared(ready, physical_schema(schema.avro, dropped), spec, generator, named_files=files)
+
+
+def row_generator(client: MetaClient, config: WriteConfig) -> KeyGenerator:
+    """The key generator of rows to write, which makes no key that an index of the table cannot hold.
+
+    Raises:
+        UnsupportedTableError: a key generator that we do not know.
+        InvalidOptionError: an option of it is missing, or asks for other keys than the table has.
+    """
+    generator = table_generator(client, config.options)
+    return replace(generator, longest_key=LONGEST_KEY) if tracks_keys(client, config) else generator
+
+
+def tracks_keys(client: MetaClient, config: WriteConfig) -> bool:
+    """Whether the write keeps a record index."""
+    return config.metadata.enable and (
+        config.metadata.record_index or "record_index" in client.config.metadata_partitions
+    )
+
+
+def prepared_keys(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Prepared:
+    """Rows that name records to delete: the columns of key and partition are enough.
+
+    Raises:
+        KeyGenerationError: a row without a record key.
+        UnknownColumnError: a column of key or partition is missing.
+    """
+    table = Prepared.of_table(client)
+    generator = table_generator(client, config.options)
+    is_global = IndexOptions.of(config.index, client.config).is_global
+    files = carried_files(rows) if names_records(config, rows.column_names) else None
+    # With the partition columns, also where they are in no file.
+    keys = prepare_keys(rows, generator, client.schema(), across_partitions=is_global)
+    return replace(table, rows=keys, named_files=files)
+
+
+def job_of(client: MetaClient, config: WriteConfig, instant: str, ready: Prepared) -> WriteJob:
+    """The job that writes prepared rows."""
+    table = client.config
+    avro = dict(ready.avro)
+    if table.populate_meta_fields:
+        avro = with_meta_avro(avro)
+    files, there = config.files, table.metadata_partitions
+    # Statistics are on by default from version 8 on; the metadata table may be made by this very write.
+    stats = table.version >= 8 if config.metadata.column_stats is None else config.metadata.column_stats
+    return WriteJob(
+        storage=client.storage,
+        config=table,
+        instant=instant,
+        schema=avro_to_arrow(avro),
+        avro_schema=avro,
+        spec=ready.spec,
+        files=FileStyle(
+            codec=files.compression,
+            bloom=_bloom(config),
+            row_group_bytes=files.block_size,
+            page_bytes=files.page_size,
+            dictionary=files.dictionary,
+            log_format=files.log_block_format or "avro",
+            log_block_bytes=files.log_block_size,
+        ),
+        tracks_keys=tracks_keys(client, config),
+        ranges=config.metadata.enable and (stats or "column_stats" in there),
+        allows_duplicates=config.operation is Operation.INSERT and config.rows.merge_allow_duplicates_on_inserts,
+        evolved=evolved_after(client, ready.avro, ready.as_of),
+    )
+
+
+def _bloom(config: WriteConfig) -> BloomSettings | bool:
+    index = config.index
+    if not config.files.bloom_enabled:
+        return False
+    return BloomSettings(index.bloom_entries, index.bloom_fpp, index.bloom_max_entries, index.bloom_kind)
+
+
+def physical_schema(avro: Mapping[str, Any], dropped: tuple[str, ...]) -> dict[str, Any]:
+    """The schema of data files without partition columns that are not kept in them."""
+    return {**avro, "fields": [entry for entry in avro["fields"] if entry["name"] not in dropped]}

@@ -1,0 +1,351 @@
+"""Changes of records by key and where their records are, as readers saw the table when a write began.
+
+Updates and deletes must find their record, inserts must not, and what the table's merge mode would drop is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_hive.errors import (
+    DuplicateRecordError,
+    MutationError,
+    RecordPartitionError,
+    StaleRecordError,
+    UnknownRecordError,
+    UnsupportedTableError,
+)
+from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
+from hudi_hive.read.merge.ordering_values import not_less, ordering_columns
+from hudi_hive.table import MetaClient
+from hudi_hive.table.merge.merge_spec import MergeSpec, Order
+from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY
+from hudi_hive.write.files.write_tasks import PLACES_SCHEMA
+from hudi_hive.write.index.live import existing_records
+from hudi_hive.write.index.tables import one_array
+from hudi_hive.write.records.keyed_records import Prepared
+
+OPERATION: Final = "_hudi_hive_operation"
+"""Column of changes that says what each of them is: 0 (insert), 1 (update) or 2 (delete)."""
+
+LINES_SCHEMA: Final = pa.schema([*PLACES_SCHEMA, ("is_gone", pa.bool_())])
+"""Where changes go; ``is_gone`` marks records that are deleted there."""
+
+LookUp = Callable[[pa.Table], tuple[pa.Table, pa.Table]]
+"""Asks the index; see ``MutationWriter.locate``."""
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+_LINE: Final = ["code", "partition", "file_id"]
+_SEPARATOR: Final = "\x00"
+
+
+@dataclass(frozen=True)
+class Located:
+    """Changes and where their records are.
+
+    Attributes:
+        client: the table.
+        operations: of each change.
+        keys, paths: record key and partition path of each change.
+        codes: number of each change's record.
+        live: records as readers see them: ``code``, ``partition``, ``file_id``; several lines where a record stands in
+            several groups.
+        ghosts: records that log files have deleted, above a file that still has their keys, in the partition that they
+            are inserted into; likewise.
+        bound: of each record the file group that it must go to if it is new, or null.
+    """
+
+    client: MetaClient
+    operations: npt.NDArray[np.int8]
+    keys: pa.Array
+    paths: pa.Array
+    codes: Ints
+    live: pa.Table
+    ghosts: pa.Table
+    bound: pa.Array
+
+    @classmethod
+    def of(cls, client: MetaClient, look_up: LookUp, changes: pa.Table, *, is_global: bool) -> Located:
+        """Look all records up, and refuse changes that do not fit what is there.
+
+        Args:
+            client: the table.
+            look_up: asks the index.
+            changes: :data:`OPERATION`, record key, partition path, and columns of ordering values.
+            is_global: a key stands for one record in the whole table.
+
+        Raises:
+            UnknownRecordError, DuplicateRecordError, RecordPartitionError, StaleRecordError: as of
+                ``MutationWriter.commit``.
+            MutationError: a record that a file of a merge-on-read table holds several times.
+            UnsupportedTableError: records cannot be read back, as the table has no meta columns.
+        """
+        operations = changes.column(OPERATION).to_numpy().astype(np.int8)
+        keys, paths = (one_array(changes.column(name)) for name in (RECORD_KEY, PARTITION_PATH))
+        records = _Records.of(keys, paths, is_global=is_global)
+        _refuse_twice(client, operations, keys, paths, records)
+        sought = pa.table(
+            [keys.take(records.first), paths.take(records.first), pa.array(np.arange(len(records.first)))],
+            names=["key", "partition", "row"],
+        )
+        hits, bound = look_up(sought)
+        hits = records.numbered(hits)
+        spec = MergeSpec.from_config(client.config)
+        by_event = _by_event(client, spec)
+        live = hits
+        asked = client.config.is_merge_on_read or (by_event and bool((operations == UPDATE).any()))
+        if asked and hits.num_rows:
+            live = _as_readers_see(client, records, hits, spec.ordering_fields if by_event else ())
+        ghosts = hits.filter(pc.invert(pc.is_in(hits.column("code"), value_set=one_array(live.column("code")))))
+        ghosts = _where_inserted(ghosts, operations, records.codes, paths)
+        free = np.full(len(records.first), None, object)
+        free[bound.column("row").to_numpy()] = bound.column("new_file_id").to_numpy()
+        bound_to = pa.array(free, pa.string())
+        found = cls(client, operations, keys, paths, records.codes, live, ghosts, bound_to)
+        found._check(is_global=is_global)
+        if client.config.is_merge_on_read:
+            found._refuse_repeated()
+        if by_event:
+            found._refuse_older(changes, spec.ordering_fields)
+        if ghosts.num_rows and (by_event or spec.needs_ordering or spec.partial is not None):
+            found._refuse_ghosts()
+        # A file may hold a key several times: it is one place all the same.
+        return replace(found, live=live.group_by(_LINE, use_threads=False).aggregate([]))
+
+    # -- rules ------------------------------------------------------------------------------------------------------
+
+    def _check(self, *, is_global: bool) -> None:
+        """Updates and deletes find their record, inserts find none."""
+        there = np.zeros(len(self.bound), np.bool_)
+        there[self.live.column("code").to_numpy()] = True
+        exists, inserts = there[self.codes], self.operations == INSERT
+        self._refuse(
+            UnknownRecordError, ~inserts & ~exists, "is not in the table", "read the table again: it may be deleted"
+        )
+        if is_global:
+            first = np.zeros(len(self.bound), np.int64)
+            first[self.live.column("code").to_numpy()] = np.arange(self.live.num_rows)
+            home = one_array(self.live.column("partition")).take(pa.array(first[self.codes], mask=~exists))
+            elsewhere = pc.fill_null(pc.not_equal(home, self.paths), False).to_numpy(zero_copy_only=False)
+            self._refuse(
+                RecordPartitionError,
+                ~inserts & elsewhere,
+                "is in another partition",
+                "give the partition that it is in; to move it delete it there and insert it here",
+            )
+            leaving = np.zeros(len(self.bound), np.bool_)
+            leaving[self.codes[self.operations == DELETE]] = True
+            exists &= ~leaving[self.codes]
+        self._refuse(DuplicateRecordError, inserts & exists, "is in the table already", "update it")
+
+    def _refuse_older(self, changes: pa.Table, fields: Sequence[str]) -> None:
+        """By event time a row that is older than the record would be dropped."""
+        updates = self._lines(self.live, UPDATE)
+        if not updates.num_rows:
+            return
+        mine = ordering_columns(changes.take(updates.column("row")), fields)
+        theirs = ordering_columns(self.live.take(updates.column("line")), fields)
+        older = np.zeros(len(self.codes), np.bool_)
+        older[updates.column("row").to_numpy()] = ~not_less(mine, theirs, updates.num_rows)
+        remedy = "give it the ordering value of the record, or a greater one"
+        self._refuse(StaleRecordError, older, f"is older than the table's, by {', '.join(fields)}", remedy)
+
+    def _refuse_repeated(self) -> None:
+        """Of a key that a base file holds several times log files change the first row alone, as all releases read."""
+        groups = self.live.group_by(_LINE, use_threads=False).aggregate([([], "count_all")])
+        repeated = np.zeros(len(self.bound), np.bool_)
+        repeated[groups.filter(pc.greater(groups["count_all"], 1))["code"].to_numpy()] = True
+        self._refuse(
+            MutationError,
+            repeated[self.codes] & (self.operations != INSERT),
+            "is several times in one file, and a log file would change one of them",
+            "overwrite its partition without those that are too many",
+        )
+
+    def _refuse_ghosts(self) -> None:
+        lost = np.zeros(len(self.codes), np.bool_)
+        lost[self._lines(self.ghosts, INSERT).column("row").to_numpy()] = True
+        self._refuse(
+            StaleRecordError,
+            lost,
+            "is deleted in a log file: what stands below, or the delete itself, may win over a row that is inserted",
+            "compact the table, then insert it",
+        )
+
+    def refuse_marked(self, ready: Prepared) -> None:
+        """Rows that a column marks as deleted are deletes of another kind.
+
+        Raises:
+            MutationError: there is one.
+        """
+        marked = ready.marked().to_numpy(zero_copy_only=False) & (self.operations != DELETE)
+        self._refuse(MutationError, marked, "is marked as deleted in the row that is to be written", "delete it")
+
+    def _refuse(self, kind: type[MutationError], wrong: Flags, what: str, remedy: str) -> None:
+        if not wrong.any():
+            return
+        at = int(np.argmax(wrong))
+        name = ("insert", "update", "delete")[int(self.operations[at])]
+        count = int(wrong.sum()) - 1
+        more = f" (and {count} more)" if count else ""
+        raise kind(
+            f"{name} of record {self.keys[at].as_py()!r} of partition {self.paths[at].as_py()!r}{more}: it {what}",
+            path=self.client.base_path,
+            remedy=remedy,
+        )
+
+    # -- places -----------------------------------------------------------------------------------------------------
+
+    @property
+    def inserts(self) -> int:
+        """Number of inserts."""
+        return int((self.operations == INSERT).sum())
+
+    def places(self) -> pa.Table:
+        """Where rows go that may not go anywhere (``PLACES_SCHEMA``)."""
+        told = _places(self.live, self._lines(self.live, UPDATE), new=False)
+        ghosts = self._lines(self.ghosts, INSERT)
+        first = np.unique(ghosts.column("row").to_numpy(), return_index=True)[1]
+        again = _places(self.ghosts, ghosts.take(pa.array(first)), new=True)
+        bound = np.flatnonzero(self._is_bound())
+        groups = self.bound.take(pa.array(self.codes[bound]))
+        columns = [pa.array(bound), self.paths.take(pa.array(bound)), groups, pa.repeat(True, len(bound))]
+        return pa.concat_tables([told, again, pa.table(columns, schema=PLACES_SCHEMA)])
+
+    def free(self) -> Ints:
+        """Changes that insert records which any group may take."""
+        return np.flatnonzero((self.operations == INSERT) & ~self._is_bound() & ~self._is_ghost()).astype(np.int64)
+
+    def deletes(self) -> pa.Table:
+        """Where records go from (``LINES_SCHEMA``)."""
+        return flagged(_places(self.live, self._lines(self.live, DELETE), new=False), True)
+
+    def _is_bound(self) -> Flags:
+        bound = self.bound.is_valid().to_numpy(zero_copy_only=False)[self.codes]
+        found: Flags = bound & (self.operations == INSERT) & ~self._is_ghost()
+        return found
+
+    def _is_ghost(self) -> Flags:
+        ghost = np.zeros(len(self.bound), np.bool_)
+        ghost[self.ghosts.column("code").to_numpy()] = True
+        found: Flags = ghost[self.codes]
+        return found
+
+    def _lines(self, places: pa.Table, operation: int) -> pa.Table:
+        """Changes of one kind and the lines of their records: ``row`` and ``line``."""
+        rows = np.flatnonzero(self.operations == operation)
+        row_of = np.full(len(self.bound), -1, np.int64)
+        row_of[self.codes[rows]] = rows
+        row = row_of[places.column("code").to_numpy()]
+        return pa.table({"row": pa.array(row[row >= 0]), "line": pa.array(np.flatnonzero(row >= 0))})
+
+
+@dataclass(frozen=True)
+class _Records:
+    """The distinct records of changes: what two changes of one record have in common.
+
+    Attributes:
+        texts: of each record, key and, unless the key stands for one record in the whole table, partition.
+        codes: number of each change's record.
+        first: of each record the first change.
+    """
+
+    texts: pa.Array
+    codes: Ints
+    first: pa.Array
+    is_global: bool
+
+    @classmethod
+    def of(cls, keys: pa.Array, paths: pa.Array, *, is_global: bool) -> _Records:
+        coded = _names(keys, paths, is_global).dictionary_encode()
+        codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        first = np.unique(codes, return_index=True)[1]
+        return cls(coded.dictionary, codes, pa.array(first), is_global)
+
+    def numbered(self, hits: pa.Table) -> pa.Table:
+        """Hits with the numbers of their records in a column ``code``; others are left out."""
+        names = _names(one_array(hits.column("key")), one_array(hits.column("partition")), self.is_global)
+        found = pc.index_in(names, value_set=self.texts)
+        hits = hits.append_column("code", found.cast(pa.int64()))
+        return hits.filter(found.is_valid()).combine_chunks()
+
+
+def _names(keys: pa.Array, paths: pa.Array, is_global: bool) -> pa.Array:
+    return keys if is_global else pc.binary_join_element_wise(paths, keys, _SEPARATOR)
+
+
+def _refuse_twice(
+    client: MetaClient, operations: npt.NDArray[np.int8], keys: pa.Array, paths: pa.Array, records: _Records
+) -> None:
+    """One change a record; but where a key stands for one record in the whole table, it may move."""
+    counts = np.bincount(records.codes)
+    twice = (counts > 1)[records.codes]
+    if not twice.any():
+        return
+    if records.is_global:
+        kinds = [np.bincount(records.codes[operations == kind], minlength=len(counts)) for kind in (INSERT, DELETE)]
+        moves = (counts == 2) & (kinds[0] == 1) & (kinds[1] == 1)
+        twice &= ~moves[records.codes]
+        pairs = np.flatnonzero(moves[records.codes])
+        order = pairs[np.argsort(records.codes[pairs], kind="stable")]
+        same = pc.equal(paths.take(pa.array(order[::2])), paths.take(pa.array(order[1::2])))
+        twice[order[::2][same.to_numpy(zero_copy_only=False)]] = True
+        if not twice.any():
+            return
+    at = int(np.argmax(twice))
+    raise DuplicateRecordError(
+        f"record {keys[at].as_py()!r} of partition {paths[at].as_py()!r} is changed more than once",
+        path=client.base_path,
+        remedy="change a record once in a transaction, and count one attempt at each task",
+    )
+
+
+def _by_event(client: MetaClient, spec: MergeSpec) -> bool:
+    """Whether a row may lose against the record that it is to replace."""
+    orders = {spec.on_base, spec.in_log} if client.config.is_merge_on_read else {spec.on_base}
+    return bool(spec.ordering_fields) and Order.EVENT_TIME in orders
+
+
+def _as_readers_see(client: MetaClient, records: _Records, hits: pa.Table, ordering: Sequence[str]) -> pa.Table:
+    """Records of hits that are not deleted, with their ordering values."""
+    if not client.config.populate_meta_fields:
+        raise UnsupportedTableError(
+            "mutations of a merge-on-read table, or of one ordered by events, need its meta columns",
+            path=client.base_path,
+            remedy="upsert and delete the rows",
+        )
+    keys = pc.unique(one_array(hits.column("key")))
+    found = existing_records(client, keys, pc.unique(hits.column("partition")).to_pylist(), ordering)
+    return records.numbered(found)
+
+
+def _where_inserted(ghosts: pa.Table, operations: npt.NDArray[np.int8], codes: Ints, paths: pa.Array) -> pa.Table:
+    """Those in the partitions that their records are inserted into: with a global index they may be in others."""
+    rows = np.flatnonzero(operations == INSERT)
+    row_of = np.full(int(codes.max()) + 1 if len(codes) else 0, -1, np.int64)
+    row_of[codes[rows]] = rows
+    row = row_of[ghosts.column("code").to_numpy()]
+    wanted = paths.take(pa.array(row, mask=row < 0))
+    return ghosts.filter(pc.fill_null(pc.equal(wanted, one_array(ghosts.column("partition"))), False))
+
+
+def _places(there: pa.Table, lines: pa.Table, *, new: bool) -> pa.Table:
+    """Places of changes, one for each group: a file may hold a record several times, which its merge sees to."""
+    chosen = there.take(lines.column("line"))
+    places = pa.table([lines.column("row"), chosen["partition"], chosen["file_id"]], names=PLACES_SCHEMA.names[:3])
+    places = places.group_by(PLACES_SCHEMA.names[:3], use_threads=False).aggregate([])
+    return places.append_column("is_new", pa.repeat(new, places.num_rows)).cast(PLACES_SCHEMA)
+
+
+def flagged(places: pa.Table, gone: bool) -> pa.Table:
+    """Places (``PLACES_SCHEMA``) as :data:`LINES_SCHEMA`."""
+    return places.append_column("is_gone", pa.repeat(gone, places.num_rows)).cast(LINES_SCHEMA)

@@ -1,0 +1,1 @@
+"""Takes commits back: rollback, restore and savepoints."""

@@ -1,0 +1,501 @@
+"""Rollback: undo one instant, and find the instants of writers that died (table format, sections 2.2, 2.5 and 4.5).
+
+The plan is on the timeline before anything is touched, and every step can be done again: a rollback that died is taken
+up from its plan. The data goes first, the instant's own files last, so that nothing undone ever looks committed.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+
+from hudi_hive.errors import InstantNotFoundError, PathExistsError, WriteConflictError, WriteError
+from hudi_hive.formats.log.writer import command_block
+from hudi_hive.metadata.reader.changes import DELETED_FILES_SCHEMA, MetadataChanges
+from hudi_hive.metadata.writer.writer import MetadataWriter
+from hudi_hive.storage import Storage
+from hudi_hive.table import FILES_SCHEMA, MetaClient
+from hudi_hive.table.view.data_files import check_data_files, data_file_path, delete_data_files
+from hudi_hive.timeline import Instant, State
+from hudi_hive.timeline.instants.instant import (
+    CLUSTERING,
+    COMPACTION,
+    COMPLETED_WRITE_ACTIONS,
+    LOG_COMPACTION,
+    REPLACE_COMMIT,
+    ROLLBACK,
+    SAVEPOINT,
+)
+from hudi_hive.timeline.payloads.plan_encoders import encode_rollback_metadata, encode_rollback_plan
+from hudi_hive.timeline.payloads.plans import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
+from hudi_hive.write.coordination.after_commit import HEARTBEAT, quietly
+from hudi_hive.write.coordination.heartbeat import (
+    Heartbeat,
+    beating_instants,
+    heartbeat_times,
+    remove_heartbeat,
+    silent_instants,
+)
+from hudi_hive.write.files.markers import (
+    marked_instants,
+    remove_markers,
+    remove_staging,
+    remove_unclaimed,
+    try_remove_leftovers,
+)
+from hudi_hive.write.rollback.undo import files_to_undo, log_versions
+from hudi_hive.write.schema import schema_history
+from hudi_hive.write.schema.evolving import LATEST_SCHEMA, versions_until
+from hudi_hive.write.service_base.checks import (
+    refuse_lost_versions,
+    refuse_pending_restore,
+    refuse_planned,
+    refuse_savepointed,
+    refuse_topped,
+)
+from hudi_hive.write.service_base.claim import claimed, is_beating, pending_still, refuse_beating, rolled_back_now
+from hudi_hive.write.service_base.context import ServiceContext
+
+FAILED_WRITES: Final = "hoodie.cleaner.policy.failed.writes"
+_COMMAND_TOKEN: Final = "1-0-1"
+_ATTEMPTS: Final = 20
+
+
+def rollback(
+    context: ServiceContext,
+    instant: Instant | str,
+    *,
+    drop_plan: bool = False,
+    dead: bool = False,
+    pending: bool = False,
+) -> RollbackMetadata:
+    """Undo an instant under a rollback instant of its own.
+
+    A completed write can be undone only if none completed after it and what it wrote over is still there; a pending
+    one any time. A compaction or clustering that has begun goes back to being requested, as its plan is still good; of
+    one that has not, the plan goes.
+
+    Args:
+        context: the table; its lock must not be held.
+        instant: the instant, or its requested time.
+        drop_plan: do not leave a table service's plan.
+        dead: only if nobody is at work at it.
+        pending: only if it is pending still.
+
+    Raises:
+        InstantNotFoundError: there is no such instant on the active timeline.
+        WriteConflictError: it was completed or undone meanwhile, is being undone, or somebody is at work at it.
+        WriteError: it cannot be undone; nothing was changed.
+    """
+    context = context.reload()
+    requested = instant.requested if isinstance(instant, Instant) else instant
+    if pending and not any(i.requested == requested for i in context.client.timeline.pending()):
+        raise _conflict(context, f"the write of {requested}", requested)
+    target = _target(context, requested)
+    _check(context, target)
+    requests = files_to_undo(context.client, target, context.executor)
+    drop_plan = drop_plan or target.state is State.REQUESTED
+    beating: list[Heartbeat] = []
+
+    def plan(drawn: str) -> bytes:
+        beating.append(Heartbeat.of(context.options, context.client.storage, drawn))
+        beating[0].start()  # ahead of the request: from there on others go on with it if nobody is at it
+        own = Instant(drawn, ROLLBACK, State.REQUESTED, None, "", "")
+        return encode_rollback_plan(_plan(own, target, requests), context.client.base_path)
+
+    try:
+        now, own = context.request(ROLLBACK, plan, check=partial(_check_again, target=target, dead=dead))
+        return _execute(now, own, target, requests, beating[0], drop_plan=drop_plan)
+    finally:
+        for heartbeat in beating:
+            quietly(HEARTBEAT, requested, heartbeat.stop)
+
+
+def rollback_failed_writes(context: ServiceContext) -> list[RollbackMetadata]:
+    """Take up rollbacks that died, then undo the writes of writers that died, newest first.
+
+    A writer is dead that has no heartbeat, a silent one, or that of a process which has ended. Unlike Hudi, ``EAGER``
+    of ``hoodie.cleaner.policy.failed.writes`` (one writer) spares living ones too, as ``LAZY`` does: two processes may
+    write without knowing of each other. ``NEVER`` undoes nothing. Table services are not writes: what is left of them
+    is taken up by the next run of the service. Markers and silent heartbeats that outlived their instant go too.
+
+    Args:
+        context: the table; its lock must not be held.
+
+    Raises:
+        WriteError: a restore has not ended.
+    """
+    marked, beating = marked_instants(context.client.storage), beating_instants(context.client.storage)
+    context = context.reload()  # behind the listings: whose markers were there is on the timeline, if it goes on
+    refuse_pending_restore(context.client)
+    done = []
+    for pending in context.client.timeline.pending({ROLLBACK}):
+        if not is_beating(context, pending.requested):
+            with suppress(WriteConflictError):  # another process goes on with it
+                done.append(resume(context, pending))
+        context = context.reload()
+    _drop_leftovers(context, marked, beating)
+    for requested in sorted((i.requested for i in _dead_writes(context)), reverse=True):
+        with suppress(WriteConflictError, InstantNotFoundError):  # another process was first
+            done.append(rollback(context, requested, dead=True, pending=True))
+    return done
+
+
+def _drop_leftovers(context: ServiceContext, marked: Sequence[str], beating: Sequence[str]) -> None:
+    """Delete markers and heartbeats of instants that are not pending: completed, undone, or never requested.
+
+    A writer that lives has its instant pending before it makes markers; but it beats before it is on the timeline. One
+    that was taken for dead while it stood still may have written after it was undone: those files go with the markers.
+
+    Args:
+        context: the table, read after the two were listed.
+        marked: instants with markers.
+        beating: instants with a heartbeat.
+    """
+    storage, timeline = context.client.storage, context.client.timeline
+    pending = {i.requested for i in timeline.pending()}
+    left = [instant for instant in marked if instant not in pending]
+    completed = {i.requested for i in (*timeline.instants, *(timeline.archived().instants if left else ()))}
+    for instant in left:
+        if instant not in completed:
+            remove_unclaimed(storage, instant, ())
+        try_remove_leftovers(storage, instant)
+    interval, misses = heartbeat_times(context.options)
+    left = [instant for instant in beating if instant not in pending]
+    for instant in silent_instants(storage, left, interval_ms=interval, misses=misses) if left else ():
+        remove_heartbeat(storage, instant)
+
+
+def resume(context: ServiceContext, instant: Instant) -> RollbackMetadata:
+    """Go on with a rollback that died, from its plan.
+
+    Raises:
+        WriteConflictError: another process goes on with it.
+    """
+    with claimed(context, instant) as (running, heartbeat):
+        return _resumed(context.reload(), running, heartbeat)
+
+
+def _resumed(context: ServiceContext, instant: Instant, heartbeat: Heartbeat) -> RollbackMetadata:
+    plan = context.client.timeline.rollback_plan(instant)
+    if plan.target is None:
+        raise WriteError(
+            "the plan of a pending rollback names no instant", path=instant.path, instant=instant.requested
+        )
+    requested, action = plan.target
+    known = [i for i in context.client.timeline.instants if i.requested == requested and i.action != SAVEPOINT]
+    target = known[0] if known else Instant(requested, action, State.REQUESTED, None, "", "")
+    return _execute(context, instant, target, plan.requests, heartbeat)
+
+
+def requested_again(context: ServiceContext, instant: Instant) -> tuple[ServiceContext, Instant]:
+    """A table service's instant as it can be run: what a run that died has made is undone.
+
+    Raises:
+        WriteConflictError: another process is at it, or has completed or undone it.
+    """
+    context = context.reload()
+    for begun in context.client.timeline.pending({ROLLBACK}):
+        target = context.client.timeline.rollback_plan(begun).target
+        if target is not None and target[0] == instant.requested and not is_beating(context, begun.requested):
+            resume(context, begun)
+            context = context.reload()
+    instant = pending_still(context, instant)
+    if instant.state is not State.INFLIGHT:
+        return context, instant
+    rollback(context, instant, dead=True)
+    context = context.reload()
+    return context, context.client.timeline.get(instant.requested)
+
+
+def remove_late_files(context: ServiceContext, target: Instant) -> None:
+    """Delete the files of a write that another process has rolled back, or is rolling back, while it was writing.
+
+    Args:
+        context: the table.
+        target: the write, of this process.
+    """
+    context = context.reload()
+    if any(i.requested == target.requested and i.is_completed for i in context.client.timeline.instants):
+        return
+    remove_unclaimed(context.client.storage, target.requested, ())
+    for request in files_to_undo(context.client, target, context.executor):
+        if not request.log_blocks:  # blocks of an instant that is not on the timeline count for nobody
+            _undo_request(context.client.storage, target.requested, target.requested, request)
+    try_remove_leftovers(context.client.storage, target.requested)
+
+
+def undo(
+    context: ServiceContext, instant: str, target: Instant, requests: Sequence[RollbackRequest]
+) -> RollbackMetadata:
+    """Do what requests say to the data, without the timeline's part: for rollbacks and restores.
+
+    Args:
+        context: the table.
+        instant: requested time of the rollback or restore.
+        target: what is undone.
+        requests: the files.
+    """
+    storage = context.client.storage
+    for request in requests:  # all of them before anything is undone
+        check_data_files(request.partition, request.files, instant=instant)
+    refuse_savepointed(context.client, target.requested, requests)
+    if target.is_completed:
+        context.writer.delete(target, [State.COMPLETED])  # readers stop seeing it before its files go
+    parts = context.executor.map(partial(_undo_request, storage, instant, target.requested), requests)
+    partitions = {path: _merged(own) for path, own in _by_partition(requests, parts)}
+    # A file that came back by a loss of power would count as committed once younger instants are archived.
+    storage.flush_folders(partitions)
+    return RollbackMetadata(
+        instant=Instant(instant, ROLLBACK, State.COMPLETED, None, "", ""),
+        rolled_back=(target.requested,),
+        targets=((target.requested, target.action),),
+        total_files_deleted=sum(len(part.deleted) for part in partitions.values()),
+        partitions=partitions,
+    )
+
+
+def forget(context: ServiceContext, target: Instant, *, keep_plan: bool) -> None:
+    """Remove an undone instant from the timeline, with its markers and heartbeat.
+
+    Args:
+        context: the table, under its lock.
+        target: the instant.
+        keep_plan: leave it requested: a table service can be run again from its plan.
+    """
+    context.writer.delete(target, [State.COMPLETED, State.INFLIGHT])
+    if not keep_plan:
+        context.writer.delete(target, [State.REQUESTED])
+    remove_markers(context.client.storage, target.requested)
+    remove_staging(context.client.storage, target.requested)
+    remove_heartbeat(context.client.storage, target.requested)
+    schema_history.remove(context.client.storage, [target.requested])
+
+
+def hand_down_versions(context: ServiceContext, targets: Collection[str]) -> None:
+    """Keep the versions of an id-based schema that only files of instants hold which are to be undone.
+
+    The newest commit that stays gets a history of its own, as far as it had come.
+
+    Args:
+        context: the table; its lock must not be held.
+        targets: requested times, newer than all that stays.
+    """
+    newest = _newest_left(context.client, targets)
+    if newest is None:
+        return
+    with context.lock():
+        client = context.reload().client
+        versions = versions_until(schema_history.read(client), newest.requested)
+        schema_history.persist(client, newest.requested, newest.completed or "", versions)
+
+
+def _newest_left(client: MetaClient, targets: Collection[str]) -> Instant | None:
+    """The newest commit that stays, if it has no history of its own; None before the first change of columns."""
+    if client.evolved_schema() is None:
+        return None
+    left = [i.requested for i in client.timeline.write_instants() if i.requested not in targets]
+    newest = client.schema_commit(max(left)) if left else None
+    if newest is None or LATEST_SCHEMA not in newest.extra:
+        return None
+    return None if newest.instant.requested in client.schema_history_files() else newest.instant
+
+
+def changes_of(metadata: RollbackMetadata) -> MetadataChanges:
+    """What a rollback means for the metadata table: files deleted, and log files that stay or came in version 6."""
+    added: list[tuple[str, str, int]] = []
+    deleted: list[tuple[str, str]] = []
+    for partition, part in metadata.partitions.items():
+        deleted += [(partition, name) for name in part.deleted]
+        sizes = {**part.failed_commit_logs, **part.command_logs}
+        added += [(partition, name, size) for name, size in sizes.items()]
+    return MetadataChanges(
+        files_added=_columns(added, FILES_SCHEMA),
+        files_deleted=_columns(deleted, DELETED_FILES_SCHEMA),
+        partitions_touched=tuple(sorted(metadata.partitions)),
+    )
+
+
+def _columns(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
+    values = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+    return pa.table([pa.array(column, field.type) for column, field in zip(values, schema, strict=True)], schema=schema)
+
+
+# -- choosing --------------------------------------------------------------------------------------------------------
+
+
+def _target(context: ServiceContext, requested: str) -> Instant:
+    instant = context.client.timeline.get(requested)
+    active = [i for i in context.client.timeline.instants if i.requested == requested and i.is_write]
+    if not active:
+        raise WriteError(
+            f"{instant} is no write on the active timeline and cannot be rolled back",
+            path=context.client.base_path,
+            instant=requested,
+        )
+    return active[0]
+
+
+def _check(context: ServiceContext, target: Instant) -> None:
+    timeline, path = context.client.timeline, context.client.base_path
+    refuse_savepointed(context.client, target.requested)
+    if not target.is_completed:
+        refuse_topped(context.client, target)
+        return
+    later = [i for i in timeline.write_instants() if i.requested > target.requested]
+    if later:
+        raise WriteError(
+            f"{len(later)} writes completed after this one, the last of them {later[-1].requested}",
+            path=path,
+            instant=target.requested,
+            remedy="roll those back first, newest first, or restore a savepoint",
+        )
+    refuse_planned(context.client, target)
+    refuse_lost_versions(context.client, target)
+
+
+def _check_again(now: ServiceContext, *, target: Instant, dead: bool) -> None:
+    """Under the lock: what is to be undone is what it was, and nobody else's."""
+    same = [i for i in now.client.timeline.instants if (i.requested, i.action) == (target.requested, target.action)]
+    begun = {target[0] for target in rolled_back_now(now)}
+    if not any(i.state is target.state for i in same) or target.requested in begun:
+        raise _conflict(now, str(target), target.requested)
+    _check(now, target)
+    if dead:
+        refuse_beating(now, target)
+
+
+def _conflict(now: ServiceContext, what: str, requested: str) -> WriteConflictError:
+    return WriteConflictError(
+        f"{what} was completed or undone by another process, or is being undone",
+        path=now.client.base_path,
+        instant=requested,
+        remedy="look at the timeline; roll back again if it still has to be",
+    )
+
+
+def keeps_plan(context: ServiceContext, target: Instant) -> bool:
+    """Whether an instant is a table service's that can be run again from its plan."""
+    if target.is_completed:
+        return False
+    if target.action in (COMPACTION, LOG_COMPACTION, CLUSTERING):
+        return True
+    if target.action != REPLACE_COMMIT:
+        return False
+    return context.client.timeline.requested_replace_metadata(target).is_clustering
+
+
+def _dead_writes(context: ServiceContext) -> Iterable[Instant]:
+    if context.options.get(FAILED_WRITES, "EAGER").strip().upper() == "NEVER":
+        return []
+    timeline = context.client.timeline
+    services = {plan.instant.requested for plan in timeline.pending_clustering_plans()}
+    others = services | {target[0] for target in rolled_back_now(context)}
+    pending = [i for i in timeline.pending(COMPLETED_WRITE_ACTIONS) if i.requested not in others]
+    if not pending:
+        return []
+    interval, misses = heartbeat_times(context.options)
+    times = [i.requested for i in pending]
+    silent = silent_instants(context.client.storage, times, interval_ms=interval, misses=misses)
+    return [i for i in pending if i.requested in silent]
+
+
+# -- doing -----------------------------------------------------------------------------------------------------------
+
+
+def _plan(instant: Instant, target: Instant, requests: Sequence[RollbackRequest]) -> RollbackPlan:
+    return RollbackPlan(instant, (target.requested, target.action), tuple(requests))
+
+
+def _execute(
+    context: ServiceContext,
+    instant: Instant,
+    target: Instant,
+    requests: Sequence[RollbackRequest],
+    heartbeat: Heartbeat,
+    *,
+    drop_plan: bool = False,
+) -> RollbackMetadata:
+    """Undo the data, then under the lock the metadata table, the instant, and complete."""
+    started = time.monotonic_ns()
+    keep = bool(target.path) and not drop_plan and keeps_plan(context, target)
+    if instant.state is State.REQUESTED:
+        instant = context.writer.transition_inflight(ROLLBACK, instant.requested)
+    if target.is_completed:
+        hand_down_versions(context, [target.requested])
+    metadata = undo(context, instant.requested, target, requests)
+
+    def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
+        heartbeat.verify()
+        if table is not None:
+            table.rollback(instant.requested, target.requested, changes_of(metadata))
+        if target.path:
+            forget(now, target, keep_plan=keep)
+        taken = (time.monotonic_ns() - started) // 1_000_000
+        return encode_rollback_metadata(metadata, context.client.base_path, taken)
+
+    return replace(metadata, instant=context.complete(instant, finish))
+
+
+def _undo_request(storage: Storage, instant: str, target: str, request: RollbackRequest) -> RollbackPartition:
+    if request.log_blocks and request.file_id and request.base_instant:
+        name, size = _append_command(storage, instant, target, request)
+        return RollbackPartition((), (), {name: size}, dict(request.log_blocks))
+    # Gone already are those of a rollback that is taken up again.
+    delete_data_files(storage, request.partition, request.files, instant=instant)
+    return RollbackPartition(request.files, (), {}, {})
+
+
+def _append_command(storage: Storage, instant: str, target: str, request: RollbackRequest) -> tuple[str, int]:
+    """Declare the target's blocks in a slice void, by a log file behind all others (section 4.5)."""
+    assert request.file_id is not None and request.base_instant is not None
+    data = command_block(instant, target)
+    for _ in range(_ATTEMPTS):
+        paths = storage.list(request.partition).column("path").to_pylist()
+        known = log_versions(map(posixpath.basename, paths), request.file_id, request.base_instant)
+        own = _command_of(storage, request.partition, known, data)
+        if own is not None:
+            return own, len(data)  # of a run of this rollback that died
+        version = max(known, default=0) + 1
+        name = f".{request.file_id}_{request.base_instant}.log.{version}_{_COMMAND_TOKEN}"
+        try:
+            storage.create_if_absent(data_file_path(request.partition, name), data)
+        except PathExistsError:
+            continue  # another rollback's command: the next version
+        return name, len(data)
+    raise WriteError("no log version is free for a rollback", path=storage.uri(request.partition), instant=instant)
+
+
+def _command_of(storage: Storage, partition: str, known: Mapping[int, str], data: bytes) -> str | None:
+    """The log file among those of a slice that is just this command."""
+    for name in known.values():
+        path = posixpath.join(partition, name)
+        if name.endswith(f"_{_COMMAND_TOKEN}") and storage.size(path) == len(data) and storage.read_bytes(path) == data:
+            return name
+    return None
+
+
+def _by_partition(
+    requests: Sequence[RollbackRequest], parts: Sequence[RollbackPartition]
+) -> Iterable[tuple[str, list[RollbackPartition]]]:
+    groups: dict[str, list[RollbackPartition]] = defaultdict(list)
+    for request, part in zip(requests, parts, strict=True):
+        groups[request.partition].append(part)
+    return sorted(groups.items())
+
+
+def _merged(parts: Sequence[RollbackPartition]) -> RollbackPartition:
+    command: dict[str, int] = {}
+    failed: dict[str, int] = {}
+    for part in parts:
+        command |= part.command_logs
+        failed |= part.failed_commit_logs
+    return RollbackPartition(tuple(name for part in parts for name in part.deleted), (), command, failed)

@@ -1,0 +1,124 @@
+"""Who is at work at the instant of a table service: one process at a time, told by a heartbeat on the instant.
+
+A service's instant that is inflight without a living heartbeat was left by a run that died, and may be undone and run
+again. One with a heartbeat is somebody's: to undo it would take the files away under the hands of that process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hudi_hive.errors import TimelineError, WriteConflictError
+from hudi_hive.timeline import Instant, State
+from hudi_hive.timeline.instants.instant import ROLLBACK
+from hudi_hive.write.coordination.after_commit import HEARTBEAT, quietly
+from hudi_hive.write.coordination.heartbeat import Heartbeat, heartbeat_times, silent_instants
+from hudi_hive.write.service_base.context import ServiceContext
+
+
+def is_beating(context: ServiceContext, instant: str) -> bool:
+    """Whether a process that lives is at work at an instant."""
+    interval, misses = heartbeat_times(context.options)
+    return not silent_instants(context.client.storage, [instant], interval_ms=interval, misses=misses)
+
+
+def refuse_beating(context: ServiceContext, instant: Instant) -> None:
+    """Refuse to touch what another process is at.
+
+    Raises:
+        WriteConflictError: it has a heartbeat.
+    """
+    if is_beating(context, instant.requested):
+        raise WriteConflictError(
+            f"another process is at work at {instant.action}",
+            path=context.client.base_path,
+            instant=instant.requested,
+            remedy="let it finish",
+        )
+
+
+@contextmanager
+def claimed(context: ServiceContext, instant: Instant, payload: bytes = b"") -> Iterator[tuple[Instant, Heartbeat]]:
+    """Begin a requested service, or go on with one that died, with a heartbeat for as long as the block lasts.
+
+    Args:
+        context: the table; its lock must not be held.
+        instant: the service's instant, pending.
+        payload: of the inflight file, if the instant is to begin.
+
+    Yields:
+        The inflight instant, and the heartbeat, which must still beat when the service completes.
+
+    Raises:
+        WriteConflictError: another process is at it, or has completed or undone it.
+    """
+    heartbeat = Heartbeat.of(context.options, context.client.storage, instant.requested)
+    with context.lock():
+        running = _begun(context.reload(), instant, payload)
+        heartbeat.start()
+    try:
+        yield running, heartbeat
+    finally:
+        quietly(HEARTBEAT, instant.requested, heartbeat.stop)
+
+
+def pending_still(now: ServiceContext, instant: Instant) -> Instant:
+    """A pending instant in the state that it is in now.
+
+    Raises:
+        WriteConflictError: another process has completed it, or has undone it or is about to.
+    """
+    found = [i for i in now.client.timeline.pending({instant.action}) if i.requested == instant.requested]
+    if found and instant.requested not in {target[0] for target in rolled_back_now(now)}:
+        return found[0]
+    raise WriteConflictError(
+        f"{instant.action} was completed or undone by another process",
+        path=now.client.base_path,
+        instant=instant.requested,
+        remedy="nothing is to be done if the table service is complete; run it again otherwise",
+    )
+
+
+def _begun(now: ServiceContext, instant: Instant, payload: bytes) -> Instant:
+    found = pending_still(now, instant)
+    if found.state is State.INFLIGHT:
+        refuse_beating(now, found)
+        return found
+    try:
+        return now.writer.transition_inflight(instant.action, instant.requested, payload)
+    except TimelineError as error:  # processes without a common lock
+        raise WriteConflictError(
+            f"another process has just begun {instant.action}",
+            path=now.client.base_path,
+            instant=instant.requested,
+            remedy="let it finish",
+        ) from error
+
+
+def rolled_back_now(now: ServiceContext) -> list[tuple[str, str]]:
+    """Requested time and action of what pending rollbacks are to undo."""
+    timeline = now.client.timeline
+    targets = [timeline.rollback_plan(instant).target for instant in timeline.pending({ROLLBACK})]
+    return [target for target in targets if target is not None]
+
+
+def refuse_pending_undo(now: ServiceContext) -> None:
+    """Refuse a plan while a completed write is being rolled back: it would count on files that are about to go, or take
+    away those that are needed when they are gone.
+
+    Args:
+        now: the table, under its lock.
+
+    Raises:
+        WriteConflictError: a rollback of a completed write has not ended.
+    """
+    completed = {instant.requested for instant in now.client.timeline.write_instants()}
+    undone = next((requested for requested, _ in rolled_back_now(now) if requested in completed), None)
+    if undone is not None:
+        raise WriteConflictError(
+            "a rollback of this instant has not ended",
+            path=now.client.base_path,
+            instant=undone,
+            remedy="let it end; if it died `hudi-hive table rollback --failed` ends it, and so does the next write",
+        )

@@ -1,0 +1,102 @@
+"""What every table service works with: the table, its lock, where tasks run, and the metadata table to keep in step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+
+from hudi_hive.errors import HudiHiveError
+from hudi_hive.metadata.writer.writer import MetadataWriter
+from hudi_hive.table import MetaClient
+from hudi_hive.timeline import Instant
+from hudi_hive.timeline.core.instant_times import InstantClock
+from hudi_hive.timeline.core.writer import TimelineWriter
+from hudi_hive.write.coordination.after_commit import AfterCommit
+from hudi_hive.write.coordination.executor import Executor, LocalExecutor
+from hudi_hive.write.coordination.locks import TableLock, table_lock
+
+Lock = Callable[[], AbstractContextManager[TableLock | None]]
+"""Gives the table's lock as a context manager; one that gives None locks nothing."""
+
+
+@dataclass(frozen=True)
+class ServiceContext:
+    """One run of table services on one table. Services take the lock themselves: call them without holding it.
+
+    Attributes:
+        client: the table at the moment that the service plans from.
+        options: Hudi's write options.
+        executor: where tasks run.
+        lock: the table's lock, held while instants are drawn and completed; that of the options without it.
+        clock: draws instants and completion times.
+        failed: what failed behind the completed files of services, by step; :meth:`reload` gives the same mapping.
+    """
+
+    client: MetaClient
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    executor: Executor = field(default_factory=LocalExecutor)
+    lock: Lock = field(default=None)  # type: ignore[assignment]
+    clock: InstantClock = field(default_factory=InstantClock)
+    failed: dict[str, HudiHiveError] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.lock is None:
+            lock = table_lock(self.options, self.client.storage)
+            object.__setattr__(self, "lock", lambda: lock)
+
+    def reload(self) -> ServiceContext:
+        """The same with the table as it is now."""
+        return replace(self, client=self.client.reload())
+
+    @property
+    def writer(self) -> TimelineWriter:
+        """Makes and removes the files of instants."""
+        return TimelineWriter(self.client.storage, self.client.config)
+
+    def request(
+        self,
+        action: str,
+        payload: Callable[[str], bytes],
+        *,
+        check: Callable[[ServiceContext], object] = lambda now: None,
+    ) -> tuple[ServiceContext, Instant]:
+        """Draw an instant and write its plan, in one turn of the lock.
+
+        Args:
+            action: as the requested file names it.
+            payload: the plan's bytes for the instant drawn.
+            check: refuses, by an error, what may not be done to the table as it is under the lock.
+
+        Returns:
+            The context with the table as it was when the instant was drawn, and the instant.
+        """
+        with self.lock():
+            now = self.reload()
+            check(now)
+            MetadataWriter.check(now.client, self.options)
+            time = self.clock.new_instant(now.client.timeline, now.client.config.timezone)
+            return now, self.writer.create_requested(action, time, payload(time))
+
+    def complete(self, instant: Instant, finish: Callable[[ServiceContext, MetadataWriter | None], bytes]) -> Instant:
+        """Complete an inflight action under the lock, the metadata table first.
+
+        Args:
+            instant: the action.
+            finish: does what comes ahead of the completed file (the metadata table's commit, files of other instants)
+                and gives the outcome's bytes.
+
+        Raises:
+            LockLostError: the lock was lost meanwhile; the action stays inflight.
+        """
+        after = AfterCommit(self.client.base_path, instant.requested)
+        with after, self.lock() as held:
+            now = self.reload()
+            payload = finish(now, MetadataWriter.open(now.client, self.options, self.executor))
+            completion = self.clock.completion_time(now.client.timeline, instant.requested, now.client.config.timezone)
+            if held is not None:
+                held.verify()  # whoever took a lost lock may have completed something that this one has not seen
+            after.complete(self.writer, instant.action, payload, completion)
+        self.failed.update(after.failed)
+        assert after.done is not None
+        return after.done

@@ -1,0 +1,1 @@
+"""Writers of rows: the local one, and what a write reports."""
