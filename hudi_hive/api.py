@@ -29,7 +29,7 @@ _OPERATION = "hoodie.datasource.write.operation"
 
 if TYPE_CHECKING:
     from hudi_hive.mutation.hudi import HudiMutatorClient
-    from hudi_hive.sync.after_write import SyncAfterWrite
+    from hudi_hive.sync.run.after_write import SyncAfterWrite
     from hudi_hive.write.alter.alter import AlterReport, Change
     from hudi_hive.write.alter.schema_builder import SchemaBuilder
     from hudi_hive.write.options.config import WriteConfig
@@ -180,8 +180,8 @@ class HudiTable:
         self._client = self._client.reload()
 
     def _sync_asked_by(self, config: WriteConfig) -> SyncAfterWrite | None:
-        from hudi_hive.sync.after_write import SyncAfterWrite
-        from hudi_hive.sync.locations import path_of
+        from hudi_hive.sync.run.after_write import SyncAfterWrite
+        from hudi_hive.sync.table.locations import path_of
 
         storage = self._client.storage
         base = path_of(self.path) if storage.is_local else self.path

@@ -12,7 +12,7 @@ import pytest
 
 from hudi_hive.errors import TableChangedError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.sync.table_spec import LAST_COMMIT
+from hudi_hive.sync.table.table_spec import LAST_COMMIT
 from tests.sync_faults import DATABASE, Stage, check_threads, die_everywhere, meet_everywhere, stories, wanted_state
 
 pytestmark = pytest.mark.jvm

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
-from hudi_hive.sync.sql_server import SqlServer
+from hudi_hive.sync.apply.sql_server import SqlServer
 from integration.hive_server import HiveServer2
 from integration.metastores import RELEASES, ReleasedMetastore
 from tests.sync_behaviour import DATABASE

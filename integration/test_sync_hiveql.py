@@ -14,9 +14,9 @@ import pytest
 from hudi_hive.errors import AlreadyExistsError, MetastoreServerError, SchemaSyncError, TableChangedError
 from hudi_hive.metastore import FieldSchema, HiveMetastore, Order, Partition, Table
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
-from hudi_hive.sync.catalog_writer import CatalogWriter, MetastoreWriter
-from hudi_hive.sync.hiveql import HiveQlWriter
-from hudi_hive.sync.sql_server import SqlServer, parse_jdbc_url
+from hudi_hive.sync.apply.catalog_writer import CatalogWriter, MetastoreWriter
+from hudi_hive.sync.apply.hiveql import HiveQlWriter
+from hudi_hive.sync.apply.sql_server import SqlServer, parse_jdbc_url
 from integration.hive_server import HiveServer2, hudi_jars
 from integration.spark_server import PlainThriftServer
 from tests import sync_golden as golden

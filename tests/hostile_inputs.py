@@ -40,7 +40,7 @@ from hudi_hive.schema.internal import parse_history
 from hudi_hive.schema.type_text import parse_type
 from hudi_hive.storage import Storage
 from hudi_hive.storage.hadoop_paths import compile_glob, expand_braces
-from hudi_hive.sync.type_changes import follows
+from hudi_hive.sync.diff.type_changes import follows
 from hudi_hive.table.logs.log_data import decode_block
 from hudi_hive.timeline.payloads.payload import decode_payload
 

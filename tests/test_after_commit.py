@@ -8,7 +8,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import WriteError
 from hudi_hive.mutation.hudi import HudiMutatorClient
 from hudi_hive.mutation.scope import TransactionState
-from hudi_hive.sync.tool import HiveSyncTool
+from hudi_hive.sync.run.tool import HiveSyncTool
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.core.instant_times import InstantClock
 from hudi_hive.timeline.core.writer import TimelineWriter

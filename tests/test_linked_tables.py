@@ -16,7 +16,7 @@ from hudi_hive.metrics import IoCounters
 from hudi_hive.plan.core.planner import plan_scan
 from hudi_hive.plan.model.query import Query
 from hudi_hive.read.scan.scan import read_plan
-from hudi_hive.sync.discover import discover_tables
+from hudi_hive.sync.run.discover import discover_tables
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.view.listing import DirectoryLister, walk, walk_batches
 

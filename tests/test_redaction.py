@@ -14,10 +14,10 @@ from hudi_hive.redaction import is_secret, printable, redact, redact_options
 from hudi_hive.storage import Storage
 from hudi_hive.storage.hadoop_paths import HadoopPath
 from hudi_hive.sync import HiveSyncConfig
-from hudi_hive.sync.discover import ListedTable
-from hudi_hive.sync.locations import absolute
-from hudi_hive.sync.many import TableResult
-from hudi_hive.sync.watch import WatchEvent
+from hudi_hive.sync.run.discover import ListedTable
+from hudi_hive.sync.run.many import TableResult
+from hudi_hive.sync.run.watch import WatchEvent
+from hudi_hive.sync.table.locations import absolute
 
 SECRET = "T0pSecretValue"
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from hudi_hive.sync.changes import LastSync, changes_since, completion_time, instants_since, is_archived, newest_stamp
+from hudi_hive.sync.diff.changes import (
+    LastSync,
+    changes_since,
+    completion_time,
+    instants_since,
+    is_archived,
+    newest_stamp,
+)
 from hudi_hive.table.core.meta_client import MetaClient
 from tests.support import expected, fixture_names, unzip_fixture
 

@@ -8,9 +8,9 @@ import pytest
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.sync import HiveSyncConfig
-from hudi_hive.sync.buckets import BucketSpec, parse_bucket_spec
-from hudi_hive.sync.options import OPTIONS, parse_property_lines
-from hudi_hive.sync.table_spec import View, hive_classes, views
+from hudi_hive.sync.config.buckets import BucketSpec, parse_bucket_spec
+from hudi_hive.sync.config.options import OPTIONS, parse_property_lines
+from hudi_hive.sync.table.table_spec import View, hive_classes, views
 from hudi_hive.table.core.meta_client import MetaClient
 from tests.support import DATA, unzip_fixture
 

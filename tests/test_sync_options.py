@@ -11,8 +11,8 @@ from hudi_hive.errors import InvalidOptionError, SchemaSyncError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
-from hudi_hive.sync.locations import absolute
-from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION
+from hudi_hive.sync.table.locations import absolute
+from hudi_hive.sync.table.table_spec import LAST_COMMIT, LAST_COMPLETION
 from hudi_hive.table.core.meta_client import MetaClient
 from tests import sync_golden as golden
 from tests.support import expected, unzip_fixture
@@ -255,7 +255,7 @@ def test_double_slashes_are_no_other_place(client, tmp_path):
 
 def test_a_sql_mode_without_its_library_is_refused(client, tmp_path, monkeypatch):
     path = story_table(tmp_path, "t", "05")
-    monkeypatch.setitem(sys.modules, "hudi_hive.sync.hiveql", None)
+    monkeypatch.setitem(sys.modules, "hudi_hive.sync.apply.hiveql", None)
     with pytest.raises(InvalidOptionError, match="mode=jdbc needs the module"):
         sync(client, path, "t", mode="jdbc")
 

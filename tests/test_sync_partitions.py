@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_hive.errors import PartitionValueError
-from hudi_hive.sync.extractors import hive_style, multi_part, single_part, slash_encoded_day
-from hudi_hive.sync.filters import partition_filter
-from hudi_hive.sync.locations import join, path_of, qualified_like, relative_to, same_location
-from hudi_hive.sync.partition_diff import PARTITIONS, REGISTERED, diff_partitions, partition_table, same_places
-from hudi_hive.sync.schema_diff import ColumnChange, column_changes, key_mismatch, key_type_warnings
-from hudi_hive.sync.table_spec import Column
+from hudi_hive.sync.config.extractors import hive_style, multi_part, single_part, slash_encoded_day
+from hudi_hive.sync.diff.filters import partition_filter
+from hudi_hive.sync.diff.partition_diff import PARTITIONS, REGISTERED, diff_partitions, partition_table, same_places
+from hudi_hive.sync.diff.schema_diff import ColumnChange, column_changes, key_mismatch, key_type_warnings
+from hudi_hive.sync.table.locations import join, path_of, qualified_like, relative_to, same_location
+from hudi_hive.sync.table.table_spec import Column
 from tests.support import GOLDEN
 
 FILTERS = json.loads((GOLDEN / "20_pure_functions.json").read_text())["filters"]

@@ -24,9 +24,9 @@ from hudi_hive.errors import (
 from hudi_hive.metastore import BatchSizes, HiveMetastore, Retries, Timeouts, partition_name
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
-from hudi_hive.sync.extractors import EXTRACTORS, SLASH_DAY, slash_encoded_day
-from hudi_hive.sync.registered import batch_sizes
-from hudi_hive.sync.table_spec import LAST_COMMIT, LAST_COMPLETION
+from hudi_hive.sync.config.extractors import EXTRACTORS, SLASH_DAY, slash_encoded_day
+from hudi_hive.sync.diff.metastore_partitions import batch_sizes
+from hudi_hive.sync.table.table_spec import LAST_COMMIT, LAST_COMPLETION
 from hudi_hive.table.core.meta_client import MetaClient
 from tests import sync_golden as golden
 from tests.support import expected, fixture_names, unzip_fixture

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_hive.errors import InvalidOptionError, PartitionValueError, SchemaSyncError
-from hudi_hive.sync import extractors
-from hudi_hive.sync.spark_schema import spark_schema_json, spark_table_parameters
-from hudi_hive.sync.storage_schema import StorageField, storage_fields
-from hudi_hive.sync.types import Dialect, hive_type, metastore_type, type_warnings
+from hudi_hive.sync.config import extractors
+from hudi_hive.sync.table.spark_schema import spark_schema_json, spark_table_parameters
+from hudi_hive.sync.table.storage_schema import StorageField, storage_fields
+from hudi_hive.sync.table.types import Dialect, hive_type, metastore_type, type_warnings
 from tests.support import GOLDEN
 
 PURE = json.loads((GOLDEN / "20_pure_functions.json").read_text())

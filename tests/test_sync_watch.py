@@ -16,9 +16,9 @@ from hudi_hive.errors import InvalidOptionError, MetastoreTransportError, PathNo
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
-from hudi_hive.sync.discover import discover_tables, expand_pattern, read_table_list
-from hudi_hive.sync.many import sync_many
-from hudi_hive.sync.watch import SyncWatcher, WatchSettings
+from hudi_hive.sync.run.discover import discover_tables, expand_pattern, read_table_list
+from hudi_hive.sync.run.many import sync_many
+from hudi_hive.sync.run.watch import SyncWatcher, WatchSettings
 from hudi_hive.table.core.meta_client import MetaClient
 from tests.support import unzip_fixture
 from tests.sync_behaviour import story_table

@@ -26,8 +26,8 @@ from hudi_hive.spark.jvm import JavaProxy, Jvm, class_name, option, scala_items
 from hudi_hive.spark.session import SessionHook
 from hudi_hive.spark.synced_as import sync_config
 from hudi_hive.sync import HiveSyncTool
-from hudi_hive.sync.catalog_types import refuse_catalog_types
-from hudi_hive.sync.options import read_options
+from hudi_hive.sync.config.options import read_options
+from hudi_hive.sync.run.catalog_types import refuse_catalog_types
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
 from hudi_hive.write.alter.alter import alter, alter_schema, schema_update

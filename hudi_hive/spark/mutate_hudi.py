@@ -32,7 +32,7 @@ from hudi_hive.spark.reader import load
 from hudi_hive.spark.write_executor import SparkExecutor, task_errors
 from hudi_hive.spark.write_rows import default_tasks, kept, statuses_of
 from hudi_hive.spark.write_tasks import GROUP, IS_GONE, IS_NEW, Batches, WriteGroups, as_schema, gathered_tables, step
-from hudi_hive.sync.after_write import SyncAfterWrite
+from hudi_hive.sync.run.after_write import SyncAfterWrite
 from hudi_hive.table import MetaClient
 from hudi_hive.write.commit.transaction import Transaction
 from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY

@@ -46,7 +46,7 @@ from hudi_hive.spark.write_tasks import (
     WriteGroups,
     WriteNewGroups,
 )
-from hudi_hive.sync.after_write import SyncAfterWrite
+from hudi_hive.sync.run.after_write import SyncAfterWrite
 from hudi_hive.table import MetaClient, is_hudi_table
 from hudi_hive.table.core.creation import DEFAULT_TABLE_VERSION, create_table
 from hudi_hive.timeline.instants.instant import REPLACE_COMMIT

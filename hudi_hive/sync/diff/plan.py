@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hudi_hive.metastore import Table
-from hudi_hive.sync.changes import LastSync
-from hudi_hive.sync.locations import join, same_location
-from hudi_hive.sync.partition_diff import PARTITIONS, REGISTERED, PartitionDiff
-from hudi_hive.sync.schema_diff import ColumnChange, normal_type
-from hudi_hive.sync.table_spec import TableSpec
+from hudi_hive.sync.diff.changes import LastSync
+from hudi_hive.sync.diff.partition_diff import PARTITIONS, REGISTERED, PartitionDiff
+from hudi_hive.sync.diff.schema_diff import ColumnChange, normal_type
+from hudi_hive.sync.table.locations import join, same_location
+from hudi_hive.sync.table.table_spec import TableSpec
 
 NO_PARTITIONS = PartitionDiff(PARTITIONS.empty_table(), PARTITIONS.empty_table(), REGISTERED.empty_table(), 0)
 

@@ -14,14 +14,14 @@ from dataclasses import replace
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.sync.catalog_writer import open_writer
-from hudi_hive.sync.config import HiveSyncConfig, SyncTarget
-from hudi_hive.sync.executor import Executor
-from hudi_hive.sync.plan import SyncPlan, TablePlan
-from hudi_hive.sync.planner import Planner
-from hudi_hive.sync.races import Worked, races_noticed, settle
-from hudi_hive.sync.report import PLAN, READ_TABLE, MeasuredWriter, StepLog, SyncReport
-from hudi_hive.sync.table_spec import TableSpec, build_spec, storage_schema, views
+from hudi_hive.sync.apply.catalog_writer import open_writer
+from hudi_hive.sync.apply.executor import Executor
+from hudi_hive.sync.config.config import HiveSyncConfig, SyncTarget
+from hudi_hive.sync.diff.concurrency import Worked, races_noticed, settle
+from hudi_hive.sync.diff.plan import SyncPlan, TablePlan
+from hudi_hive.sync.diff.planner import Planner
+from hudi_hive.sync.run.report import PLAN, READ_TABLE, MeasuredWriter, StepLog, SyncReport
+from hudi_hive.sync.table.table_spec import TableSpec, build_spec, storage_schema, views
 from hudi_hive.table.core.meta_client import MetaClient
 
 

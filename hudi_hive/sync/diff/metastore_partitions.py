@@ -12,11 +12,11 @@ import pyarrow as pa
 from hudi_hive.errors import MetastoreServerError, NoSuchObjectError, PartitionValueError
 from hudi_hive.metastore import BatchSizes, HiveMetastore, Table
 from hudi_hive.metastore.partition_names import format_partition_name
-from hudi_hive.sync.extractors import EXTRACTORS
-from hudi_hive.sync.filters import partition_filter
-from hudi_hive.sync.locations import relative_to
-from hudi_hive.sync.partition_diff import REGISTERED
-from hudi_hive.sync.table_spec import TableSpec
+from hudi_hive.sync.config.extractors import EXTRACTORS
+from hudi_hive.sync.diff.filters import partition_filter
+from hudi_hive.sync.diff.partition_diff import REGISTERED
+from hudi_hive.sync.table.locations import relative_to
+from hudi_hive.sync.table.table_spec import TableSpec
 from hudi_hive.table.keys.partition_path import unescape_value
 
 _FIRST, _SMALLEST, _LARGEST = 100, 100, 1000

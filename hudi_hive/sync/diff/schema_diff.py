@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hudi_hive.sync.changes import LastSync
-from hudi_hive.sync.table_spec import Column
+from hudi_hive.sync.diff.changes import LastSync
+from hudi_hive.sync.table.table_spec import Column
 from hudi_hive.table.core.meta_client import MetaClient
 
 

@@ -12,10 +12,10 @@ from typing import Any, Self
 from hudi_hive.errors import InvalidOptionError, SyncError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.schema.internal import InternalSchema
-from hudi_hive.sync.catalog_types import refuse_catalog_types
-from hudi_hive.sync.config import HiveSyncConfig
-from hudi_hive.sync.report import SyncReport
-from hudi_hive.sync.tool import HiveSyncTool
+from hudi_hive.sync.config.config import HiveSyncConfig
+from hudi_hive.sync.run.catalog_types import refuse_catalog_types
+from hudi_hive.sync.run.report import SyncReport
+from hudi_hive.sync.run.tool import HiveSyncTool
 from hudi_hive.table.core.meta_client import MetaClient
 from hudi_hive.timeline import Instant
 from hudi_hive.write.coordination.after_commit import reported

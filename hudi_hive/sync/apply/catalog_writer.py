@@ -15,7 +15,7 @@ from hudi_hive.metastore import Partition, Table
 
 if TYPE_CHECKING:
     from hudi_hive.metastore import HiveMetastore
-    from hudi_hive.sync.config import HiveSyncConfig
+    from hudi_hive.sync.config.config import HiveSyncConfig
 
 LAST_DDL_TIME = "transient_lastDdlTime"
 """Parameter in which the metastore keeps the time of the last change; without it the metastore sets a new one."""
@@ -148,7 +148,7 @@ def open_writer(config: HiveSyncConfig, metastore: HiveMetastore) -> Iterator[Ca
         return
     try:
         # Loaded when it is asked for: the SQL client is an extra.
-        from hudi_hive.sync.hiveql import connect
+        from hudi_hive.sync.apply.hiveql import connect
     except ModuleNotFoundError as error:
         raise InvalidOptionError(
             f"hoodie.datasource.hive_sync.mode={config.mode} needs the module {error.name}, which is not installed",

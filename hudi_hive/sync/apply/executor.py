@@ -8,16 +8,16 @@ from dataclasses import replace
 
 from hudi_hive.errors import InvalidOperationError, MetastoreServerError, SchemaSyncError
 from hudi_hive.metastore import HiveMetastore, Partition, Table
-from hudi_hive.sync import hive_objects as objects
-from hudi_hive.sync.catalog_writer import CatalogWriter
-from hudi_hive.sync.changes import NEVER
-from hudi_hive.sync.column_steps import detour, is_by_position
-from hudi_hive.sync.config import HiveSyncConfig
-from hudi_hive.sync.plan import CREATE, RECREATE, TablePlan
-from hudi_hive.sync.planner import Planner
-from hudi_hive.sync.races import Worked, check_stamp, expected_stamp
-from hudi_hive.sync.registered import batch_sizes
-from hudi_hive.sync.table_spec import TableSpec
+from hudi_hive.sync.apply.catalog_writer import CatalogWriter
+from hudi_hive.sync.config.config import HiveSyncConfig
+from hudi_hive.sync.diff import hive_objects as objects
+from hudi_hive.sync.diff.changes import NEVER
+from hudi_hive.sync.diff.column_steps import detour, is_by_position
+from hudi_hive.sync.diff.concurrency import Worked, check_stamp, expected_stamp
+from hudi_hive.sync.diff.metastore_partitions import batch_sizes
+from hudi_hive.sync.diff.plan import CREATE, RECREATE, TablePlan
+from hudi_hive.sync.diff.planner import Planner
+from hudi_hive.sync.table.table_spec import TableSpec
 
 DATABASE_DESCRIPTION = "automatically created by hoodie"
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from hudi_hive.metastore import FieldSchema
-from hudi_hive.sync.schema_diff import normal_type
-from hudi_hive.sync.type_changes import follows, is_nested
+from hudi_hive.sync.diff.schema_diff import normal_type
+from hudi_hive.sync.diff.type_changes import follows, is_nested
 
 
 @dataclass(frozen=True, slots=True)

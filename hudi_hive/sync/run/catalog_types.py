@@ -12,12 +12,12 @@ from typing import Final
 from hudi_hive.errors import MetastoreServerError, SchemaError
 from hudi_hive.metastore import HiveMetastore, Table
 from hudi_hive.schema.internal import InternalSchema
-from hudi_hive.sync.config import HiveSyncConfig
-from hudi_hive.sync.schema_diff import normal_type
-from hudi_hive.sync.storage_schema import storage_fields
-from hudi_hive.sync.table_spec import views
-from hudi_hive.sync.type_changes import follows
-from hudi_hive.sync.types import metastore_type
+from hudi_hive.sync.config.config import HiveSyncConfig
+from hudi_hive.sync.diff.schema_diff import normal_type
+from hudi_hive.sync.diff.type_changes import follows
+from hudi_hive.sync.table.storage_schema import storage_fields
+from hudi_hive.sync.table.table_spec import views
+from hudi_hive.sync.table.types import metastore_type
 from hudi_hive.table import MetaClient
 from hudi_hive.write.alter.alter import avro_text
 

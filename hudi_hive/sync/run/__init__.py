@@ -1,0 +1,1 @@
+"""Runs syncs: one table, many tables, after each commit, or after a write."""
