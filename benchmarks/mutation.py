@@ -34,14 +34,14 @@ from hudi_hive.formats.hash.hive_bucket import bucket_numbers
 from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
 from hudi_hive.formats.orc.acid_writer import CODECS
 from hudi_hive.metastore.valid_ids import ValidWriteIds
-from hudi_hive.mutation.coordinator import MutatorCoordinator
-from hudi_hive.mutation.manifest import MutationManifest, check_manifests
-from hudi_hive.mutation.merge import merge
-from hudi_hive.mutation.paths import STAGING
-from hudi_hive.mutation.publish import Publisher
-from hudi_hive.mutation.reader import AcidReader
-from hudi_hive.mutation.row_ids import ROW_ID
-from hudi_hive.mutation.table import AcidTable, Column
+from hudi_hive.mutation.acid_table.acid_names import STAGING
+from hudi_hive.mutation.acid_table.reader import AcidReader
+from hudi_hive.mutation.acid_table.row_ids import ROW_ID
+from hudi_hive.mutation.acid_table.table import AcidTable, Column
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
+from hudi_hive.mutation.acid_write.manifest import MutationManifest, check_manifests
+from hudi_hive.mutation.acid_write.merge import merge
+from hudi_hive.mutation.acid_write.publish import Publisher
 
 KEY, BUCKET = "region", "ride_id"
 COLUMNS = {

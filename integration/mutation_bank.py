@@ -31,13 +31,13 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import MetastoreError, TransactionError, TransactionLostError
 from hudi_hive.metastore import HiveMetastore, LockKind, LockPart, LockStatus, TransactionClient
-from hudi_hive.mutation.client import MutatorClient
-from hudi_hive.mutation.coordinator import MutatorCoordinator
-from hudi_hive.mutation.manifest import MutationManifest
-from hudi_hive.mutation.merge import MergeRecords, merge
-from hudi_hive.mutation.reader import AcidReader
-from hudi_hive.mutation.table import AcidTable
-from hudi_hive.mutation.transaction import Transaction
+from hudi_hive.mutation.acid_table.reader import AcidReader
+from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
+from hudi_hive.mutation.acid_write.manifest import MutationManifest
+from hudi_hive.mutation.acid_write.merge import MergeRecords, merge
+from hudi_hive.mutation.acid_write.transaction import Transaction
 from integration.metastores import dying
 from tests.acid_definitions import acid_table
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudi_hive.mutation.client import MutatorClient
-from hudi_hive.mutation.coordinator import MutatorCoordinator
-from hudi_hive.mutation.merge import merge
-from hudi_hive.mutation.transaction import Transaction
+from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
+from hudi_hive.mutation.acid_write.merge import merge
+from hudi_hive.mutation.acid_write.transaction import Transaction
 from integration.hive_acid import Snapshot
 from integration.hive_sql import HiveSql
 from integration.mutation_judge import Judge

@@ -18,12 +18,12 @@ import pyarrow as pa
 from hudi_hive.formats.hash.hive_bucket import bucket_numbers
 from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE, BucketProperty
 from hudi_hive.formats.orc.hive_type import parse_hive_type
-from hudi_hive.mutation.client import MutatorClient
-from hudi_hive.mutation.coordinator import MutatorCoordinator, RowId
-from hudi_hive.mutation.manifest import MutationManifest
-from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
-from hudi_hive.mutation.table import AcidTable
-from hudi_hive.mutation.transaction import Transaction
+from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
+from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
+from hudi_hive.mutation.acid_write.manifest import MutationManifest
+from hudi_hive.mutation.acid_write.transaction import Transaction
 from integration.hive_acid import Snapshot
 from integration.mutation_judge import Judge, before_commit
 

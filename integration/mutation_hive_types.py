@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.mutation.client import MutatorClient
-from hudi_hive.mutation.coordinator import MutatorCoordinator
+from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
 from integration.hive_acid import Snapshot
 from integration.hive_process import HiveError
 from integration.hive_sql import HiveSql

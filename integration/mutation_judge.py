@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from hudi_hive.metastore import TransactionClient
-from hudi_hive.mutation.coordinator import RowId
-from hudi_hive.mutation.transaction import Transaction
+from hudi_hive.mutation.acid_write.coordinator import RowId
+from hudi_hive.mutation.acid_write.transaction import Transaction
 from integration.hive_acid import MODES, HiveAcid, Row, Rows, Snapshot
 from integration.metastores import ReleasedMetastore, dying
 from tests.acid_definitions import acid_table

@@ -9,8 +9,8 @@ import pytest
 
 from hudi_hive.metastore import HiveMetastore, TransactionClient
 from hudi_hive.metastore.testing import FakeMetastore
-from hudi_hive.mutation.client import MutatorClient
-from hudi_hive.mutation.reader import AcidReader
+from hudi_hive.mutation.acid_table.reader import AcidReader
+from hudi_hive.mutation.acid_write.client import MutatorClient
 from integration.metastores import HIVE_EXEC, ReleasedMetastore
 from integration.mutation_bank import (
     DATABASE,

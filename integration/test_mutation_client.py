@@ -8,9 +8,9 @@ import pytest
 
 from hudi_hive.errors import TransactionConflictError
 from hudi_hive.metastore import LockKind, LockPart, Operation, TransactionClient
-from hudi_hive.mutation.client import MutatorClient
-from hudi_hive.mutation.coordinator import MutatorCoordinator
-from hudi_hive.mutation.transaction import TransactionState
+from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
+from hudi_hive.mutation.acid_write.transaction import TransactionState
 from integration.metastores import ReleasedMetastore
 from integration.released import OnReleases
 from tests.mutation_behaviour import MutationBehaviour, write

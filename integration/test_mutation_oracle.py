@@ -17,12 +17,12 @@ from hudi_hive.errors import TransactionConflictError, TransactionLockError, Uns
 from hudi_hive.formats.orc.acid_writer import DeltaWriter
 from hudi_hive.formats.orc.hive_type import parse_hive_type
 from hudi_hive.metastore import HiveMetastore, LockKind, LockPart, Operation, TransactionClient
-from hudi_hive.mutation import groups
-from hudi_hive.mutation.client import MutatorClient
-from hudi_hive.mutation.coordinator import MutatorCoordinator
-from hudi_hive.mutation.manifest import MutationManifest
-from hudi_hive.mutation.merge import MergeRecords, merge
-from hudi_hive.mutation.transaction import Transaction
+from hudi_hive.mutation.acid_write import groups
+from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
+from hudi_hive.mutation.acid_write.manifest import MutationManifest
+from hudi_hive.mutation.acid_write.merge import MergeRecords, merge
+from hudi_hive.mutation.acid_write.transaction import Transaction
 from integration.hive_acid import MODES, HiveAcid, Row, Snapshot, plain
 from integration.hive_sql import VERSION
 from integration.metastores import HIVE_EXEC, RELEASES, ReleasedMetastore
@@ -143,8 +143,8 @@ def _written(transaction: Transaction, name: str, merged: MergeRecords) -> Mutat
 
 _DYING_WORKER = """
 import os, sys
-from hudi_hive.mutation.coordinator import MutatorCoordinator
-from hudi_hive.mutation.table import AcidTable
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
+from hudi_hive.mutation.acid_table.table import AcidTable
 coordinator = MutatorCoordinator(AcidTable.decode(sys.argv[1]), attempt="first")
 for country in ("DE", "FR"):
     for number in range(100):
@@ -179,8 +179,8 @@ def test_what_a_killed_worker_wrote_never_counts(judge: Judge) -> None:
 _DYING_CLIENT = """
 import os, sys
 from hudi_hive.mutation import groups
-from hudi_hive.mutation.client import MutatorClient
-from hudi_hive.mutation.coordinator import MutatorCoordinator, RowId
+from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
 client = MutatorClient(sys.argv[1], sinks=["default." + sys.argv[2]], create_partitions=True).connect()
 transaction = client.new_transaction().begin()
 transaction._client.commit = lambda number: (print(number, flush=True), os.kill(os.getpid(), 9))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hudi_hive.metastore import TransactionClient
-from hudi_hive.mutation.client import MutatorClient
+from hudi_hive.mutation.acid_write.client import MutatorClient
 from integration.metastores import ReleasedMetastore
 from integration.mutation_judge import PROPERTIES, TIMEOUT_SECONDS
 from integration.released import OnReleases
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.jvm
 
 _DYING = """
 import os, sys
-from hudi_hive.mutation.client import MutatorClient
-from hudi_hive.mutation.coordinator import MutatorCoordinator
+from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
 client = MutatorClient(sys.argv[1], sinks=["default." + sys.argv[2]]).connect()
 transaction = client.new_transaction().begin()
 coordinator = MutatorCoordinator(transaction.table("default", sys.argv[2]))

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hudi_hive.formats.orc.acid_writer import DeleteDeltaWriter, DeltaWriter
 from hudi_hive.metastore.valid_ids import ValidWriteIds
-from hudi_hive.mutation.table import AcidTable, Column
+from hudi_hive.mutation.acid_table.table import AcidTable, Column
 
 Key = tuple[int, int, int]
 

@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_hive.metastore import Partition, TransactionClient, ValidTransactions, ValidWriteIds
-from hudi_hive.mutation.client import MutatorClient
-from hudi_hive.mutation.coordinator import MutatorCoordinator, RowId
-from hudi_hive.mutation.merge import merge
-from hudi_hive.mutation.reader import AcidPartition, AcidReader
-from hudi_hive.mutation.table import AcidTable
+from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
+from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
+from hudi_hive.mutation.acid_write.merge import merge
 from tests.acid_definitions import acid_table
 
 FOLDER = Path(__file__).parents[1] / "integration" / "data" / "hive_acid"

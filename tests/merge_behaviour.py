@@ -17,11 +17,11 @@ import pytest
 
 from hudi_hive.errors import MetastoreServerError, UnsupportedAcidTableError
 from hudi_hive.metastore import HiveMetastore, TransactionClient
-from hudi_hive.mutation.client import MutatorClient
-from hudi_hive.mutation.coordinator import MutatorCoordinator
-from hudi_hive.mutation.merge import MergeRecords, merge
-from hudi_hive.mutation.reader import AcidReader
-from hudi_hive.mutation.transaction import Transaction
+from hudi_hive.mutation.acid_table.reader import AcidReader
+from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
+from hudi_hive.mutation.acid_write.merge import MergeRecords, merge
+from hudi_hive.mutation.acid_write.transaction import Transaction
 from tests.acid_definitions import acid_table
 
 _numbers = itertools.count(int(time.time() * 1000))

@@ -31,12 +31,12 @@ from hudi_hive.errors import (
     UnsupportedAcidTableError,
 )
 from hudi_hive.metastore import HiveMetastore, Partition, TransactionClient, ValidWriteIds
-from hudi_hive.mutation.client import MutatorClient
-from hudi_hive.mutation.coordinator import MutatorCoordinator, RowId
-from hudi_hive.mutation.manifest import MutationManifest
-from hudi_hive.mutation.merge import merge
-from hudi_hive.mutation.table import AcidTable
-from hudi_hive.mutation.transaction import Transaction, TransactionState
+from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
+from hudi_hive.mutation.acid_write.manifest import MutationManifest
+from hudi_hive.mutation.acid_write.merge import merge
+from hudi_hive.mutation.acid_write.transaction import Transaction, TransactionState
 from tests.acid_definitions import acid_table
 
 STATISTICS = "COLUMN_STATS_ACCURATE"

@@ -15,7 +15,7 @@ from hudi_hive.errors import UnsupportedAcidValueError
 from hudi_hive.formats.orc.hive_type import parse_hive_type
 from hudi_hive.formats.orc.hive_values import as_hive_reads
 from hudi_hive.formats.orc.tail import JULIAN, parse_tail
-from hudi_hive.mutation.reader import AcidReader
+from hudi_hive.mutation.acid_table.reader import AcidReader
 from tests.acid_rows import insert, snapshot, table_at
 
 OLD, MIDDLE, NEW = date(1500, 1, 1), date(1582, 10, 15), date(2024, 2, 29)

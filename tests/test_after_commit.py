@@ -6,8 +6,8 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import WriteError
+from hudi_hive.mutation.core.transaction_base import TransactionState
 from hudi_hive.mutation.hudi import HudiMutatorClient
-from hudi_hive.mutation.scope import TransactionState
 from hudi_hive.sync.run.tool import HiveSyncTool
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.core.instant_times import InstantClock

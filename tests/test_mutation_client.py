@@ -14,14 +14,14 @@ import pytest
 from hudi_hive.errors import HudiHiveError, TransactionConflictError, TransactionError, TransactionLostError
 from hudi_hive.metastore import HiveMetastore, LockPart, LockStatus, Retries, TransactionClient
 from hudi_hive.metastore.testing import FakeMetastore
-from hudi_hive.mutation import transaction
-from hudi_hive.mutation.client import MutatorClient
-from hudi_hive.mutation.coordinator import MutatorCoordinator
-from hudi_hive.mutation.heartbeat import Heartbeat
-from hudi_hive.mutation.paths import STAGING
-from hudi_hive.mutation.publish import Publisher
-from hudi_hive.mutation.table import AcidTable
-from hudi_hive.mutation.transaction import TransactionState
+from hudi_hive.mutation.acid_table.acid_names import STAGING
+from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_write import transaction
+from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
+from hudi_hive.mutation.acid_write.publish import Publisher
+from hudi_hive.mutation.acid_write.transaction import TransactionState
+from hudi_hive.mutation.core.heartbeat import Heartbeat
 from tests.acid_definitions import acid_table
 from tests.mutation_behaviour import MutationBehaviour, write
 

@@ -26,13 +26,13 @@ from hudi_hive.errors import (
     UnsupportedAcidValueError,
 )
 from hudi_hive.formats.hash.hive_bucket import bucket_numbers
-from hudi_hive.mutation.coordinator import MutatorCoordinator, RowId
-from hudi_hive.mutation.groups import GroupValidator
-from hudi_hive.mutation.incoming import read_incoming
-from hudi_hive.mutation.manifest import MutationManifest
-from hudi_hive.mutation.paths import staging_folder
-from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
-from hudi_hive.mutation.table import AcidTable
+from hudi_hive.mutation.acid_table.acid_names import staging_folder
+from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
+from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
+from hudi_hive.mutation.acid_write.groups import GroupValidator
+from hudi_hive.mutation.acid_write.incoming import read_incoming
+from hudi_hive.mutation.acid_write.manifest import MutationManifest
 from tests.acid_definitions import acid_table
 
 WRITE_ID = 9

@@ -17,12 +17,12 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metastore import HiveMetastore, Partition, TransactionClient
 from hudi_hive.metastore.testing import FakeMetastore
-from hudi_hive.mutation.client import MutatorClient
-from hudi_hive.mutation.coordinator import MutatorCoordinator
-from hudi_hive.mutation.manifest import MutationManifest
-from hudi_hive.mutation.reader import AcidReader
-from hudi_hive.mutation.table import AcidTable
-from hudi_hive.mutation.transaction import Transaction, TransactionState
+from hudi_hive.mutation.acid_table.reader import AcidReader
+from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
+from hudi_hive.mutation.acid_write.manifest import MutationManifest
+from hudi_hive.mutation.acid_write.transaction import Transaction, TransactionState
 from tests.acid_definitions import acid_table
 
 NAME = "default.t"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hudi_hive.metastore import ValidTransactions, ValidWriteIds
-from hudi_hive.mutation.coordinator import RowId
-from hudi_hive.mutation.table import AcidTable
+from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_write.coordinator import RowId
 from integration.hive_acid import Snapshot
 
 FOLDER = Path(__file__).parents[1] / "integration" / "data" / "hive_types"

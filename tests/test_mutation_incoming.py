@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import MutationError, RecordIdentifierError, SchemaError, StorageError
-from hudi_hive.mutation.coordinator import MutatorCoordinator
-from hudi_hive.mutation.incoming import check_values, read_incoming
-from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
-from hudi_hive.mutation.table import Column
+from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
+from hudi_hive.mutation.acid_table.table import Column
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
+from hudi_hive.mutation.acid_write.incoming import check_values, read_incoming
 from hudi_hive.storage import Storage
 from tests.acid_rows import key, table_at
 

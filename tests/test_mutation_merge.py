@@ -12,11 +12,11 @@ import pytest
 from hudi_hive.errors import InvalidOptionError, MutationError, SchemaError, UnknownColumnError
 from hudi_hive.formats.hash.hive_bucket import bucket_numbers
 from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
-from hudi_hive.mutation.coordinator import MutatorCoordinator
-from hudi_hive.mutation.merge import merge
-from hudi_hive.mutation.paths import staging_folder
-from hudi_hive.mutation.reader import AcidPartition, AcidReader
-from hudi_hive.mutation.row_ids import ROW_ID, row_id_keys
+from hudi_hive.mutation.acid_table.acid_names import staging_folder
+from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
+from hudi_hive.mutation.acid_table.row_ids import ROW_ID, row_id_keys
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
+from hudi_hive.mutation.acid_write.merge import merge
 from tests.acid_rows import delete, insert, names, snapshot, table_at
 
 

@@ -18,8 +18,8 @@ from hudi_hive.errors import InvalidOptionError
 from hudi_hive.formats.orc.acid_writer import DeltaWriter
 from hudi_hive.formats.orc.column_ranges import stripe_ranges
 from hudi_hive.metrics import IoCounters
-from hudi_hive.mutation.reader import AcidReader
-from hudi_hive.mutation.table import AcidTable
+from hudi_hive.mutation.acid_table.reader import AcidReader
+from hudi_hive.mutation.acid_table.table import AcidTable
 from hudi_hive.predicate import parse_filter
 from hudi_hive.storage import Storage
 from tests.acid_rows import delete, insert, key, names, snapshot, table_at

@@ -25,9 +25,9 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metastore import Partition, StorageDescriptor
 from hudi_hive.metastore.valid_ids import ValidTransactions
-from hudi_hive.mutation.directories import choose, parse_directory
-from hudi_hive.mutation.reader import AcidPartition, AcidReader
-from hudi_hive.mutation.row_ids import ROW_ID, DeletedRows, row_id_keys
+from hudi_hive.mutation.acid_table.directories import choose, parse_directory
+from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
+from hudi_hive.mutation.acid_table.row_ids import ROW_ID, DeletedRows, row_id_keys
 from tests.acid_rows import delete, insert, key, names, snapshot, table_at
 
 ALL = snapshot(100)

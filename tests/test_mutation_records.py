@@ -16,9 +16,9 @@ import pytest
 
 from hudi_hive.errors import MutationError, RecordIdentifierError, SchemaError
 from hudi_hive.formats.orc.acid import DELETE, INSERT
-from hudi_hive.mutation.coordinator import MutatorCoordinator, RowId
-from hudi_hive.mutation.records import column_of, to_table
-from hudi_hive.mutation.row_ids import ROW_ID
+from hudi_hive.mutation.acid_table.row_ids import ROW_ID
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
+from hudi_hive.mutation.acid_write.records import column_of, to_table
 from tests.acid_rows import table_at
 
 NOON = datetime.datetime(2024, 2, 29, 12, 30)

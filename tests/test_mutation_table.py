@@ -8,9 +8,9 @@ import pytest
 
 from hudi_hive.errors import GroupRevisitedError, MutationError, SchemaError, UnsupportedAcidTableError
 from hudi_hive.metastore import Order, Table
-from hudi_hive.mutation.manifest import GroupFiles, MutationManifest, check_manifests
-from hudi_hive.mutation.paths import bucket_file, delta_folder, partition_path
-from hudi_hive.mutation.table import AcidTable
+from hudi_hive.mutation.acid_table.acid_names import bucket_file, delta_folder, partition_path
+from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_write.manifest import GroupFiles, MutationManifest, check_manifests
 from tests.acid_definitions import acid_table
 
 

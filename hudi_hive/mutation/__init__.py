@@ -6,14 +6,14 @@ reader sees before the commit. The same over Hudi tables is in ``hudi``; nothing
 
 from __future__ import annotations
 
-from hudi_hive.mutation.client import MutatorClient
-from hudi_hive.mutation.coordinator import MutatorCoordinator, RowId
-from hudi_hive.mutation.heartbeat import LockFailure
-from hudi_hive.mutation.manifest import MutationManifest
-from hudi_hive.mutation.merge import MergeRecords, merge
-from hudi_hive.mutation.reader import AcidPartition, AcidReader
-from hudi_hive.mutation.table import AcidTable
-from hudi_hive.mutation.transaction import Transaction, TransactionState
+from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
+from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
+from hudi_hive.mutation.acid_write.manifest import MutationManifest
+from hudi_hive.mutation.acid_write.merge import MergeRecords, merge
+from hudi_hive.mutation.acid_write.transaction import Transaction, TransactionState
+from hudi_hive.mutation.core.heartbeat import LockFailure
 
 __all__ = [
     "AcidPartition",

@@ -23,9 +23,9 @@ from hudi_hive.errors import InvalidOptionError, SparkError
 from hudi_hive.metastore.client import HiveMetastore
 from hudi_hive.metastore.transactions import TransactionClient
 from hudi_hive.metastore.valid_ids import ValidTransactions, ValidWriteIds
-from hudi_hive.mutation.directories import PartitionState
-from hudi_hive.mutation.reader import AcidPartition, AcidReader
-from hudi_hive.mutation.table import AcidTable
+from hudi_hive.mutation.acid_table.directories import PartitionState
+from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
+from hudi_hive.mutation.acid_table.table import AcidTable
 from hudi_hive.predicate import RowFilter
 from hudi_hive.predicate.row_filter import Dnf
 from hudi_hive.spark.arrow_types import from_arrow_schema
@@ -34,7 +34,7 @@ from hudi_hive.spark.write_tasks import Batches, step
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hudi_hive.mutation.transaction import Transaction
+    from hudi_hive.mutation.acid_write.transaction import Transaction
 
 _LISTING_THREADS: Final = 8
 _TASKS_PER_CORE: Final = 4

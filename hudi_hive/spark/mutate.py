@@ -22,15 +22,15 @@ from pyspark.sql import functions as sql
 from hudi_hive.errors import InvalidOptionError, MutationStateError, SchemaError, UnknownColumnError
 from hudi_hive.formats.orc.acid import INSERT
 from hudi_hive.metastore.valid_ids import ValidWriteIds
-from hudi_hive.mutation.client import MutatorClient
-from hudi_hive.mutation.manifest import MutationManifest
-from hudi_hive.mutation.merge import check_places, key_tests
-from hudi_hive.mutation.merge_rules import MergeRules, WhenMatched, WhenNotMatched
-from hudi_hive.mutation.paths import MAX_BUCKETS
-from hudi_hive.mutation.reader import AcidReader
-from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
-from hudi_hive.mutation.table import AcidTable
-from hudi_hive.mutation.transaction import Transaction, TransactionState
+from hudi_hive.mutation.acid_table.acid_names import MAX_BUCKETS
+from hudi_hive.mutation.acid_table.reader import AcidReader
+from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
+from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write.manifest import MutationManifest
+from hudi_hive.mutation.acid_write.merge import check_places, key_tests
+from hudi_hive.mutation.acid_write.merge_rules import MergeRules, WhenMatched, WhenNotMatched
+from hudi_hive.mutation.acid_write.transaction import Transaction, TransactionState
 from hudi_hive.predicate import RowFilter
 from hudi_hive.predicate.row_filter import Dnf
 from hudi_hive.spark.acid_read import Metastore, metastore_of, rows_of, table_name
@@ -120,7 +120,7 @@ def mutate(
 ) -> MutationReport | WriteReport:
     """Insert, update and delete rows of a Hive ACID table, or of a Hudi table at a path, in one transaction.
 
-    With ``on`` the rows are changes by key, as in :func:`hudi_hive.mutation.merge.merge`; table and changes are joined
+    With ``on`` the rows are changes by key, as in :func:`hudi_hive.mutation.acid_write.merge.merge`; table and changes are joined
     by Spark. With ``operation`` they are records: a column says ``insert``, ``update`` or ``delete``, and ``ROW__ID``
     the row, as :func:`hudi_hive.spark.read_acid` gives it. Columns are those of the table and its partition keys; what
     Spark shows as a timestamp in the session's time zone is written as such, because Hive's have no zone.

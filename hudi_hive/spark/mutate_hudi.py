@@ -19,11 +19,11 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
 from hudi_hive.errors import InvalidOptionError, SchemaError, UnknownColumnError
-from hudi_hive.mutation.base import operation_numbers
+from hudi_hive.mutation.acid_write.merge_rules import WhenMatched, WhenNotMatched
+from hudi_hive.mutation.core.base import operation_numbers
 from hudi_hive.mutation.hudi import HudiMutationTable, HudiMutatorClient
-from hudi_hive.mutation.hudi.intake import Intake
 from hudi_hive.mutation.hudi.merge import HudiMergeRules
-from hudi_hive.mutation.merge_rules import WhenMatched, WhenNotMatched
+from hudi_hive.mutation.hudi.staging import Intake
 from hudi_hive.predicate import RowFilter
 from hudi_hive.predicate.row_filter import Dnf
 from hudi_hive.spark.arrow_types import from_arrow_schema, repartition_by_number, to_arrow_schema

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from hudi_hive.errors import MutationStateError
 from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
-from hudi_hive.mutation.base import Coordinator
-from hudi_hive.mutation.hudi.intake import Intake
+from hudi_hive.mutation.core.base import Coordinator
 from hudi_hive.mutation.hudi.manifest import HudiManifest
+from hudi_hive.mutation.hudi.staging import Intake
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.storage import Storage
 from hudi_hive.write.files.markers import staging_folder

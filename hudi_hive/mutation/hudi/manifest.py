@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 from hudi_hive.errors import GroupRevisitedError, MutationError
-from hudi_hive.mutation import text_form
+from hudi_hive.mutation.core import serialization as text_form
 
 MARK: Final = "HudiHiveHudiManifestV1:"
 """What the text form begins with."""

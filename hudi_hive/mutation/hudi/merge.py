@@ -24,11 +24,17 @@ from hudi_hive.errors import (
     UnknownColumnError,
 )
 from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
+from hudi_hive.mutation.acid_write.merge import check_keys, key_pairs, key_tests
+from hudi_hive.mutation.acid_write.merge_rules import (
+    MergeChoices,
+    WhenMatched,
+    WhenNotMatched,
+    check_joinable,
+    lowered_names,
+)
 from hudi_hive.mutation.hudi.coordinator import HudiMutatorCoordinator
 from hudi_hive.mutation.hudi.reader import HudiReader
 from hudi_hive.mutation.hudi.table import HudiMutationTable
-from hudi_hive.mutation.merge import check_keys, key_pairs, key_tests
-from hudi_hive.mutation.merge_rules import MergeChoices, WhenMatched, WhenNotMatched, check_joinable, lowered_names
 from hudi_hive.predicate import RowFilter
 from hudi_hive.predicate.row_filter import Dnf
 from hudi_hive.schema import META_FIELDS

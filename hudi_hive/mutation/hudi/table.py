@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.mutation import text_form
+from hudi_hive.mutation.core import serialization as text_form
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.keys.key_generator import KeyGenerator

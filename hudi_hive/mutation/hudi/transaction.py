@@ -26,12 +26,12 @@ from hudi_hive.errors import (
     TransactionLostError,
     WriteConflictError,
 )
+from hudi_hive.mutation.core.transaction_base import TransactionBase, TransactionState
 from hudi_hive.mutation.hudi.coordinator import HudiMutatorCoordinator
-from hudi_hive.mutation.hudi.intake import Intake
 from hudi_hive.mutation.hudi.manifest import HudiManifest, check_manifests
 from hudi_hive.mutation.hudi.reader import HudiReader
+from hudi_hive.mutation.hudi.staging import Intake
 from hudi_hive.mutation.hudi.table import HudiMutationTable
-from hudi_hive.mutation.scope import TransactionBase, TransactionState
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant

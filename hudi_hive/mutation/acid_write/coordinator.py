@@ -14,13 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.errors import MutationStateError
-from hudi_hive.mutation.base import Coordinator
-from hudi_hive.mutation.groups import GroupValidator, OpenGroup, changed, runs
-from hudi_hive.mutation.incoming import Incoming, check_values, read_incoming
-from hudi_hive.mutation.manifest import GroupFiles, MutationManifest
-from hudi_hive.mutation.paths import MAX_BUCKETS, MAX_STATEMENT, staging_folder
-from hudi_hive.mutation.records import to_table
-from hudi_hive.mutation.table import AcidTable
+from hudi_hive.mutation.acid_table.acid_names import MAX_BUCKETS, MAX_STATEMENT, staging_folder
+from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_write.groups import GroupValidator, OpenGroup, changed, runs
+from hudi_hive.mutation.acid_write.incoming import Incoming, check_values, read_incoming
+from hudi_hive.mutation.acid_write.manifest import GroupFiles, MutationManifest
+from hudi_hive.mutation.acid_write.records import to_table
+from hudi_hive.mutation.core.base import Coordinator
 from hudi_hive.storage import Storage
 
 

@@ -14,9 +14,9 @@ from hudi_hive.errors import PartitionCreationError, UnsupportedAcidTableError
 from hudi_hive.metastore.partition_names import format_partition_name
 from hudi_hive.metastore.transactions import Operation, TransactionClient, ValidWriteIds
 from hudi_hive.metastore.types import Partition, Table
-from hudi_hive.mutation.manifest import GroupFiles
-from hudi_hive.mutation.paths import partition_path, stored_value
-from hudi_hive.mutation.table import ORC_INPUT, AcidTable
+from hudi_hive.mutation.acid_table.acid_names import partition_path, stored_value
+from hudi_hive.mutation.acid_table.table import ORC_INPUT, AcidTable
+from hudi_hive.mutation.acid_write.manifest import GroupFiles
 from hudi_hive.storage import Storage
 
 _ACCURATE: Final = "COLUMN_STATS_ACCURATE"

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import MutationError
 from hudi_hive.metastore.partition_names import DEFAULT_PARTITION
-from hudi_hive.mutation.incoming import padded
-from hudi_hive.mutation.merge_rules import Longs, MergeRecords, MergeRules, WhenMatched, WhenNotMatched
-from hudi_hive.mutation.paths import partition_path
-from hudi_hive.mutation.reader import AcidReader
+from hudi_hive.mutation.acid_table.acid_names import partition_path
+from hudi_hive.mutation.acid_table.reader import AcidReader
+from hudi_hive.mutation.acid_write.incoming import padded
+from hudi_hive.mutation.acid_write.merge_rules import Longs, MergeRecords, MergeRules, WhenMatched, WhenNotMatched
 from hudi_hive.predicate import RowFilter
 from hudi_hive.predicate.row_filter import Dnf
 

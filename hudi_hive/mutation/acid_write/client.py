@@ -12,10 +12,10 @@ from typing import Any, Self
 from hudi_hive.errors import InvalidOptionError, MutationStateError
 from hudi_hive.metastore.client import HiveMetastore
 from hudi_hive.metastore.transactions import TransactionClient
-from hudi_hive.mutation.heartbeat import LockFailureListener
-from hudi_hive.mutation.scope import TransactionState
-from hudi_hive.mutation.table import AcidTable
-from hudi_hive.mutation.transaction import Settings, Transaction
+from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_write.transaction import Settings, Transaction
+from hudi_hive.mutation.core.heartbeat import LockFailureListener
+from hudi_hive.mutation.core.transaction_base import TransactionState
 
 
 class MutatorClient:

@@ -19,8 +19,8 @@ from hudi_hive.errors import (
     UnknownColumnError,
 )
 from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
+from hudi_hive.mutation.acid_write.records import column_of
 from hudi_hive.mutation.hudi.table import HudiMutationTable
-from hudi_hive.mutation.records import column_of
 from hudi_hive.read.merge.partial import default_of, keeps
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.merge.merge_spec import MergeSpec

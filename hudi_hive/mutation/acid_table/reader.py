@@ -27,10 +27,10 @@ from hudi_hive.metastore.partition_names import DEFAULT_PARTITION, unescape
 from hudi_hive.metastore.transactions import TransactionClient
 from hudi_hive.metastore.types import Partition
 from hudi_hive.metastore.valid_ids import ValidTransactions, ValidWriteIds
-from hudi_hive.mutation.directories import PartitionState, partition_state
-from hudi_hive.mutation.partition_reader import PartitionReader, Wanted, without_columns
-from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE
-from hudi_hive.mutation.table import AcidTable
+from hudi_hive.mutation.acid_table.directories import PartitionState, partition_state
+from hudi_hive.mutation.acid_table.partition_reader import PartitionReader, Wanted, without_columns
+from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
+from hudi_hive.mutation.acid_table.table import AcidTable
 from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.row_filter import Dnf
 from hudi_hive.read.scan.ordered import in_order

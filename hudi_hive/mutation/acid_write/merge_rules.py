@@ -20,10 +20,10 @@ from hudi_hive.errors import InvalidOptionError, SchemaError, UnknownColumnError
 from hudi_hive.formats.hash.hive_bucket import bucket_numbers
 from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE, BucketProperty
 from hudi_hive.formats.orc.hive_type import parse_hive_type
-from hudi_hive.mutation.column_types import holds
-from hudi_hive.mutation.incoming import padded
-from hudi_hive.mutation.row_ids import ROW_ID, ROW_ID_TYPE, row_id_keys
-from hudi_hive.mutation.table import AcidTable
+from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE, row_id_keys
+from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_write.incoming import padded
+from hudi_hive.mutation.core.column_types import holds
 from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.predicate.row_filter import Dnf
 

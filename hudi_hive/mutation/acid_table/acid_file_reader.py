@@ -32,8 +32,8 @@ from hudi_hive.formats.orc.footer import read_stripes
 from hudi_hive.formats.orc.hive_type import HiveType
 from hudi_hive.formats.orc.hive_values import as_hive_reads, has_days
 from hudi_hive.formats.orc.tail import PROLEPTIC_GREGORIAN, read_tail
-from hudi_hive.mutation.directories import AcidFile
-from hudi_hive.mutation.row_ids import Keys, Longs
+from hudi_hive.mutation.acid_table.directories import AcidFile
+from hudi_hive.mutation.acid_table.row_ids import Keys, Longs
 from hudi_hive.predicate import RowFilter
 from hudi_hive.storage import Storage
 

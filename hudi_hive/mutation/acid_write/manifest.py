@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from hudi_hive.errors import GroupRevisitedError, MutationError
-from hudi_hive.mutation import text_form
+from hudi_hive.mutation.core import serialization as text_form
 
 MARK: Final = "HudiHiveMutationManifestV1:"
 """What the text form begins with."""

@@ -15,10 +15,10 @@ from typing import Any, Final
 import pyarrow as pa
 
 from hudi_hive.errors import HudiHiveError, StorageError
-from hudi_hive.mutation.disjoint import check_disjoint
-from hudi_hive.mutation.manifest import GroupFiles
-from hudi_hive.mutation.paths import STAGING, VERSION, VERSION_FILE, partition_path, staging_folder
-from hudi_hive.mutation.table import AcidTable
+from hudi_hive.mutation.acid_table.acid_names import STAGING, VERSION, VERSION_FILE, partition_path, staging_folder
+from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_write.disjoint import check_disjoint
+from hudi_hive.mutation.acid_write.manifest import GroupFiles
 from hudi_hive.storage import Storage
 
 _THREADS: Final = 8

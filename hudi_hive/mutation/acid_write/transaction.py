@@ -33,14 +33,14 @@ from hudi_hive.metastore.transactions import (
     ValidTransactions,
     ValidWriteIds,
 )
-from hudi_hive.mutation.coordinator import MutatorCoordinator
-from hudi_hive.mutation.heartbeat import Heartbeat, LockFailure, LockFailureListener
-from hudi_hive.mutation.manifest import GroupFiles, MutationManifest, check_manifests
-from hudi_hive.mutation.publish import Publisher
-from hudi_hive.mutation.reader import AcidPartition, AcidReader
-from hudi_hive.mutation.registration import Registration, Touched, touched_partitions
-from hudi_hive.mutation.scope import TransactionBase, TransactionState
-from hudi_hive.mutation.table import AcidTable
+from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
+from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
+from hudi_hive.mutation.acid_write.manifest import GroupFiles, MutationManifest, check_manifests
+from hudi_hive.mutation.acid_write.publish import Publisher
+from hudi_hive.mutation.acid_write.registration import Registration, Touched, touched_partitions
+from hudi_hive.mutation.core.heartbeat import Heartbeat, LockFailure, LockFailureListener
+from hudi_hive.mutation.core.transaction_base import TransactionBase, TransactionState
 
 __all__ = ["Settings", "Transaction", "TransactionState"]
 

@@ -1,0 +1,1 @@
+"""What transactions over Hive ACID tables and over Hudi tables share."""
