@@ -33,7 +33,7 @@ from pyarrow import orc
 from hudi_hive.formats.hash.hive_bucket import bucket_numbers
 from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
 from hudi_hive.formats.orc.acid_writer import CODECS
-from hudi_hive.metastore.valid_ids import ValidWriteIds
+from hudi_hive.metastore.transactions.valid_ids import ValidWriteIds
 from hudi_hive.mutation.acid_table.acid_names import STAGING
 from hudi_hive.mutation.acid_table.reader import AcidReader
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID

@@ -206,7 +206,7 @@ class HudiTable:
         return SchemaBuilder(self._client, lambda changes, dry_run: self._altered(changes, options or {}, dry_run))
 
     def _altered(self, changes: Sequence[Change], options: Mapping[str, Any], dry_run: bool) -> AlterReport:
-        from hudi_hive.metastore.locks import MetastoreLock
+        from hudi_hive.metastore.transactions.locks import MetastoreLock
         from hudi_hive.write.alter.alter import alter, write_config
         from hudi_hive.write.coordination.locks import table_lock
 
@@ -232,7 +232,7 @@ class HudiTable:
         return versions_table(self._client)
 
     def _writer(self, operation: str, options: Mapping[str, Any] | None, extra: Mapping[str, str]) -> LocalWriter:
-        from hudi_hive.metastore.locks import MetastoreLock
+        from hudi_hive.metastore.transactions.locks import MetastoreLock
         from hudi_hive.write.coordination.locks import table_lock
         from hudi_hive.write.options.config import WriteConfig
         from hudi_hive.write.writers.local import LocalWriter

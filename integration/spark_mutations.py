@@ -29,7 +29,7 @@ from pyspark.sql import functions as sql
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive.metastore import HiveMetastore, TransactionClient, find_java
-from hudi_hive.metastore.embedded import find_jars
+from hudi_hive.metastore.embedded.embedded import find_jars
 from hudi_hive.mutation import MutatorClient
 from hudi_hive.spark.mutate_tasks import WriteGroups
 from integration.hive_acid import HiveAcid

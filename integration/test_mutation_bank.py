@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from hudi_hive.metastore import HiveMetastore, TransactionClient
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.mutation.acid_table.reader import AcidReader
 from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.testing import FakeMetastore
 from integration.metastores import HIVE_EXEC, ReleasedMetastore
 from integration.mutation_bank import (
     DATABASE,

@@ -11,7 +11,7 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import NoSuchObjectError, SparkError
-from hudi_hive.metastore.types import FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
+from hudi_hive.metastore.client.types import FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from integration.test_spark_sql import count, files_below, hide_last_commit
 from tests.support import encode_rows, rows_sha256, unzip_fixture

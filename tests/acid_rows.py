@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_hive.formats.orc.acid_writer import DeleteDeltaWriter, DeltaWriter
-from hudi_hive.metastore.valid_ids import ValidWriteIds
+from hudi_hive.metastore.transactions.valid_ids import ValidWriteIds
 from hudi_hive.mutation.acid_table.table import AcidTable, Column
 
 Key = tuple[int, int, int]

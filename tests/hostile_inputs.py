@@ -34,7 +34,7 @@ from hudi_hive.formats.orc.footer import read_stripes
 from hudi_hive.formats.orc.hive_type import parse_hive_type
 from hudi_hive.formats.orc.tail import varint as protobuf_varint
 from hudi_hive.formats.properties import parse_properties
-from hudi_hive.metastore.hive_site import read_hive_site
+from hudi_hive.metastore.connection.hive_site import read_hive_site
 from hudi_hive.predicate.sql import parse_sql
 from hudi_hive.schema.internal import parse_history
 from hudi_hive.schema.type_text import parse_type

@@ -29,7 +29,7 @@ from hudi_hive.errors import (
     TableNotFoundError,
 )
 from hudi_hive.metastore import HiveMetastore, partition_name
-from hudi_hive.metastore.partition_names import format_partition_name
+from hudi_hive.metastore.client.partition_names import format_partition_name
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool, SyncReport
 from hudi_hive.table.keys.partition_path import unescape_value
 from hudi_hive.timeline import instant_to_millis

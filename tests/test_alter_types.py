@@ -13,9 +13,9 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import SchemaError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.schema.promotions import may_become
 from hudi_hive.schema.type_text import parse_type
+from hudi_hive.testing import FakeMetastore
 
 QUIET = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false", "hoodie.metadata.enable": "false"}
 DAY = datetime.date(2024, 1, 2)

@@ -21,10 +21,10 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.plan.model.options import QueryType
 from hudi_hive.plan.splits.splits import SplitOptions
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
+from hudi_hive.testing import FakeMetastore
 from tests.mor_table import MorTable
 from tests.registered import ORC, REALTIME, make_table, register
 from tests.support import encode_rows, expected, fixture_names, rows_sha256, unzip_fixture

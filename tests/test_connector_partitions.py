@@ -25,11 +25,11 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metastore import HiveMetastore, Retries
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.plan.splits.split_loader import DynamicFilter
 from hudi_hive.sync.config.extractors import single_part, slash_encoded_day
 from hudi_hive.table.keys.partition_path import escape_value
 from hudi_hive.table.view import listing
+from hudi_hive.testing import FakeMetastore
 from tests.registered import make_table, register
 from tests.support import unzip_fixture
 

@@ -28,7 +28,6 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metadata.reader.lister import validate
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.mutation import TransactionState
 from hudi_hive.mutation.hudi import (
     HudiManifest,
@@ -38,6 +37,7 @@ from hudi_hive.mutation.hudi import (
     HudiTransaction,
 )
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.testing import FakeMetastore
 from hudi_hive.write.coordination.heartbeat import beating_instants, remove_heartbeat
 from tests.support import VERSIONS
 

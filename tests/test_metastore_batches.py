@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import MetastoreServerError, NoSuchObjectError
-from hudi_hive.metastore.batches import BatchSize, run_batches
-from hudi_hive.metastore.partition_names import escape, format_partition_name, parse_partition_name, unescape
+from hudi_hive.metastore.client.batches import BatchSize, run_batches
+from hudi_hive.metastore.client.partition_names import escape, format_partition_name, parse_partition_name, unescape
 
 
 @settings(deadline=None, max_examples=200)

@@ -28,8 +28,8 @@ from hudi_hive.errors import (
     TableChangedError,
 )
 from hudi_hive.metastore import BatchSizes, Database, HiveMetastore, Partition, Retries, Timeouts
-from hudi_hive.metastore.address import parse_addresses
-from hudi_hive.metastore.testing import FakeMetastore
+from hudi_hive.metastore.connection.address import parse_addresses
+from hudi_hive.testing import FakeMetastore
 from tests.metastore_behaviour import add_numbered, partition_of, table_of
 
 FAST = Retries(attempts=3, wait=0.001, wait_max=0.01)
@@ -587,7 +587,7 @@ def test_import_is_light():
     code = (
         "import sys; import hudi_hive.metastore; "
         "heavy = ('pyarrow', 'numpy', 'pyspark', 'tenacity', 'asyncio', 'ssl', 'subprocess', 'urllib.request'); "
-        "print([m for m in (*heavy, 'hudi_hive.metastore.embedded') if m in sys.modules]); "
+        "print([m for m in (*heavy, 'hudi_hive.metastore.embedded.embedded') if m in sys.modules]); "
         "from hudi_hive.metastore import *; EmbeddedMetastore, Java, RunningMetastore, find_java, find_running"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -16,8 +16,9 @@ from hudi_hive.errors import (
     MetastoreError,
     MissingDependencyError,
 )
-from hudi_hive.metastore import EmbeddedMetastore, embedded, embedded_files, embedded_lock
-from hudi_hive.metastore.embedded_lock import FolderLock
+from hudi_hive.metastore import EmbeddedMetastore
+from hudi_hive.metastore.embedded import embedded, embedded_files, embedded_lock
+from hudi_hive.metastore.embedded.embedded_lock import FolderLock
 
 
 def test_two_locks_on_one_folder(tmp_path):
@@ -35,7 +36,7 @@ def test_two_locks_on_one_folder(tmp_path):
 
 def test_lock_of_a_dead_process_is_no_lock(tmp_path):
     code = (
-        "import sys, os; from pathlib import Path; from hudi_hive.metastore.embedded_lock import FolderLock; "
+        "import sys, os; from pathlib import Path; from hudi_hive.metastore.embedded.embedded_lock import FolderLock; "
         "lock = FolderLock(Path(sys.argv[1])); lock.acquire(); lock.note(1, 'thrift://127.0.0.1:1'); os._exit(9)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False).returncode == 9

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.metastore.testing import FakeMetastore
+from hudi_hive.testing import FakeMetastore
 from tests.metastore_behaviour import partition_of, table_of
 
 COUNT = 40_000

@@ -20,10 +20,10 @@ from hudi_hive.errors import (
     MissingDependencyError,
 )
 from hudi_hive.metastore import HiveMetastore, Retries, Sasl, Timeouts, Tls, from_hive_properties
-from hudi_hive.metastore.address import parse_addresses
-from hudi_hive.metastore.hive_site import read_hive_site, secured_uris
-from hudi_hive.metastore.sasl import SaslTransport, make_mechanism
-from hudi_hive.metastore.testing import FakeMetastore
+from hudi_hive.metastore.connection.address import parse_addresses
+from hudi_hive.metastore.connection.hive_site import read_hive_site, secured_uris
+from hudi_hive.metastore.connection.sasl import SaslTransport, make_mechanism
+from hudi_hive.testing import FakeMetastore
 from tests import secure_metastore as secure
 from tests.metastore_behaviour import add_numbered, table_of
 from tests.support import unzip_fixture

@@ -14,8 +14,8 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metastore import HiveMetastore, LockKind, LockPart, LockState, Operation, Retries, TransactionClient
 from hudi_hive.metastore._thrift import ttypes
-from hudi_hive.metastore.testing import METHODS_OF_4, FakeMetastore, FaultKind
-from hudi_hive.metastore.transaction_values import parse_seconds
+from hudi_hive.metastore.transactions.transaction_values import parse_seconds
+from hudi_hive.testing import METHODS_OF_4, FakeMetastore, FaultKind
 from tests.transaction_behaviour import TransactionBehaviour, acid_table, writes
 
 FAST = Retries(attempts=3, wait=0.001, wait_max=0.01)

@@ -13,7 +13,6 @@ import pytest
 
 from hudi_hive.errors import HudiHiveError, TransactionConflictError, TransactionError, TransactionLostError
 from hudi_hive.metastore import HiveMetastore, LockPart, LockStatus, Retries, TransactionClient
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.mutation.acid_table.acid_names import STAGING
 from hudi_hive.mutation.acid_table.table import AcidTable
 from hudi_hive.mutation.acid_write import transaction
@@ -22,6 +21,7 @@ from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
 from hudi_hive.mutation.acid_write.publish import Publisher
 from hudi_hive.mutation.acid_write.transaction import TransactionState
 from hudi_hive.mutation.core.heartbeat import Heartbeat
+from hudi_hive.testing import FakeMetastore
 from tests.acid_definitions import acid_table
 from tests.mutation_behaviour import MutationBehaviour, write
 

@@ -16,13 +16,13 @@ from hudi_hive.errors import (
     UnsupportedAcidTableError,
 )
 from hudi_hive.metastore import HiveMetastore, Partition, TransactionClient
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.mutation.acid_table.reader import AcidReader
 from hudi_hive.mutation.acid_table.table import AcidTable
 from hudi_hive.mutation.acid_write.client import MutatorClient
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
 from hudi_hive.mutation.acid_write.manifest import MutationManifest
 from hudi_hive.mutation.acid_write.transaction import Transaction, TransactionState
+from hudi_hive.testing import FakeMetastore
 from tests.acid_definitions import acid_table
 
 NAME = "default.t"

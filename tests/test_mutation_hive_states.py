@@ -8,9 +8,9 @@ import pytest
 
 from hudi_hive.errors import TimeTravelError
 from hudi_hive.metastore import HiveMetastore, TransactionClient, ValidWriteIds
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.mutation.acid_table.reader import AcidReader
 from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.testing import FakeMetastore
 from tests.hive_states import STATES, HiveState, mutate, read
 
 

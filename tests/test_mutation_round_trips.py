@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hudi_hive.metastore.testing import FakeMetastore
+from hudi_hive.testing import FakeMetastore
 from tests.merge_behaviour import MergeBehaviour
 
 

@@ -22,7 +22,6 @@ from hudi_hive.errors import (
 )
 from hudi_hive.formats.hash.hive_bucket import bucket_numbers
 from hudi_hive.metastore import HiveMetastore, TransactionClient
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.mutation import AcidTable, MutationManifest, MutatorClient
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.acid_write.merge_rules import MergeRules
@@ -41,6 +40,7 @@ from hudi_hive.spark.mutate_tasks import (
     WriteGroups,
     placed_schema,
 )
+from hudi_hive.testing import FakeMetastore
 from tests.acid_definitions import acid_table
 from tests.acid_rows import key, table_at
 

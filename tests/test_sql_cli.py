@@ -18,8 +18,8 @@ from hudi_hive import HudiTable
 from hudi_hive.cli.main import cli
 from hudi_hive.errors import InvalidOptionError, SchemaError, SqlError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sql import SqlEngine
+from hudi_hive.testing import FakeMetastore
 from tests.registered import register
 from tests.support import unzip_fixture
 

@@ -24,9 +24,9 @@ from hudi_hive.errors import (
     UnsupportedTableError,
 )
 from hudi_hive.metastore import FieldSchema, HiveMetastore, SerDeInfo, StorageDescriptor, Table
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.metrics import IoCounters
 from hudi_hive.sql import PathCatalog, SqlEngine
+from hudi_hive.testing import FakeMetastore
 from tests.registered import ORC, PARQUET, REALTIME, register
 from tests.support import fixture_names, unzip_fixture
 

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from hudi_hive.metastore import FieldSchema, HiveMetastore, Partition, SerDeInfo, StorageDescriptor, Table
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.table.table_spec import LAST_COMMIT, LAST_COMPLETION
 from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.testing import FakeMetastore
 from tests import sync_golden as golden
 
 OTHERWISE = {"90": {"nopf"}}

@@ -10,10 +10,10 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import SchemaError, SchemaSyncError
 from hudi_hive.metastore import FieldSchema, HiveMetastore
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool, SyncReport
 from hudi_hive.sync.diff.column_steps import detour
 from hudi_hive.table import MetaClient
+from hudi_hive.testing import FakeMetastore
 from tests.evolved_tables import EVOLVED, History
 from tests.sync_behaviour import DATABASE
 

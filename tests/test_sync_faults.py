@@ -9,8 +9,8 @@ import pytest
 
 from hudi_hive.errors import MetastoreServerError, SchemaSyncError, TableChangedError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync.diff.concurrency import races_noticed, settle
+from hudi_hive.testing import FakeMetastore
 from tests.sync_faults import Stage, Story, check_threads, die_everywhere, meet_everywhere, stories
 
 KINDS = ("cow", "mor")

@@ -6,10 +6,10 @@ import pytest
 
 from hudi_hive.errors import NoSuchObjectError, PartitionValueError, SchemaSyncError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.table.table_spec import LAST_COMMIT, LAST_COMPLETION
 from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.testing import FakeMetastore
 from tests import sync_golden as golden
 from tests.support import expected, fixture_names, unzip_fixture
 from tests.sync_behaviour import DATABASE, change_stamp, plan, state, sync

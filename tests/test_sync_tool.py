@@ -22,12 +22,12 @@ from hudi_hive.errors import (
     TableNotFoundError,
 )
 from hudi_hive.metastore import BatchSizes, HiveMetastore, Retries, Timeouts, partition_name
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.config.extractors import EXTRACTORS, SLASH_DAY, slash_encoded_day
 from hudi_hive.sync.diff.metastore_partitions import batch_sizes
 from hudi_hive.sync.table.table_spec import LAST_COMMIT, LAST_COMPLETION
 from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.testing import FakeMetastore
 from tests import sync_golden as golden
 from tests.support import expected, fixture_names, unzip_fixture
 from tests.sync_behaviour import DATABASE, change_stamp, plan, state, story_table, sync

@@ -14,12 +14,12 @@ import pytest
 from hudi_hive.cli.main import main
 from hudi_hive.errors import InvalidOptionError, MetastoreTransportError, PathNotFoundError, TableNotFoundError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.run.discover import discover_tables, expand_pattern, read_table_list
 from hudi_hive.sync.run.many import sync_many
 from hudi_hive.sync.run.watch import SyncWatcher, WatchSettings
 from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.testing import FakeMetastore
 from tests.support import unzip_fixture
 from tests.sync_behaviour import story_table
 

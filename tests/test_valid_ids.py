@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hudi_hive.errors import TransactionError
 from hudi_hive.metastore import RangeState, ValidTransactions, ValidWriteIds
-from hudi_hive.metastore.valid_ids import NONE_OPEN, split_aborted
+from hudi_hive.metastore.transactions.valid_ids import NONE_OPEN, split_aborted
 
 IDS = st.sets(st.integers(1, 40), max_size=12)
 

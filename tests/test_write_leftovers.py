@@ -22,11 +22,11 @@ from hudi_hive.errors import (
     StorageError,
     WriteConflictError,
 )
-from hudi_hive.metastore.locks import MetastoreLock
-from hudi_hive.metastore.testing import FakeMetastore
+from hudi_hive.metastore.transactions.locks import MetastoreLock
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.testing import FakeMetastore
 from hudi_hive.timeline.core.writer import TimelineWriter
 from hudi_hive.timeline.instants.instant import COMMIT, COMPACTION, REPLACE_COMMIT
 from hudi_hive.write.commit.transaction import Transaction

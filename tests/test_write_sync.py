@@ -8,9 +8,9 @@ import pytest
 from hudi_hive.api import HudiTable
 from hudi_hive.errors import InvalidOptionError, SyncError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.metastore.testing import FakeMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.table.table_spec import LAST_COMMIT
+from hudi_hive.testing import FakeMetastore
 from tests.sync_behaviour import DATABASE, state
 
 ROWS = pa.table({"id": ["k0", "k1", "k2"], "city": ["ams", "ber", "ams"], "fare": [1.0, 2.0, 3.0]})

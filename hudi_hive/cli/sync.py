@@ -95,7 +95,7 @@ def sync(
     }
     options = {key: value for key, value in named.items() if value is not None} | pairs(conf, "--conf")
     if hive_site is not None:
-        from hudi_hive.metastore.hive_site import read_hive_site
+        from hudi_hive.metastore.connection.hive_site import read_hive_site
 
         options = read_hive_site(hive_site) | options
     if not (base_path or discover or tables):

@@ -66,7 +66,7 @@ def service_context(
     title: str, path: str, conf: tuple[str, ...], threads: int | None, storage_option: tuple[str, ...]
 ) -> ServiceContext:
     """The table, and its options: all that a write takes are known, so that a typing error is not passed over."""
-    from hudi_hive.metastore.locks import MetastoreLock
+    from hudi_hive.metastore.transactions.locks import MetastoreLock
     from hudi_hive.table import MetaClient
     from hudi_hive.write.coordination.locks import table_lock
     from hudi_hive.write.options.config import WriteConfig

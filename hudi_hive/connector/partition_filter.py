@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from hudi_hive.metastore.partition_names import DEFAULT_PARTITION
+from hudi_hive.metastore.client.partition_names import DEFAULT_PARTITION
 from hudi_hive.predicate import RowFilter
 from hudi_hive.predicate.nodes import And, ColumnRef, Comparison, In, IsTrue, Node, Opaque, Operator, Or
 

@@ -26,7 +26,7 @@ from hudi_hive.errors import (
     PartitionValueError,
 )
 from hudi_hive.metastore import HiveMetastore, Partition
-from hudi_hive.metastore.partition_names import DEFAULT_PARTITION, format_partition_name, parse_partition_name
+from hudi_hive.metastore.client.partition_names import DEFAULT_PARTITION, format_partition_name, parse_partition_name
 from hudi_hive.plan.model.partitions import prunable_fields
 from hudi_hive.predicate import RowFilter
 from hudi_hive.storage.hadoop_paths import HadoopPath

@@ -17,7 +17,7 @@ from hudi_hive.connector.partitions import MetastorePartitions
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metadata import MetadataListing, MetadataTable
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.metastore.partition_names import DEFAULT_PARTITION
+from hudi_hive.metastore.client.partition_names import DEFAULT_PARTITION
 from hudi_hive.plan import ScanPlan
 from hudi_hive.plan.core.partition_planner import PartitionPlanner
 from hudi_hive.plan.core.planner import Filter

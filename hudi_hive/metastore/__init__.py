@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hudi_hive.metastore.calls import CallCounter
-from hudi_hive.metastore.client import HiveMetastore
-from hudi_hive.metastore.security import Sasl, Tls, from_hive_properties
-from hudi_hive.metastore.settings import BatchSizes, Retries, Timeouts
-from hudi_hive.metastore.types import (
+from hudi_hive.metastore.client.client import HiveMetastore
+from hudi_hive.metastore.client.types import (
     Database,
     FieldSchema,
     Order,
@@ -23,14 +20,17 @@ from hudi_hive.metastore.types import (
     Table,
     partition_name,
 )
+from hudi_hive.metastore.connection.calls import CallCounter
+from hudi_hive.metastore.connection.security import Sasl, Tls, from_hive_properties
+from hudi_hive.metastore.connection.settings import BatchSizes, Retries, Timeouts
 
 if TYPE_CHECKING:
-    from hudi_hive.metastore.embedded import EmbeddedMetastore
-    from hudi_hive.metastore.embedded_lock import RunningMetastore, find_running
-    from hudi_hive.metastore.java import Java, find_java
-    from hudi_hive.metastore.transaction_values import LockKind, LockPart, LockState, LockStatus, Operation
-    from hudi_hive.metastore.transactions import TransactionClient
-    from hudi_hive.metastore.valid_ids import RangeState, ValidTransactions, ValidWriteIds
+    from hudi_hive.metastore.embedded.embedded import EmbeddedMetastore
+    from hudi_hive.metastore.embedded.embedded_lock import RunningMetastore, find_running
+    from hudi_hive.metastore.embedded.java import Java, find_java
+    from hudi_hive.metastore.transactions.transaction_values import LockKind, LockPart, LockState, LockStatus, Operation
+    from hudi_hive.metastore.transactions.transactions import TransactionClient
+    from hudi_hive.metastore.transactions.valid_ids import RangeState, ValidTransactions, ValidWriteIds
 
 __all__ = [
     "BatchSizes",
@@ -68,20 +68,20 @@ __all__ = [
 
 # Loaded when asked for: a client needs no embedded metastore and no transactions.
 _LATER = {
-    "EmbeddedMetastore": "embedded",
-    "Java": "java",
-    "LockKind": "transaction_values",
-    "LockPart": "transaction_values",
-    "LockState": "transaction_values",
-    "LockStatus": "transaction_values",
-    "Operation": "transaction_values",
-    "RangeState": "valid_ids",
-    "RunningMetastore": "embedded_lock",
-    "TransactionClient": "transactions",
-    "ValidTransactions": "valid_ids",
-    "ValidWriteIds": "valid_ids",
-    "find_java": "java",
-    "find_running": "embedded_lock",
+    "EmbeddedMetastore": "embedded.embedded",
+    "Java": "embedded.java",
+    "LockKind": "transactions.transaction_values",
+    "LockPart": "transactions.transaction_values",
+    "LockState": "transactions.transaction_values",
+    "LockStatus": "transactions.transaction_values",
+    "Operation": "transactions.transaction_values",
+    "RangeState": "transactions.valid_ids",
+    "RunningMetastore": "embedded.embedded_lock",
+    "TransactionClient": "transactions.transactions",
+    "ValidTransactions": "transactions.valid_ids",
+    "ValidWriteIds": "transactions.valid_ids",
+    "find_java": "embedded.java",
+    "find_running": "embedded.embedded_lock",
 }
 
 

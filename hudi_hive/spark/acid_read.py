@@ -20,9 +20,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from hudi_hive.errors import InvalidOptionError, SparkError
-from hudi_hive.metastore.client import HiveMetastore
-from hudi_hive.metastore.transactions import TransactionClient
-from hudi_hive.metastore.valid_ids import ValidTransactions, ValidWriteIds
+from hudi_hive.metastore.client.client import HiveMetastore
+from hudi_hive.metastore.transactions.transactions import TransactionClient
+from hudi_hive.metastore.transactions.valid_ids import ValidTransactions, ValidWriteIds
 from hudi_hive.mutation.acid_table.directories import PartitionState
 from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
 from hudi_hive.mutation.acid_table.table import AcidTable

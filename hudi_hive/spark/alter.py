@@ -16,8 +16,8 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from hudi_hive.errors import SchemaError, SparkError, SyncError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.metastore.hive_site import SECURITY, URIS
-from hudi_hive.metastore.locks import MetastoreLock
+from hudi_hive.metastore.connection.hive_site import SECURITY, URIS
+from hudi_hive.metastore.transactions.locks import MetastoreLock
 from hudi_hive.schema.evolution import SchemaUpdate
 from hudi_hive.schema.internal import InternalSchema
 from hudi_hive.spark.catalog import HudiTableEntry

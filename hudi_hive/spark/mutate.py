@@ -21,7 +21,7 @@ from pyspark.sql import functions as sql
 
 from hudi_hive.errors import InvalidOptionError, MutationStateError, SchemaError, UnknownColumnError
 from hudi_hive.formats.orc.acid import INSERT
-from hudi_hive.metastore.valid_ids import ValidWriteIds
+from hudi_hive.metastore.transactions.valid_ids import ValidWriteIds
 from hudi_hive.mutation.acid_table.acid_names import MAX_BUCKETS
 from hudi_hive.mutation.acid_table.reader import AcidReader
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE

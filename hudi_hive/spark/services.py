@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metadata.writer.writer import MetadataWriter
-from hudi_hive.metastore.locks import MetastoreLock
+from hudi_hive.metastore.transactions.locks import MetastoreLock
 from hudi_hive.spark.write_executor import SparkExecutor
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant

@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from hudi_hive.errors import InvalidOptionError, PathExistsError, TableNotFoundError
-from hudi_hive.metastore.locks import MetastoreLock
+from hudi_hive.metastore.transactions.locks import MetastoreLock
 from hudi_hive.spark.arrow_types import from_arrow_schema, repartition_by_number
 from hudi_hive.spark.write_executor import SparkExecutor, task_errors
 from hudi_hive.spark.write_rows import (

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.formats.orc.hive_type import HiveType
-from hudi_hive.metastore.valid_ids import ValidWriteIds
+from hudi_hive.metastore.transactions.valid_ids import ValidWriteIds
 from hudi_hive.mutation.acid_table.acid_file_reader import Events, OpenAcidFile
 from hudi_hive.mutation.acid_table.directories import AcidFile, PartitionState
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID, DeletedRows, Keys, row_id_array

@@ -23,10 +23,10 @@ from hudi_hive.errors import (
     UnsupportedAcidTableError,
 )
 from hudi_hive.formats.orc.hive_type import parse_hive_type
-from hudi_hive.metastore.partition_names import DEFAULT_PARTITION, unescape
-from hudi_hive.metastore.transactions import TransactionClient
-from hudi_hive.metastore.types import Partition
-from hudi_hive.metastore.valid_ids import ValidTransactions, ValidWriteIds
+from hudi_hive.metastore.client.partition_names import DEFAULT_PARTITION, unescape
+from hudi_hive.metastore.client.types import Partition
+from hudi_hive.metastore.transactions.transactions import TransactionClient
+from hudi_hive.metastore.transactions.valid_ids import ValidTransactions, ValidWriteIds
 from hudi_hive.mutation.acid_table.directories import PartitionState, partition_state
 from hudi_hive.mutation.acid_table.partition_reader import PartitionReader, Wanted, without_columns
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE

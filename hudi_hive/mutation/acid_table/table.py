@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from hudi_hive.errors import MutationError, UnsupportedAcidTableError
 from hudi_hive.formats.orc.hive_type import parse_hive_type
-from hudi_hive.metastore.types import Table
+from hudi_hive.metastore.client.types import Table
 from hudi_hive.mutation.acid_table.acid_names import MAX_BUCKETS
 from hudi_hive.mutation.core import serialization as text_form
 

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from hudi_hive.errors import InvalidOptionError, MutationStateError
-from hudi_hive.metastore.client import HiveMetastore
-from hudi_hive.metastore.transactions import TransactionClient
+from hudi_hive.metastore.client.client import HiveMetastore
+from hudi_hive.metastore.transactions.transactions import TransactionClient
 from hudi_hive.mutation.acid_table.table import AcidTable
 from hudi_hive.mutation.acid_write.transaction import Settings, Transaction
 from hudi_hive.mutation.core.heartbeat import LockFailureListener

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MutationError
-from hudi_hive.metastore.partition_names import DEFAULT_PARTITION
+from hudi_hive.metastore.client.partition_names import DEFAULT_PARTITION
 from hudi_hive.mutation.acid_table.acid_names import partition_path
 from hudi_hive.mutation.acid_table.reader import AcidReader
 from hudi_hive.mutation.acid_write.incoming import padded

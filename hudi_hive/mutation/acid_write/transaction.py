@@ -23,7 +23,7 @@ from hudi_hive.errors import (
     TransactionLockError,
     TransactionLostError,
 )
-from hudi_hive.metastore.transactions import (
+from hudi_hive.metastore.transactions.transactions import (
     LockKind,
     LockPart,
     LockState,

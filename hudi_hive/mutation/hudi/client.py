@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from hudi_hive.errors import InvalidOptionError, MutationStateError
 from hudi_hive.metadata import MetadataListing
-from hudi_hive.metastore.locks import MetastoreLock
+from hudi_hive.metastore.transactions.locks import MetastoreLock
 from hudi_hive.mutation.core.transaction_base import TransactionState
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.mutation.hudi.transaction import HudiTransaction, OnCommit

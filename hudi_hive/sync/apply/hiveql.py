@@ -29,7 +29,7 @@ from hudi_hive.errors import (
     TableChangedError,
 )
 from hudi_hive.metastore import FieldSchema, HiveMetastore, Partition, StorageDescriptor, Table
-from hudi_hive.metastore.partition_names import DEFAULT_PARTITION, format_partition_name
+from hudi_hive.metastore.client.partition_names import DEFAULT_PARTITION, format_partition_name
 from hudi_hive.sync.apply import ddl
 from hudi_hive.sync.apply.catalog_writer import MetastoreWriter
 from hudi_hive.sync.apply.sql_server import SqlServer, parse_jdbc_url

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hudi_hive.errors import MetastoreServerError, NoSuchObjectError, PartitionValueError
 from hudi_hive.metastore import BatchSizes, HiveMetastore, Table
-from hudi_hive.metastore.partition_names import format_partition_name
+from hudi_hive.metastore.client.partition_names import format_partition_name
 from hudi_hive.sync.config.extractors import EXTRACTORS
 from hudi_hive.sync.diff.filters import partition_filter
 from hudi_hive.sync.diff.partition_diff import REGISTERED

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import PartitionValueError
-from hudi_hive.metastore.partition_names import format_partition_name
+from hudi_hive.metastore.client.partition_names import format_partition_name
 from hudi_hive.sync.config.extractors import Extractor, multi_part
 from hudi_hive.table.keys.partition_path import unescape_value
 

@@ -6,8 +6,8 @@ in what Hive 2.3 fills in; one suite of tests runs against it and against the re
 
 from __future__ import annotations
 
-from hudi_hive.metastore.testing.faults import Fault, FaultKind
-from hudi_hive.metastore.testing.server import FakeMetastore, RecordedCall
-from hudi_hive.metastore.testing.transactions import METHODS_OF_4
+from hudi_hive.testing.faults import Fault, FaultKind
+from hudi_hive.testing.server import FakeMetastore, RecordedCall
+from hudi_hive.testing.transactions import METHODS_OF_4
 
 __all__ = ["METHODS_OF_4", "FakeMetastore", "Fault", "FaultKind", "RecordedCall"]

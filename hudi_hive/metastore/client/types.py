@@ -21,7 +21,7 @@ from hudi_hive.metastore._thrift.ttypes import (
     StorageDescriptor,
     Table,
 )
-from hudi_hive.metastore.partition_names import format_partition_name
+from hudi_hive.metastore.client.partition_names import format_partition_name
 
 __all__ = [
     "Database",

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from hudi_hive.errors import InvalidOperationError, MetastoreServerError, NoSuchObjectError, TableChangedError
 from hudi_hive.metastore._thrift import ttypes
-from hudi_hive.metastore.partition_calls import PartitionCalls
-from hudi_hive.metastore.types import Database, FieldSchema, Table
+from hudi_hive.metastore.client.partition_calls import PartitionCalls
+from hudi_hive.metastore.client.types import Database, FieldSchema, Table
 
 _COMPARISON = 'update "TABLE_PARAMS" set "PARAM_VALUE"'
 """In the error of a metastore whose database cannot compare a table parameter: 4.0 on Derby, with its long texts."""

@@ -16,12 +16,12 @@ from hudi_hive.errors import (
     MetastoreLostError,
     NoSuchObjectError,
 )
-from hudi_hive.metastore.address import parse_addresses
-from hudi_hive.metastore.batches import BatchSize, run_batches, was_refused
-from hudi_hive.metastore.calls import CallCounter
-from hudi_hive.metastore.pool import ConnectionPool
-from hudi_hive.metastore.security import Sasl, Tls
-from hudi_hive.metastore.settings import BatchSizes, Retries, Timeouts
+from hudi_hive.metastore.client.batches import BatchSize, run_batches, was_refused
+from hudi_hive.metastore.connection.address import parse_addresses
+from hudi_hive.metastore.connection.calls import CallCounter
+from hudi_hive.metastore.connection.pool import ConnectionPool
+from hudi_hive.metastore.connection.security import Sasl, Tls
+from hudi_hive.metastore.connection.settings import BatchSizes, Retries, Timeouts
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

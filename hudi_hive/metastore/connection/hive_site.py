@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.metastore.address import PLAIN_SCHEME, TLS_SCHEME, parse_addresses
-from hudi_hive.metastore.security import PLAIN, Sasl, Tls, from_hive_properties
+from hudi_hive.metastore.connection.address import PLAIN_SCHEME, TLS_SCHEME, parse_addresses
+from hudi_hive.metastore.connection.security import PLAIN, Sasl, Tls, from_hive_properties
 
 URIS = ("hive.metastore.uris", "metastore.thrift.uris")
 """Where the addresses are, of Hive 2 and of newer ones."""

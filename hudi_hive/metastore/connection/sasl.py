@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from thrift.transport.TTransport import CReadableTransport, TTransportBase, TTransportException
 
 from hudi_hive.errors import HudiHiveError, MetastoreSecurityError, MissingDependencyError
-from hudi_hive.metastore.security import DIGEST, KERBEROS, PLAIN, Sasl
+from hudi_hive.metastore.connection.security import DIGEST, KERBEROS, PLAIN, Sasl
 
 _HEADER = struct.Struct(">BI")
 _LENGTH = struct.Struct(">i")

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from hudi_hive.metastore._thrift import ttypes as t
-from hudi_hive.metastore.testing import locations
-from hudi_hive.metastore.testing.column_types import incompatible_columns, is_valid
-from hudi_hive.metastore.types import Database, FieldSchema, PrincipalType, SkewedInfo, StorageDescriptor, Table
+from hudi_hive.metastore.client.types import Database, FieldSchema, PrincipalType, SkewedInfo, StorageDescriptor, Table
+from hudi_hive.testing import locations
+from hudi_hive.testing.column_types import incompatible_columns, is_valid
 
 Copied = TypeVar("Copied")
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from hudi_hive.errors import MetastoreError
-from hudi_hive.metastore.partition_names import format_partition_name
-from hudi_hive.metastore.types import Partition
+from hudi_hive.metastore.client.partition_names import format_partition_name
+from hudi_hive.metastore.client.types import Partition
 
 KEY_PREFIX = "key_"
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from hudi_hive.errors import InvalidOperationError, InvalidOptionError, MetastoreServerError, NoSuchObjectError
 from hudi_hive.metastore._thrift import ttypes
-from hudi_hive.metastore.base_client import BaseClient
-from hudi_hive.metastore.partition_names import parse_partition_name
-from hudi_hive.metastore.settings import BatchSizes
-from hudi_hive.metastore.types import Partition, Table
+from hudi_hive.metastore.client.base_client import BaseClient
+from hudi_hive.metastore.client.partition_names import parse_partition_name
+from hudi_hive.metastore.client.types import Partition, Table
+from hudi_hive.metastore.connection.settings import BatchSizes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -193,7 +193,7 @@ class PartitionCalls(BaseClient):
         Raises:
             As ``partition_batches``.
         """
-        from hudi_hive.metastore.partitions_table import to_arrow
+        from hudi_hive.metastore.client.partitions_table import to_arrow
 
         if keys is None:
             keys = [key.name for key in self.table(database, table).partitionKeys]

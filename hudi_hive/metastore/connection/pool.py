@@ -18,11 +18,11 @@ from hudi_hive.errors import (
     MetastoreTimeoutError,
     MetastoreTransportError,
 )
-from hudi_hive.metastore.address import Address
-from hudi_hive.metastore.calls import CallCounter
-from hudi_hive.metastore.connection import Connection, broke_off
-from hudi_hive.metastore.security import Sasl, Tls
-from hudi_hive.metastore.settings import Retries, Timeouts
+from hudi_hive.metastore.connection.address import Address
+from hudi_hive.metastore.connection.calls import CallCounter
+from hudi_hive.metastore.connection.connection import Connection, broke_off
+from hudi_hive.metastore.connection.security import Sasl, Tls
+from hudi_hive.metastore.connection.settings import Retries, Timeouts
 
 
 class ConnectionPool:

@@ -17,11 +17,11 @@ from types import TracebackType
 from typing import Self
 
 from hudi_hive.errors import InvalidOptionError, MetastoreConnectError, MetastoreError, MissingDependencyError
-from hudi_hive.metastore import embedded_files as files
-from hudi_hive.metastore.embedded_lock import FolderLock
-from hudi_hive.metastore.java import find_java
-from hudi_hive.metastore.java_process import end_process, wait_for_port
-from hudi_hive.metastore.private_files import PRIVATE_UMASK, open_private
+from hudi_hive.metastore.embedded import embedded_files as files
+from hudi_hive.metastore.embedded.embedded_lock import FolderLock
+from hudi_hive.metastore.embedded.java import find_java
+from hudi_hive.metastore.embedded.java_process import end_process, wait_for_port
+from hudi_hive.metastore.embedded.private_files import PRIVATE_UMASK, open_private
 
 _SERVER = Path(__file__).with_name("EmbeddedMetastoreServer.java")
 

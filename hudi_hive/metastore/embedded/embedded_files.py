@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from hudi_hive.errors import MetastoreError
-from hudi_hive.metastore.private_files import make_private_folder, write_private
+from hudi_hive.metastore.embedded.private_files import make_private_folder, write_private
 
 CONFIGURATION = "conf"
 WAREHOUSE = "warehouse"

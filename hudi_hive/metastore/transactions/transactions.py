@@ -18,8 +18,9 @@ from hudi_hive.errors import (
     TransactionError,
 )
 from hudi_hive.metastore._thrift import ttypes
-from hudi_hive.metastore.client import HiveMetastore
-from hudi_hive.metastore.transaction_values import (
+from hudi_hive.metastore.client.client import HiveMetastore
+from hudi_hive.metastore.client.types import Partition, Table
+from hudi_hive.metastore.transactions.transaction_values import (
     LockKind,
     LockPart,
     LockState,
@@ -30,8 +31,13 @@ from hudi_hive.metastore.transaction_values import (
     parse_seconds,
     status_of,
 )
-from hudi_hive.metastore.types import Partition, Table
-from hudi_hive.metastore.valid_ids import NONE_OPEN, RangeState, ValidTransactions, ValidWriteIds, split_aborted
+from hudi_hive.metastore.transactions.valid_ids import (
+    NONE_OPEN,
+    RangeState,
+    ValidTransactions,
+    ValidWriteIds,
+    split_aborted,
+)
 
 __all__ = [
     "DEFAULT_TIMEOUT_SECONDS",

@@ -21,8 +21,8 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from hudi_hive.metastore._thrift import ThriftHiveMetastore, ttypes
-from hudi_hive.metastore.testing.faults import Fault, FaultKind, Faults
-from hudi_hive.metastore.testing.partitions import FakeCatalog
+from hudi_hive.testing.faults import Fault, FaultKind, Faults
+from hudi_hive.testing.partitions import FakeCatalog
 
 _BUFFER = 1 << 16
 
@@ -46,7 +46,7 @@ class RecordedCall:
 
 
 class FakeMetastore:
-    """A metastore in memory that any Thrift client can talk to; see ``hudi_hive.metastore.testing``.
+    """A metastore in memory that any Thrift client can talk to; see ``hudi_hive.testing``.
 
     Args:
         warehouse: folder for databases and tables without a location; None makes a temporary one.

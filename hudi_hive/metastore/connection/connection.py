@@ -29,12 +29,12 @@ from hudi_hive.errors import (
     NoSuchObjectError,
 )
 from hudi_hive.metastore._thrift import ttypes
-from hudi_hive.metastore.address import Address
-from hudi_hive.metastore.answers import NAME_LISTS, WrongAnswer, check_answer
-from hudi_hive.metastore.calls import CallCounter
-from hudi_hive.metastore.security import Sasl, Tls
-from hudi_hive.metastore.settings import Timeouts
-from hudi_hive.metastore.wire import MOST_ITEMS, MOST_NAMES, AnswerProtocol, BoundedSocket
+from hudi_hive.metastore.connection.address import Address
+from hudi_hive.metastore.connection.answers import NAME_LISTS, WrongAnswer, check_answer
+from hudi_hive.metastore.connection.calls import CallCounter
+from hudi_hive.metastore.connection.security import Sasl, Tls
+from hudi_hive.metastore.connection.settings import Timeouts
+from hudi_hive.metastore.connection.wire import MOST_ITEMS, MOST_NAMES, AnswerProtocol, BoundedSocket
 
 _BUFFER = 1 << 16
 
@@ -88,7 +88,7 @@ class Connection:
         transport = TBufferedTransport(self._socket, _BUFFER)
         login = address.sasl or sasl
         if login is not None:
-            from hudi_hive.metastore.sasl import SaslTransport, make_mechanism
+            from hudi_hive.metastore.connection.sasl import SaslTransport, make_mechanism
 
             transport = SaslTransport(transport, login.mechanism, make_mechanism(login, address.host))
         try:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hudi_hive.errors import MetastoreError
-from hudi_hive.metastore.private_files import make_private_folder
+from hudi_hive.metastore.embedded.private_files import make_private_folder
 
 _NAME = "metastore.lock"
 _WAIT_SECONDS = 20.0

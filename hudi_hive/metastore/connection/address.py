@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.metastore.security import KERBEROS, PLAIN, Sasl, Tls
+from hudi_hive.metastore.connection.security import KERBEROS, PLAIN, Sasl, Tls
 
 DEFAULT_PORT = 9083
 PLAIN_SCHEME = "thrift"

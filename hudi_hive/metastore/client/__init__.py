@@ -1,0 +1,1 @@
+"""The metastore client: databases, tables, and partitions in batches."""

@@ -1,0 +1,1 @@
+"""A real Hive metastore in a child process, for demos and tests."""

@@ -1,0 +1,1 @@
+"""Transactions, write ids and locks of a metastore."""
