@@ -31,7 +31,7 @@ import hudi_hive.spark as hudi_spark
 from hudi_hive.metastore import HiveMetastore, TransactionClient, find_java
 from hudi_hive.metastore.embedded.embedded import find_jars
 from hudi_hive.mutation import MutatorClient
-from hudi_hive.spark.mutate_tasks import WriteGroups
+from hudi_hive.spark.mutate.tasks import WriteGroups
 from integration.hive_acid import HiveAcid
 from integration.metastores import HIVE_EXEC, RELEASES, TRANSACTIONS, ReleasedMetastore
 from integration.mutation_judge import Judge

@@ -102,8 +102,8 @@ def test_pandas_api(spark, names):
 
 
 def test_sessions_are_not_kept(spark, names):
-    from hudi_hive.spark.file_index import HudiFileIndex
-    from hudi_hive.spark.parser import HudiParser
+    from hudi_hive.spark.scan.file_index import HudiFileIndex
+    from hudi_hive.spark.statements.parser import HudiParser
 
     held = spark.sparkContext._gateway.gateway_property.pool.dict
     system = spark._jvm.java.lang.System

@@ -34,7 +34,7 @@ from hudi_hive.mutation import AcidPartition, AcidReader, MutatorClient, Mutator
 from hudi_hive.mutation.acid_table.directories import PartitionState
 from hudi_hive.mutation.acid_write import merge
 from hudi_hive.spark import MutationReport
-from hudi_hive.spark.mutate_tasks import WriteGroups
+from hudi_hive.spark.mutate.tasks import WriteGroups
 from hudi_hive.write.writers.local import WriteReport
 from integration.hive_acid import HiveAcid, plain
 from integration.metastores import HIVE_EXEC, TRANSACTIONS, ReleasedMetastore

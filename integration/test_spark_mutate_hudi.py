@@ -26,9 +26,9 @@ from hudi_hive.errors import (
     UnknownRecordError,
 )
 from hudi_hive.metadata.reader.lister import validate
-from hudi_hive.spark import mutate_hudi as module
-from hudi_hive.spark.mutate_hudi import mutate_hudi
-from hudi_hive.spark.write_tasks import WriteGroups
+from hudi_hive.spark.mutate import hudi as module
+from hudi_hive.spark.mutate.hudi import mutate_hudi
+from hudi_hive.spark.write.tasks import WriteGroups
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.write.writers.local import WriteReport
 from tests.test_hudi_mutation import AT_FIRST, MANY, QUICK, data_files, make, seen, table_of

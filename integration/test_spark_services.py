@@ -13,14 +13,14 @@ import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
 from hudi_hive.errors import InvalidOptionError, SparkError, WriteError
 from hudi_hive.metadata import validate
-from hudi_hive.spark import write_executor
+from hudi_hive.spark.write import executor as write_executor
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants.instant import COMPACTION
 from hudi_hive.write.services import compaction
 
 pytestmark = pytest.mark.jvm
 
-ON_SPARK = sys.modules["hudi_hive.spark.write"]
+ON_SPARK = sys.modules["hudi_hive.spark.write.write"]
 
 
 @pytest.fixture(scope="module", autouse=True)

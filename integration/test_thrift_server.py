@@ -217,7 +217,7 @@ def test_one_that_ended_by_itself_leaves_nothing(metastore_uri, monkeypatch):
         os.waitpid(child, 0)
         assert folder.exists()
         # What is left goes before it is started again.
-        monkeypatch.setattr("hudi_hive.spark.thrift_server.find_java", lambda: 1 / 0)
+        monkeypatch.setattr("hudi_hive.spark.thrift.server.find_java", lambda: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             server.start()
         assert not folder.exists()
@@ -254,7 +254,7 @@ def test_a_start_that_fails_is_told(metastore_uri, tmp_path, monkeypatch):
     assert "thriftserver.log" in str(caught.value)
     with socket.create_server(("127.0.0.1", 0)) as taken, monkeypatch.context() as patch:
         # Taken in the moment between the look at it and the start.
-        patch.setattr("hudi_hive.spark.thrift_server._is_taken", lambda port: False)
+        patch.setattr("hudi_hive.spark.thrift.server._is_taken", lambda port: False)
         with pytest.raises(SparkError, match="is in use"):
             ThriftServer(metastore_uri, directory=tmp_path, port=taken.getsockname()[1]).start()
     (tmp_path / "thriftserver.log").unlink()

@@ -11,7 +11,7 @@ from pyspark.sql.pandas import types as installed
 from pyspark.sql.types import StructType
 
 import hudi_hive
-from hudi_hive.spark.arrow_types import from_arrow_schema, to_arrow_schema
+from hudi_hive.spark.bridge.arrow_types import from_arrow_schema, to_arrow_schema
 
 SPARK = StructType.fromJson(
     {

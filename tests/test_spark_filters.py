@@ -9,8 +9,8 @@ import pytest
 
 from hudi_hive.plan import Query
 from hudi_hive.predicate import parse_filter
-from hudi_hive.spark.filters import filter_of_json
-from hudi_hive.spark.snapshot import TableSnapshot, location_of
+from hudi_hive.spark.scan.filters import filter_of_json
+from hudi_hive.spark.scan.snapshot import TableSnapshot, location_of
 from tests.support import unzip_fixture
 
 CATALYST = "org.apache.spark.sql.catalyst.expressions."

@@ -7,8 +7,8 @@ import os
 import pytest
 
 from hudi_hive.plan import Query
-from hudi_hive.spark.listings import Answers, KeptListings
-from hudi_hive.spark.snapshot import TableSnapshot, location_of
+from hudi_hive.spark.scan.listings import Answers, KeptListings
+from hudi_hive.spark.scan.snapshot import TableSnapshot, location_of
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view import listing
 from tests.support import unzip_fixture

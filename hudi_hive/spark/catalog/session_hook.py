@@ -1,0 +1,89 @@
+"""The hook of one Spark session: finds synced tables and plans them when the session catalog's cache is asked."""
+
+from __future__ import annotations
+
+import threading
+
+from hudi_hive.errors import SparkError
+from hudi_hive.spark.bridge.jvm import Function1
+from hudi_hive.spark.bridge.py4j_errors import JavaValue
+from hudi_hive.spark.bridge.weak import Weak
+from hudi_hive.spark.catalog.table_lookup import HudiTableEntry, find_table, table_of_key
+from hudi_hive.spark.scan.relation import Environment, relation_plan
+
+CACHE_LABEL = "hudi_hive.RelationCache"
+
+_installing = threading.Lock()
+
+
+class SessionHook:
+    """What one session needs to answer for synced tables.
+
+    A table's snapshot is taken once per statement, so that a self-join sees one state of it, and anew in the next. Each
+    thread has its own statement: sessions may be used by several at once.
+
+    The session holds its hook, and nothing here holds the session.
+
+    Args:
+        environment: of the Spark context.
+        session: the JVM's session.
+    """
+
+    session = Weak()
+    _cache = Weak()
+
+    def __init__(self, environment: Environment, session: JavaValue) -> None:
+        self.environment = environment
+        self.session = session
+        self._cache_installed = False
+
+    def begin_statement(self) -> None:
+        """A new statement starts in this thread: tables are looked at anew."""
+        self.install_cache()
+        self._cache.begin()
+
+    def find(self, database: str | None, name: str) -> HudiTableEntry | None:
+        """The synced table of this name, or None; a temporary view hides a table of the current database."""
+        jvm = self.environment.jvm
+        if database is None and self.session.sessionState().catalog().isTempView(jvm.seq([name])):
+            return None
+        return find_table(jvm, self.session, database, name)
+
+    def plan(self, key: JavaValue) -> JavaValue | None:
+        """The plan of a table as it is now, by its key in the catalog's cache; None for what is not a synced table.
+
+        Raises:
+            HudiHiveError: it is one, but cannot be read.
+        """
+        entry = table_of_key(self.environment.jvm, self.session, key)
+        if entry is None:
+            return None
+        if not entry.native:
+            raise SparkError(
+                f"{entry.declared.name} was synced without Spark's table properties, and Spark would read old file "
+                "versions beside the new ones",
+                path=entry.location,
+                remedy="sync it with hoodie.datasource.hive_sync.sync_as_datasource=true, or use hudi_hive.spark.table",
+            )
+        return relation_plan(self.environment, self.session, entry.location, entry.query(), entry.declared)
+
+    # -- hooks -----------------------------------------------------------------------------------------------------
+
+    def install_cache(self) -> None:
+        """Hook the session catalog, as soon as it exists."""
+        if self._cache_installed:
+            return
+        with _installing:  # several hooks of one session would put a cache of theirs around Spark's own
+            field = self.environment.jvm.field(self.session.sessionState().catalog(), "tableRelationCache")
+            current = field.get()
+            if str(current.toString()) == CACHE_LABEL:
+                self._cache = self.environment.jvm.view.java.lang.reflect.Proxy.getInvocationHandler(current)
+            else:
+                cache = self._new_cache(current)
+                field.set(cache.proxy(self.environment.jvm.class_(field.type_name)))
+                self._cache = cache
+            self._cache_installed = True
+
+    def _new_cache(self, delegate: JavaValue) -> JavaValue:
+        """Makes the handler of ``RelationCache.java`` around Spark's own cache."""
+        return self.environment.jvm.made("RelationCache", delegate, Function1(self.plan))

@@ -1,0 +1,115 @@
+"""Synced tables as Spark's session catalog knows them: is a name a Hudi table, where is it, how is it read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql.types import StructType
+
+from hudi_hive.errors import SparkError
+from hudi_hive.plan import Query
+from hudi_hive.spark.bridge.jvm import Jvm, option, relations, scala_items
+from hudi_hive.spark.bridge.py4j_errors import JavaValue
+from hudi_hive.spark.scan.relation import Declared
+
+PROVIDER = "hudi"
+
+FORMATS = frozenset({PROVIDER, "org.apache.hudi"})
+"""What statements and writers may call the format."""
+
+
+@dataclass(frozen=True, slots=True)
+class HudiTableEntry:
+    """A synced table.
+
+    Attributes:
+        declared: its columns in the catalog.
+        location: its base path as Hadoop writes it.
+        read_optimized: it is the ``_ro`` table of a merge-on-read table.
+        native: it was synced with Spark's table properties, so that Spark takes it for a data source table.
+    """
+
+    declared: Declared
+    location: str
+    read_optimized: bool
+    native: bool
+
+    def query_type(self) -> str:
+        """Query type of a plain SELECT."""
+        return "read_optimized" if self.read_optimized else "snapshot"
+
+    def query(self) -> Query:
+        """The question that a plain SELECT asks."""
+        return Query.of(self.query_type())
+
+
+def find_table(jvm: Jvm, session: JavaValue, database: str | None, name: str) -> HudiTableEntry | None:
+    """The synced table of this name, or None: no such table, a view, or a table of another kind."""
+    return _entry(relations(jvm).entry(session, database, name))
+
+
+def table_of_key(jvm: Jvm, session: JavaValue, key: JavaValue) -> HudiTableEntry | None:
+    """The synced table of a key of the session catalog's cache of relations, or None."""
+    return _entry(relations(jvm).entry(session, key))
+
+
+def _entry(found: JavaValue | None) -> HudiTableEntry | None:
+    if found is None:
+        return None
+    told = json.loads(found.text())
+    columns = StructType.fromJson(json.loads(told["columns"]))
+    declared = Declared(told["name"], columns, tuple(told["partition columns"]), found)
+    read_optimised = str(told["read optimised"]).lower() == "true"
+    return HudiTableEntry(declared, told["location"], read_optimised, told["native"])
+
+
+def require_table(jvm: Jvm, session: JavaValue, name: str) -> HudiTableEntry:
+    """The synced table of a name as SQL writes it (``db.t``, back-ticks and ``spark_catalog.`` allowed).
+
+    Raises:
+        SparkError: no synced Hudi table has that name.
+    """
+    parser = jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
+    parts = [str(part) for part in scala_items(parser.parseMultipartIdentifier(name))]
+    if len(parts) == 3 and parts[0].lower() == "spark_catalog":
+        parts = parts[1:]
+    if len(parts) > 2:
+        raise SparkError(f"{name} is not a table of the session catalog", remedy="give database.table")
+    found = find_table(jvm, session, parts[-2] if len(parts) == 2 else None, parts[-1])
+    if found is None:
+        raise SparkError(
+            f"{name} is not a synced Hudi table",
+            remedy="sync it to the metastore with `hudi-hive sync`, or read its path with hudi_hive.spark.load",
+        )
+    return found
+
+
+def managed_tables(
+    jvm: Jvm, session: JavaValue, database: Sequence[str], name: str | None = None
+) -> list[tuple[str, str]]:
+    """Names and base paths of the synced tables of a database whose data the metastore would delete with their entry.
+
+    Args:
+        jvm, session: the session's.
+        database: its name, with or without the catalog; the current one when empty.
+        name: of one table; without it all are looked at.
+    """
+    if len(database) > 1 and database[0].lower() != "spark_catalog":
+        return []
+    catalog = session.sessionState().catalog()
+    where = database[-1] if database else catalog.getCurrentDatabase()
+    if name is not None:
+        tables = [catalog.getTableMetadata(jvm.package("catalyst").TableIdentifier(name, jvm.some(where)))]
+    elif catalog.databaseExists(where):
+        tables = list(
+            scala_items(catalog.externalCatalog().getTablesByName(where, catalog.externalCatalog().listTables(where)))
+        )
+    else:
+        return []
+    return [
+        (f"{where}.{table.identifier().table()}", str(relations(jvm).qualified(session, table.location())))
+        for table in tables
+        if option(table.provider()) == PROVIDER and str(table.tableType().name()) == "MANAGED"
+    ]

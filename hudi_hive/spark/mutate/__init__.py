@@ -1,0 +1,1 @@
+"""Merges DataFrames into Hive ACID tables and Hudi tables by key, and reads ACID tables."""

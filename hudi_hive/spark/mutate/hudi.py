@@ -1,0 +1,291 @@
+"""DataFrames of inserts, updates and deletes, or of changes by key, into a Hudi table as one instant.
+
+Rows stay Arrow batches on the executors. The driver gets the keys of the changes, with ordering values where the table
+has them, looks them up by the table's index in Spark tasks and says where each goes; one join and one shuffle bring
+rows to the tasks that write the files of their groups.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as sql
+
+from hudi_hive.errors import InvalidOptionError, SchemaError, UnknownColumnError
+from hudi_hive.mutation.acid_write.merge_rules import WhenMatched, WhenNotMatched
+from hudi_hive.mutation.core.base import operation_numbers
+from hudi_hive.mutation.hudi import HudiMutationTable, HudiMutatorClient
+from hudi_hive.mutation.hudi.merge import HudiMergeRules
+from hudi_hive.mutation.hudi.staging import Intake
+from hudi_hive.predicate import RowFilter
+from hudi_hive.predicate.row_filter import Dnf
+from hudi_hive.spark.bridge.arrow_types import from_arrow_schema, repartition_by_number, to_arrow_schema
+from hudi_hive.spark.mutate.tasks import REMOVING, TIMES, quoted, refuse_twice
+from hudi_hive.spark.session.reader import load
+from hudi_hive.spark.write.executor import SparkExecutor, task_errors
+from hudi_hive.spark.write.rows import default_tasks, kept, statuses_of
+from hudi_hive.spark.write.tasks import GROUP, IS_GONE, IS_NEW, Batches, WriteGroups, as_schema, gathered_tables, step
+from hudi_hive.sync.run.after_write import SyncAfterWrite
+from hudi_hive.table import MetaClient
+from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY
+from hudi_hive.write.files.handles import Target
+from hudi_hive.write.files.write_tasks import Handle
+from hudi_hive.write.mutation.mutation_writer import MutationPlan, MutationWriter
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.records.tagged_changes import OPERATION
+from hudi_hive.write.writers.report import WriteReport
+
+FOUND: Final = "_hudi_hive_found"
+
+_BATCH_BYTES: Final = 16 << 20
+
+
+def mutate_hudi(
+    frame: DataFrame,
+    path: str | os.PathLike[str],
+    *,
+    operation: str | None = None,
+    on: Sequence[str] | None = None,
+    when_matched: WhenMatched = "update",
+    when_not_matched: WhenNotMatched = "insert",
+    delete_where: str | Dnf | RowFilter | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> WriteReport:
+    """Insert, update and delete records of a Hudi table in one transaction, which is one instant.
+
+    With ``on`` the rows are changes by key, as in :func:`hudi_hive.mutation.hudi.merge`; table and changes are joined
+    by Spark. With ``operation`` they are records: a column says ``insert``, ``update`` or ``delete``, and the table's
+    key fields which record. Attempts of tasks that fail or that Spark runs twice count once. If anything goes wrong,
+    nothing is visible.
+
+    Args:
+        frame: the rows.
+        path: base path of the table.
+        operation: name of the column of operations.
+        on: the key columns of a merge.
+        when_matched, when_not_matched, delete_where: see ``merge``.
+        options: Hudi's write options, and those of hive-sync.
+
+    Returns:
+        What was written.
+
+    Raises:
+        InvalidOptionError: neither or both of ``on`` and ``operation``, or a write option that is wrong.
+        UnknownRecordError, DuplicateRecordError, RecordPartitionError, StaleRecordError: a record is not there, there
+            already or in another partition, or is newer than its change.
+        MutationError: two changes of one key, or an operation that is none.
+        UnknownColumnError, SchemaError: columns that do not fit the table's.
+        TransactionConflictError, TransactionLockError, TransactionLostError: as ``HudiTransaction.commit``.
+    """
+    if (operation is None) == (on is None):
+        raise InvalidOptionError(
+            "a mutation takes either changes by key or records with operations",
+            remedy="give on=[…], or operation='name of the column'",
+        )
+    base, given = os.fspath(path), dict(options or {})
+    executor = SparkExecutor(frame.sparkSession.sparkContext)
+    sync = SyncAfterWrite.asked_by(WriteConfig.of(given, MetaClient.load(base).config), base)
+    follow = None if sync is None else sync.run
+    with HudiMutatorClient(base, given, executor=executor, on_commit=follow) as client:
+        transaction = client.new_transaction().begin()
+        table = transaction.table()
+
+        def write(writer: MutationWriter, running: Transaction) -> WriteReport:
+            with kept() as keep, task_errors():
+                if operation is not None:
+                    records = _records(frame, table, operation)
+                else:
+                    rules = HudiMergeRules(table, tuple(on or ()), when_matched, when_not_matched, delete_where)
+                    records = _merged(keep, frame, base, rules)
+                return _written(keep(records), table, writer, running)
+
+        transaction.write_with(write)
+        report = transaction.report
+        assert report is not None
+    return report
+
+
+# -- records with operations ------------------------------------------------------------------------------------------
+
+
+def _records(frame: DataFrame, table: HudiMutationTable, operation: str) -> DataFrame:
+    """Checked records with their keys and places."""
+    chosen = [column for column in frame.columns if column.lower() == operation.lower()]
+    if len(chosen) != 1:
+        raise UnknownColumnError(f"the rows have no column {operation!r} of operations")
+    if len({column.lower() for column in frame.columns}) < len(frame.columns):
+        raise SchemaError(f"columns of records for {table.name} differ only in case, or not at all")
+    rest = [frame[quoted(column)] for column in frame.columns if column != chosen[0]]
+    given = frame.select(*rest, frame[quoted(chosen[0])].cast("string").alias(OPERATION))
+    read = ReadRecords(table.encode(), to_arrow_schema(given.schema))
+    return given.mapInArrow(read, from_arrow_schema(_nullable(Intake(table).schema)))
+
+
+def _nullable(schema: pa.Schema) -> pa.Schema:
+    """What Spark is told of columns: in deletes all but the key are null."""
+    return pa.schema([pa.field(item.name, item.type) for item in schema])
+
+
+@dataclass(frozen=True)
+class ReadRecords:
+    """Records of the caller, with their operations in words, as they are staged.
+
+    Attributes:
+        table: text form of the table.
+        incoming: Arrow types of the records.
+    """
+
+    table: str = field(repr=False)
+    incoming: pa.Schema
+
+    @step
+    def __call__(self, batches: Batches) -> Batches:
+        """Records with their keys."""
+        intake = Intake(HudiMutationTable.decode(self.table))
+        for given in gathered_tables(batches, _BATCH_BYTES):
+            rows = as_schema(given, self.incoming)
+            operations = operation_numbers(rows.column(OPERATION))
+            staged = intake.read(rows.drop_columns([OPERATION]), operations, None)
+            yield from pa.table(staged.columns, schema=_nullable(intake.schema)).combine_chunks().to_batches()
+
+
+# -- to the files -----------------------------------------------------------------------------------------------------
+
+
+def _written(records: DataFrame, table: HudiMutationTable, writer: MutationWriter, running: Transaction) -> WriteReport:
+    """Records to the files of their groups, and the instant completed."""
+    client = running.client
+    schema = _nullable(Intake(table).schema)
+    slim = records.select(*[quoted(name) for name in writer.looked_at(client)]).toArrow()
+    plan = writer.plan(running, as_schema(slim, pa.schema([schema.field(name) for name in slim.column_names])))
+    lines, handles = _lines(slim, plan, merge_on_read=client.config.is_merge_on_read)
+    ready = writer.ready(client, schema.empty_table().drop_columns([OPERATION]))
+    job = writer.job(running, ready, [target for handle, target in handles if handle is Handle.MERGE])
+    columns = pa.schema([item for item in schema if item.name != OPERATION])
+    session = records.sparkSession
+    rows = records.drop(OPERATION).join(session.createDataFrame(lines), [RECORD_KEY, PARTITION_PATH])
+    tasks = max(1, min(len(handles), default_tasks(records) * 8))
+    spread = repartition_by_number(rows, tasks, sql.col(GROUP) % tasks)
+    statuses = statuses_of(spread, WriteGroups(job, columns, handles))
+    return writer.complete(running, plan, statuses, ready)
+
+
+def _lines(
+    slim: pa.Table, plan: MutationPlan, *, merge_on_read: bool
+) -> tuple[pa.Table, tuple[tuple[Handle, Target], ...]]:
+    """Where each record goes by the number of its group, and what happens to each group."""
+    lines = plan.lines
+    pairs = lines.group_by(["partition", "file_id"], use_threads=False).aggregate([])
+    groups = list(zip(pairs["partition"].to_pylist(), pairs["file_id"].to_pylist(), strict=True))
+    names = [pc.binary_join_element_wise(one["file_id"], one["partition"], "/") for one in (lines, pairs)]
+    number = pc.index_in(names[0], value_set=names[1].combine_chunks()).cast(pa.int32())
+    handles = []
+    for group in groups:
+        handle = plan.groups.handle(
+            group,
+            merge_on_read=merge_on_read,
+            takes_inserts=group in plan.taking,
+            index_sees_logs=plan.index_sees_logs,
+        )
+        handles.append((handle, plan.groups.target(group)))
+    row = lines.column("row")
+    columns = [slim.column(name).take(row) for name in (RECORD_KEY, PARTITION_PATH)]
+    table = pa.table(
+        [*columns, number, lines["is_new"], lines["is_gone"]],
+        names=[RECORD_KEY, PARTITION_PATH, GROUP, IS_NEW, IS_GONE],
+    )
+    return table.combine_chunks(), tuple(handles)
+
+
+# -- changes by key ---------------------------------------------------------------------------------------------------
+
+
+def _merged(keep: Callable[[DataFrame], DataFrame], frame: DataFrame, base: str, rules: HudiMergeRules) -> DataFrame:
+    """Changes, joined with the rows of their keys, as checked records.
+
+    What others commit while this runs is seen, and found out when the transaction commits: its records were not there,
+    or not as they are, when it began.
+    """
+    given = rules.given_schema(frame.columns)
+    read = ReadChanges(rules, to_arrow_schema(frame.schema), given.append(pa.field(REMOVING, pa.bool_())))
+    changes = keep(frame.mapInArrow(read, from_arrow_schema(read.output)))
+    found = rules.found_schema(given)
+    keys = rules.keys
+    # Names of its own for each side, as both have the key.
+    right = [sql.col(quoted(name)).alias(f"change_{place}") for place, name in enumerate(given.names)]
+    by = [f"change_{given.get_field_index(key)}" for key in keys]
+    times = sql.count(sql.lit(1)).over(Window.partitionBy(*by)).alias(TIMES)
+    changed = changes.select(*right, REMOVING).select("*", times)
+    rows = load(frame.sparkSession, base)
+    for key in keys:
+        shown, joined_as = rows.schema[key].dataType, from_arrow_schema(pa.schema([given.field(key)]))[0].dataType
+        if shown != joined_as:
+            raise SchemaError(f"rows are not joined by column {key!r}, which Spark reads as {shown.simpleString()}")
+    left = [sql.col(quoted(name)).alias(f"row_{place}") for place, name in enumerate(found.names)]
+    seen = rows.select(*left, sql.lit(True).alias(FOUND))
+    same = [seen[f"row_{found.get_field_index(key)}"] == changed[one] for key, one in zip(keys, by, strict=True)]
+    joined = seen.join(changed, same, "right_outer").select(*changed.columns, *seen.columns)
+    pairs = MergePairs(rules, given, found)
+    return joined.mapInArrow(pairs, from_arrow_schema(_nullable(Intake(rules.table).schema)))
+
+
+@dataclass(frozen=True)
+class ReadChanges:
+    """Changes in the table's columns and types, and whether each deletes the rows of its key.
+
+    Attributes:
+        rules: of the merge.
+        incoming: Arrow types of the changes.
+        output: columns of the table that the changes have, and ``REMOVING``.
+    """
+
+    rules: HudiMergeRules
+    incoming: pa.Schema
+    output: pa.Schema
+
+    @step
+    def __call__(self, batches: Batches) -> Batches:
+        """Changes."""
+        for rows in gathered_tables(batches, _BATCH_BYTES):
+            changes = as_schema(rows, self.incoming)
+            given = self.rules.given(changes)
+            given = given.append_column(REMOVING, pa.array(self.rules.removing(changes)))
+            yield from given.cast(self.output).combine_chunks().to_batches()
+
+
+@dataclass(frozen=True)
+class MergePairs:
+    """Changes, each beside the rows of its key or alone, to checked records.
+
+    Attributes:
+        rules: of the merge.
+        given: columns of the changes; they come first, then ``REMOVING`` and ``TIMES``.
+        found: columns of the rows, then ``FOUND``, which is null where there is no row.
+    """
+
+    rules: HudiMergeRules
+    given: pa.Schema
+    found: pa.Schema
+
+    @step
+    def __call__(self, batches: Batches) -> Batches:
+        """Records with their keys."""
+        intake = Intake(self.rules.table)
+        count = len(self.given)
+        for pairs in gathered_tables(batches, _BATCH_BYTES):
+            given = pa.table(pairs.columns[:count], names=self.given.names).cast(self.given).combine_chunks()
+            refuse_twice(given.select(self.rules.keys), pairs.column(count + 1))
+            found = pa.table(pairs.columns[count + 2 : -1], names=self.found.names).cast(self.found).combine_chunks()
+            places = np.flatnonzero(pc.is_valid(pairs.column(FOUND)).to_numpy()).astype(np.int64)
+            removing = pairs.column(count).to_numpy().astype(np.bool_)
+            merged = self.rules.records(given, removing, found, (places, places))
+            staged = intake.read(merged.records, merged.operations, None)
+            yield from pa.table(staged.columns, schema=_nullable(intake.schema)).combine_chunks().to_batches()

@@ -1,0 +1,398 @@
+"""DataFrames of inserts, updates and deletes, or of changes by key, into a table in one transaction.
+
+In come rows and a table, out comes a report of what was committed. Transaction, lock and heartbeat are the driver's;
+one shuffle brings each partition and bucket to one task, whose coordinator writes delta files that nobody sees yet.
+Source: HIVE-10165, which leaves grouping, ordering and running of tasks to its callers.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Window, types
+from pyspark.sql import functions as sql
+
+from hudi_hive.errors import InvalidOptionError, MutationStateError, SchemaError, UnknownColumnError
+from hudi_hive.formats.orc.acid import INSERT
+from hudi_hive.metastore.transactions.valid_ids import ValidWriteIds
+from hudi_hive.mutation.acid_table.acid_names import MAX_BUCKETS
+from hudi_hive.mutation.acid_table.reader import AcidReader
+from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
+from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write.manifest import MutationManifest
+from hudi_hive.mutation.acid_write.merge import check_places, key_tests
+from hudi_hive.mutation.acid_write.merge_rules import MergeRules, WhenMatched, WhenNotMatched
+from hudi_hive.mutation.acid_write.transaction import Transaction, TransactionState
+from hudi_hive.predicate import RowFilter
+from hudi_hive.predicate.row_filter import Dnf
+from hudi_hive.spark.bridge.arrow_types import from_arrow_schema, repartition_by_number
+from hudi_hive.spark.mutate.acid_read import Metastore, metastore_of, rows_of, table_name
+from hudi_hive.spark.mutate.tasks import (
+    BUCKET,
+    MANIFESTS_SCHEMA,
+    OPERATION,
+    REMOVING,
+    TASK,
+    TIMES,
+    MergePairs,
+    Placement,
+    PlaceRecords,
+    ReadChanges,
+    WriteGroups,
+    placed_schema,
+    quoted,
+)
+from hudi_hive.spark.write.executor import settled, task_errors
+from hudi_hive.spark.write.rows import default_tasks, kept
+from hudi_hive.write.writers.report import WriteReport
+
+_MOST_VALUES: Final = 100_000
+"""Values of a key that the driver collects to leave other rows unread; of more it takes the ends."""
+
+_mutated_tables: WeakKeyDictionary[Transaction, set[str]] = WeakKeyDictionary()
+"""Tables that transactions of callers have mutated, or are about to."""
+
+_claiming: Final = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class MutationReport:
+    """What a mutation has written.
+
+    Args:
+        table: ``database.table``.
+        transaction_id: of the transaction.
+        write_id: the table's write id of the transaction.
+        committed: False if the caller's own transaction is still to be committed.
+        inserted: rows inserted, with those that moved to another partition or bucket.
+        updated: rows that got new values where they are.
+        deleted: rows deleted, with those that moved.
+        partitions: values of the partitions written.
+    """
+
+    table: str
+    transaction_id: int
+    write_id: int
+    committed: bool
+    inserted: int
+    updated: int
+    deleted: int
+    partitions: tuple[tuple[str | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """How the work is spread; see :func:`mutate`."""
+
+    tasks: int
+    writers: int
+    storage_options: Mapping[str, Any]
+
+    def placement(self, table: AcidTable) -> Placement:
+        return Placement(table.encode(), self.tasks, self.writers)
+
+
+def mutate(
+    frame: DataFrame,
+    table: str | os.PathLike[str],
+    *,
+    metastore: Metastore | None = None,
+    transaction: Transaction | None = None,
+    operation: str | None = None,
+    read_under: AcidReader | ValidWriteIds | None = None,
+    on: Sequence[str] | None = None,
+    when_matched: WhenMatched = "update",
+    when_not_matched: WhenNotMatched = "insert",
+    delete_where: str | Dnf | RowFilter | None = None,
+    create_partitions: bool = True,
+    tasks: int | None = None,
+    writers: int | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> MutationReport | WriteReport:
+    """Insert, update and delete rows of a Hive ACID table, or of a Hudi table at a path, in one transaction.
+
+    With ``on`` the rows are changes by key, as in :func:`hudi_hive.mutation.acid_write.merge.merge`; table and changes are joined
+    by Spark. With ``operation`` they are records: a column says ``insert``, ``update`` or ``delete``, and ``ROW__ID``
+    the row, as :func:`hudi_hive.spark.read_acid` gives it. Columns are those of the table and its partition keys; what
+    Spark shows as a timestamp in the session's time zone is written as such, because Hive's have no zone.
+
+    Identifiers are unique in a partition alone, so updates and deletes keep the partition keys that their rows were
+    read with: under others they would change other rows, which nothing can tell. To move a row delete it and insert it.
+
+    A partition and bucket is written by one task, so that a bucket with most of the changes takes as long as it takes.
+    A task that fails or is run twice counts once. If anything goes wrong, nothing is visible. Tasks import this package
+    and reach the warehouse, but never the metastore.
+
+    Args:
+        frame: the rows.
+        table: ``database.table`` of a Hive ACID table; or the base path of a Hudi table, for which
+            :func:`hudi_hive.spark.mutate.hudi.mutate_hudi` says more: of the arguments it takes ``operation``, ``on``
+            with what belongs to it, and ``options``.
+        metastore: URIs of the metastore or a client of it; by default the session's.
+        transaction: one that has begun and has the table as a sink, which the caller commits or aborts; by default a
+            transaction of its own. It takes one mutation of a table: another one would not see what the first one did.
+        operation: name of the column of operations.
+        read_under: what the identifiers were read under, if that was before the transaction: it is given up if
+            somebody has written the table since.
+        on: the key columns of a merge. Partition keys among them keep other partitions unread.
+        when_matched, when_not_matched, delete_where: see ``merge``.
+        create_partitions: of an own transaction: register unknown partitions in the metastore.
+        tasks: number of tasks that write.
+        writers: number of files, at most 4095, that share the inserts into a partition of a table without buckets;
+            an input partition's rows go to one of them. By default as many as tasks.
+        storage_options: of the warehouse's file system, where tasks run too.
+        options: of a Hudi table: Hudi's write options.
+
+    Returns:
+        What was written; of a Hudi table a ``WriteReport``.
+
+    Raises:
+        InvalidOptionError: neither or both of ``on`` and ``operation``, or numbers out of range.
+        MutationStateError: the transaction is not open, or has mutated the table before.
+        MutationWorkerError: records that break a rule; the class says which.
+        MutationError: two changes of one key, or an operation that is none.
+        UnknownColumnError, SchemaError: columns that do not fit the table's.
+        TransactionLockError, TransactionConflictError, TransactionLostError: as ``Transaction.begin`` and ``commit``.
+        UnsupportedAcidTableError: the table cannot be mutated.
+    """
+    _check_mode(operation, on, read_under)
+    if isinstance(table, os.PathLike) or "/" in table:
+        from hudi_hive.spark.mutate.hudi import mutate_hudi
+
+        _refuse_given(metastore=metastore, transaction=transaction, read_under=read_under)
+        _refuse_given(tasks=tasks, writers=writers, storage_options=storage_options)
+        return mutate_hudi(
+            frame,
+            table,
+            operation=operation,
+            on=on,
+            when_matched=when_matched,
+            when_not_matched=when_not_matched,
+            delete_where=delete_where,
+            options=options,
+        )
+    if options is not None:
+        raise InvalidOptionError("options are Hudi's write options, and the table is a Hive ACID table")
+    name = ".".join(table_name(os.fspath(table)))
+    known = transaction is not None or read_under is not None
+    spread = _spread(frame, tasks, writers, storage_options)
+    rules = (when_matched, when_not_matched, delete_where)
+
+    def run(running: Transaction) -> MutationReport:
+        if operation is not None:
+            manifests = _mutated(frame, running, name, operation, spread, changes=known)
+        else:
+            keys = tuple(key.lower() for key in on or ())
+            manifests = _merged(frame, running, MergeRules(running.table(*table_name(name)), keys, *rules), spread)
+        running.accept(*manifests)
+        return _report(running, name, manifests, committed=transaction is None)
+
+    if transaction is not None:
+        with _only_one(transaction, name):
+            return run(transaction)
+    client = MutatorClient(
+        metastore_of(frame.sparkSession, metastore),
+        sinks=[name],
+        create_partitions=create_partitions,
+        storage_options=storage_options,
+    )
+    with client, _begun(client, read_under) as own:
+        report = run(own)
+    return report
+
+
+def _refuse_given(**given: object) -> None:
+    needless = [name for name, value in given.items() if value is not None]
+    if needless:
+        raise InvalidOptionError(
+            f"{', '.join(needless)} belong to a mutation of a Hive ACID table", remedy="give a Hudi table options"
+        )
+
+
+def _check_mode(operation: str | None, on: Sequence[str] | None, read_under: object) -> None:
+    if (operation is None) == (on is None):
+        raise InvalidOptionError(
+            "a mutation takes either changes by key or records with operations",
+            remedy="give on=[…], or operation='name of the column'",
+        )
+    if on is not None and read_under is not None:
+        raise InvalidOptionError("read_under is for records with identifiers: a merge reads the rows itself")
+
+
+def _spread(
+    frame: DataFrame, tasks: int | None, writers: int | None, storage_options: Mapping[str, Any] | None
+) -> _Spread:
+    count = default_tasks(frame) if tasks is None else tasks
+    files = min(count, MAX_BUCKETS - 1) if writers is None else writers
+    if count < 1 or not 0 < files < MAX_BUCKETS:
+        raise InvalidOptionError(f"{count} tasks, {files} writers: at least one, and at most {MAX_BUCKETS - 1} writers")
+    return _Spread(count, files, dict(storage_options or {}))
+
+
+@contextmanager
+def _only_one(transaction: Transaction, name: str) -> Iterator[None]:
+    """Refuses the second mutation of a table in one transaction, unless the first one failed."""
+    transaction.valid_write_ids(*table_name(name))  # says so if it has not begun
+    if transaction.state is not TransactionState.OPEN:
+        raise MutationStateError(f"the transaction is {transaction.state.value}, not open")
+    with _claiming:
+        tables = _mutated_tables.setdefault(transaction, set())
+        if name.lower() in tables:
+            raise MutationStateError(
+                f"table {name} has been mutated in this transaction, and a second mutation would not see its rows",
+                remedy="put all rows into one DataFrame, or commit and begin another transaction",
+            )
+        tables.add(name.lower())
+    try:
+        yield
+    except BaseException:
+        tables.discard(name.lower())
+        raise
+
+
+def _begun(client: MutatorClient, read_under: AcidReader | ValidWriteIds | None) -> Transaction:
+    transaction = client.new_transaction()
+    if read_under is None:
+        return transaction.begin()
+    return transaction.begin([read_under.write_ids if isinstance(read_under, AcidReader) else read_under])
+
+
+def _report(
+    transaction: Transaction, name: str, manifests: Sequence[MutationManifest], *, committed: bool
+) -> MutationReport:
+    groups = [group for manifest in manifests for group in manifest.groups]
+    return MutationReport(
+        name,
+        transaction.id,
+        transaction.table(*table_name(name)).write_id,
+        committed,
+        sum(group.inserts for group in groups),
+        sum(group.updates for group in groups),
+        sum(group.deletes for group in groups),
+        tuple(dict.fromkeys(group.partition for group in groups)),
+    )
+
+
+# -- records with operations ------------------------------------------------------------------------------------------
+
+
+def _mutated(
+    frame: DataFrame, transaction: Transaction, name: str, operation: str, spread: _Spread, *, changes: bool
+) -> list[MutationManifest]:
+    table = transaction.table(*table_name(name))
+    chosen = [column for column in frame.columns if column.lower() == operation.lower()]
+    if len(chosen) != 1:
+        raise UnknownColumnError(f"the rows have no column {operation!r} of operations")
+    if len({column.lower() for column in frame.columns}) < len(frame.columns):
+        raise SchemaError(f"columns of records for {name} differ only in case, or not at all")
+    plain = _zoneless(frame)
+    rest = [plain[quoted(column)] for column in plain.columns if column != chosen[0]]
+    given = plain.select(*rest, plain[quoted(chosen[0])].cast("string").alias(OPERATION))
+    step = PlaceRecords(spread.placement(table), changes)
+    return _written(given.mapInArrow(step, from_arrow_schema(placed_schema(table))), table, spread)
+
+
+def _written(placed: DataFrame, table: AcidTable, spread: _Spread) -> list[MutationManifest]:
+    """Records to the files of their partitions and buckets; the manifests of the attempts that count."""
+    together = repartition_by_number(placed, spread.tasks, sql.col(TASK))
+    keys = [sql.col(quoted(name)) for name in table.key_names]
+    identifier = [sql.col(f"{ROW_ID}.{field.name}") for field in ROW_ID_TYPE]
+    ordered = together.sortWithinPartitions(*keys, sql.col(BUCKET), sql.col(OPERATION) == INSERT, *identifier)
+    step = WriteGroups(table.encode(), spread.storage_options)
+    with settled(placed.sparkSession.sparkContext), task_errors():
+        found = ordered.mapInArrow(step, from_arrow_schema(MANIFESTS_SCHEMA)).toArrow()
+    return [MutationManifest.decode(text) for text in found.column(0).to_pylist()]
+
+
+# -- changes by key ---------------------------------------------------------------------------------------------------
+
+
+def _merged(frame: DataFrame, transaction: Transaction, rules: MergeRules, spread: _Spread) -> list[MutationManifest]:
+    table = rules.table
+    reader = transaction.reader(table.database, table.name)
+    check_places(reader)
+    given = rules.given_schema(frame.columns)
+    step = ReadChanges(rules, given.append(pa.field(REMOVING, pa.bool_())))
+    with kept() as keep, task_errors():
+        changes = keep(_zoneless(frame).mapInArrow(step, from_arrow_schema(step.output)))
+        values = {key: _values(changes, key, given.field(key).type) for key in rules.on}
+        pairs, found = _pairs(changes, reader, rules, given, values, spread)
+        merge = MergePairs(rules, spread.placement(table), given, found, values)
+        return _written(pairs.mapInArrow(merge, from_arrow_schema(placed_schema(table))), table, spread)
+
+
+def _pairs(
+    changes: DataFrame,
+    reader: AcidReader,
+    rules: MergeRules,
+    given: pa.Schema,
+    values: Mapping[str, tuple[pa.Array, bool]],
+    spread: _Spread,
+) -> tuple[DataFrame, pa.Schema]:
+    """Each change with the rows of its key, or alone; and the rows' columns."""
+    tests = (
+        [test for key in rules.on for test in key_tests(key, *values[key])]
+        if all(len(found) for found, _ in values.values())
+        else []
+    )
+    among = {key: found for key, (found, complete) in values.items() if complete}
+    columns = rules.needed(given)
+    schema = reader.output_schema(columns)
+    session = changes.sparkSession
+    rows = rows_of(session, reader, columns, tests or None, storage_options=spread.storage_options, among=among)
+    # Names of its own for each side, as both have the key.
+    right = [sql.col(quoted(name)).alias(f"change_{place}") for place, name in enumerate(given.names)]
+    keys = [f"change_{given.get_field_index(key)}" for key in rules.on]
+    times = sql.count(sql.lit(1)).over(Window.partitionBy(*keys)).alias(TIMES)
+    changed = changes.select(*right, REMOVING).select("*", times)
+    left = rows.select(*[sql.col(quoted(name)).alias(f"row_{place}") for place, name in enumerate(schema.names)])
+    same = [left[f"row_{schema.get_field_index(key)}"] == changed[one] for key, one in zip(rules.on, keys, strict=True)]
+    joined = left.join(changed, same, "right_outer")
+    return joined.select(*changed.columns, *left.columns), schema
+
+
+def _values(changes: DataFrame, key: str, kind: pa.DataType) -> tuple[pa.Array, bool]:
+    """Values of a key among the changes: all of them if they are not too many, or the least and the greatest."""
+    column = sql.col(quoted(key))
+    wanted = changes.select(column).where(column.isNotNull())
+    found = wanted.distinct().limit(_MOST_VALUES + 1).toArrow().column(0).cast(kind).combine_chunks()
+    if len(found) <= _MOST_VALUES:
+        return found, True
+    ends = wanted.agg(sql.min(column), sql.max(column)).toArrow()
+    return pa.concat_arrays([ends.column(place).cast(kind).combine_chunks() for place in range(2)]), False
+
+
+# -- columns ----------------------------------------------------------------------------------------------------------
+
+
+def _zoneless(frame: DataFrame) -> DataFrame:
+    """Instants as what clocks in the session's time zone show, which is what Hive's timestamps are."""
+    columns = []
+    for item in frame.schema.fields:
+        column = frame[quoted(item.name)]
+        plain = _without_zone(item.dataType)
+        columns.append(column if plain == item.dataType else column.cast(plain).alias(item.name))
+    return frame.select(*columns)
+
+
+def _without_zone(kind: types.DataType) -> types.DataType:
+    if isinstance(kind, types.TimestampType):
+        return types.TimestampNTZType()
+    if isinstance(kind, types.ArrayType):
+        return types.ArrayType(_without_zone(kind.elementType), kind.containsNull)
+    if isinstance(kind, types.MapType):
+        return types.MapType(_without_zone(kind.keyType), _without_zone(kind.valueType), kind.valueContainsNull)
+    if isinstance(kind, types.StructType):
+        return types.StructType(
+            [types.StructField(item.name, _without_zone(item.dataType), item.nullable) for item in kind.fields]
+        )
+    return kind

@@ -1,0 +1,305 @@
+"""Spark's ``FileIndex`` implemented in Python: which files a scan reads is asked here, when the scan is planned."""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import DateType, StructType
+
+from hudi_hive.errors import PartitionValueError
+from hudi_hive.plan import ScanPlan
+from hudi_hive.predicate import RowFilter
+from hudi_hive.spark.bridge.jvm import Function2, JavaProxy, Jvm, relations
+from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java, watch
+from hudi_hive.spark.bridge.rows import packed, packed_files, strictly
+from hudi_hive.spark.bridge.weak import Weak
+from hudi_hive.spark.scan.filters import filter_of_json
+from hudi_hive.spark.scan.snapshot import PlannedFiles, TableSnapshot
+
+_LOG = logging.getLogger("hudi_hive.spark")
+
+_RECORDS_KEPT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedScan:
+    """What one scan of a statement was planned to read.
+
+    Attributes:
+        table: name of the table in the catalog, or its base path.
+        partition_filters: the predicates that chose partitions, as Spark prints them.
+        partitions_total, partitions_planned: partitions of the table, and those whose files are read.
+        files: number of files.
+        bytes: their size.
+        seconds: how long planning took.
+        merged: number of slices with log files that are merged in Arrow; 0 for a scan by Spark's own reader.
+        columns: the columns that slices are read with in Arrow.
+        skipped: files (slices, in Arrow) left out by what the metadata table tells of their rows.
+        converted: number of base files alone that are read in Arrow: a column has another name or type there.
+    """
+
+    table: str
+    partition_filters: tuple[str, ...]
+    partitions_total: int
+    partitions_planned: int
+    files: int
+    bytes: int
+    seconds: float
+    merged: int = 0
+    columns: tuple[str, ...] = ()
+    skipped: int = 0
+    converted: int = 0
+
+    def describe(self) -> str:
+        """A line on what is read and what was left out."""
+        by = f" by {', '.join(self.partition_filters)}" if self.partition_filters else ""
+        what = f"Spark's own reader: {self.files} base files"
+        if self.merged:
+            what = f"merged in Arrow: {self.merged} slices with log files, {self.files} files"
+            what += f", {self.converted} of them converted from an older schema" if self.converted else ""
+        elif self.converted:
+            what = f"converted in Arrow: {self.converted} base files of an older schema"
+        line = f"{self.table}: {self.partitions_planned} of {self.partitions_total} partitions{by}; {what}"
+        line += f", {self.bytes} bytes"
+        line += f", {self.skipped} left out by their statistics" if self.skipped else ""
+        return f"{line}; columns {', '.join(self.columns) or 'none'}" if self.merged or self.converted else line
+
+    def __str__(self) -> str:
+        return (
+            f"{self.table}: {self.partitions_planned} of {self.partitions_total} partitions, {self.files} files, "
+            f"{self.bytes} bytes, planned in {self.seconds:.2f} s"
+        )
+
+
+class PlanLog:
+    """The newest scans planned, oldest first; thread-safe and bounded."""
+
+    def __init__(self) -> None:
+        self._records: deque[PlannedScan] = deque(maxlen=_RECORDS_KEPT)
+
+    def add(self, record: PlannedScan) -> None:
+        """Append one."""
+        _LOG.info("planned %s", record)
+        self._records.append(record)
+
+    def records(self) -> list[PlannedScan]:
+        """All that are kept."""
+        return list(self._records)
+
+
+class Answering(Protocol):
+    """What answers for a file index of Spark."""
+
+    def listing(self, question: JavaValue, text: str) -> None:
+        """Gives a question of ``Relations.java`` its answer."""
+
+    def toString(self) -> str:
+        """Two with the same text list the same files."""
+
+
+class HudiFileIndex(JavaProxy):
+    """A table's files for Spark, as of the moment that its snapshot was taken.
+
+    Spark gets :meth:`face`, an object of ``Relations.java`` that answers what never changes by itself and keeps a few
+    listings; it asks this one from whatever thread plans.
+
+    Args:
+        jvm: the JVM.
+        session: the JVM's session.
+        snapshot: the table at one moment.
+        columns: the partition columns that Spark takes from partition paths, with their types.
+        hidden: partition columns that Spark reads from the files, but whose values the paths tell too.
+        name: what to call the table in logs.
+        log: where planned scans are recorded.
+    """
+
+    _session = Weak()
+
+    def __init__(
+        self,
+        jvm: Jvm,
+        session: JavaValue,
+        snapshot: TableSnapshot,
+        columns: StructType,
+        hidden: StructType,
+        name: str,
+        log: PlanLog,
+    ) -> None:
+        self._jvm = jvm
+        self._session = session
+        self._snapshot = snapshot
+        self._columns = columns
+        self._known = StructType([*columns.fields, *hidden.fields])
+        self._hidden = hidden
+        self._name = name
+        self._log = log
+        self._lock = threading.RLock()
+        watch(snapshot.location)
+
+    @property
+    def snapshot(self) -> TableSnapshot:
+        """The table at the moment whose files are listed."""
+        return self._snapshot
+
+    def face(self, delegate: Answering | None = None, folders: Sequence[str] = ()) -> JavaValue:
+        """The index for Spark.
+
+        Args:
+            delegate: answers in the place of this one.
+            folders: more root paths.
+        """
+        answering = delegate or self
+        return relations(self._jvm).face(
+            answering,
+            Function2(answering.listing),
+            answering.toString(),
+            json.dumps([self._snapshot.location, *folders]),
+            self._known.json(),
+            len(self._columns),
+            self._snapshot.has_indexes,
+            self._snapshot.query.as_of is not None,
+            self._session,
+        )
+
+    # -- Spark's interface, as far as the face asks ------------------------------------------------------------------
+
+    def listing(self, question: JavaValue, text: str) -> None:
+        """Gives a question (``Relations.java``) the directories with the files of the partitions that are left."""
+        told = json.loads(text) if text else {"filters": [], "names": []}
+        with self._lock:
+            record = self._list(question, tuple(told["filters"]), told["names"])
+        self._log.add(record)
+
+    @to_java
+    def inputFiles(self) -> JavaValue:
+        """Paths of all files."""
+        return self._jvm.strings(self._files().files.column("path").to_pylist())
+
+    @to_java
+    def sizeInBytes(self) -> int:
+        """Bytes of all files: what Spark chooses join strategies by."""
+        return self._snapshot.plan().total_bytes
+
+    @to_java
+    def refresh(self) -> None:
+        """Look at the table anew (``REFRESH TABLE``)."""
+        with self._lock:
+            self._snapshot = self._snapshot.renewed()
+
+    def toString(self) -> str:
+        """The token: two indexes with the same one list the same files."""
+        return f"HudiFileIndex({self._snapshot.token})"
+
+    @to_java
+    def get(self) -> str:
+        """What was listed last, a line each; the face knows, if anything was."""
+        return self._described([])
+
+    class Java:
+        implements = ("org.apache.spark.sql.execution.datasources.FileIndex", "java.util.function.Supplier")
+
+    # -- planning --------------------------------------------------------------------------------------------------
+
+    def _list(self, question: JavaValue, filters: tuple[str, ...], names: Sequence[str]) -> PlannedScan:
+        started = time.perf_counter()
+        snapshot = self._snapshot
+        kept = self._prune(snapshot.partition_paths(), question, names) if filters else None
+        row_filter = self._row_filter(snapshot.plan(kept), question) if snapshot.has_indexes else None
+        planned = self._files(kept, row_filter)
+        record = PlannedScan(
+            self._name,
+            filters,
+            planned.partitions_total,
+            planned.partitions_planned,
+            planned.files.num_rows,
+            int(pc.sum(planned.files.column("size")).as_py() or 0),
+            time.perf_counter() - started,
+            skipped=planned.skipped,
+        )
+        self._add_directories(question, planned, self._described([record]))
+        return record
+
+    def _row_filter(self, plan: ScanPlan, question: JavaValue) -> RowFilter | None:
+        """What conditions say of rows; columns whose values come from partition paths are not in it."""
+        conditions = json.loads(question.conditions())
+        return filter_of_json(conditions, plan.schema, self._columns.names) if conditions else None
+
+    def _described(self, records: Sequence[PlannedScan]) -> str:
+        return "\n".join(record.describe() for record in records)
+
+    def _files(self, partitions: Sequence[str] | None = None, row_filter: RowFilter | None = None) -> PlannedFiles:
+        """The files that this index lists."""
+        return self._snapshot.files(partitions, row_filter=row_filter)
+
+    def _prune(self, paths: list[str], question: JavaValue, names: Sequence[str]) -> list[str]:
+        """The partitions whose values pass all filters of a question; Spark itself evaluates them.
+
+        Args:
+            paths: of partitions.
+            question: of ``Relations.java``.
+            names: the columns that its filters are about.
+        """
+        if not paths:
+            return paths
+        known = {name.lower(): name for name in self._known.names}
+        names = [known[name.lower()] for name in names]
+        texts = self._named(self._snapshot.partition_texts(paths))
+        unclear = self._unclear(texts, names)
+        keep = unclear.copy()
+        clear = np.flatnonzero(~unclear)
+        if len(clear):
+            self._check_dates(texts, names)
+            values = packed(texts.take(pa.array(clear)), names)
+            digits = self._strictly(functools.partial(question.mask, values, len(clear)))
+            keep[clear] = np.equal(np.frombuffer(digits.encode("ascii"), np.uint8), ord("1"))
+        return [path for path, kept in zip(paths, keep.tolist(), strict=True) if kept]
+
+    def _unclear(self, texts: pa.Table, names: Sequence[str]) -> npt.NDArray[np.bool_]:
+        """Partitions whose path does not tell a hidden column: the default partition holds "" beside null."""
+        unclear = np.zeros(texts.num_rows, np.bool_)
+        for name in set(names) & set(self._hidden.names):
+            unclear |= pc.is_null(texts.column(name)).to_numpy()
+        return unclear
+
+    def _add_directories(self, question: JavaValue, planned: PlannedFiles, told: str) -> None:
+        """Answers a question."""
+        names = self._columns.names
+        paths = pc.unique(planned.files.column("partition")).to_pylist()
+        values = (
+            self._named(self._snapshot.partition_texts(paths)) if names else pa.table({"row": pa.nulls(len(paths))})
+        )
+        self._check_dates(values, names)
+        for folders, paths_and_numbers in packed_files(planned.files, planned.modified_ms):
+            part = packed(values.slice(folders.start, len(folders)), names)
+            self._strictly(functools.partial(question.add, part, *paths_and_numbers, told))
+
+    def _strictly(self, action: Callable[[], Any]) -> Any:  # noqa: ANN401
+        return strictly(action, self._known)
+
+    def _named(self, texts: pa.Table) -> pa.Table:
+        """Columns under the names that Spark's schema gives them: the catalog may differ in case."""
+        known = {name.lower(): name for name in self._known.names}
+        return texts.rename_columns([known.get(name.lower(), name) for name in texts.column_names])
+
+    def _check_dates(self, texts: pa.Table, names: Sequence[str]) -> None:
+        """Spark would read ``19723`` as the year, not as a day number."""
+        for name in names:
+            if isinstance(self._known[name].dataType, DateType):
+                fits = pc.fill_null(pc.match_substring_regex(texts.column(name), r"^\d{4}-\d{2}-\d{2}$"), True)
+                if not pc.all(fits, min_count=0).as_py():
+                    raise PartitionValueError(
+                        f"partition column {name} is a date, but a partition path holds something else",
+                        path=self._snapshot.location,
+                    )

@@ -1,0 +1,73 @@
+"""Installs the hooks of a running Spark session: names of synced tables resolve to plans over our file index.
+
+Two private fields of a session are replaced by objects behind the same interface, which ask Python:
+
+* the session catalog's cache of table relations, which Spark asks for a plan before it looks for the table's provider
+  class (there is none for ``hudi`` in plain Spark);
+* the parser, which tells where a statement begins, rewrites time travel and refuses statements that would write.
+
+Sessions made from this one later (``newSession``, streaming, the Thrift server) get theirs through the extensions
+object that all of them share.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from hudi_hive.errors import SparkError
+from hudi_hive.spark.bridge.jvm import Function2
+from hudi_hive.spark.bridge.py4j_errors import JavaValue
+from hudi_hive.spark.catalog.session_hook import SessionHook
+from hudi_hive.spark.scan.relation import Environment
+from hudi_hive.spark.statements.guarded_writers import guard_writers
+from hudi_hive.spark.statements.parser import HudiParser
+
+_enabled: WeakKeyDictionary[SparkContext, Environment] = WeakKeyDictionary()
+
+
+def install(hook: SessionHook) -> None:
+    """Hook a session that is running already. Idempotent.
+
+    Args:
+        hook: of the session.
+
+    Raises:
+        SparkError: callbacks run in other threads of Java's than those that called.
+    """
+    if not hook.environment.jvm.pins_threads:
+        raise SparkError(
+            "without pinned threads it cannot be told which statement a table is asked for",
+            remedy="leave PYSPARK_PIN_THREAD as it is by default, true",
+        )
+    parser = hook.environment.jvm.field(hook.session.sessionState(), "sqlParser")
+    current = parser.get()
+    if str(current.toString()) != HudiParser.label:
+        parser.set(HudiParser(hook, current))
+    hook.install_cache()
+    context = SparkContext._active_spark_context
+    assert context is not None
+    _enabled[context] = hook.environment
+    guard_writers(hook_of)
+
+
+def hook_of(spark: SparkSession) -> SessionHook | None:
+    """A hook of a session that is enabled, or was made from one that is; None for others."""
+    environment = _enabled.get(spark.sparkContext)
+    if environment is None:
+        return None
+    session = spark._jsparkSession
+    parser = environment.jvm.field(session.sessionState(), "sqlParser").get()
+    return SessionHook(environment, session) if str(parser.toString()) == HudiParser.label else None
+
+
+def hook_later_sessions(environment: Environment, session: JavaValue) -> None:
+    """Give a parser of ours and the table functions to each session that is made from this one from now on."""
+
+    def build(made: JavaValue, parser: JavaValue) -> HudiParser:
+        # The session's state is being built: its catalog is hooked when the first statement begins.
+        return HudiParser(SessionHook(environment, made), parser)
+
+    session.extensions().injectParser(Function2(build))

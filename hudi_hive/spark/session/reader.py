@@ -1,0 +1,202 @@
+"""What users call: :func:`enable` a session, read by name or path with any query type, see what was planned."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
+
+from hudi_hive.errors import SparkError
+from hudi_hive.plan import Query
+from hudi_hive.spark.bridge.jvm import Jvm
+from hudi_hive.spark.bridge.py4j_errors import JavaValue
+from hudi_hive.spark.catalog.session_hook import SessionHook
+from hudi_hive.spark.catalog.table_lookup import HudiTableEntry, require_table
+from hudi_hive.spark.catalog.table_options import hook_table_reads
+from hudi_hive.spark.scan.file_index import PlannedScan
+from hudi_hive.spark.scan.merging import described_scans
+from hudi_hive.spark.scan.relation import Environment, relation_plan
+from hudi_hive.spark.scan.snapshot import location_of
+from hudi_hive.spark.session.functions import inject_functions
+from hudi_hive.spark.session.install import hook_later_sessions, hook_of, install
+from hudi_hive.spark.source.source import install_source
+
+_lock = threading.Lock()
+_environments: WeakKeyDictionary[SparkContext, Environment] = WeakKeyDictionary()
+
+
+def enable(spark: SparkSession, *, storage_options: Mapping[str, Any] | None = None) -> SparkSession:
+    """Make synced Hudi tables readable by name in a running session and all sessions made from it later.
+
+    Afterwards ``SELECT … FROM db.t``, ``spark.table``, views, ``TIMESTAMP AS OF``, ``VERSION AS OF`` and
+    ``hudi_table_changes('db.t', begin[, end])`` work on tables that a sync put into the session's metastore. Every
+    statement sees the table as it is when the statement is analysed. Statements that would write are refused.
+
+    Args:
+        spark: a session of classic PySpark 4.0 to 4.3; sessions made before this call and not enabled stay as they are.
+        storage_options: credentials and settings for this package's own file access, as for
+            :class:`~hudi_hive.storage.Storage`; Spark has its own.
+
+    Returns:
+        The session.
+
+    Raises:
+        SparkError: the session cannot be hooked: Spark Connect, ``PYSPARK_PIN_THREAD=false``, or a version that lacks
+            what is needed.
+    """
+    environment, session = _environment(spark), _java_session(spark)
+    if storage_options is not None:
+        environment.storage_options = dict(storage_options)
+    extensions = int(environment.jvm.view.java.lang.System.identityHashCode(session.extensions()))
+    with _lock:
+        install(SessionHook(environment, session))
+        if extensions not in environment.extended:
+            environment.extended.add(extensions)
+            hook_later_sessions(environment, session)
+            inject_functions(environment, session)
+            install_source(environment, session)
+        hook_table_reads(_read_entry, _enabled_jvm)
+    return spark
+
+
+def session_builder(metastore_uris: str | Sequence[str] = ()) -> SparkSession.Builder:
+    """A builder of sessions on a Hive metastore, to set master and memory on; :func:`enable` what it makes.
+
+    Args:
+        metastore_uris: ``thrift://host:port``, one or several; without it the session's own settings decide.
+    """
+    builder = SparkSession.builder.config("spark.sql.catalogImplementation", "hive")
+    uris = metastore_uris if isinstance(metastore_uris, str) else ",".join(metastore_uris)
+    return builder.config("spark.hadoop.hive.metastore.uris", uris) if uris else builder
+
+
+def table(
+    spark: SparkSession,
+    name: str,
+    *,
+    query_type: str | None = None,
+    as_of: str | None = None,
+    begin: str | None = None,
+    end: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> DataFrame:
+    """A synced table as a DataFrame, for any query type.
+
+    Args:
+        spark: a session; it need not be enabled.
+        name: ``db.table``.
+        query_type: ``snapshot`` (default), ``read_optimized`` or ``incremental``.
+        as_of: time travel: instant or time.
+        begin, end: incremental range: begin exclusive, end inclusive.
+        options: Hudi's read options under their own names.
+
+    Raises:
+        SparkError: no such synced table.
+        HudiHiveError: the query is refused.
+    """
+    environment, session = _environment(spark), _java_session(spark)
+    entry = require_table(environment.jvm, session, name)
+    if query_type is None and begin is None and "hoodie.datasource.query.type" not in (options or {}):
+        query_type = entry.query_type()
+    query = Query.of(query_type, as_of=as_of, begin=begin, end=end, options=options)
+    return _frame(spark, relation_plan(environment, session, entry.location, query, entry.declared))
+
+
+def load(
+    spark: SparkSession,
+    path: str | os.PathLike[str],
+    options: Mapping[str, Any] | None = None,
+    *,
+    query_type: str | None = None,
+    as_of: str | None = None,
+    begin: str | None = None,
+    end: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> DataFrame:
+    """The table at a path as a DataFrame; no metastore is needed.
+
+    Args:
+        spark: a session; it need not be enabled.
+        path: base path of the table.
+        options: Hudi's read options under their own names.
+        query_type, as_of, begin, end: as for :func:`table`.
+        storage_options: as for :func:`enable`.
+
+    Raises:
+        HudiHiveError: there is no such table, or the query is refused.
+    """
+    environment, session = _environment(spark), _java_session(spark)
+    if storage_options is not None:
+        environment = replace(environment, storage_options=dict(storage_options))
+    query = Query.of(query_type, as_of=as_of, begin=begin, end=end, options=options)
+    return _frame(spark, relation_plan(environment, session, location_of(path), query))
+
+
+def planned_scans(spark: SparkSession) -> list[PlannedScan]:
+    """The newest scans of Hudi tables that were planned in the session's context, oldest first."""
+    return _environment(spark).log.records()
+
+
+def explain(frame: DataFrame) -> str:
+    """What a query reads of Hudi tables and what was left out: a line for each scan by Spark's own reader, and for each
+    set of slices with log files. Nothing is read; conditions that come from another part of the query when it runs
+    (dynamic partition pruning) do not count.
+
+    Args:
+        frame: a DataFrame, such as ``spark.sql(…)`` gives.
+    """
+    environment = _environment(frame.sparkSession)
+    session, execution = frame._jdf.sparkSession(), frame._jdf.queryExecution()
+    made = environment.jvm.package("classic").Dataset.ofRows(session, execution.analyzed()).queryExecution()
+    return "\n".join(dict.fromkeys(described_scans(environment.jvm, made.executedPlan())))
+
+
+def last_scan(spark: SparkSession, name: str) -> PlannedScan:
+    """The newest planned scan of a table, by its name in the catalog or its path.
+
+    Raises:
+        SparkError: none was planned yet; scans are planned when a query runs or is explained.
+    """
+    known = {name, location_of(name)}
+    for record in reversed(planned_scans(spark)):
+        if record.table in known:
+            return record
+    raise SparkError(f"no scan of {name} was planned yet", remedy="run or explain a query on it first")
+
+
+def _read_entry(spark: SparkSession, entry: HudiTableEntry, query: Query) -> DataFrame:
+    environment, session = _environment(spark), _java_session(spark)
+    return _frame(spark, relation_plan(environment, session, entry.location, query, entry.declared))
+
+
+def _enabled_jvm(spark: SparkSession) -> Jvm | None:
+    hook = None if getattr(spark, "_jsparkSession", None) is None else hook_of(spark)
+    return None if hook is None else hook.environment.jvm
+
+
+def _frame(spark: SparkSession, plan: JavaValue) -> DataFrame:
+    jvm = _environment(spark).jvm
+    return DataFrame(jvm.package("classic").Dataset.ofRows(_java_session(spark), plan), spark)
+
+
+def _java_session(spark: SparkSession) -> JavaValue:
+    session = getattr(spark, "_jsparkSession", None)
+    if session is None:
+        raise SparkError("not a session of classic PySpark", remedy="Spark Connect has no JVM in this process")
+    return session
+
+
+def _environment(spark: SparkSession) -> Environment:
+    _java_session(spark)
+    context = spark.sparkContext
+    with _lock:
+        found = _environments.get(context)
+        if found is None:
+            found = _environments[context] = Environment(Jvm(context))
+        return found

@@ -1,0 +1,1 @@
+"""The ``hudi`` data source of Spark: batch and streaming, reads and writes."""

@@ -1,0 +1,317 @@
+"""The data source ``hudi``: ``spark.read.format("hudi")``, ``USING hudi OPTIONS (…)``, ``readStream.format("hudi")``.
+
+Spark looks a data source up by its class, so there is one: ``hudi.DefaultSource`` of ``HudiSource.java``, compiled on
+the driver and put where Spark's class loader finds it. All it does is to ask the functions here. The format's long name
+``org.apache.hudi``, which code written for Hudi's own source may use, is a class of that package below it.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from hudi_hive.errors import InvalidOptionError, SchemaError, SparkError, UnknownColumnError
+from hudi_hive.plan import QueryType
+from hudi_hive.schema import META_FIELDS
+from hudi_hive.spark.bridge.jvm import Function1, JavaProxy, Jvm, java_source
+from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java
+from hudi_hive.spark.bridge.weak import Weak
+from hudi_hive.spark.catalog.table_options import path_question
+from hudi_hive.spark.scan.changes import changes_plan
+from hudi_hive.spark.scan.file_index import HudiFileIndex
+from hudi_hive.spark.scan.relation import (
+    Declared,
+    Environment,
+    Scanned,
+    commit_times,
+    file_index,
+    files_relation,
+    scanned,
+    table_snapshot,
+)
+from hudi_hive.spark.scan.snapshot import TableSnapshot
+from hudi_hive.write.coordination.after_commit import log_failure
+
+RULE = "hudi_hive.CommitRule"
+
+_CLASS = "hudi.DefaultSource"
+
+_LONG_NAME = "package org.apache.hudi; public class DefaultSource extends hudi.DefaultSource {}"
+
+# -- the class ---------------------------------------------------------------------------------------------------------
+
+
+def install_source(environment: Environment, session: JavaValue) -> None:
+    """Let Spark find the data source ``hudi``. Idempotent; a bundle of Hudi that is on the class path goes before.
+
+    Raises:
+        SparkError: the class cannot be made with this version of Spark.
+    """
+    found = _found_class(session)
+    if found is None:
+        _add_classes(environment.jvm, session)
+        found = session.sharedState().jarClassLoader().loadClass(_CLASS)
+    found.getField("handler").set(None, Function1(lambda question: answer(environment, list(question))))
+
+
+def _found_class(session: JavaValue) -> JavaValue | None:
+    """The class, if it was added to this JVM before."""
+    try:
+        return session.sharedState().jarClassLoader().loadClass(_CLASS)
+    except (PySparkException, Py4JJavaError):
+        return None
+
+
+def _add_classes(jvm: Jvm, session: JavaValue) -> None:
+    """Compile the source and put its classes where the class loader of this thread, or of the session, looks."""
+    main = jvm.cooked(_CLASS, java_source("HudiSource"))
+    long = jvm.cooked("org.apache.hudi.DefaultSource", _LONG_NAME, main.getClassLoader())
+    folder = Path(tempfile.mkdtemp(prefix="hudi-hive-classes-"))
+    jvm.view.org.apache.spark.util.ShutdownHookManager.registerShutdownDeleteDir(jvm.view.java.io.File(str(folder)))
+    for codes in (main.getBytecodes(), long.getBytecodes()):
+        for name in codes:
+            target = folder / (str(name).replace(".", "/") + ".class")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(bytes(codes[name]))
+    added = jvm.view.java.net.URI(folder.as_uri() + "/").toURL()
+    context = jvm.view.java.lang.Thread.currentThread().getContextClassLoader()
+    # What submitted the application has a loader that takes more; that of the session, for ADD JAR, is below it.
+    takes_more = str(context.getClass().getName()) == "org.apache.spark.util.MutableURLClassLoader"
+    (context if takes_more else session.sharedState().jarClassLoader()).addURL(added)
+
+
+# -- what it is asked --------------------------------------------------------------------------------------------------
+
+
+def answer(environment: Environment, question: list[JavaValue]) -> JavaValue:
+    """What ``hudi.DefaultSource`` was asked, answered.
+
+    Args:
+        environment: of the Spark context.
+        question: a word, the JVM's session, option names and values in turn, and the rest.
+
+    Raises:
+        HudiHiveError: it cannot be done.
+    """
+    kind, session, pairs, *rest = question
+    texts = list(pairs)
+    parameters = {str(name): str(value) for name, value in zip(texts[::2], texts[1::2], strict=True)}
+    if kind == "stream schema":
+        from hudi_hive.spark.source.streaming import source_schema
+
+        return session.parseDataType(source_schema(environment, session, parameters).json())
+    if kind == "stream":
+        from hudi_hive.spark.source.streaming import create_source
+
+        schema = None if rest[0] is None else StructType.fromJson(json.loads(rest[0].json()))
+        return create_source(environment, session, rest[1], schema, parameters)
+    if kind == "sink":
+        raise SparkError(
+            f"a stream cannot write a Hudi table with mode {rest[0]}",
+            path=parameters.get("path"),
+            remedy="write each batch: writeStream.foreachBatch(lambda rows, _: rows.write.format('hudi')…)",
+        )
+    if kind == "write":
+        return _write(environment, session, parameters, str(rest[0]), rest[1])
+    schema = None if rest[0] is None else StructType.fromJson(json.loads(rest[0].json()))
+    return read_relation(environment, session, parameters, schema)
+
+
+_MODES = {"Append": "append", "Overwrite": "overwrite", "ErrorIfExists": "error", "Ignore": "ignore"}
+
+
+def _write(
+    environment: Environment, session: JavaValue, parameters: dict[str, str], mode: str, rows: JavaValue
+) -> JavaValue:
+    """What ``df.write.format("hudi").save(path)`` does; the relation is of the table afterwards."""
+    from hudi_hive.spark.write.write import write
+
+    path = parameters.pop("path", None)
+    if path is None:
+        raise SparkError("writing a Hudi table needs a path", remedy="give save() the base path of the table")
+    context = SparkContext._active_spark_context
+    assert context is not None
+    frame = DataFrame(rows, SparkSession(context, session))
+    options = {name: value for name, value in parameters.items() if name.startswith(("hoodie.", "hive."))}
+    unknown = sorted(parameters.keys() - options.keys())
+    if unknown:
+        raise InvalidOptionError(f"options that are not Hudi's: {', '.join(unknown)}", path=path)
+    report = write(frame, path, options, _MODES.get(mode, mode))
+    try:
+        return read_relation(environment, session, {"path": path})
+    except Exception as error:
+        if report is None:
+            raise
+        # Spark looks at it for cached queries only, and an error would make rows that are committed look like none.
+        log_failure("the relation of the table", report.instant.requested, error)
+        return _planned_rows(environment, session, rows.queryExecution().analyzed())
+
+
+def read_relation(
+    environment: Environment, session: JavaValue, parameters: Mapping[str, str], schema: StructType | None = None
+) -> JavaValue:
+    """The relation of a query: what it shows is pinned when it is made, as of Spark's own file sources.
+
+    Args:
+        environment: of the Spark context.
+        session: the JVM's session.
+        parameters: Spark's options of a read: ``path``, and Hudi's read options under their own names.
+        schema: the columns to show, when the user or a catalog tells them.
+
+    Raises:
+        HudiHiveError: the options say no table, or a query that is refused.
+    """
+    location, query = path_question(environment.jvm, session, parameters)
+    snapshot = table_snapshot(environment, location, query)
+    if query.query_type is QueryType.CDC:
+        return _planned_rows(environment, session, changes_plan(session, snapshot))
+    scan = scanned(snapshot, None if schema is None else _declared(snapshot, schema))
+
+    index = _Indexes(environment, session, scan)
+    if query.query_type is QueryType.INCREMENTAL:
+        commit_times(snapshot)  # refuses what cannot be answered now, not when rows are read
+        _install_commit_rule(environment.jvm, session)
+        made: SourceIndex = CommitsIndex(environment.jvm, snapshot, index)
+    else:
+        made = (MergedIndex if snapshot.may_be_split else SourceIndex)(environment.jvm, snapshot, index)
+    # All columns are given as columns of files, so that partition columns keep their place among them.
+    return files_relation(environment, session, scan, made.face(), scan.columns)
+
+
+def _declared(snapshot: TableSnapshot, schema: StructType) -> Declared:
+    """Columns that a user or a catalog gives.
+
+    Those the table does not have would be read as nulls, and numbers as narrower ones without what does not fit; the
+    path's text of a partition value can be of any type.
+    """
+    own = snapshot.columns
+    known = {field.name.lower(): field.dataType.simpleString() for field in own.fields}
+    known = dict.fromkeys(map(str.lower, META_FIELDS), "string") | known  # a sync declares them in any case
+    in_path = {name.lower() for name in snapshot.partition_fields}
+    for field in schema.fields:
+        kind = known.get(field.name.lower())
+        if kind is None:
+            raise UnknownColumnError(f"the table has no column {field.name}", path=snapshot.location)
+        if kind != field.dataType.simpleString() and field.name.lower() not in in_path:
+            raise SchemaError(
+                f"column {field.name} is {kind} in the table, not {field.dataType.simpleString()}",
+                path=snapshot.location,
+                remedy="leave the schema out, and cast",
+            )
+    return Declared(snapshot.location, schema, (), None)
+
+
+def _planned_rows(environment: Environment, session: JavaValue, plan: JavaValue) -> JavaValue:
+    """The relation of a plan whose rows are made in Python."""
+    jvm = environment.jvm
+
+    def rows(names: JavaValue) -> JavaValue:
+        frame = jvm.package("classic").Dataset.ofRows(session, plan)
+        columns = jvm.gateway.new_array(jvm.package("Column"), len(names))
+        for position, name in enumerate(names):
+            columns[position] = frame.col(f"`{name}`")
+        return frame.select(columns).queryExecution().toRdd()
+
+    return getattr(jvm.view.hudi, "DefaultSource$PlannedRows")(session, plan.schema(), Function1(rows))
+
+
+# -- its files ---------------------------------------------------------------------------------------------------------
+
+
+class _Indexes:
+    """Makes the table's own index at a moment. A view of the session may hold it, so it does not hold the session."""
+
+    _session = Weak()
+
+    def __init__(self, environment: Environment, session: JavaValue, scan: Scanned) -> None:
+        self._environment = environment
+        self._session = session
+        self._scan = scan
+
+    def __call__(self, moment: TableSnapshot) -> HudiFileIndex:
+        scan = replace(self._scan, snapshot=moment)
+        return file_index(self._environment, self._session, scan, moment.location)
+
+
+class SourceIndex(JavaProxy):
+    """The file index of a relation that the data source gives: the table's own, behind a guard.
+
+    Spark writes into a relation of files at INSERT, past Hudi's timeline, if it has one root path: this one has two.
+
+    Args:
+        jvm: the JVM.
+        snapshot: the table at one moment.
+        make: the table's own index at a moment.
+    """
+
+    def __init__(self, jvm: Jvm, snapshot: TableSnapshot, make: Callable[[TableSnapshot], HudiFileIndex]) -> None:
+        self._jvm = jvm
+        self._make = make
+        self._index = make(snapshot)
+
+    def face(self) -> JavaValue:
+        """The index for Spark; its roots are the base path, and the timeline's, where no table can be."""
+        return self._index.face(self, [f"{self._index.snapshot.location}/.hoodie"])
+
+    def listing(self, question: JavaValue, text: str) -> None:
+        """As the table's own."""
+        self._index.listing(question, text)
+
+    @to_java
+    def refresh(self) -> None:
+        """Look at the table anew (``REFRESH TABLE``)."""
+        self._index = self._make(self._index.snapshot.renewed())
+
+    def toString(self) -> str:
+        """As the table's own."""
+        return self._index.toString()
+
+    def __getattr__(self, name: str) -> Callable[..., JavaValue]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._index, name)  # type: ignore[no-any-return]
+
+    class Java:
+        implements = HudiFileIndex.Java.implements
+
+
+class MergedIndex(SourceIndex):
+    """That of slices of several kinds, which an optimiser rule splits: as a function it does what its index does."""
+
+    class Java:
+        implements = (*HudiFileIndex.Java.implements, "scala.Function1")
+
+
+class CommitsIndex(SourceIndex):
+    """That of an incremental query: an optimiser rule puts its index in its place, and the commits into a filter."""
+
+    @to_java
+    def apply(self) -> JavaValue:
+        """``(index, times of the commits)``."""
+        index = self._index  # of one moment, whatever is refreshed meanwhile
+        return self._jvm.view.scala.Tuple2(index.face(), self._jvm.strings(commit_times(index.snapshot)))
+
+    def listing(self, question: JavaValue, text: str) -> None:
+        """Refuses: files without the filter would show rows of other commits."""
+        raise SparkError(
+            "an incremental query was planned by a session that does not know it",
+            path=self._index.snapshot.location,
+            remedy="query it in the session that made it",
+        )
+
+    class Java:
+        implements = (*HudiFileIndex.Java.implements, "scala.Function0")
+
+
+def _install_commit_rule(jvm: Jvm, session: JavaValue) -> None:
+    """Let a session plan incremental queries of the data source. Idempotent."""
+    jvm.add_optimization(session, RULE, getattr(jvm.view.hudi, "DefaultSource$CommitRule"))

@@ -1,0 +1,354 @@
+"""Structured Streaming on Hudi's commits: a source of micro-batches whose batches are ordinary incremental plans.
+
+A batch is the rows of the writes whose time lies after one offset, up to and including another: completion times, in
+table version 6 requested times. An offset is such a time, so a batch that is run again after a crash has the same
+commits, and Spark's checkpoint makes the stream exactly-once.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql.types import StructType
+
+from hudi_hive.errors import HudiHiveError, IncrementalRangeError, SchemaError, SparkError
+from hudi_hive.plan.model.query import EARLIEST
+from hudi_hive.spark.bridge.jvm import Function1, JavaProxy, Jvm, Rewrite, class_name, option, scala_items
+from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java
+from hudi_hive.spark.scan.merging import install_merge_rule
+from hudi_hive.spark.scan.relation import Environment, relation_plan
+from hudi_hive.spark.source.stream_commits import (
+    FAIL_ON_DATA_LOSS,
+    Commits,
+    StreamOffset,
+    StreamOptions,
+    is_on_timeline,
+)
+from hudi_hive.table import MetaClient
+
+_STREAMING = "org.apache.spark.sql.execution.streaming"
+_CONNECTOR = "org.apache.spark.sql.connector.read.streaming"
+
+
+class CommitSource(JavaProxy):
+    """Spark's ``Source`` with admission control, in Python.
+
+    Spark calls it from the one thread of a streaming query.
+
+    Args:
+        environment: of the Spark context.
+        session: the JVM's session.
+        metadata_path: the source's folder in the checkpoint.
+        schema: the columns that the query was planned with.
+        known: all columns that the table had then; a catalog may not have heard of some.
+        options: of the stream.
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        session: JavaValue,
+        metadata_path: str,
+        schema: StructType,
+        known: StructType,
+        options: StreamOptions,
+    ) -> None:
+        self._environment = environment
+        self._session = session
+        self._metadata_path = metadata_path
+        self._schema = schema
+        self._known = known
+        self._options = options
+        self._initial: StreamOffset | None = None
+        self._last: str | None = None
+        self._newest: str | None = None
+        self._checked: str | None = None
+        self._lock = threading.Lock()
+
+    # -- where it starts ---------------------------------------------------------------------------------------------
+
+    def _start(self) -> StreamOffset:
+        """The offset before the first batch; kept in the checkpoint, since ``latest`` is another one later."""
+        with self._lock:
+            if self._initial is None:
+                jvm = self._environment.jvm
+                kept = _read_initial(jvm, self._session, self._metadata_path)
+                if kept is None:
+                    kept = self._resolve_start()
+                    _write_initial(jvm, self._session, self._metadata_path, kept)
+                self._initial = kept
+            return self._initial
+
+    def _resolve_start(self) -> StreamOffset:
+        start = self._options.start
+        if start == "earliest":
+            return StreamOffset(EARLIEST, is_commit=False)
+        if start != "latest":
+            return StreamOffset(start, is_commit=False)
+        newest = Commits(self._client(), self._options, EARLIEST).newest()
+        return StreamOffset(EARLIEST, is_commit=False) if newest is None else StreamOffset(newest)
+
+    def _client(self) -> MetaClient:
+        return MetaClient.load(self._options.location, self._environment.storage_options)
+
+    def _begin(self, start: JavaValue | None) -> StreamOffset:
+        return self._start() if start is None else StreamOffset.parse(str(start.json()))
+
+    def _check_known(self, client: MetaClient, offset: StreamOffset) -> None:
+        if not self._options.fail_on_data_loss or self._checked == offset.time:
+            return
+        if not is_on_timeline(client, offset, self._options.read.hollow_policy):
+            raise IncrementalRangeError(
+                "the stream has read up to a commit that the table's timeline does not have any more: the table was "
+                "restored or made anew, or its history was cut",
+                path=client.base_path,
+                instant=offset.time,
+                remedy=f"start with a new checkpoint, or set {FAIL_ON_DATA_LOSS}=false to go on after this time",
+            )
+        self._checked = offset.time
+
+    # -- Source ------------------------------------------------------------------------------------------------------
+
+    @to_java
+    def schema(self) -> JavaValue:
+        """The columns."""
+        return self._session.parseDataType(self._schema.json())
+
+    @to_java
+    def getDefaultReadLimit(self) -> JavaValue:
+        """Whether a trigger takes everything; the limits themselves are ours."""
+        limits = getattr(self._environment.jvm.view, _CONNECTOR).ReadLimit
+        if self._options.max_commits is None and self._options.max_bytes is None:
+            return limits.allAvailable()
+        return limits.maxFiles(self._options.max_commits or 1)
+
+    @to_java
+    def prepareForTriggerAvailableNow(self) -> None:
+        """The commits of this moment are what the query will read."""
+        self._last = Commits(self._client(), self._options, self._start().time).newest() or EARLIEST
+
+    @to_java
+    def latestOffset(self, start: JavaValue | None, limit: JavaValue) -> JavaValue | None:
+        """Where the next batch ends; ``start`` when there is nothing new.
+
+        Raises:
+            IncrementalRangeError: the commit of ``start`` is gone.
+            HollowCommitError: as for an incremental query.
+        """
+        begin = self._begin(start)
+        client = self._client()
+        self._check_known(client, begin)
+        commits = Commits(client, self._options, begin.time)
+        self._newest = commits.newest() or begin.time
+        end = commits.end(self._last, limited=class_name(limit) != "ReadAllAvailable")
+        return start if end is None else self._offset(StreamOffset(end))
+
+    @to_java
+    def reportLatestOffset(self) -> JavaValue | None:
+        """The newest commit, for the query's progress."""
+        return None if self._newest is None else self._offset(StreamOffset(self._newest))
+
+    @to_java
+    def getOffset(self) -> JavaValue:
+        """Spark asks :meth:`latestOffset` of a source that limits its batches."""
+        return self._environment.jvm.none()
+
+    @to_java
+    def getBatch(self, start: JavaValue, end: JavaValue) -> JavaValue:
+        """The rows of the commits after ``start`` up to ``end``.
+
+        Reading them raises IncrementalRangeError when files of the range were cleaned, or its begin is unknown.
+
+        Raises:
+            SchemaError: the table's columns are not those of the query any more.
+        """
+        jvm = self._environment.jvm
+        session = jvm.package("classic").SparkSession.active()
+        try:
+            frame = self._rows(session, self._begin(option(start)), StreamOffset.parse(str(end.json())))
+        except IncrementalRangeError as error:
+            # A query that is started again asks for its last batch once more, and does not read it.
+            return refused_rows(jvm, session, self._schema, error)
+        return frame if self._schema == self._known else self._as_declared(session, frame)
+
+    def _rows(self, session: JavaValue, begin: StreamOffset, last: StreamOffset) -> JavaValue:
+        client = self._client()
+        if begin.time != last.time:
+            self._check_known(client, begin)
+        jvm = self._environment.jvm
+        install_merge_rule(jvm, session)
+        query = self._options.query(begin.time, last.time)
+        plan = relation_plan(self._environment, session, self._options.location, query)
+        frame = jvm.package("classic").Dataset.ofRows(session, as_streaming(jvm, plan))
+        found = StructType.fromJson(json.loads(str(frame.schema().json())))
+        if found != self._known:
+            self._refuse_schema(client, found)
+        return frame
+
+    def _as_declared(self, session: JavaValue, frame: JavaValue) -> JavaValue:
+        """The columns of the query, in its order: a catalog may have another one."""
+        jvm = self._environment.jvm
+        plan = frame.queryExecution().analyzed()
+        output = {str(item.name()).lower(): item for item in scala_items(plan.output())}
+        ordered = jvm.seq([output[name.lower()] for name in self._schema.names])
+        projected = jvm.package("catalyst.plans.logical").Project(ordered, plan)
+        return jvm.package("classic").Dataset.ofRows(session, projected)
+
+    def _refuse_schema(self, client: MetaClient, found: StructType) -> None:
+        then = {field.name: field.dataType.simpleString() for field in self._known.fields}
+        now = {field.name: field.dataType.simpleString() for field in found.fields}
+        changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+        raise SchemaError(
+            f"the table's columns changed while the stream ran: {', '.join(changed) or 'their order or comments'}",
+            path=client.base_path,
+            remedy="start the query again with its checkpoint: it goes on where it stopped, with the new columns",
+        )
+
+    @to_java
+    def commit(self, end: JavaValue) -> None:
+        """Nothing: what was read stays where it is."""
+
+    @to_java
+    def stop(self) -> None:
+        """Nothing is held."""
+
+    @to_java
+    def initialOffset(self) -> JavaValue:
+        """The offset before the first batch."""
+        return self._offset(self._start())
+
+    @to_java
+    def deserializeOffset(self, text: str) -> JavaValue:
+        """An offset out of the checkpoint."""
+        return self._offset(StreamOffset.parse(text))
+
+    def _offset(self, offset: StreamOffset) -> JavaValue:
+        return getattr(self._environment.jvm.view, _STREAMING).SerializedOffset.apply(offset.to_json())
+
+    def toString(self) -> str:
+        """What the query's progress calls it."""
+        return f"HudiCommits[{self._options.location}]"
+
+    class Java:
+        implements = (f"{_STREAMING}.Source", f"{_CONNECTOR}.SupportsTriggerAvailableNow")
+
+
+def source_schema(environment: Environment, session: JavaValue, parameters: Mapping[str, Any]) -> StructType:
+    """The columns of a stream's rows: those of the table now.
+
+    Args:
+        environment: of the Spark context.
+        session: the JVM's session; the streaming query will be cloned from it.
+        parameters: the user's options, ``path`` among them.
+
+    Raises:
+        HudiHiveError: an option does not fit, or the table cannot be read.
+    """
+    options = StreamOptions.parse(parameters)
+    # A query's session is a clone: what optimises its plans must be there before.
+    install_merge_rule(environment.jvm, session)
+    plan = relation_plan(environment, session, options.location, options.query(EARLIEST, EARLIEST))
+    frame = environment.jvm.package("classic").Dataset.ofRows(session, plan)
+    return StructType.fromJson(json.loads(str(frame.schema().json())))
+
+
+def create_source(
+    environment: Environment,
+    session: JavaValue,
+    metadata_path: str,
+    schema: StructType | None,
+    parameters: Mapping[str, Any],
+) -> CommitSource:
+    """The source of a streaming query.
+
+    Args:
+        environment, session, parameters: as for :func:`source_schema`.
+        metadata_path: the source's folder in the query's checkpoint.
+        schema: the columns that the query was planned with; None for those of the table.
+
+    Raises:
+        HudiHiveError: an option does not fit, or the table cannot be read.
+    """
+    known = source_schema(environment, session, parameters)
+    options = StreamOptions.parse(parameters)
+    if schema is None:
+        return CommitSource(environment, session, metadata_path, known, known, options)
+    kinds = {field.name.lower(): field.dataType for field in known.fields}
+    for field in schema.fields:
+        if kinds.get(field.name.lower()) != field.dataType:
+            raise SchemaError(
+                f"column {field.name} of the stream's schema is no column of the table, or has another type",
+                path=options.location,
+                remedy="leave the schema out, or sync the table",
+            )
+    return CommitSource(environment, session, metadata_path, schema, known, options)
+
+
+def as_streaming(jvm: Jvm, plan: JavaValue) -> JavaValue:
+    """The plan with its leaves marked as parts of a stream, as Spark demands of a batch."""
+
+    def marked(node: JavaValue) -> JavaValue | None:
+        if class_name(node) not in ("LogicalRelation", "LogicalRDD", "LocalRelation") or node.isStreaming():
+            return None
+        count = int(node.productArity())
+        arguments = jvm.gateway.new_array(jvm.view.java.lang.Object, count)
+        for place in range(count):
+            known = str(node.productElementName(place)) == "isStreaming"
+            arguments[place] = True if known else node.productElement(place)
+        return node.makeCopy(arguments)
+
+    return plan.transformDown(Rewrite(marked))
+
+
+def refused_rows(jvm: Jvm, session: JavaValue, columns: StructType, error: HudiHiveError) -> JavaValue:
+    """A batch that raises an error when it is read."""
+
+    def refuse(_: JavaValue) -> JavaValue:
+        raise error
+
+    rows = getattr(jvm.view.hudi, "DefaultSource$PlannedRows")
+    relation = rows(session, session.parseDataType(columns.json()), Function1(refuse))
+    companion = jvm.module("org.apache.spark.sql.execution.datasources.LogicalRelation")
+    return jvm.package("classic").Dataset.ofRows(session, companion.apply(relation, True))
+
+
+# -- the first offset --------------------------------------------------------------------------------------------------
+
+
+def _initial_file(jvm: Jvm, session: JavaValue, folder: str) -> tuple[JavaValue, JavaValue, JavaValue]:
+    path = jvm.view.org.apache.hadoop.fs.Path(folder)
+    system = path.getFileSystem(session.sessionState().newHadoopConf())
+    return system, path, jvm.view.org.apache.hadoop.fs.Path(path, "0")
+
+
+def _read_initial(jvm: Jvm, session: JavaValue, folder: str) -> StreamOffset | None:
+    """The first offset as the checkpoint has it (Hudi's own source keeps it under the same name, in the same form)."""
+    system, _, file = _initial_file(jvm, session, folder)
+    if not system.exists(file):
+        return None
+    stream = system.open(file)
+    try:
+        text = bytes(stream.readAllBytes()).decode("utf-8")
+    finally:
+        stream.close()
+    head, _, body = text.partition("\n")
+    return StreamOffset.parse(body if head.startswith("v") else text)
+
+
+def _write_initial(jvm: Jvm, session: JavaValue, folder: str, offset: StreamOffset) -> None:
+    """Keep the first offset, whole or not at all."""
+    system, parent, file = _initial_file(jvm, session, folder)
+    system.mkdirs(parent)
+    beside = jvm.view.org.apache.hadoop.fs.Path(parent, ".0.tmp")
+    stream = system.create(beside, True)
+    try:
+        stream.write(bytearray(f"v1\n{offset.to_json()}".encode()))
+    finally:
+        stream.close()
+    if not system.rename(beside, file):
+        raise SparkError(
+            "the stream's first offset cannot be kept", path=str(file.toString()), remedy="check the folder"
+        )

@@ -1,0 +1,1 @@
+"""SQL statements over synced tables: parser, ALTER, SHOW PARTITIONS, time travel, refusals."""

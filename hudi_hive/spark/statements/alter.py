@@ -1,0 +1,293 @@
+"""``ALTER TABLE`` of the columns of a Hudi table: a commit that changes its schema by ids, then a sync of its names.
+
+The parsed statement becomes a command of Spark's that runs Python, so that nothing changes before the statement runs.
+Locks and the sync take Hudi's options from the session's settings (``SET hoodie.write.lock.provider = …``); how the
+table was synced is told by its entries in the metastore.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+
+from hudi_hive.errors import SchemaError, SparkError, SyncError
+from hudi_hive.metastore import HiveMetastore
+from hudi_hive.metastore.connection.hive_site import SECURITY, URIS
+from hudi_hive.metastore.transactions.locks import MetastoreLock
+from hudi_hive.schema.evolution import SchemaUpdate
+from hudi_hive.schema.internal import InternalSchema
+from hudi_hive.spark.bridge.jvm import JavaProxy, Jvm, class_name, option, scala_items
+from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java
+from hudi_hive.spark.catalog.recorded_sync_config import sync_config
+from hudi_hive.spark.catalog.session_hook import SessionHook
+from hudi_hive.spark.catalog.table_lookup import HudiTableEntry
+from hudi_hive.sync import HiveSyncTool
+from hudi_hive.sync.config.options import read_options
+from hudi_hive.sync.run.catalog_types import refuse_catalog_types
+from hudi_hive.table import MetaClient
+from hudi_hive.timeline import Instant
+from hudi_hive.write.alter.alter import alter, alter_schema, schema_update
+from hudi_hive.write.coordination.after_commit import reported
+from hudi_hive.write.coordination.locks import table_lock
+from hudi_hive.write.options.config import WriteConfig
+
+_OPTIONS: Final = ("hoodie.write.concurrency.", "hoodie.write.lock.", "hoodie.metadata.")
+_SYNC_OPTIONS: Final = ("hoodie.datasource.hive_sync.", "hoodie.datasource.meta.sync.", "hoodie.meta.sync.")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change: a method of :class:`SchemaUpdate` and its arguments.
+
+    Attributes:
+        if_exists: leave it out where there is no such column.
+    """
+
+    method: str
+    name: str
+    arguments: tuple[Any, ...] = ()
+    named: Mapping[str, Any] = field(default_factory=dict)
+    if_exists: bool = False
+
+    def __call__(self, update: SchemaUpdate) -> SchemaUpdate:
+        if self.if_exists and self.name.lower() not in {path.lower() for path, _ in update.schema.walk()}:
+            return update
+        made: SchemaUpdate = getattr(update, self.method)(self.name, *self.arguments, **self.named)
+        return made
+
+    @property
+    def comments(self) -> bool:
+        """Whether it sets the comment of a column."""
+        return self.method == "comment" or self.named.get("doc") is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a statement changes.
+
+    Attributes:
+        name: how messages call it.
+        location: the base path as Hadoop writes it.
+        entry: its entry in the catalog; None for a table by path, which is not synced.
+    """
+
+    name: str
+    location: str
+    entry: HudiTableEntry | None
+
+
+def changes_of(node: JavaValue, path: str) -> list[Change]:
+    """The changes that a parsed statement asks for.
+
+    Args:
+        node: one of :data:`COLUMN_CHANGES` as Spark's parser gives it.
+        path: of the table, for messages.
+
+    Raises:
+        SchemaError: a part of it that no change of a schema can do.
+    """
+    try:
+        return list(_STATEMENTS[class_name(node)](node))
+    except SchemaError as error:
+        raise SchemaError(error.message, path=path, remedy=error.remedy) from error
+
+
+def alter_plan(hook: SessionHook, target: Target, changes: list[Change]) -> JavaValue:
+    """The command that makes the changes when it runs."""
+    jvm = hook.environment.jvm
+    runner = _Runner(lambda: _alter(hook, target, changes), jvm)
+    command = jvm.package("execution.command").ExternalCommandExecutor
+    return command(runner, f"ALTER TABLE {target.name}", jvm.map({}))
+
+
+class _Runner(JavaProxy):
+    """Spark's ``ExternalCommandRunner`` over a Python function."""
+
+    label = "hudi_hive.AlterTable"
+
+    def __init__(self, action: Callable[[], None], jvm: Jvm) -> None:
+        self._action = action
+        self._nothing = jvm.strings([])
+
+    @to_java
+    def executeCommand(self, command: str, options: JavaValue) -> JavaValue:
+        """Run it; it has no rows to show."""
+        self._action()
+        return self._nothing
+
+    class Java:
+        implements = ("org.apache.spark.sql.connector.ExternalCommandRunner",)
+
+
+# -- what runs -------------------------------------------------------------------------------------------------------
+
+
+def _alter(hook: SessionHook, target: Target, changes: list[Change]) -> None:
+    settings = {str(key): str(value) for key, value in dict(hook.session.conf().getAllAsJava()).items()}
+    client = MetaClient.load(target.location, hook.environment.storage_options or None)
+    options = {key: value for key, value in settings.items() if key.startswith(_OPTIONS)}
+    if all(change.if_exists for change in changes) and not _changes(client, changes):
+        return
+    lock = table_lock(WriteConfig.of(options, client.config).options, client.storage, metastore=MetastoreLock.of)
+    if target.entry is None:
+        alter_schema(client, changes, options, lock=lock)
+        return
+    given = {key: value for key, value in settings.items() if key.startswith(_SYNC_OPTIONS)}
+    uris, given = _metastore_of(hook, target, given)
+    with HiveMetastore(uris) as metastore:
+        config = sync_config(metastore, target.entry, client, given, hook.environment.storage_options or None)
+        if any(change.comments for change in changes):
+            config = replace(config, sync_comment=True)
+
+        def check(before: InternalSchema, after: InternalSchema) -> None:
+            refuse_catalog_types(metastore, config, client, before, after)
+
+        instant = alter(client, changes, options, lock=lock, check=check).instant
+        assert instant is not None
+        _sync(HiveSyncTool(config, metastore=metastore, client=client.reload()), target, instant)
+
+
+def _changes(client: MetaClient, changes: list[Change]) -> bool:
+    update = schema_update(client)
+    for change in changes:
+        update = change(update)
+    return update.changed
+
+
+def _metastore_of(hook: SessionHook, target: Target, options: dict[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Where the session's metastore is, and the options of the sync with it in them."""
+    settings = hook.session.sessionState().newHadoopConf()
+    names = (*URIS, *SECURITY)
+    options = {**{name: str(settings.get(name)) for name in names if settings.get(name)}, **options}
+    uris = read_options(options)[0].get("metastore_uris") or ()
+    if not uris:
+        raise SparkError(
+            f"ALTER TABLE on {target.name}: the session has no metastore server, and the catalog could not follow",
+            path=target.location,
+            remedy="change the columns with HudiTable.update_schema or ALTER TABLE hudi.`path`; then sync the table",
+        )
+    return tuple(uris), options
+
+
+def _sync(tool: HiveSyncTool, target: Target, instant: Instant) -> None:
+    try:
+        tool.sync()
+    except Exception as failure:
+        error = reported(failure, target.location, instant.requested)
+        raise SyncError(
+            f"the table's columns are changed, the sync after it failed: {error.message}",
+            path=error.path or target.location,
+            instant=instant.requested,
+            remedy=(error.remedy if error is failure else None) or "run `hudi-hive sync`",
+        ) from failure
+
+
+# -- what statements say -----------------------------------------------------------------------------------------------
+
+
+def _added(node: JavaValue) -> Iterator[Change]:
+    for column in scala_items(node.columnsToAdd()):
+        name = _dotted(column.name())
+        if not column.nullable():
+            raise SchemaError(f"column {name!r} cannot be added as NOT NULL: rows of before have null in it")
+        _refuse_default(column.default(), name)
+        position = option(column.position())
+        place = {} if position is None else _place(position)
+        comment, kind = option(column.comment()), _type_text(column.dataType(), name)
+        yield Change("add", name, (kind,), {"doc": None if comment is None else str(comment), **place})
+
+
+def _dropped(node: JavaValue) -> Iterator[Change]:
+    for column in scala_items(node.columnsToDrop()):
+        yield Change("drop", _dotted(column.name()), if_exists=bool(node.ifExists()))
+
+
+def _renamed(node: JavaValue) -> Iterator[Change]:
+    yield Change("rename", _dotted(node.column().name()), (_plain(str(node.newName())),))
+
+
+def _altered(node: JavaValue) -> Iterator[Change]:
+    for spec in scala_items(node.specs()):
+        name = _dotted(spec.column().name())
+        flags = {str(spec.productElementName(i)): spec.productElement(i) for i in range(spec.productArity())}
+        if "newDefaultExpression" in flags:
+            _refuse_default(flags["newDefaultExpression"], name)
+        if flags.get("dropDefault"):
+            raise SchemaError(f"column {name!r} has no default value: columns of Hudi tables have none in Spark SQL")
+        kind, nullable = option(spec.newDataType()), option(spec.newNullability())
+        comment, position = option(spec.newComment()), option(spec.newPosition())
+        if kind is not None:
+            yield Change("change_type", name, (_type_text(kind, name),))
+        if nullable is not None:
+            yield Change("optional" if nullable else "required", name)
+        if comment is not None or flags.get("dropComment"):
+            yield Change("comment", name, (None if comment is None else str(comment),))
+        if position is not None:
+            yield Change("move", name, (), _place(position))
+
+
+_STATEMENTS: Final[dict[str, Callable[[JavaValue], Iterator[Change]]]] = {
+    "AddColumns": _added,
+    "AlterColumns": _altered,
+    "DropColumns": _dropped,
+    "RenameColumn": _renamed,
+}
+
+COLUMN_CHANGES: Final = frozenset(_STATEMENTS)
+"""Nodes of parsed statements that change columns."""
+
+
+def _dotted(parts: JavaValue) -> str:
+    return ".".join(_plain(str(part)) for part in scala_items(parts))
+
+
+def _plain(part: str) -> str:
+    if "." in part:
+        raise SchemaError(f"{part!r} is no name for a column: it has a dot")
+    return part
+
+
+def _place(position: JavaValue) -> dict[str, Any]:
+    """``FIRST`` or ``AFTER column`` as arguments of a change."""
+    where = position.position()
+    return {"after": _plain(str(where.column()))} if class_name(where) == "After" else {"first": True}
+
+
+def _refuse_default(value: JavaValue, name: str) -> None:
+    if option(value) is not None:
+        raise SchemaError(
+            f"column {name!r} cannot have a default value: files of before have none in them",
+            remedy="leave DEFAULT out; rows of before show null",
+        )
+
+
+def _type_text(kind: JavaValue, name: str) -> str:
+    """A type as SQL writes it."""
+    found = StructType.fromJson({"type": "struct", "fields": [_field_json(name, str(kind.json()))]}).fields[0].dataType
+    _refuse_lost(found, name)
+    return str(kind.catalogString())
+
+
+def _field_json(name: str, kind: str) -> dict[str, Any]:
+    return {"name": name, "type": json.loads(kind), "nullable": True, "metadata": {}}
+
+
+def _refuse_lost(kind: DataType, name: str) -> None:
+    """Refuse what a type says of the fields inside it and a change of the schema would forget."""
+    inner: list[StructField] = list(kind.fields) if isinstance(kind, StructType) else []
+    if isinstance(kind, ArrayType):
+        inner = [StructField("element", kind.elementType)]
+    if isinstance(kind, MapType):
+        inner = [StructField("key", kind.keyType), StructField("value", kind.valueType)]
+    for item in inner:
+        if not item.nullable or item.metadata.get("comment"):
+            what = "a comment" if item.nullable else "NOT NULL"
+            raise SchemaError(
+                f"column {name!r}: {what} inside a type is not supported, for {item.name!r}",
+                remedy=f"leave it out; ALTER COLUMN {name}.{item.name} COMMENT … sets a comment",
+            )
+        _refuse_lost(item.dataType, f"{name}.{item.name}")

@@ -1,0 +1,90 @@
+"""Spark's SQL parser, wrapped: statement boundaries, time travel, and refusal of statements that would write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from hudi_hive.spark.bridge.jvm import JavaProxy, class_name
+from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java
+from hudi_hive.spark.catalog.session_hook import SessionHook
+from hudi_hive.spark.statements.partitions import show_partitions
+from hudi_hive.spark.statements.statements import alter_columns, check_statement, check_syntax
+
+_AS_OF = re.compile(r"\bAS\s+OF\b|\bWITH\s*\(|\bhudi`?\s*\.\s*`", re.IGNORECASE)
+
+_QUERIES = frozenset({"Aggregate", "Distinct", "Filter", "GlobalLimit", "Project", "Sort", "UnresolvedHaving"})
+"""Plans of statements that are queries and nothing else; those with CTEs and unions may hold inserts."""
+
+
+class HudiParser(JavaProxy):
+    """``ParserInterface`` that passes everything on to the session's parser.
+
+    Args:
+        hook: of the session.
+        delegate: the parser so far.
+    """
+
+    label = "hudi_hive.HudiParser"
+
+    def __init__(self, hook: SessionHook, delegate: JavaValue) -> None:
+        self._hook = hook
+        self._delegate = delegate
+
+    @to_java
+    def parsePlan(self, text: str) -> JavaValue:
+        """A statement."""
+        return self._parsed(text, lambda: self._delegate.parsePlan(text))
+
+    @to_java
+    def parsePlanWithParameters(self, text: str, parameters: JavaValue) -> JavaValue:
+        """A statement with parameters (Spark 4.1 and later)."""
+        return self._parsed(text, lambda: self._delegate.parsePlanWithParameters(text, parameters))
+
+    @to_java
+    def parseQuery(self, text: str) -> JavaValue:
+        """The text of a view: part of the statement that uses it."""
+        return self._time_travel(text, self._delegate.parseQuery(text))
+
+    def __getattr__(self, name: str) -> Callable[..., JavaValue]:
+        if not name.startswith(("parse", "split")):
+            raise AttributeError(name)
+        method = getattr(self._delegate, name)
+
+        @to_java
+        def call(*args: JavaValue) -> JavaValue:
+            if name.endswith("Identifier"):
+                # How spark.table, insertInto and others begin.
+                self._hook.begin_statement()
+            return method(*args)
+
+        return call
+
+    class Java:
+        implements = ("org.apache.spark.sql.catalyst.parser.ParserInterface",)
+
+    # -- statements ------------------------------------------------------------------------------------------------
+
+    def _parsed(self, text: str, parse: Callable[[], JavaValue]) -> JavaValue:
+        self._hook.begin_statement()
+        try:
+            plan = parse()
+        except (PySparkException, Py4JJavaError):
+            check_syntax(self._hook, text)
+            raise
+        if class_name(plan) not in _QUERIES:
+            plan = alter_columns(self._hook, plan)
+            check_statement(self._hook, plan)
+            if class_name(plan) == "ShowPartitions":
+                plan = show_partitions(self._hook, plan)
+        return self._time_travel(text, plan)
+
+    def _time_travel(self, text: str, plan: JavaValue) -> JavaValue:
+        if not _AS_OF.search(text):
+            return plan
+        from hudi_hive.spark.statements.time_travel import rewrite_time_travel
+
+        return rewrite_time_travel(self._hook, plan)

@@ -1,0 +1,342 @@
+"""Statements that would change a synced Hudi table, or its entry in the metastore, refused with what to do instead.
+
+Spark cannot carry them out without a catalog plugin of Hudi's; what it would do is fail with a stack trace, or write a
+file that is in no commit. They are found in the parsed plan: at its root, below ``EXPLAIN`` and ``WITH``, in an insert
+into several tables, and in a script. ``ALTER TABLE`` of columns is carried out, where it is the whole statement.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from py4j.java_gateway import JavaObject
+
+from hudi_hive.errors import SparkError
+from hudi_hive.spark.bridge.jvm import Jvm, class_name, option, scala_items
+from hudi_hive.spark.bridge.py4j_errors import JavaValue
+from hudi_hive.spark.catalog.session_hook import SessionHook
+from hudi_hive.spark.catalog.table_lookup import FORMATS, PROVIDER, managed_tables
+from hudi_hive.spark.catalog.table_options import path_of_view
+from hudi_hive.spark.scan.snapshot import location_of
+from hudi_hive.spark.statements.alter import COLUMN_CHANGES, Target, alter_plan, changes_of
+from hudi_hive.table import is_hudi_table
+
+WRITE_REMEDY = "Spark SQL does not write Hudi tables; use hudi_hive.spark.write.write(df, path, options)"
+
+SYNC_REMEDY = "sync the table with `hudi-hive sync` or hudi_hive.sync.HiveSyncTool"
+_ALTER = ("ALTER TABLE", f"change the table with Hudi; then {SYNC_REMEDY}")
+_COLUMNS = "run ALTER TABLE as a statement of its own, or use HudiTable.update_schema and sync"
+_INDEX = "manage indexes with Hudi; `hudi-hive metadata` shows those of a table"
+_STATISTICS = "Spark reads sizes from the table's own timeline; `hudi-hive stats` shows a table's statistics"
+_PARTITION = "SHOW PARTITIONS lists them, `hudi-hive stats` tells files, bytes and rows by partition"
+
+_REFUSED = {
+    **dict.fromkeys(("InsertIntoStatement", "OverwriteByExpression"), ("INSERT", WRITE_REMEDY)),
+    "DeleteFromTable": ("DELETE", WRITE_REMEDY),
+    "UpdateTable": ("UPDATE", WRITE_REMEDY),
+    "MergeIntoTable": ("MERGE", WRITE_REMEDY),
+    **dict.fromkeys(("TruncateTable", "TruncatePartition"), ("TRUNCATE", "delete rows and partitions with Hudi")),
+    "LoadData": ("LOAD DATA", WRITE_REMEDY),
+    "RepairTable": ("MSCK REPAIR", SYNC_REMEDY),
+    "RecoverPartitions": ("RECOVER PARTITIONS", SYNC_REMEDY),
+    "AddPartitions": ("ADD PARTITION", SYNC_REMEDY),
+    "DropPartitions": ("DROP PARTITION", f"delete partitions with Hudi; then {SYNC_REMEDY}"),
+    "RenamePartitions": ("RENAME PARTITION", "rewrite the partition with Hudi"),
+    **dict.fromkeys(("AnalyzeTable", "AnalyzeColumn"), ("ANALYZE", _STATISTICS)),
+    **dict.fromkeys(("AddColumns", "AlterColumns", "DropColumns", "RenameColumn"), ("ALTER TABLE", _COLUMNS)),
+    "ReplaceColumns": ("REPLACE COLUMNS", "name the changes: ADD COLUMNS, DROP COLUMNS, ALTER COLUMN …"),
+    "CreateIndex": ("CREATE INDEX", _INDEX),
+    "DropIndex": ("DROP INDEX", _INDEX),
+    "CommentOnTable": ("COMMENT", _ALTER[1]),
+    "DescribeTablePartition": ("DESCRIBE … PARTITION", _PARTITION),
+    "ShowTablePartition": ("SHOW TABLE EXTENDED … PARTITION", _PARTITION),
+    **dict.fromkeys(("ReplaceTable", "ReplaceTableAsSelect"), ("REPLACE TABLE", WRITE_REMEDY)),
+    **dict.fromkeys(
+        (
+            "AlterColumn",
+            "SetTableProperties",
+            "UnsetTableProperties",
+            "SetTableLocation",
+            "SetTableSerDeProperties",
+            "RenameTable",
+            "AlterTableClusterBy",
+            "AlterTableCollation",
+            "AddConstraint",
+            "AddCheckConstraint",
+            "DropConstraint",
+        ),
+        _ALTER,
+    ),
+}
+"""Node of a parsed statement whose first argument is the table -> what it is called, what to do instead."""
+
+_ROW_CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "insertInto"})
+
+_CREATES = frozenset({"CreateTable", "CreateTableAsSelect", "ReplaceTable", "ReplaceTableAsSelect"})
+
+_CONTAINERS = frozenset({"CompoundBody", "ExceptionHandler", "ExplainCommand", "SingleStatement", "UnresolvedWith"})
+
+_PROCEDURES = (
+    (r"hive_sync|sync_validate", "`hudi-hive sync`"),
+    (r".*metadata.*", "`hudi-hive metadata` for reading; the rest with Hudi"),
+    (r"stats_.*|show_invalid_parquet|validate_.*", "`hudi-hive stats`"),
+    (r"show_(table_properties|fs_.*|file.*|logfile.*|hoodie_log.*)", "`hudi-hive show` and `hudi-hive files`"),
+    (r"show_.*|.*_commits?.*|commits_compare", "`hudi-hive timeline`"),
+    (r"copy_to_.*|export_.*|.*_query", "`hudi-hive read`, or CREATE TABLE … AS SELECT"),
+)
+"""Names of Hudi's procedures -> what answers in their place; all others change a table."""
+
+_OWN_SYNTAX = re.compile(
+    r"\s*(?P<what>(RUN|SCHEDULE|SHOW)\s+COMPACTION\s+(ON|FOR)|SHOW\s+INDEXES\s+(FROM|IN)|REFRESH\s+INDEX\s+\S+\s+ON"
+    r"|OPTIMIZE|VACUUM)\s+(?P<table>[\w.`]+|'[^']+')",
+    re.IGNORECASE,
+)
+
+
+def check_statement(hook: SessionHook, plan: JavaValue) -> None:
+    """Refuse what a parsed statement, or one inside it, would do to a synced table.
+
+    Args:
+        hook: of the session.
+        plan: as Spark's parser gives it.
+
+    Raises:
+        SparkError: with the table's path, and the API to use instead.
+    """
+    for kind, node in _statements(hook.environment.jvm, plan):
+        if kind in _REFUSED:
+            _check_target(hook, node, *_REFUSED[kind])
+        if kind in _CREATES:
+            _check_create(node)
+        check = _CHECKS.get(kind)
+        if check is not None:
+            check(hook, node)
+
+
+def alter_columns(hook: SessionHook, plan: JavaValue) -> JavaValue:
+    """The command in the place of a parsed ``ALTER TABLE`` that changes columns of a Hudi table; else the plan itself.
+
+    Raises:
+        SchemaError: it asks for something that a table's columns do not have.
+    """
+    if class_name(plan) not in COLUMN_CHANGES:
+        return plan
+    found = _synced(hook, target_of(plan))
+    if found is None:
+        return plan
+    name, location = found
+    parts = target_of(plan)
+    by_path = len(parts) > 1 and parts[-2].lower() == PROVIDER and "/" in parts[-1]
+    entry = None if by_path else hook.find(parts[-2] if len(parts) > 1 else None, parts[-1])
+    return alter_plan(hook, Target(name, location, entry), changes_of(plan, location))
+
+
+def check_syntax(hook: SessionHook, text: str) -> None:
+    """Refuse by name a statement in syntax that Hudi's parser has and Spark's has not.
+
+    Raises:
+        SparkError: it is one, about a synced table or a path.
+    """
+    match = _OWN_SYNTAX.match(text)
+    if match is None:
+        return
+    what = " ".join(match["what"].upper().split()[:2])
+    table = match["table"]
+    parts = ["hudi", table.strip("'")] if table[0] == "'" else [part.strip("`") for part in table.split(".")]
+    found = _synced(hook, parts)
+    if found is not None:
+        remedy = _INDEX if "INDEX" in what else "run table services with Hudi; `hudi-hive timeline` shows what ran"
+        raise SparkError(f"{what} on {found[0]}", path=found[1], remedy=remedy)
+
+
+def check_name(hook: SessionHook, name: str, what: str, remedy: str = WRITE_REMEDY) -> None:
+    """Refuse what a method of PySpark would do to a table.
+
+    Args:
+        hook: of the session.
+        name: as the method takes it, ``db.table``.
+        what: what it would do.
+        remedy: what to do instead.
+
+    Raises:
+        SparkError: it is a synced table, or a view of a path.
+    """
+    parser = hook.environment.jvm.module("org.apache.spark.sql.catalyst.parser.CatalystSqlParser")
+    parts = [str(part) for part in scala_items(parser.parseMultipartIdentifier(name))]
+    _check_parts(hook, parts, what, remedy)
+
+
+# -- one statement ---------------------------------------------------------------------------------------------------
+
+
+def _check_target(hook: SessionHook, node: JavaValue, what: str, remedy: str) -> None:
+    _check_parts(hook, target_of(node), what, remedy)
+
+
+def _check_parts(hook: SessionHook, parts: list[str], what: str, remedy: str) -> None:
+    found = _synced(hook, parts)
+    if found is None and parts and what in _ROW_CHANGES:
+        path = path_of_view(hook.environment.jvm, hook.session, parts)
+        found = None if path is None else (f"the view {'.'.join(parts)} of a Hudi table", path)
+    if found is not None:
+        raise SparkError(f"{what} on {found[0]}", path=found[1], remedy=remedy)
+
+
+def _synced(hook: SessionHook, parts: list[str]) -> tuple[str, str] | None:
+    """What a name in a statement stands for, and the base path; None when it is no synced table and no path."""
+    if len(parts) > 1 and parts[-2].lower() == PROVIDER and "/" in parts[-1]:
+        return "a Hudi table by path", location_of(parts[-1])
+    if not parts or (len(parts) > 2 and parts[0].lower() != "spark_catalog"):
+        return None
+    entry = hook.find(parts[-2] if len(parts) > 1 else None, parts[-1])
+    return None if entry is None else (f"the Hudi table {entry.declared.name}", entry.location)
+
+
+def _check_create(node: JavaValue) -> None:
+    specification = node.tableSpec()
+    if str(option(specification.provider()) or "").lower() not in FORMATS:
+        return
+    raise SparkError(
+        f"CREATE TABLE {'.'.join(target_of(node))} USING hudi",
+        remedy=f"write the table with Hudi; then {SYNC_REMEDY}, which makes its entry in the metastore",
+    )
+
+
+def _check_create_like(hook: SessionHook, node: JavaValue) -> None:
+    """Without a format, the new table has that of the old one."""
+    source = node.productElement(1)
+    parts = target_of(source) if hasattr(source, "origin") else _identifier(source)
+    found = _synced(hook, parts)
+    provider = str(option(node.provider()) or "").lower()
+    if provider in FORMATS or (found is not None and not provider):
+        raise SparkError(
+            "CREATE TABLE LIKE would make an entry of a Hudi table without the table",
+            path=None if found is None else found[1],
+            remedy="name another format (USING parquet), or use CREATE TABLE … USING parquet AS SELECT",
+        )
+
+
+def _check_directory(hook: SessionHook, node: JavaValue) -> None:
+    """``INSERT OVERWRITE DIRECTORY`` empties the folder first."""
+    storage, provider = node.productElement(1), option(node.productElement(2))
+    location = option(storage.locationUri())
+    if str(provider or "").lower() in FORMATS:
+        raise SparkError("INSERT OVERWRITE DIRECTORY USING hudi", remedy=WRITE_REMEDY)
+    text = "" if location is None else str(location.toString())
+    if text and is_hudi_table(location_of(text), hook.environment.storage_options):
+        raise SparkError(
+            "INSERT OVERWRITE DIRECTORY would delete a Hudi table",
+            path=text,
+            remedy="write to another folder",
+        )
+
+
+def _check_call(hook: SessionHook, node: JavaValue) -> None:
+    parts = [str(part) for part in scala_items(node.productElement(0).nameParts())]
+    current = hook.session.sessionState().catalogManager().currentCatalog().name()
+    if str(current) != "spark_catalog" or parts[0] not in ("spark_catalog", "system", parts[-1]):
+        return
+    name = parts[-1].lower()
+    for pattern, instead in _PROCEDURES:
+        if re.fullmatch(pattern, name):
+            raise SparkError(f"CALL {name}: there are no stored procedures", remedy=f"use {instead}")
+    raise SparkError(
+        f"CALL {name}: there are no stored procedures",
+        remedy="use `hudi-hive` for what reads a table or syncs it (`hudi-hive --help`), Hudi for what changes it",
+    )
+
+
+def _check_drop(hook: SessionHook, node: JavaValue) -> None:
+    parts = target_of(node)
+    if _synced(hook, parts) is not None:
+        _refuse_managed("DROP TABLE", managed_tables(hook.environment.jvm, hook.session, parts[:-1], parts[-1]))
+
+
+def _check_drop_database(hook: SessionHook, node: JavaValue) -> None:
+    """Of a database, with ``CASCADE``."""
+    parts = target_of(node)
+    if parts and node.productElement(2):
+        _refuse_managed("DROP DATABASE", managed_tables(hook.environment.jvm, hook.session, parts))
+
+
+def _refuse_managed(what: str, found: list[tuple[str, str]]) -> None:
+    """The metastore deletes the data of a managed table with its entry."""
+    if found:
+        name, location = found[0]
+        raise SparkError(
+            f"{what} would delete the data of {name}, which is a managed table in the metastore",
+            path=location,
+            remedy="drop the entry alone with hudi_hive.metastore.HiveMetastore.drop_table; delete data with Hudi",
+        )
+
+
+_CHECKS: dict[str, Callable[[SessionHook, JavaValue], None]] = {
+    "Call": _check_call,
+    "CreateTableLike": _check_create_like,
+    "CreateTableLikeCommand": _check_create_like,
+    "DropNamespace": _check_drop_database,
+    "DropTable": _check_drop,
+    "InsertIntoDir": _check_directory,
+}
+
+
+# -- parsed plans ----------------------------------------------------------------------------------------------------
+
+
+def target_of(plan: JavaValue) -> list[str]:
+    """Name of the table that a statement is about: the first argument of all these nodes."""
+    node = plan if class_name(plan).startswith("Unresolved") else plan.productElement(0)
+    while class_name(node) in ("SubqueryAlias", "Filter"):
+        node = node.child()
+    if class_name(node) == "PlanWithUnresolvedIdentifier":
+        return _constant_name(node)
+    if not class_name(node).startswith("Unresolved"):
+        return []
+    for method in ("multipartIdentifier", "nameParts"):
+        if any(item.getName() == method for item in node.getClass().getMethods()):
+            return [str(part) for part in scala_items(getattr(node, method)())]
+    return []
+
+
+def _identifier(identifier: JavaValue) -> list[str]:
+    database = option(identifier.database())
+    return [*([] if database is None else [str(database)]), str(identifier.table())]
+
+
+def _constant_name(node: JavaValue) -> list[str]:
+    """The name that ``IDENTIFIER('…')`` gives; none when it is not a literal."""
+    expression = node.productElement(0)
+    if class_name(expression) != "Literal":
+        return []
+    name = str(expression.value().toString()) if isinstance(expression.value(), JavaObject) else str(expression.value())
+    return [part.strip("`") for part in name.split(".")]
+
+
+def _statements(jvm: Jvm, plan: JavaValue) -> Iterator[tuple[str, JavaValue]]:
+    """The statements in a parsed plan with the names of their classes."""
+    kind = class_name(plan)
+    if kind in _CONTAINERS or (kind.endswith("Statement") and kind != "InsertIntoStatement"):
+        for index in range(plan.productArity()):
+            yield from _inside(jvm, plan.productElement(index))
+    elif kind == "Union":
+        # An insert into several tables is a union of inserts.
+        children = list(scala_items(plan.children()))
+        if class_name(children[0]) == "InsertIntoStatement":
+            yield from (("InsertIntoStatement", child) for child in children)
+    elif kind == "PlanWithUnresolvedIdentifier" and _constant_name(plan):
+        # An insert into a table whose name is an expression is made when that is known.
+        yield from _statements(jvm, plan.planBuilder().apply(jvm.seq(_constant_name(plan)), plan.children()))
+    else:
+        yield kind, plan
+
+
+def _inside(jvm: Jvm, item: JavaValue) -> Iterator[tuple[str, JavaValue]]:
+    """Statements in an argument of a container: a plan, or an option or sequence of plans."""
+    if not isinstance(item, JavaObject):
+        return
+    if jvm.class_("org.apache.spark.sql.catalyst.plans.logical.LogicalPlan").isInstance(item):
+        yield from _statements(jvm, item)
+    elif jvm.class_("scala.collection.Iterable").isInstance(item) or jvm.class_("scala.Option").isInstance(item):
+        for inner in scala_items(item):
+            yield from _inside(jvm, inner)

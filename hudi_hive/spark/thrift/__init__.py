@@ -1,0 +1,1 @@
+"""A Spark Thrift server whose sessions are enabled."""

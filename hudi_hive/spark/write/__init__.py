@@ -1,0 +1,1 @@
+"""Writes DataFrames to Hudi tables, and runs table services on Spark."""

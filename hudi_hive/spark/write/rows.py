@@ -1,0 +1,193 @@
+"""The rows of one write as frames: prepared, combined, sorted; and what else the writer does to frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+from pyspark.sql.types import StructType
+
+from hudi_hive.errors import InvalidOptionError
+from hudi_hive.schema import META_FIELDS
+from hudi_hive.spark.bridge.arrow_types import from_arrow_schema, to_arrow_schema
+from hudi_hive.spark.write.executor import settled, task_errors
+from hudi_hive.spark.write.tasks import ORDER, CombineRows, PrepareKeys, PrepareRows
+from hudi_hive.table import MetaClient
+from hudi_hive.table.merge.merge_spec import IS_DELETED, OPERATION, MergeSpec
+from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.coordination.after_commit import quietly
+from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY, WriteJob
+from hudi_hive.write.files.statuses import WRITE_STATUS_SCHEMA
+from hudi_hive.write.index import IndexOptions
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.records.carried_keys import FILE_NAME, carried_files, names_records
+from hudi_hive.write.records.incoming import KEYS_SCHEMA
+from hudi_hive.write.records.key_style import table_generator
+from hudi_hive.write.records.keyed_records import Prepared, job_of, physical_schema, row_generator
+from hudi_hive.write.schema.schemas import WriterSchema, writer_schema
+
+TASKS_PER_CORE: Final = 2
+
+KEEP_LEVEL: Final = StorageLevel.MEMORY_AND_DISK
+
+
+class IncomingRows:
+    """The rows of one write, and the schema that they leave the table with.
+
+    Attributes:
+        schema: the writer's schema.
+        ready: no rows, with the schema of the files that are written.
+        columns: of prepared rows.
+    """
+
+    def __init__(self, frame: DataFrame, client: MetaClient, config: WriteConfig) -> None:
+        self.session = frame.sparkSession
+        self._frame = frame
+        self._config = config
+        self._client = client
+        self._incoming = to_arrow_schema(frame.schema)
+        self.schema: WriterSchema = writer_schema(self._incoming, client, config)
+        self.spec = MergeSpec.from_config(client.config)
+        self.columns = pa.schema([*KEYS_SCHEMA, *(item.remove_metadata() for item in self.schema.arrow)])
+        dropped = client.config.partition_fields if client.config.drop_partition_columns else ()
+        physical = physical_schema(self.schema.avro, dropped)
+        self.ready = Prepared(self.columns.empty_table(), physical, self.spec)
+
+    @property
+    def may_delete(self) -> bool:
+        """Whether there may be rows that delete, and so are written nowhere."""
+        marks = {IS_DELETED, OPERATION} & set(self.columns.names)
+        return bool(marks) or self.spec.delete_field is not None
+
+    def prepared(self, instant: str) -> DataFrame:
+        """Prepared rows, combined if the options say so."""
+        config, combines = self._config, self._config.combines
+        generator = row_generator(self._client, config)
+        step = PrepareRows(config, generator, self.schema, self._incoming, self.columns, instant, combines)
+        kind = from_arrow_schema(self.columns)
+        if not combines:
+            return self._frame.mapInArrow(step, kind)
+        prepared = self._frame.mapInArrow(step, StructType([*kind.fields]).add(ORDER, "long"))
+        together = prepared.repartition(default_tasks(self._frame), RECORD_KEY)
+        is_global = IndexOptions.of(config.index, self._client.config).is_global
+        return together.mapInArrow(CombineRows(self.spec, self.columns, self.schema, is_global), kind)
+
+    def named_files(self) -> pa.Table | None:
+        """Files that the rows name as those of their records; None where none count."""
+        return named_files(self._frame, self._config)
+
+    def job(self, transaction: Transaction) -> WriteJob:
+        """The job that writes them."""
+        return job_of(transaction.client, self._config, transaction.instant, self.ready)
+
+
+class IncomingKeys:
+    """Records to delete, named by their keys.
+
+    Attributes:
+        ready: no rows, with the schema of the table.
+        spec: how records merge.
+    """
+
+    def __init__(self, frame: DataFrame, client: MetaClient, config: WriteConfig) -> None:
+        self.ready = Prepared.of_table(client)
+        self.spec = self.ready.spec
+        self._config = config
+        generator = table_generator(client, config.options)
+        self._is_global = IndexOptions.of(config.index, client.config).is_global
+        names = [*generator.record_fields, *(item.name for item in generator.path_fields)]
+        wanted = {name.partition(".")[0].lower() for name in names} | {name.lower() for name in names}
+        wanted |= {RECORD_KEY, PARTITION_PATH}
+        self._whole = frame
+        self._frame = frame.select(*[frame[f"`{name}`"] for name in frame.columns if name.lower() in wanted])
+        incoming = to_arrow_schema(self._frame.schema)
+        # With the partition columns, also where they are in no file.
+        self._step = PrepareKeys(generator, client.schema(), incoming, self._is_global)
+        if not incoming.names:
+            self._step(iter([pa.record_batch({})])).__next__()  # tells which columns are missing
+
+    def prepared(self) -> DataFrame:
+        """Key and partition path of each record, once; the path is null where nothing tells it."""
+        keys = self._frame.mapInArrow(self._step, from_arrow_schema(KEYS_SCHEMA))
+        return keys.dropDuplicates([RECORD_KEY] if self._is_global else [RECORD_KEY, PARTITION_PATH])
+
+    def named_files(self) -> pa.Table | None:
+        """Files that the rows name as those of their records; None where none count."""
+        return named_files(self._whole, self._config)
+
+    def job(self, transaction: Transaction) -> WriteJob:
+        """The job that deletes them."""
+        return job_of(transaction.client, self._config, transaction.instant, self.ready)
+
+
+def named_files(frame: DataFrame, config: WriteConfig) -> pa.Table | None:
+    """Files that rows name as those of their records (``GROUPS_SCHEMA``), each once; None where none count."""
+    if not names_records(config, frame.columns) or not {PARTITION_PATH, FILE_NAME} <= set(frame.columns):
+        return None
+    columns = [sql.col(name).cast("string").alias(name) for name in (PARTITION_PATH, FILE_NAME)]
+    return carried_files(frame.select(*columns).distinct().toArrow())
+
+
+def in_order(rows: DataFrame, config: WriteConfig) -> DataFrame:
+    """Rows of a bulk insert as ``hoodie.bulkinsert.sort.mode`` or the sort columns ask for them.
+
+    Sorted ones come to tasks by ranges, so that a task writes few partitions and files of narrow ranges.
+
+    Raises:
+        InvalidOptionError: a sort column that the table does not have.
+    """
+    mode, names = config.files.bulk_insert_sort, list(config.files.bulk_insert_sort_columns)
+    unknown = [name for name in names if name not in rows.columns or name in META_FIELDS]
+    if unknown:
+        raise InvalidOptionError(f"sort column {unknown[0]!r} is not in the table")
+    path, key = sql.col(PARTITION_PATH), sql.col(RECORD_KEY)
+    if names:
+        return rows.orderBy(path, *[sql.col(f"`{name}`").asc_nulls_last() for name in names])
+    if mode == "GLOBAL_SORT":
+        return rows.orderBy(path, key)
+    if mode == "PARTITION_SORT":
+        return rows.sortWithinPartitions(path, key)
+    if mode.startswith("PARTITION_PATH_REPARTITION"):
+        rows = rows.repartition(default_tasks(rows), path)
+    return rows.sortWithinPartitions(path) if mode == "PARTITION_PATH_REPARTITION_AND_SORT" else rows
+
+
+def default_tasks(frame: DataFrame) -> int:
+    """Tasks after a shuffle of rows."""
+    session = frame.sparkSession
+    tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 200)
+    return min(tasks, max(1, int(session.sparkContext.defaultParallelism) * TASKS_PER_CORE))
+
+
+def statuses_of(frame: DataFrame, step: Callable[..., Any]) -> pa.Table:
+    """Write statuses of a step that writes files, when none of its tasks runs any more."""
+    with settled(frame.sparkSession.sparkContext), task_errors():
+        found = frame.mapInArrow(step, from_arrow_schema(WRITE_STATUS_SCHEMA)).toArrow()
+    return found.cast(WRITE_STATUS_SCHEMA).combine_chunks()
+
+
+def with_integer(schema: StructType, name: str) -> StructType:
+    """A schema with one more column."""
+    return StructType([*schema.fields]).add(name, "integer")
+
+
+@contextmanager
+def kept() -> Iterator[Callable[[DataFrame], DataFrame]]:
+    """Frames that are used more than once; given back at the end."""
+    frames: list[DataFrame] = []
+
+    def keep(frame: DataFrame) -> DataFrame:
+        frames.append(frame.persist(KEEP_LEVEL))
+        return frames[-1]
+
+    try:
+        yield keep
+    finally:
+        for frame in frames:
+            # Behind a commit, or behind the error that is the one to be raised.
+            quietly("giving cached rows back", None, frame.unpersist)

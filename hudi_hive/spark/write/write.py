@@ -1,0 +1,384 @@
+"""Writing DataFrames to Hudi tables: rows stay Arrow batches on the executors, one shuffle brings them to their groups.
+
+Bulk inserts and overwrites go straight from the incoming tasks to new files. Upserts and inserts are prepared, their
+keys are looked up where the index says, and each file group's file is written by the task that has all of its rows.
+The steps are those of :mod:`hudi_hive.write.writers.local`; the driver holds numbers of rows, names of file groups and records
+that move to another partition, never the rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+
+from hudi_hive.errors import InvalidOptionError, PathExistsError, TableNotFoundError
+from hudi_hive.metastore.transactions.locks import MetastoreLock
+from hudi_hive.spark.bridge.arrow_types import from_arrow_schema, repartition_by_number
+from hudi_hive.spark.write.executor import SparkExecutor, task_errors
+from hudi_hive.spark.write.rows import (
+    TASKS_PER_CORE,
+    IncomingKeys,
+    IncomingRows,
+    in_order,
+    kept,
+    statuses_of,
+    with_integer,
+)
+from hudi_hive.spark.write.tasks import (
+    FILE_ID,
+    GROUP,
+    HITS,
+    IS_NEW,
+    PLACE_FIELDS,
+    TASK,
+    LookKeysUp,
+    PlaceRows,
+    RouteKeys,
+    TagKeys,
+    TagRows,
+    WriteGroups,
+    WriteNewGroups,
+)
+from hudi_hive.sync.run.after_write import SyncAfterWrite
+from hudi_hive.table import MetaClient, is_hudi_table
+from hudi_hive.table.core.creation import DEFAULT_TABLE_VERSION, create_table
+from hudi_hive.timeline.instants.instant import REPLACE_COMMIT
+from hudi_hive.write.commit.new_table import discarded_on_failure, in_place_of
+from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.coordination.after_commit import SYNC, followed
+from hudi_hive.write.coordination.locks import table_lock
+from hudi_hive.write.files.assign import assign_inserts, record_size
+from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY, WriteJob
+from hudi_hive.write.files.handles import Target
+from hudi_hive.write.files.write_tasks import Groups, Handle, knowing_versions
+from hudi_hive.write.index import HITS_SCHEMA, Index
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.options.settings import DuplicatePolicy, Operation
+from hudi_hive.write.records.carried_keys import config_for, refuse_gone_groups
+from hudi_hive.write.records.incoming import KEYS_SCHEMA
+from hudi_hive.write.records.nested_partitions import refuse_nested_partitions
+from hudi_hive.write.writers.local import (
+    LocalWriter,
+    busy_groups,
+    newest_slices,
+    refuse_clustered_groups,
+    small_groups,
+)
+from hudi_hive.write.writers.report import WriteReport
+
+MODES: Final = ("append", "overwrite", "error", "errorifexists", "ignore")
+
+
+def write(
+    frame: DataFrame, path: str | os.PathLike[str], options: Mapping[str, Any] | None = None, mode: str = "append"
+) -> WriteReport | None:
+    """Write a DataFrame to the Hudi table at a path, under Hudi's own option names; then sync it, if they say so.
+
+    Args:
+        frame: the rows; for a delete the columns of key and partition are enough.
+        path: base path of the table; it is made from the options if it is not there.
+        options: Hudi's write options (``hoodie.datasource.write.…``, ``hoodie.table.name`` …) and those of hive-sync.
+        mode: ``append``; ``overwrite``: what the table holds is replaced in one commit, its history stays, unless the
+            options contradict the table: then another is made in its place; ``error``; ``ignore``.
+
+    Returns:
+        What was written; None when ``ignore`` found a table.
+
+    Raises:
+        InvalidOptionError: an option is unknown, not supported, or contradicts the table.
+        PathExistsError: mode ``error`` found a table.
+        SchemaError: columns that do not fit the table's.
+        WriteConflictError: another writer changed the same file groups and completed first.
+        WriteError: the write could not be done; the table is as it was. What fails behind the commit (table services,
+            the sync) raises nothing: it is logged, and in ``failed`` of the report.
+    """
+    if mode.lower() not in MODES:
+        raise InvalidOptionError(f"write mode {mode!r} is not known", remedy=", ".join(MODES))
+    base, given, mode = os.fspath(path), dict(options or {}), mode.lower()
+    found = is_hudi_table(base)
+    if found and mode == "ignore":
+        return None
+    if found and mode.startswith("error"):
+        raise PathExistsError("the table is there already", path=base, remedy="write with mode append or overwrite")
+    client = MetaClient.load(base) if found else None
+    if client is not None and mode == "overwrite" and _contradicts(given, client):
+        given.setdefault("hoodie.table.name", client.config.name)
+        lock = table_lock(given, client.storage, metastore=MetastoreLock.of)
+        sync = SyncAfterWrite.asked_by(WriteConfig.of(given), base)
+        report = in_place_of(client, lock, lambda path: _first_write(frame, path, given))
+    elif client is None:
+        sync = SyncAfterWrite.asked_by(WriteConfig.of(given), base)
+        report = _first_write(frame, base, given)
+    else:
+        config = WriteConfig.of(given, client.config)
+        sync = SyncAfterWrite.asked_by(config, base)
+        if mode == "overwrite" and not config.operation.replaces:
+            config = config.with_operation(Operation.INSERT_OVERWRITE_TABLE)
+        report = SparkWriter(client, config).write(frame)
+    if sync is None:
+        return report
+    written = MetaClient.load(base)
+    return followed(report, written.base_path, SYNC, lambda: sync.run(written, report.instant))
+
+
+def _contradicts(options: Mapping[str, Any], client: MetaClient) -> bool:
+    """Whether options describe another table than the one that is there; wrong ones are refused as of any table."""
+    try:
+        WriteConfig.of(options, client.config)
+    except InvalidOptionError:
+        WriteConfig.of(options)
+        return True
+    return False
+
+
+def _first_write(frame: DataFrame, base: str, options: Mapping[str, Any]) -> WriteReport:
+    """The write of a table that is made for it, and does not stay without it."""
+    with discarded_on_failure(base, lambda: _created(base, options)) as client:
+        return SparkWriter(client, WriteConfig.of(options, client.config)).write(frame)
+
+
+def _created(base: str, options: Mapping[str, Any]) -> MetaClient:
+    """The table that the options describe, new."""
+    config = WriteConfig.of(options)
+    table = config.table
+    if table.name is None:
+        raise InvalidOptionError("a new table needs a name", remedy="give hoodie.table.name")
+    if config.operation in (Operation.DELETE, Operation.DELETE_PARTITION):
+        raise TableNotFoundError("there is no table to delete from", path=base, remedy="give the table's base path")
+    return create_table(
+        base,
+        name=table.name,
+        database=table.database,
+        table_type=table.table_type,
+        version=table.version or DEFAULT_TABLE_VERSION,
+        record_keys=table.record_keys,
+        partition_fields=table.partition_fields,
+        ordering_fields=table.ordering_fields,
+        key_generator=table.key_generator,
+        hive_style_partitioning=table.hive_style_partitioning,
+        url_encode_partitioning=table.url_encode_partitioning,
+        cdc=table.cdc_logging_mode if table.cdc_enabled else False,
+        populate_meta_fields=table.populate_meta_fields,
+        merge_mode=table.merge_mode,
+        payload_class=table.payload_class,
+        timezone=table.timezone,
+        properties=config.table_properties,
+    )
+
+
+class SparkWriter(LocalWriter):
+    """Writes DataFrames to one Hudi table.
+
+    Args:
+        client: the table.
+        config: the write's configuration.
+    """
+
+    def __init__(self, client: MetaClient, config: WriteConfig) -> None:
+        lock = table_lock(config.options, client.storage, metastore=MetastoreLock.of)
+        super().__init__(client, config.options, lock=lock)
+        self.config = config
+
+    def write(self, frame: DataFrame) -> WriteReport:
+        """Write rows the way that ``hoodie.datasource.write.operation`` says; see :func:`write`."""
+        self._executor = SparkExecutor(frame.sparkSession.sparkContext)
+        self.config = config_for(self.config, frame.columns)
+        if self.config.operation is Operation.DELETE_PARTITION:
+            return self.delete_partitions(self.config.rows.partitions_to_delete)
+        with task_errors():
+            report = self._written(frame)
+        return self._serviced(report)
+
+    def _written(self, frame: DataFrame) -> WriteReport:
+        operation = self.config.operation
+        if operation is Operation.DELETE:
+            return self._deleted(IncomingKeys(frame, self._client, self.config))
+        rows = IncomingRows(frame, self._client, self.config)
+        if operation.replaces:
+            return self._replace(rows)
+        index = Index.of(self.config, self._client)
+        straight = operation is Operation.BULK_INSERT and not index.places_inserts
+        return self._append(rows) if straight and not self._drops else self._merge(rows)
+
+    # -- straight to new groups --------------------------------------------------------------------------------------
+
+    def _append(self, rows: IncomingRows) -> WriteReport:
+        """Bulk insert."""
+        with self._transaction(self._action()) as transaction:
+            prepared = in_order(rows.prepared(transaction.instant), self.config)
+            statuses = self._new_groups(prepared, rows, transaction)
+            written = pc.unique(statuses.column("partition")).to_pylist()
+            refuse_nested_partitions(transaction.client, written, lists_all=False)
+            return self._committed(transaction, statuses, rows.ready.schema_text)
+
+    def _replace(self, rows: IncomingRows) -> WriteReport:
+        """Insert overwrite, of the partitions that the rows turn out to have or of the table."""
+        self._refuse_buckets(self._client)
+        with self._transaction(REPLACE_COMMIT) as transaction, kept() as keep:
+            prepared = rows.prepared(transaction.instant)
+            if rows.may_delete:
+                prepared = keep(prepared)
+            statuses = self._new_groups(prepared, rows, transaction)
+            named = _partitions(prepared) if rows.may_delete else statuses.column("partition").to_pylist()
+            refuse_nested_partitions(transaction.client, named, lists_all=True)
+            replaced = self._replaced(transaction.client, named)
+            return self._committed(transaction, statuses, rows.ready.schema_text, replaced)
+
+    def _new_groups(self, prepared: DataFrame, rows: IncomingRows, transaction: Transaction) -> pa.Table:
+        size = record_size(transaction.client, self.config.files)
+        step = WriteNewGroups(rows.job(transaction), rows.columns, self.config, rows.spec, size)
+        return statuses_of(prepared, step)
+
+    # -- to the groups of their records ------------------------------------------------------------------------------
+
+    def _merge(self, rows: IncomingRows) -> WriteReport:
+        """Upsert and insert, and bulk inserts that need to know which records are there."""
+        with self._transaction(self._action()) as transaction, kept() as keep:
+            client = transaction.client
+            refuse_gone_groups(client, rows.named_files())
+            index = Index.of(self.config, client)
+            prepared = rows.prepared(transaction.instant)
+            if self.config.operation is Operation.BULK_INSERT:
+                prepared = in_order(prepared, self.config)
+            prepared = keep(prepared)
+            partitions = _partitions(prepared)
+            looks = self.config.operation is Operation.UPSERT or index.places_inserts or self._drops
+            hits = self._hits(prepared, index, partitions) if looks else None
+            drops = self._drops and self.config.duplicate_policy is DuplicatePolicy.DROP
+            step = TagRows(index, client.timeline, rows.spec, rows.columns, drops)
+            tagged = keep(_tagged(prepared, hits, index, step, rows.columns))
+            self._refuse_duplicates(tagged)
+            fills_groups = self.config.operation is not Operation.BULK_INSERT or index.places_inserts
+            refuse_nested_partitions(client, partitions, lists_all=fills_groups)
+            destinations = self._destinations(client, tagged, partitions, index, fills_groups=fills_groups)
+            prepared.unpersist()
+            job = destinations.job(client, rows.job(transaction))
+            statuses = self._to_groups(tagged, destinations, job, rows.columns)
+            return self._committed(transaction, statuses, rows.ready.schema_text)
+
+    def _deleted(self, rows: IncomingKeys) -> WriteReport:
+        """Delete records by key: keys go to the tasks that look for them and to those that write their groups."""
+        with self._transaction(self._action()) as transaction, kept() as keep:
+            client = transaction.client
+            refuse_gone_groups(client, rows.named_files())
+            index = Index.of(self.config, client)
+            prepared = keep(rows.prepared())
+            hits = self._hits(prepared, index, _partitions(prepared))
+            step = TagKeys(index, client.timeline, rows.spec)
+            tagged = keep(_tagged(prepared, hits, index, step, KEYS_SCHEMA))
+            destinations = self._destinations(client, tagged, [], index, fills_groups=False)
+            job = destinations.job(client, rows.job(transaction))
+            statuses = self._to_groups(tagged, destinations, job, KEYS_SCHEMA)
+            return self._committed(transaction, statuses, rows.ready.schema_text)
+
+    def _hits(self, prepared: DataFrame, index: Index, partitions: list[str]) -> DataFrame | None:
+        """Where the keys of rows are: a line a key with the list of its hits; None when there is nowhere to look."""
+        plan = index.plan_lookup(partitions, self._executor)
+        if not plan.tasks:
+            return None
+        keys = prepared.select(sql.col(RECORD_KEY).alias("key"), sql.col(PARTITION_PATH).alias("partition"))
+        asked = keys.mapInArrow(RouteKeys(plan), with_integer(keys.schema, TASK))
+        tasks = min(len(plan.tasks), _parallelism(prepared))
+        asked = repartition_by_number(asked, tasks, sql.col(TASK) % tasks)
+        hits = asked.mapInArrow(LookKeysUp(plan), from_arrow_schema(HITS_SCHEMA))
+        hit = sql.struct("partition", "file_id")
+        by = ["key"] if index.is_global else ["key", "partition"]
+        return hits.groupBy(*by).agg(sql.collect_list(hit).alias(HITS))
+
+    def _refuse_duplicates(self, tagged: DataFrame) -> None:
+        if self._drops and self.config.duplicate_policy is DuplicatePolicy.FAIL:
+            count = tagged.where(~sql.col(IS_NEW)).count()
+            if count:
+                raise self._duplicates(count)
+
+    def _destinations(
+        self, client: MetaClient, tagged: DataFrame, partitions: list[str], index: Index, *, fills_groups: bool
+    ) -> Destinations:
+        """File groups for new rows, and all groups that get lines."""
+        slices = newest_slices(client, partitions)
+        free = tagged.where(sql.col(FILE_ID).isNull()).groupBy(PARTITION_PATH).count().collect()
+        counts = {row[0]: row[1] for row in sorted(free)}
+        size = record_size(client, self.config.files) if counts else 1
+        small = slices if fills_groups else None
+        assignment = assign_inserts(counts, small, self.config.files, size, busy=busy_groups(client))
+        bound = tagged.where(sql.col(FILE_ID).isNotNull()).select(PARTITION_PATH, FILE_ID).distinct().toArrow()
+        bound = bound.rename_columns(["partition", "file_id"]).cast(pa.schema(list(HITS_SCHEMA)[1:]))
+        groups = pa.concat_tables([bound, assignment.select(["partition", "file_id"])])
+        groups = groups.group_by(["partition", "file_id"]).aggregate([]).select(["partition", "file_id"])
+        touched = pc.unique(groups.column("partition")).to_pylist()
+        if set(touched) - set(partitions):  # records that are, or stay, elsewhere
+            slices = newest_slices(client, touched)
+        refuse_clustered_groups(client, groups)
+        taking = small_groups(assignment)
+        known = Groups.of(slices)
+        handles = []
+        for group in zip(groups["partition"].to_pylist(), groups["file_id"].to_pylist(), strict=True):
+            handle = known.handle(
+                group,
+                merge_on_read=client.config.is_merge_on_read,
+                takes_inserts=group in taking,
+                index_sees_logs=index.places_inserts,
+            )
+            handles.append((handle, known.target(group)))
+        return Destinations(assignment, groups.combine_chunks(), tuple(handles))
+
+    def _to_groups(self, tagged: DataFrame, to: Destinations, job: WriteJob, columns: pa.Schema) -> pa.Table:
+        """Lines to the files of their groups; the statuses of these."""
+        placed = tagged.mapInArrow(PlaceRows(to.assignment, to.groups), with_integer(tagged.schema, GROUP))
+        tasks = max(1, min(to.groups.num_rows, _parallelism(tagged)))
+        spread = repartition_by_number(placed, tasks, sql.col(GROUP) % tasks)
+        return statuses_of(spread, WriteGroups(job, columns, to.handles))
+
+
+@dataclass(frozen=True)
+class Destinations:
+    """Where the lines of a write go.
+
+    Attributes:
+        assignment: file groups for new rows.
+        groups: all groups that get lines, by number.
+        handles: what happens to each.
+    """
+
+    assignment: pa.Table
+    groups: pa.Table
+    handles: tuple[tuple[Handle, Target], ...]
+
+    def job(self, client: MetaClient, job: WriteJob) -> WriteJob:
+        """The job with what it must know of the groups' files."""
+        return knowing_versions(job, client, [target for handle, target in self.handles if handle is Handle.MERGE])
+
+
+def _parallelism(frame: DataFrame) -> int:
+    return int(frame.sparkSession.sparkContext.defaultParallelism) * TASKS_PER_CORE * 8
+
+
+def _partitions(prepared: DataFrame) -> list[str]:
+    """Partitions that rows name."""
+    paths = [row[0] for row in prepared.select(PARTITION_PATH).distinct().collect()]
+    return sorted(path for path in paths if path is not None)
+
+
+def _tagged(
+    prepared: DataFrame, hits: DataFrame | None, index: Index, step: TagRows | TagKeys, columns: pa.Schema
+) -> DataFrame:
+    """Rows with their hits beside them, through the step that makes lines of them."""
+    if hits is None:
+        nothing = sql.lit(None).cast("array<struct<partition: string, file_id: string>>")
+        joined = prepared.withColumn(HITS, nothing)
+    else:
+        same: Column = prepared[RECORD_KEY] == hits["key"]
+        if not index.is_global:
+            same = same & (prepared[PARTITION_PATH] == hits["partition"])
+        joined = prepared.join(hits, same, "left").select(*[prepared[f"`{name}`"] for name in prepared.columns], HITS)
+    return joined.mapInArrow(step, from_arrow_schema(pa.schema([*columns, *PLACE_FIELDS])))
+
+
+__all__ = ["MODES", "SparkWriter", "write"]
