@@ -21,8 +21,8 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.cli.main import main
 from hudi_hive.cli.output import Output
-from hudi_hive.cli.timeline_data import InstantMark, TimelinePicture
-from hudi_hive.cli.timeline_page import render
+from hudi_hive.cli.timeline.timeline_data import InstantMark, TimelinePicture
+from hudi_hive.cli.timeline.timeline_page import render
 from hudi_hive.formats.base.base_file import open_base_file
 from hudi_hive.table.properties.writer import table_checksum
 from hudi_hive.timeline import Instant, State

@@ -37,7 +37,7 @@ def test_public_names_resolve():
 def test_pandas_is_left_out_until_it_is_asked_for():
     code = """
 import sys
-from hudi_hive.cli.light import leave_pandas_out
+from hudi_hive.cli.import_blocker import leave_pandas_out
 leave_pandas_out()
 import pyarrow as pa
 from hudi_hive.sync import HiveSyncTool

@@ -20,13 +20,16 @@ from hudi_hive.redaction import printable, redact
 
 _COMMANDS = {
     "demo": ("hudi_hive.cli.demo", "The main job, end to end, on an embedded metastore."),
-    "show": ("hudi_hive.cli.inspect", "What a table is: version, type, keys, partitions, last commit."),
-    "timeline": ("hudi_hive.cli.inspect", "The instants of a table."),
-    "schema": ("hudi_hive.cli.schema_alter", "The columns of a table; add, drop, rename, change them."),
-    "files": ("hudi_hive.cli.inspect", "The latest file slices of a table."),
-    "stats": ("hudi_hive.cli.stats", "Files, bytes, slices and rows of a table and of its commits."),
-    "metadata": ("hudi_hive.cli.metadata", "Look into the metadata table: stats, partitions, files, validate."),
-    "table": ("hudi_hive.cli.table", "Create a table; compact, cluster, clean, rollback, savepoint, restore, archive."),
+    "show": ("hudi_hive.cli.timeline.inspect", "What a table is: version, type, keys, partitions, last commit."),
+    "timeline": ("hudi_hive.cli.timeline.inspect", "The instants of a table."),
+    "schema": ("hudi_hive.cli.table.schema_alter", "The columns of a table; add, drop, rename, change them."),
+    "files": ("hudi_hive.cli.timeline.inspect", "The latest file slices of a table."),
+    "stats": ("hudi_hive.cli.table.stats", "Files, bytes, slices and rows of a table and of its commits."),
+    "metadata": ("hudi_hive.cli.table.metadata", "Look into the metadata table: stats, partitions, files, validate."),
+    "table": (
+        "hudi_hive.cli.table.table",
+        "Create a table; compact, cluster, clean, rollback, savepoint, restore, archive.",
+    ),
     "read": ("hudi_hive.cli.query", "Rows of a table, printed or written to Parquet."),
     "plan": ("hudi_hive.cli.query", "What a read would open, and what was pruned by what."),
     "sql": ("hudi_hive.cli.sql", "SELECT from synced tables, or from tables at paths; no JVM."),

@@ -9,8 +9,8 @@ from contextlib import suppress
 import click
 
 from hudi_hive.cli.common import pairs, storage_options, with_output, write_parquet
+from hudi_hive.cli.import_blocker import leave_pandas_out
 from hudi_hive.cli.interruptible import run_interruptible
-from hudi_hive.cli.light import leave_pandas_out
 from hudi_hive.cli.output import Output
 from hudi_hive.errors import InvalidOptionError
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hudi_hive.cli.common import pairs, storage_options, with_output
-from hudi_hive.cli.light import leave_pandas_out
+from hudi_hive.cli.import_blocker import leave_pandas_out
 from hudi_hive.cli.output import Output
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from hudi_hive.cli import inspect
 from hudi_hive.cli.common import pairs, storage_options, with_output
 from hudi_hive.cli.output import Output
+from hudi_hive.cli.timeline import inspect
 
 if TYPE_CHECKING:
     from hudi_hive.write.alter.schema_builder import SchemaBuilder

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from hudi_hive.cli.table_create import archive, create
-from hudi_hive.cli.table_services import SERVICES
+from hudi_hive.cli.table.create import archive, create
+from hudi_hive.cli.table.services import SERVICES
 
 
 @click.group()

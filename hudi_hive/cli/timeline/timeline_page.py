@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from importlib import resources
 
-from hudi_hive.cli.timeline_data import BASE, FileMark, GroupRow, InstantMark, TimelinePicture
+from hudi_hive.cli.timeline.timeline_data import BASE, FileMark, GroupRow, InstantMark, TimelinePicture
 from hudi_hive.timeline import Instant, instant_to_millis
 
 _LANES = (
@@ -46,7 +46,7 @@ def render(picture: TimelinePicture) -> str:
     _draw_lanes(figure, picture.instants)
     _draw_records(figure, picture.instants)
     _draw_groups(figure, picture)
-    style = (resources.files("hudi_hive.cli") / "timeline_page.css").read_text(encoding="utf-8")
+    style = (resources.files("hudi_hive.cli.timeline") / "timeline_page.css").read_text(encoding="utf-8")
     facts = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>" for name, text in picture.facts)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

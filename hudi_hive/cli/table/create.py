@@ -8,7 +8,7 @@ import click
 
 from hudi_hive.cli.common import pairs, storage_options, with_output
 from hudi_hive.cli.output import Output
-from hudi_hive.cli.table_services import service_context, service_options
+from hudi_hive.cli.table.services import service_context, service_options
 from hudi_hive.errors import InvalidOptionError
 
 _TYPES = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}

@@ -75,8 +75,8 @@ def timeline(
 
 
 def _write_page(client: MetaClient, page: str, archived: bool, max_groups: int, output: Output) -> None:
-    from hudi_hive.cli.timeline_data import collect
-    from hudi_hive.cli.timeline_page import render
+    from hudi_hive.cli.timeline.timeline_data import collect
+    from hudi_hive.cli.timeline.timeline_page import render
     from hudi_hive.errors import StorageError
 
     picture = collect(client, archived=archived, max_groups=max_groups)

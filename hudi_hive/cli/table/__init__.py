@@ -1,0 +1,1 @@
+"""``hudi-hive table …``, ``stats``, ``metadata`` and ``schema``: commands on one table."""

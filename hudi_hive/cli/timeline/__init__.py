@@ -1,0 +1,1 @@
+"""``hudi-hive inspect`` and the timeline as a page."""
