@@ -126,8 +126,8 @@ def import_engine(engine: str) -> None:
     import pyarrow.parquet  # noqa: F401
 
     if engine == OURS:
-        import hudi_hive.api
         import hudi_hive.read  # noqa: F401
+        import hudi_hive.table_api.table
     elif engine == PEER:
         import hudi  # noqa: F401
 

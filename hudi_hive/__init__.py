@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any
 from hudi_hive._version import __version__
 
 if TYPE_CHECKING:
-    from hudi_hive.api import HudiTable, Scan
     from hudi_hive.errors import HudiHiveError
+    from hudi_hive.table_api.table import HudiTable, Scan
 
 __all__ = ["HudiHiveError", "HudiTable", "Scan", "__version__"]
 
-_HOMES = {"HudiTable": "hudi_hive.api", "Scan": "hudi_hive.api", "HudiHiveError": "hudi_hive.errors"}
+_HOMES = {
+    "HudiTable": "hudi_hive.table_api.table",
+    "Scan": "hudi_hive.table_api.table",
+    "HudiHiveError": "hudi_hive.errors",
+}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562 gives whatever the module holds

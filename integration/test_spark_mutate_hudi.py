@@ -14,7 +14,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import hudi_hive.spark as hudi_spark
-from hudi_hive.api import HudiTable
 from hudi_hive.errors import (
     DuplicateRecordError,
     InvalidOptionError,
@@ -30,6 +29,7 @@ from hudi_hive.spark.mutate import hudi as module
 from hudi_hive.spark.mutate.hudi import mutate_hudi
 from hudi_hive.spark.write.tasks import WriteGroups
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table_api.table import HudiTable
 from hudi_hive.write.writers.local import WriteReport
 from tests.test_hudi_mutation import AT_FIRST, MANY, QUICK, data_files, make, seen, table_of
 

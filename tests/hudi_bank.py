@@ -20,10 +20,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.api import HudiTable
 from hudi_hive.errors import HeartbeatLostError, TransactionConflictError, TransactionLockError, TransactionLostError
 from hudi_hive.mutation.hudi import HudiMutatorClient, HudiMutatorCoordinator
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table_api.table import HudiTable
 
 OPTIONS = {
     "hoodie.metadata.enable": "false",

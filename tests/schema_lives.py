@@ -16,9 +16,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudi_hive.api import HudiTable
 from hudi_hive.errors import HudiHiveError, SchemaError
 from hudi_hive.table import MetaClient
+from hudi_hive.table_api.table import HudiTable
 from hudi_hive.timeline.core.writer import TimelineWriter
 from hudi_hive.write.coordination.executor import LocalExecutor
 from hudi_hive.write.rollback import restore, rollback, savepoint

@@ -10,13 +10,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudi_hive.api import HudiTable
 from hudi_hive.connector import HudiConnector
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.metastore import HiveMetastore, Retries
 from hudi_hive.sql import SqlEngine
 from hudi_hive.sql.catalog import ConnectorCatalog
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
+from hudi_hive.table_api.table import HudiTable
 from hudi_hive.testing import FakeMetastore
 from tests.registered import register
 

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hudi_hive.api import HudiTable
 from hudi_hive.errors import (
     DuplicateRecordError,
     GroupRevisitedError,
@@ -37,6 +36,7 @@ from hudi_hive.mutation.hudi import (
     HudiTransaction,
 )
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table_api.table import HudiTable
 from hudi_hive.testing import FakeMetastore
 from hudi_hive.write.coordination.heartbeat import beating_instants, remove_heartbeat
 from tests.support import VERSIONS

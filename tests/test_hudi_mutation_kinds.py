@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from hudi_hive.api import HudiTable
 from hudi_hive.errors import (
     MutationError,
     RecordPartitionError,
@@ -19,6 +18,7 @@ from hudi_hive.errors import (
 )
 from hudi_hive.mutation.hudi import HudiMutatorClient, HudiMutatorCoordinator
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table_api.table import HudiTable
 from hudi_hive.write.coordination.executor import LocalExecutor
 from hudi_hive.write.files.write_tasks import run_work
 from tests.test_hudi_mutation import AT_FIRST, QUICK, change, make, make_by_day, row, seen, table_of

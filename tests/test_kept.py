@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hudi_hive import HudiTable, api_scan
-from hudi_hive.kept import kept_property
+from hudi_hive import HudiTable
+from hudi_hive.caching import kept_property
+from hudi_hive.table_api import scan as api_scan
 from tests.support import unzip_fixture
 
 

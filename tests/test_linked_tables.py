@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hudi_hive.api import HudiTable
 from hudi_hive.errors import HudiHiveError, UnsafePathError
 from hudi_hive.input_format import HoodieParquetInputFormat, JobConf
 from hudi_hive.metrics import IoCounters
@@ -19,6 +18,7 @@ from hudi_hive.read.scan.scan import read_plan
 from hudi_hive.sync.run.discover import discover_tables
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.view.listing import DirectoryLister, walk, walk_batches
+from hudi_hive.table_api.table import HudiTable
 
 LISTED = {"hoodie.metadata.enable": "false"}
 ROWS = [{"id": str(number), "city": city} for number, city in enumerate("abc")]

@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudi_hive.api import HudiTable
 from hudi_hive.errors import KeyGenerationError
 from hudi_hive.storage import Storage
 from hudi_hive.table.keys.partition_path import MAX_DEPTH, MAX_FOLDER_BYTES, path_defect
+from hudi_hive.table_api.table import HudiTable
 from hudi_hive.write.records.key_style import longest_partition_path
 from tests.support import VERSIONS
 from tests.written_rows import HOODIE_NAMES, rows_by_listing, rows_by_metadata, tree

@@ -20,7 +20,6 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_hive.api import HudiTable
 from hudi_hive.cli.main import cli
 from hudi_hive.errors import CorruptFileError, HudiHiveError
 from hudi_hive.metadata import MetadataTable
@@ -30,6 +29,7 @@ from hudi_hive.plan.pruning.keys import by_bloom_filters, wanted_keys
 from hudi_hive.plan.pruning.statistics import by_column_stats, by_partition_stats, prunable_columns
 from hudi_hive.predicate import parse_filter
 from hudi_hive.table import scan_logs
+from hudi_hive.table_api.table import HudiTable
 from tests.support import encode_rows, fixture_names, unzip_fixture
 
 SCHEMA = pa.schema(

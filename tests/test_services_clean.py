@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 
-from hudi_hive.api import HudiTable
 from hudi_hive.errors import InvalidOptionError, TimeTravelError
 from hudi_hive.table import MetaClient
+from hudi_hive.table_api.table import HudiTable
 from hudi_hive.timeline.instants.instant import CLEAN
 from hudi_hive.write.rollback.savepoint import create_savepoint, delete_savepoint
 from hudi_hive.write.services.clean import (

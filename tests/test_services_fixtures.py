@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from hudi_hive.api import HudiTable
 from hudi_hive.errors import HudiHiveError, WriteError
 from hudi_hive.metadata import validate
 from hudi_hive.table import MetaClient
+from hudi_hive.table_api.table import HudiTable
 from hudi_hive.write.rollback import restore, rollback, savepoint
 from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services import archival, clean, clustering, compaction

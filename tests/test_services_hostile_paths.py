@@ -12,9 +12,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudi_hive.api import HudiTable
 from hudi_hive.errors import CorruptInstantError, HudiHiveError, UnsafePathError
 from hudi_hive.table import MetaClient
+from hudi_hive.table_api.table import HudiTable
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.core.writer import TimelineWriter
 from hudi_hive.timeline.instants.instant import CLEAN, COMPACTION, LOG_COMPACTION, RESTORE, ROLLBACK

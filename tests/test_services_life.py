@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudi_hive.api import HudiTable
 from hudi_hive.metadata import validate
 from hudi_hive.table import MetaClient
+from hudi_hive.table_api.table import HudiTable
 from hudi_hive.timeline.instants.instant import CLEAN, REPLACE_COMMIT
 from tests.support import VERSIONS
 

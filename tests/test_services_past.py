@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudi_hive.api import HudiTable
 from hudi_hive.errors import TimeTravelError, UnsupportedTableError, WriteError
 from hudi_hive.table import MetaClient
+from hudi_hive.table_api.table import HudiTable
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instants.instant import COMPACTION, REPLACE_COMMIT
 from hudi_hive.write.rollback.restore import restore

@@ -14,10 +14,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudi_hive.api import HudiTable
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata import validate
 from hudi_hive.table import MetaClient
+from hudi_hive.table_api.table import HudiTable
 from hudi_hive.timeline.core.writer import TimelineWriter
 from hudi_hive.timeline.instants.instant import COMPACTION
 from hudi_hive.write.coordination.executor import LocalExecutor

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from hudi_hive.api import HudiTable
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.table_api.table import HudiTable
 
 ENCODING = "hoodie.write.complex.keygen.new.encoding"
 

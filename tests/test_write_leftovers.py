@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from hudi_hive.api import HudiTable
 from hudi_hive.cli.main import cli
 from hudi_hive.errors import (
     InvalidOptionError,
@@ -26,6 +25,7 @@ from hudi_hive.metastore.transactions.locks import MetastoreLock
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table_api.table import HudiTable
 from hudi_hive.testing import FakeMetastore
 from hudi_hive.timeline.core.writer import TimelineWriter
 from hudi_hive.timeline.instants.instant import COMMIT, COMPACTION, REPLACE_COMMIT

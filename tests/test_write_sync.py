@@ -5,11 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from hudi_hive.api import HudiTable
 from hudi_hive.errors import InvalidOptionError, SyncError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.table.table_spec import LAST_COMMIT
+from hudi_hive.table_api.table import HudiTable
 from hudi_hive.testing import FakeMetastore
 from tests.sync_behaviour import DATABASE, state
 

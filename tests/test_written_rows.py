@@ -14,9 +14,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hudi_hive.api import HudiTable
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.table.keys.partition_path import partition_path
+from hudi_hive.table_api.table import HudiTable
 from tests.support import VERSIONS
 from tests.test_services_random import Life, Model
 from tests.written_rows import HOODIE_NAMES, ODD_TEXTS, OWN_NAMES, rows_by_peer, tree

@@ -157,7 +157,7 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
             list), not from a user who means what Arrow makes of the expression.
         on_error: told of each error of planning or reading before it is raised, as engines keep only its text.
 
-    Raises (when rows are read): whatever :meth:`hudi_hive.api.Scan.to_batches` raises.
+    Raises (when rows are read): whatever :meth:`hudi_hive.table_api.table.Scan.to_batches` raises.
 
     Example:
         >>> dataset = HudiTable.open("/lake/trips").scan().to_dataset()  # doctest: +SKIP

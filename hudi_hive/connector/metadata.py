@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.caching import kept_property
 from hudi_hive.connector.hive_types import arrow_type
 from hudi_hive.connector.registration import base_path_of, is_hudi, query_type_of
 from hudi_hive.errors import HudiHiveError, SchemaError
-from hudi_hive.kept import kept_property
 from hudi_hive.metadata import MetadataListing, MetadataTable
 from hudi_hive.metastore import HiveMetastore, Table
 from hudi_hive.metrics import IoCounters

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.caching import kept_property
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.formats.base.base_file import BATCH_ROWS
 from hudi_hive.input_format.incremental import IncrementalFiles, commit_range, refuse_without_meta
@@ -34,7 +35,6 @@ from hudi_hive.input_format.plan import (
 from hudi_hive.input_format.record_reader import own_columns, projection, read_split
 from hudi_hive.input_format.snapshot import FOUND_SCHEMA, query_instant, timeline_of
 from hudi_hive.input_format.splits import FileSplit
-from hudi_hive.kept import kept_property
 from hudi_hive.plan import Query, QueryType, ReadOptions, ScanPlan
 from hudi_hive.plan.core.incremental import cleaned_error, missing_files, slices_of_range
 from hudi_hive.plan.core.planner import plan_of_slices

@@ -76,7 +76,7 @@ def _altered(
     storage_option: tuple[str, ...],
 ) -> None:
     """Make a change, commit it and tell what it came to."""
-    from hudi_hive.api import HudiTable
+    from hudi_hive.table_api.table import HudiTable
 
     table = HudiTable.open(path, pairs(storage_option, "--storage-option"))
     builder = table.update_schema(pairs(conf, "--conf"))

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_hive.caching import kept_property
 from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundError
 from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.hfile import HFileReader
-from hudi_hive.kept import kept_property
 from hudi_hive.metadata.reader.instants import ValidInstants
 from hudi_hive.storage import Storage
 from hudi_hive.table.logs.log_data import LogData

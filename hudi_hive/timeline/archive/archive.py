@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from hudi_hive.caching import kept_property
 from hudi_hive.errors import InstantNotFoundError
-from hudi_hive.kept import kept_property
 from hudi_hive.storage import Storage
 from hudi_hive.timeline.archive.archive_log import LogArchive
 from hudi_hive.timeline.archive.lsm_history import HistoryArchive

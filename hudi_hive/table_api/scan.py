@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudi_hive.caching import kept_property
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError
-from hudi_hive.kept import kept_property
 from hudi_hive.plan import DynamicFilter, PartitionPlanner, Query, ScanPlan, SplitLoader, SplitOptions, plan_scan
 from hudi_hive.plan.core.planner import Filter
 from hudi_hive.plan.model.scan_plan import PlanStep

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from hudi_hive.api_scan import Scan
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metadata import MetadataListing, MetadataTable
 from hudi_hive.metrics import IoCounters
@@ -21,6 +20,7 @@ from hudi_hive.plan import Query
 from hudi_hive.plan.core.planner import Filter
 from hudi_hive.plan.model.query import Moment
 from hudi_hive.table import MetaClient, TableConfig
+from hudi_hive.table_api.scan import Scan
 from hudi_hive.timeline import Timeline
 
 __all__ = ["HudiTable", "Scan"]

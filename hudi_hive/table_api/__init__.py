@@ -1,0 +1,1 @@
+"""``HudiTable`` and ``Scan``: tables as users of the package meet them."""
