@@ -126,8 +126,7 @@ def import_engine(engine: str) -> None:
     import pyarrow.parquet  # noqa: F401
 
     if engine == OURS:
-        import hudi_hive.read  # noqa: F401
-        import hudi_hive.table_api.table
+        pass
     elif engine == PEER:
         import hudi  # noqa: F401
 

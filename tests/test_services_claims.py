@@ -72,8 +72,9 @@ def begin(table: HudiTable, instant: Instant) -> Instant:
 
 def dead_heartbeat(table: HudiTable, path: Path, instant: str) -> None:
     """The heartbeat of a process that has ended."""
-    code = "import sys; from hudi_hive.storage import Storage; from hudi_hive.write.coordination.heartbeat import Heartbeat; "
-    code += "Heartbeat(Storage(sys.argv[1]), sys.argv[2]).start()"
+    code = "import sys\nfrom hudi_hive.storage import Storage\n"
+    code += "from hudi_hive.write.coordination.heartbeat import Heartbeat"
+    code += "\nHeartbeat(Storage(sys.argv[1]), sys.argv[2]).start()"
     subprocess.run([sys.executable, "-c", code, str(path / "t"), instant], check=True)
     assert beating_instants(table.client.storage) == [instant]
 

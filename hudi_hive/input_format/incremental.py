@@ -1,7 +1,8 @@
 """A table's range of commits as a Hive job asks for it: which commits, which partitions, which files, which rows.
 
-Ranges are those of the whole package (:mod:`hudi_hive.plan.core.incremental`): start exclusive, end inclusive, by requested
-time in table version 6 and by completion time from version 8 on, archived commits included. Hive's own path adds:
+Ranges are those of the whole package (:mod:`hudi_hive.plan.core.incremental`): start exclusive, end inclusive, by
+requested time in table version 6 and by completion time from version 8 on, archived commits included.
+Hive's own path adds:
 
 * ``max.commits``: only the first commits of the range, by the same time; one, unless the job says so or gives an end.
 * A start or end that is exactly the *requested* time of a commit stands for that commit from version 8 on, too: Hive

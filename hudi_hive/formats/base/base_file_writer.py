@@ -49,7 +49,7 @@ class WrittenBase:
         rows: rows.
         min_key: least record key in Java's order; None where there are no rows or no keys.
         max_key: the greatest.
-        ranges: what the file holds of each column, see :data:`hudi_hive.formats.base.column_ranges.COLUMN_RANGES_SCHEMA`;
+        ranges: what the file holds of each column, see :data:`hudi_hive.formats.base.COLUMN_RANGES_SCHEMA`;
             no rows if statistics were not wanted.
     """
 

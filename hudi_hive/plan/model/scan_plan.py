@@ -73,8 +73,8 @@ CHANGE_SCHEMA = pa.schema(
         ("before_log_sizes", pa.list_(pa.int64())),
     ]
 )
-"""What a change data query adds to each slice: the commit, how its changes are told (:mod:`hudi_hive.plan.core.cdc`), the
-files that list them, and the slice as it was before, for images that they do not hold."""
+"""What a change data query adds to each slice: the commit, how its changes are told (:mod:`hudi_hive.plan.core.cdc`),
+the files that list them, and the slice as it was before, for images that they do not hold."""
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ class SplitLoader:
             timeout: seconds to wait; without it until a split is made.
 
         Returns:
-            A table of :data:`~hudi_hive.plan.splits.splits.SPLIT_SCHEMA`; an empty one when the loader has finished, or the
+            A table of :data:`~hudi_hive.plan.splits.SPLIT_SCHEMA`; an empty one when the loader has finished, or the
             time is up (:attr:`finished` tells).
 
         Raises:

@@ -42,7 +42,7 @@ class PlanRows:
             requests: one column: numbers of slices.
 
         Raises:
-            RuntimeError: an error of this package, as text that :func:`hudi_hive.read.remote.executor_read.carried_error` reads.
+            RuntimeError: an error of this package, as text that :func:`hudi_hive.read.remote.carried_error` reads.
         """
         try:
             storage = Storage(self.plan.base_path, self.storage_options)
@@ -79,7 +79,7 @@ class MetadataRows:
             requests: one column: numbers of partitions.
 
         Raises:
-            RuntimeError: an error of this package, as text that :func:`hudi_hive.read.remote.executor_read.carried_error` reads.
+            RuntimeError: an error of this package, as text that :func:`hudi_hive.read.remote.carried_error` reads.
         """
         try:
             table = MetadataTable.open(self.client)

@@ -120,7 +120,7 @@ def mutate(
 ) -> MutationReport | WriteReport:
     """Insert, update and delete rows of a Hive ACID table, or of a Hudi table at a path, in one transaction.
 
-    With ``on`` the rows are changes by key, as in :func:`hudi_hive.mutation.acid_write.merge.merge`; table and changes are joined
+    With ``on`` the rows are changes by key, as in :func:`hudi_hive.mutation.merge`; table and changes are joined
     by Spark. With ``operation`` they are records: a column says ``insert``, ``update`` or ``delete``, and ``ROW__ID``
     the row, as :func:`hudi_hive.spark.read_acid` gives it. Columns are those of the table and its partition keys; what
     Spark shows as a timestamp in the session's time zone is written as such, because Hive's have no zone.

@@ -2,8 +2,8 @@
 
 Bulk inserts and overwrites go straight from the incoming tasks to new files. Upserts and inserts are prepared, their
 keys are looked up where the index says, and each file group's file is written by the task that has all of its rows.
-The steps are those of :mod:`hudi_hive.write.writers.local`; the driver holds numbers of rows, names of file groups and records
-that move to another partition, never the rows.
+The steps are those of :mod:`hudi_hive.write.writers.local`; the driver holds numbers of rows, names of file groups and
+records that move to another partition, never the rows.
 """
 
 from __future__ import annotations

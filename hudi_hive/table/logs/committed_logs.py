@@ -54,7 +54,7 @@ class LogImage:
 def committed_log_writes(
     timeline: Timeline, storage: Storage, names: pa.Array, instants: Iterable[str] = ()
 ) -> pa.Table:
-    """What completed instants wrote to log files: a table of :data:`~hudi_hive.timeline.payloads.commit.LOG_WRITES_SCHEMA`.
+    """What completed instants wrote to log files: a table of :data:`~hudi_hive.timeline.payloads.LOG_WRITES_SCHEMA`.
 
     Only instants that may have written to one of the files are read: those in the names, or in version 6, whose names
     tell the base instant of the slice, those from there on. Rows of other files are among the result.

@@ -1,6 +1,6 @@
 """Rows of one file group to one file: a new base file, an old one merged with them, or a log file beside it.
 
-Pure functions of a :class:`~hudi_hive.write.files.context.WriteJob` and Arrow tables, run in threads here and on executors of
+Pure functions of a :class:`~hudi_hive.write.files.WriteJob` and Arrow tables, run in threads here and on executors of
 Spark there; each gives one row of ``WRITE_STATUS_SCHEMA``. Every file is new and has a marker before it exists.
 """
 
