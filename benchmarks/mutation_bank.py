@@ -20,8 +20,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hudi_hive.testing import FakeMetastore
-from integration.metastores import HIVE_EXEC, RELEASES, ReleasedMetastore
-from integration.mutation_bank import SERVER_PROPERTIES, Settings, found_bank, run
+from integration.long.mutation_bank import SERVER_PROPERTIES, Settings, found_bank, run
+from integration.support.metastores import HIVE_EXEC, RELEASES, ReleasedMetastore
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ import hudi_hive.spark as hudi_spark
 from hudi_hive.metastore import HiveMetastore, TransactionClient
 from hudi_hive.mutation import AcidReader
 from hudi_hive.testing import FakeMetastore
-from tests.acid_definitions import acid_table
+from tests.support.mutation.acid_definitions import acid_table
 
 COLUMNS = (("ride_id", "bigint"), ("driver", "string"), ("fare", "double"), ("stops", "int"), ("note", "string"))
 RUNS = 2

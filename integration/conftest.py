@@ -12,7 +12,7 @@ import pytest
 
 from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
-from tests.support import unzip_fixture
+from tests.support.fixture_tables import unzip_fixture
 
 DATABASE = "hudi_it"
 

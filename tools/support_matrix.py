@@ -29,8 +29,8 @@ RELEASES = {6: "0.15.0", 8: "1.0.2", 9: "1.1.1"}
 
 def matrix() -> str:
     """The Markdown table."""
-    from tests import test_fixture_queries as fixtures
-    from tests.support import VERSIONS, expected
+    from tests.read import test_fixture_queries as fixtures
+    from tests.support.fixture_tables import VERSIONS, expected
 
     counts: dict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0])
     for case, (name, query) in enumerate(fixtures.CASES):

@@ -1,0 +1,281 @@
+"""The embedded metastore's life: where it listens, how it ends, what a second start finds."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from hudi_hive.errors import (
+    JavaNotFoundError,
+    MetastoreError,
+    MetastoreLostError,
+    MetastoreTimeoutError,
+    MetastoreTransportError,
+)
+from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore, Retries, Timeouts
+from tests.support.metastore.metastore_behaviour import add_numbered, table_of
+
+pytestmark = pytest.mark.jvm
+
+CHILD = """
+import sys, time
+from hudi_hive.metastore import EmbeddedMetastore
+metastore = EmbeddedMetastore(sys.argv[1])
+{start}
+print(metastore.pid, metastore.uri, flush=True)
+{then}
+"""
+
+
+def listening_addresses(pid: int) -> set[str]:
+    """Local addresses (hexadecimal) of the listening TCP sockets of a process."""
+    sockets = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            sockets.add(os.readlink(descriptor))
+        except FileNotFoundError:
+            continue
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+                found.add(fields[1])
+    return found
+
+
+def wait_until_gone(pid: int, seconds: float = 20) -> None:
+    """Wait for a process that is not our child to end; a zombie has ended."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return
+        if state == "Z":
+            return
+        time.sleep(0.05)
+    os.kill(pid, signal.SIGKILL)
+    pytest.fail(f"process {pid} still runs")
+
+
+def start_child(folder: Path, *, start: str = "metastore.start()", then: str = "time.sleep(600)"):
+    """A Python process that starts a metastore; with the Java process's id and the URI."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD.format(start=start, then=then), str(folder)], stdout=subprocess.PIPE, text=True
+    )
+    pid, uri = child.stdout.readline().split()
+    return child, int(pid), uri
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One folder for the tests that only care about processes: later starts are quicker than first ones."""
+    return tmp_path_factory.mktemp("metastore")
+
+
+def test_first_start_and_second_start(tmp_path):
+    stages: list[str] = []
+    metastore = EmbeddedMetastore(tmp_path / "a folder", progress=stages.append)
+    with metastore, HiveMetastore(metastore.uri) as client:
+        assert client.databases() == ["default"]
+        client.create_database("kept")
+        client.create_table(table_of("kept", "t", tmp_path / "t"))
+        add_numbered(client, client.table("kept", "t"), 30, tmp_path)
+        assert metastore.start() is metastore
+        first = metastore.pid
+    assert stages[0] == "starting Java" and stages[-1] == "ready"
+    assert not metastore.is_running
+    wait_until_gone(first)
+    assert metastore.log_path.exists()
+    with metastore, HiveMetastore(metastore.uri) as client:
+        assert client.databases() == ["default", "kept"]
+        assert len(list(client.partitions("kept", "t"))) == 30
+    inside = {path.name for path in (tmp_path / "a folder").iterdir()}
+    assert {"conf", "metastore_db", "warehouse", "metastore.log"} <= inside
+    assert not (Path.cwd() / "derby.log").exists() and not (Path.cwd() / "metastore_db").exists()
+
+
+def test_listens_on_loopback_only(folder):
+    with EmbeddedMetastore(folder) as metastore:
+        assert listening_addresses(metastore.pid) == {f"0100007F:{metastore.port:04X}"}
+        others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {"127.0.0.1"}
+        for address in others:
+            with socket.socket() as probe:
+                probe.settimeout(2)
+                assert probe.connect_ex((address, metastore.port)) != 0
+
+
+def test_two_on_one_folder(folder):
+    with EmbeddedMetastore(folder) as first:
+        started = time.monotonic()
+        with pytest.raises(MetastoreError, match=rf"another embedded metastore.*{first.uri}"):
+            EmbeddedMetastore(folder).start()
+        assert time.monotonic() - started < 2
+        with HiveMetastore(first.uri) as client:
+            assert client.databases()
+
+
+def test_ports(folder):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(MetastoreError, match=f"port {port} on 127.0.0.1 is in use"):
+            EmbeddedMetastore(folder, port=port).start()
+    with EmbeddedMetastore(folder, port=port) as metastore, HiveMetastore(f"thrift://127.0.0.1:{port}") as client:
+        assert metastore.port == port
+        assert client.databases()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGKILL, -signal.SIGKILL)])
+def test_signals_to_the_starter_leave_no_java(folder, number, code):
+    child, pid, uri = start_child(folder)
+    with HiveMetastore(uri) as client:
+        assert client.databases()
+    child.send_signal(number)
+    assert child.wait(20) in (code, 1)  # Python turns Ctrl-C into a KeyboardInterrupt and its own exit code
+    wait_until_gone(pid)
+
+
+def test_ctrl_c_while_starting(tmp_path):
+    code = """
+import threading, _thread
+threading.Timer(0.6, _thread.interrupt_main).start()
+try:
+    metastore.start()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD.format(start=code, then=""), str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout.readline().split()[0] == "interrupted"
+    child.wait(30)
+    mine = [
+        path.name
+        for path in Path("/proc").iterdir()
+        if path.name.isdigit() and str(tmp_path).encode() in _command_line(path)
+    ]
+    assert mine == []
+
+
+def _command_line(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+@pytest.mark.parametrize("then", ["raise RuntimeError('x')", "import os; os._exit(0)"])
+def test_ends_with_the_interpreter(folder, then):
+    child, pid, _ = start_child(folder, then=then)
+    child.wait(20)
+    wait_until_gone(pid)
+
+
+def test_a_forked_process_neither_stops_it_nor_keeps_it(folder):
+    then = (
+        "import os\nif os.fork() == 0:\n    time.sleep(600)\nelse:\n    print(os.getpid(), flush=True)\n    os._exit(0)"
+    )
+    child, pid, _ = start_child(folder, then=then)
+    child.wait(20)
+    wait_until_gone(pid)  # though the fork holds the other end of its pipe
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit() and str(folder).encode() in _command_line(process):
+            os.kill(int(process.name), signal.SIGKILL)
+    child.stdout.close()
+
+
+def test_killed_midway_and_started_again(folder, tmp_path):
+    metastore = EmbeddedMetastore(folder)
+    with metastore, HiveMetastore(metastore.uri, retries=Retries(attempts=2, wait=0.01)) as client:
+        client.create_database("alive", if_not_exists=True)
+        client.create_table(table_of("alive", "t", tmp_path / "t"), if_not_exists=True)
+        names = add_numbered(client, client.table("alive", "t"), 120, tmp_path)
+        stream = client.partitions("alive", "t", names * 20)
+        next(stream)
+        os.kill(metastore.pid, signal.SIGKILL)
+        # Lost if a batch was under way, not connected if it needed a new connection.
+        with pytest.raises(MetastoreTransportError) as caught:
+            list(stream)
+        assert caught.value.path == metastore.uri
+        with pytest.raises(MetastoreTransportError):  # lost, where an idle connection has not noticed the death yet
+            client.databases()
+        os.waitid(os.P_PID, metastore.pid, os.WEXITED | os.WNOWAIT)  # sockets close a moment before it has ended
+        assert not metastore.is_running
+    with metastore, HiveMetastore(metastore.uri) as client:
+        assert client.partition_names("alive", "t") == names
+
+
+def freeze(pid: int) -> None:
+    """Stop a process; its threads go on for a moment after the signal was sent."""
+    os.kill(pid, signal.SIGSTOP)
+    running = True
+    while running:
+        time.sleep(0.01)
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that ended meanwhile
+            stats = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+            running = any(stat.rpartition(")")[2].split()[0] != "T" for stat in stats)
+
+
+def test_killed_in_the_middle_of_a_call(folder):
+    with EmbeddedMetastore(folder) as metastore, HiveMetastore(metastore.uri) as client:
+        client.databases()
+        freeze(metastore.pid)  # so that the call surely waits for its answer
+        threading.Timer(1, os.kill, (metastore.pid, signal.SIGKILL)).start()
+        with pytest.raises(MetastoreLostError, match="in the middle of get_all_databases") as caught:
+            client.databases()
+        assert caught.value.path == metastore.uri
+
+
+def test_a_frozen_server_times_out(folder):
+    metastore = EmbeddedMetastore(folder)
+    with metastore, HiveMetastore(metastore.uri, timeouts=Timeouts(connect=2, read=2)) as client:
+        client.databases()
+        freeze(metastore.pid)
+        try:
+            with pytest.raises(MetastoreTimeoutError, match="within 2 s"):
+                client.databases()
+        finally:
+            os.kill(metastore.pid, signal.SIGCONT)
+        assert client.databases()
+
+
+def test_broken_database_is_told(tmp_path):
+    (tmp_path / "metastore_db").mkdir()
+    (tmp_path / "metastore_db" / "service.properties").write_text("nonsense")
+    with pytest.raises(MetastoreError) as caught:
+        EmbeddedMetastore(tmp_path).start()
+    assert "embedded metastore" in str(caught.value) and caught.value.path == str(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_time_out_of_the_start(folder):
+    with pytest.raises(MetastoreError, match=r"not ready within 0\.05 s"):
+        EmbeddedMetastore(folder, timeout=0.05).start()
+    with EmbeddedMetastore(folder) as metastore:  # the lock was let go
+        assert metastore.is_running
+
+
+def test_no_java(folder, monkeypatch):
+    monkeypatch.setenv("JAVA_HOME", "/no/such/java")
+    with pytest.raises(JavaNotFoundError, match="JAVA_HOME=/no/such/java"):
+        EmbeddedMetastore(folder).start()
+
+
+def test_hives_own_limit_is_told_for_filters_and_kept_by_batches(tmp_path):
+    metastore = EmbeddedMetastore(tmp_path / "m", properties={"hive.metastore.limit.partition.request": "15"})
+    with metastore, HiveMetastore(metastore.uri, retries=Retries(attempts=1)) as client:
+        client.create_table(table_of("default", "t", tmp_path / "t"))
+        names = add_numbered(client, client.table("default", "t"), 60, tmp_path)
+        assert [f"p={p.values[0]}" for p in client.partitions("default", "t")] == names
+        with pytest.raises(MetastoreError, match="exceeds limit"):
+            list(client.partitions("default", "t", filter='p >= "0000"'))

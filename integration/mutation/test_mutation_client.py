@@ -1,0 +1,47 @@
+"""The mutation API against real metastores: 3.1.3 and 4.0.1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hudi_hive.errors import TransactionConflictError
+from hudi_hive.metastore import LockKind, LockPart, Operation, TransactionClient
+from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
+from hudi_hive.mutation.acid_write.transaction import TransactionState
+from integration.support.metastores import ReleasedMetastore
+from integration.support.released import OnReleases
+from tests.support.mutation.mutation_behaviour import MutationBehaviour, write
+
+pytestmark = pytest.mark.jvm
+
+
+class TestReleasedMetastore(OnReleases, MutationBehaviour):
+    def test_of_two_that_change_a_partition_one_is_told(
+        self, metastore: ReleasedMetastore, warehouse: Path, transactions: TransactionClient
+    ) -> None:
+        """The other one is not of this API and takes a lock that keeps nobody out."""
+        name = self.make(transactions, warehouse, partitioned=True)
+        with MutatorClient(metastore.uri, sinks=[f"default.{name}"], create_partitions=True) as client:
+            with client.new_transaction() as first:
+                first.accept(*write(first.table("default", name), [1], ("x",)))
+            second = client.new_transaction().begin()
+            self._commit_beside(transactions, name)
+            coordinator = MutatorCoordinator(second.table("default", name))
+            row_id = next(iter(self.see(transactions, warehouse, name)))
+            coordinator.update(("x",), {"id": 1, "msg": "lost", "ROW__ID": row_id})
+            with pytest.raises(TransactionConflictError):
+                second.commit([coordinator.close()])
+            assert second.state is TransactionState.ABORTED
+            write_id = second.table("default", name).write_id
+        assert [row[2] for row in self.see(transactions, warehouse, name).values()] == ["m1"]
+        assert not list((warehouse / name).rglob(f"*delta_{write_id:07d}*"))
+
+    def _commit_beside(self, transactions: TransactionClient, name: str) -> None:
+        beside = transactions.open()
+        transactions.lock(beside, [LockPart("default", name, LockKind.READ, Operation.UPDATE, dynamic=True)])
+        write_id = transactions.allocate_write_id(beside, "default", name)
+        transactions.add_dynamic_partitions(beside, write_id, "default", name, ["country=x"], Operation.UPDATE)
+        transactions.commit(beside)

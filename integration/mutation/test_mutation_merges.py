@@ -1,0 +1,14 @@
+"""Reading and merging over whole transactions, against real metastores: 3.1.3 and 4.0.1."""
+
+from __future__ import annotations
+
+import pytest
+
+from integration.support.released import OnReleases
+from tests.support.tables.merge_behaviour import MergeBehaviour
+
+pytestmark = pytest.mark.jvm
+
+
+class TestReleasedMetastore(OnReleases, MergeBehaviour):
+    """On each release."""

@@ -1,0 +1,100 @@
+"""Transactions on ACID tables, kept by real metastores: 3.1.3 and 4.0.1, and 2.3, which cannot."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from hudi_hive.errors import (
+    MetastoreServerError,
+    MethodNotSupportedError,
+    TransactionLockError,
+    TransactionLostError,
+)
+from hudi_hive.metastore import HiveMetastore, LockState, Operation, Order, TransactionClient
+from integration.support.metastores import dying
+from integration.support.released import OnReleases
+from tests.support.metastore.flaky_proxy import FlakyProxy
+from tests.support.metastore.transaction_behaviour import TransactionBehaviour, acid_table, writes
+
+pytestmark = pytest.mark.jvm
+
+TIMEOUT_SECONDS = 12
+PROPERTIES = {
+    **dying(TIMEOUT_SECONDS, interval_s=2),
+    "hive.compactor.check.interval": "2s",
+    "metastore.acid.txn.cleaner.interval": "2s",
+}
+
+
+class TestReleasedMetastore(OnReleases, TransactionBehaviour):
+    properties = PROPERTIES
+
+    def test_the_version_and_its_time(self, client, server):
+        assert client.generation == int(server.release.version[0])
+        assert client.timeout_seconds() == TIMEOUT_SECONDS
+
+    def test_a_silent_one_dies_and_a_beating_one_lives(self, client, table):
+        silent, beating = client.open(), client.open()
+        lock = client.lock(silent, writes(table))
+        waiting = client.lock(beating, writes(table))
+        assert (lock.state, waiting.state) == (LockState.ACQUIRED, LockState.WAITING)
+        deadline = time.monotonic() + 4 * TIMEOUT_SECONDS
+        while silent not in client.valid_transactions().aborted:
+            assert time.monotonic() < deadline, "the metastore did not end it"
+            client.heartbeat(beating, waiting.id)
+            time.sleep(0.5)
+        with pytest.raises((TransactionLockError, TransactionLostError)):
+            client.heartbeat(silent, lock.id)
+        with pytest.raises(TransactionLostError):
+            client.commit(silent)
+        assert client.check_lock(beating, waiting.id).state is LockState.ACQUIRED
+        client.commit(beating)
+
+    def test_an_aborted_one_stays_invisible(self, client, partitioned):
+        """The metastore forgets an aborted transaction that touched nothing, and then takes its write id for valid."""
+        aborted, after = client.open(), client.open()
+        for one in (aborted, after):
+            client.lock(one, writes(partitioned, dynamic=True))
+        ids = [client.allocate_write_id(one, "default", partitioned) for one in (aborted, after)]
+        client.add_dynamic_partitions(aborted, ids[0], "default", partitioned, ["p=1"], Operation.UPDATE)
+        client.abort(aborted)
+        client.commit(after)
+        time.sleep(5)  # several rounds of those who clean
+        assert self.seen(client, partitioned).valid_mask(ids).tolist() == [False, True]
+
+    def test_a_lost_answer_to_a_commit(self, client, table, server):
+        """The call is sent again to the next address, where the transaction is committed already."""
+        before_commit = {3: 5, 4: 4}[client.generation]
+        port = int(server.uri.rpartition(":")[2])
+        proxy = FlakyProxy(port, before_commit + 1, answer_lost=True)
+        with proxy, HiveMetastore([proxy.uri, server.uri]) as metastore:
+            flaky = TransactionClient(metastore)
+            transaction = flaky.open()
+            flaky.lock(transaction, writes(table))
+            write_id = flaky.allocate_write_id(transaction, "default", table)
+            flaky.commit(transaction)
+            assert (proxy.dead, metastore.calls["commit_txn"]) == (True, 2)
+        assert self.seen(client, table).is_valid(write_id)
+
+    @pytest.mark.parametrize("change", ["external", "text", "sorted"])
+    def test_tables_that_cannot_be(self, client, change):
+        table = acid_table("never")
+        if change == "external":
+            table.tableType = "EXTERNAL_TABLE"
+            table.parameters["EXTERNAL"] = "TRUE"
+        elif change == "sorted":
+            table.sd.sortCols = [Order(col="id", order=1)]
+        else:
+            table.sd.inputFormat = "org.apache.hadoop.mapred.TextInputFormat"
+        with pytest.raises(MetastoreServerError):
+            client.create_table(table)
+
+
+def test_metastore_2_3_says_so(metastore_uri):
+    with HiveMetastore(metastore_uri) as metastore:
+        client = TransactionClient(metastore)
+        with pytest.raises(MethodNotSupportedError, match=r"3\.1 or newer: get_valid_write_ids is missing"):
+            client.open()
+        assert metastore.calls["open_txns"] == 0

@@ -1,0 +1,222 @@
+"""``ALTER TABLE`` of columns in Spark SQL on synced tables: the table's schema changes, and the catalog follows."""
+
+from __future__ import annotations
+
+import datetime
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions
+
+import hudi_hive.spark as hudi_spark
+from hudi_hive import HudiTable
+from hudi_hive.errors import HudiHiveError, SchemaError, SparkError
+from hudi_hive.schema import META_FIELDS
+from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
+from hudi_hive.table import MetaClient
+from hudi_hive.write.alter.alter import alter_schema
+from integration.conftest import DATABASE
+from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture
+
+pytestmark = pytest.mark.jvm
+
+NESTED = "v9_cow_schema_evo"
+PLAIN = "v8_cow_part_mdt"
+MERGED = "v8_mor_part_rli"
+
+META = 5
+
+
+def columns(spark, table):
+    return [(field.name, field.dataType.simpleString()) for field in spark.table(table).schema.fields][META:]
+
+
+def same(frame, wanted):
+    rows = frame.toArrow()
+    assert sorted(rows.column_names) == sorted(wanted.column_names)
+    assert rows_sha256(encode_rows(rows, wanted.column_names)) == rows_sha256(encode_rows(wanted))
+
+
+def history(path):
+    client = MetaClient.load(path)
+    last = client.schema_commit()
+    return [last.operation, len(client.schema_history_files()), client.timeline.write_instants()[-1].action]
+
+
+STATEMENTS = [
+    ("ADD COLUMNS (first_of_all INT FIRST, info.late STRING COMMENT 'late' AFTER c)", None),
+    ("ADD COLUMN amount DECIMAL(10, 2) COMMENT 'money' AFTER cnt", None),
+    ("ADD COLUMN sizes ARRAY<STRUCT<w: INT, h: BIGINT>>", None),
+    ("RENAME COLUMN full_name TO called", None),
+    ("RENAME COLUMN info.bee TO b", None),
+    ("ALTER COLUMN id TYPE BIGINT", "record key"),
+    ("ALTER COLUMN info.a TYPE BIGINT", None),
+    ("ALTER COLUMN cnt TYPE STRING", None),
+    ("ALTER COLUMN extra COMMENT 'said'", None),
+    ("ALTER COLUMN ratio AFTER tags", None),
+    ("ALTER COLUMN info.a FIRST", None),
+    ("ALTER COLUMN called DROP NOT NULL", "as it is"),
+    ("ALTER COLUMN called SET NOT NULL", "required"),
+    ("DROP COLUMNS (extra, sizes.element.w)", None),
+    ("DROP COLUMN nowhere", "no column 'nowhere'"),
+    ("DROP COLUMN part", "partition column"),
+    ("ADD COLUMN CALLED INT", "'called' already"),
+    ("ADD COLUMN must INT NOT NULL", "NOT NULL"),
+    ("ADD COLUMN given INT DEFAULT 1", "default"),
+    ("ADD COLUMN `a.b` INT", "dot"),
+    ("ADD COLUMN s STRUCT<a: INT COMMENT 'x'>", "inside a type"),
+    ("ALTER COLUMN tags TYPE STRING", "cannot become"),
+]
+
+
+def test_every_statement_on_a_synced_table(spark, synced, metastore, tmp_path):
+    path = unzip_fixture(NESTED, tmp_path)
+    table = synced(NESTED, tmp_path, "altered")
+    before = HudiTable.open(path).scan().to_arrow()
+    for statement, refusal in STATEMENTS:
+        commits = len(MetaClient.load(path).timeline.write_instants())
+        if refusal is not None:
+            with pytest.raises(HudiHiveError) as caught:
+                spark.sql(f"ALTER TABLE {table} {statement}")
+            assert refusal in str(caught.value) and str(path) in caught.value.path, statement
+            assert len(MetaClient.load(path).timeline.write_instants()) == commits
+            continue
+        assert spark.sql(f"ALTER TABLE {table} {statement}").collect() == []
+        assert len(MetaClient.load(path).timeline.write_instants()) == commits + 1, statement
+    last = MetaClient.load(path).timeline.write_instants()[-1].requested
+    assert columns(spark, table) == [
+        ("first_of_all", "int"),
+        ("id", "int"),
+        ("called", "string"),
+        ("cnt", "string"),
+        ("amount", "decimal(10,2)"),
+        ("info", "struct<a:bigint,c:double,late:string,b:string>"),
+        ("tags", "array<string>"),
+        ("ratio", "double"),
+        ("ts", "bigint"),
+        ("sizes", "array<struct<h:bigint>>"),
+        ("part", "string"),
+    ]
+    described = {row.col_name: row.data_type for row in spark.sql(f"DESCRIBE {table}").collect()}
+    assert described["cnt"] == "string" and "full_name" not in described
+    hive = {column.name: column.comment for column in metastore.table(*table.split(".")).sd.cols}
+    assert hive["amount"] == "money"
+    now = HudiTable.open(path).scan().to_arrow()
+    same(spark.table(table), now)
+    assert sorted(now.column("called").to_pylist(), key=str) == sorted(before.column("full_name").to_pylist(), key=str)
+    assert sorted(now.column("cnt").to_pylist()) == sorted(map(str, before.column("cnt").to_pylist()))
+    assert spark.sql(f"ALTER TABLE {table} DROP COLUMN IF EXISTS nowhere").collect() == []
+    assert MetaClient.load(path).timeline.write_instants()[-1].requested == last
+
+
+def native(frame):
+    """Whether each line of an explanation tells of Spark's own reader, with its number of files."""
+    lines = [line.split("; ")[1] for line in hudi_spark.explain(frame).splitlines()]
+    return [(line.startswith("Spark"), int("".join(c for c in line.split(",")[0] if c.isdigit()))) for line in lines]
+
+
+def test_files_of_before_and_after_a_change_in_one_query(spark, synced, tmp_path):
+    path = unzip_fixture(PLAIN, tmp_path)
+    table = synced(PLAIN, tmp_path, "changed")
+    count = len(HudiTable.open(path).scan().to_arrow())
+    assert MetaClient.load(path).evolved_schema() is None and native(spark.table(table)) == [(True, 3)]
+    spark.sql(f"ALTER TABLE {table} RENAME COLUMN page TO address")
+    spark.sql(f"ALTER TABLE {table} ADD COLUMN seen BOOLEAN")
+    assert native(spark.table(table)) == [(True, 0), (False, 3)]
+    assert native(spark.sql(f"SELECT visit_id, seen FROM {table}")) == [(True, 3)]
+    one = spark.table(table).where("city = 'oslo'").drop(*META_FIELDS).limit(1)
+    rows = one.withColumn("address", functions.lit("new")).withColumn("seen", functions.lit(True))
+    hudi_spark.write(rows, path, {"hoodie.datasource.write.operation": "upsert"})
+    assert native(spark.table(table)) == [(True, 1), (False, 2)]
+    assert native(spark.table(table).where("city = 'oslo'")) == [(True, 1)]
+    assert spark.table(table).count() == count
+    assert spark.sql(f"SELECT seen FROM {table} WHERE address = 'new'").collect() == [(True,)]
+    same(spark.table(table), HudiTable.open(path).scan().to_arrow())
+
+
+@pytest.mark.parametrize("suffix", ["", "_rt"])
+def test_all_views_of_a_merged_table_follow(spark, synced, tmp_path, metastore, suffix):
+    name = f"followed_by{suffix}_too"
+    path = unzip_fixture(MERGED, tmp_path)
+    table = synced(MERGED, tmp_path, name)
+    spark.sql(f"ALTER TABLE {table}{suffix} RENAME COLUMN driver TO rider")
+    spark.sql(f"ALTER TABLE {table}{suffix} ALTER COLUMN fare TYPE STRING")
+    ours = HudiTable.open(path)
+    assert history(path) == ["ALTER_SCHEMA", 2, "deltacommit"]
+    same(spark.table(f"{table}_rt"), ours.scan().to_arrow())
+    same(spark.table(f"{table}_ro"), ours.scan(query_type="read_optimized").to_arrow())
+    same(spark.table(table), ours.scan().to_arrow())
+    assert sorted(metastore.tables(DATABASE, f"{name}*")) == [name, f"{name}_ro", f"{name}_rt"]
+
+
+def test_the_other_ways_of_a_sync_are_kept(spark, synced, tmp_path, metastore):
+    path = unzip_fixture(MERGED, tmp_path)
+    for number, options in enumerate(({"skip_ro_suffix": True}, {"strategy": "RO"}, {"strategy": "RT"})):
+        table = synced(MERGED, tmp_path / f"{number}", f"kept{number}", support_timestamp=True, **options)
+        path = tmp_path / f"{number}" / MERGED
+        tables = metastore.tables(DATABASE, f"kept{number}*")
+        spark.sql(f"ALTER TABLE {table} ADD COLUMN at TIMESTAMP")
+        assert metastore.tables(DATABASE, f"kept{number}*") == tables
+        kind = "snapshot" if options.get("strategy") == "RT" else "read_optimized"
+        same(spark.table(table), HudiTable.open(path).scan(query_type=kind).to_arrow())
+
+
+def test_a_table_by_path(spark, tmp_path):
+    path = unzip_fixture(PLAIN, tmp_path)
+    spark.sql(f"ALTER TABLE hudi.`{path}` ADD COLUMNS (seen BOOLEAN COMMENT 'was it', n INT)")
+    same(spark.sql(f"SELECT * FROM hudi.`{path}`"), HudiTable.open(path).scan().to_arrow())
+    with pytest.raises(SchemaError, match="'seen' already"):
+        spark.sql(f"ALTER TABLE hudi.`{path}` ADD COLUMN Seen INT")
+
+
+REFUSED = [
+    "EXPLAIN ALTER TABLE {t} ADD COLUMN x INT",
+    "BEGIN ALTER TABLE {t} ADD COLUMN x INT; END",
+    "ALTER TABLE {t} REPLACE COLUMNS (visit_id INT)",
+]
+
+
+def test_what_is_refused_changes_nothing(spark, synced, tmp_path):
+    path = unzip_fixture(PLAIN, tmp_path)
+    table = synced(PLAIN, tmp_path, "unchanged")
+    for statement in REFUSED:
+        with pytest.raises(SparkError) as caught:
+            spark.sql(statement.format(t=table))
+        assert str(path) in caught.value.path and caught.value.remedy
+    other = spark.newSession()
+    for setting, value in (("hive.metastore.uris", ""), ("hoodie.write.lock.provider", "no.such.Provider")):
+        other.conf.set(setting, value)
+        with pytest.raises(HudiHiveError, match=r"metastore server|no\.such\.Provider"):
+            other.sql(f"ALTER TABLE {table} ADD COLUMN x INT")
+        other.conf.unset(setting)
+    assert MetaClient.load(path).evolved_schema() is None
+
+
+def test_a_catalog_that_did_not_follow(spark, synced, tmp_path):
+    path = unzip_fixture(PLAIN, tmp_path)
+    table = synced(PLAIN, tmp_path, "behind")
+    alter_schema(MetaClient.load(path), lambda update: update.add("more", "int"))
+    assert "more" not in spark.table(table).columns  # a catalog may lack columns
+    alter_schema(MetaClient.load(path), lambda update: update.rename("page", "address"))
+    with pytest.raises(SchemaError, match="page") as caught:
+        spark.table(table)
+    assert "sync" in caught.value.remedy
+    spark.sql(f"ALTER TABLE {table} ADD COLUMN last INT")  # the sync after it brings all of them
+    assert {"more", "address", "last"} <= set(spark.table(table).columns)
+
+
+def test_a_type_that_the_catalog_cannot_take_is_refused_before_it_is_written(spark, metastore, tmp_path):
+    """The metastore lets no text become a date: under its old type no SELECT by name could read the table."""
+    path, table = str(tmp_path / "days"), f"{DATABASE}.days"
+    hudi = HudiTable.create(path, name="days", record_keys=["id"])
+    hudi.insert(pa.table({"id": ["a"], "d": pa.array([datetime.date(2024, 1, 2)])}))
+    HiveSyncTool(HiveSyncConfig(base_path=path, database=DATABASE, table="days"), metastore=metastore).sync()
+    spark.sql(f"ALTER TABLE {table} ALTER COLUMN d TYPE STRING")
+    assert spark.sql(f"SELECT d FROM {table}").collect()[0].d == "2024-01-02"
+    with pytest.raises(SchemaError, match="metastore's table"):
+        spark.sql(f"ALTER TABLE {table} ALTER COLUMN d TYPE DATE")
+    assert spark.sql(f"SELECT d FROM {table} WHERE d = '2024-01-02'").count() == 1
+    assert len(MetaClient.load(path).timeline.write_instants()) == 2
+    # By path no catalog is in the way, and the file's own type is the new one.
+    spark.sql(f"ALTER TABLE hudi.`{path}` ALTER COLUMN d TYPE DATE")
+    assert hudi_spark.load(spark, path).select("d").collect()[0].d == datetime.date(2024, 1, 2)

@@ -1,0 +1,71 @@
+"""Evolved tables on real metastores, old and new, and by statements of a real HiveServer2."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
+from hudi_hive.sync.apply.sql_server import SqlServer
+from integration.support.hive_server import HiveServer2
+from integration.support.metastores import RELEASES, ReleasedMetastore
+from tests.support.metastore.sync_behaviour import DATABASE
+from tests.sync.test_sync_evolution import *  # noqa: F403
+from tests.sync.test_sync_evolution import check_each_commit, check_jumps
+
+pytestmark = pytest.mark.jvm
+
+
+@pytest.fixture(scope="module", params=["embedded", *sorted(RELEASES)])
+def server(request, tmp_path_factory):
+    """One version after the other, so that one Java process runs at a time."""
+    folder = tmp_path_factory.mktemp("metastore")
+    if request.param == "embedded":
+        made: EmbeddedMetastore | ReleasedMetastore = EmbeddedMetastore(folder)
+    else:
+        # Each second try of what the database refused would wait for two seconds.
+        quick = {"metastore.hmshandler.retry.interval": "1ms"}
+        made = ReleasedMetastore(request.param, folder, properties=quick)
+    with made as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def hive(tmp_path_factory) -> Iterator[tuple[HiveServer2, HiveMetastore]]:
+    """HiveServer2 and a client of its metastore."""
+    with (
+        EmbeddedMetastore(tmp_path_factory.mktemp("metastore")) as running,
+        HiveServer2(running.uri, tmp_path_factory.mktemp("hive")) as server,
+        HiveMetastore(running.uri) as client,
+    ):
+        yield server, client
+
+
+@pytest.mark.parametrize("name", ["v6_cow_schema_evo", "v9_mor_schema_evo"])  # the fake serves all of them
+def test_a_sync_after_each_commit(client, tmp_path, name):
+    check_each_commit(client, tmp_path, name)
+
+
+def test_a_sync_from_each_commit_to_the_last(client, tmp_path):
+    check_jumps(client, tmp_path, "v8_cow_schema_evo")
+
+
+@pytest.mark.parametrize("name", ["v6_cow_schema_evo", "v9_mor_schema_evo"])
+def test_statements_do_the_same(hive, tmp_path, monkeypatch, name):
+    server, client = hive
+    done: list[str] = []
+    execute = SqlServer.execute
+
+    def spy(self: SqlServer, statement: str, about: str) -> None:
+        execute(self, statement, about)
+        done.append(statement)
+
+    monkeypatch.setattr(SqlServer, "execute", spy)
+    try:
+        check_each_commit(client, tmp_path, name, mode="hiveql", jdbc_url=server.jdbc_url)
+    finally:
+        client.drop_database(DATABASE, cascade=True)
+    replaced = [text for text in done if re.match(r"ALTER TABLE \S+ REPLACE COLUMNS", text)]
+    assert len(replaced) > 9 and all(text.endswith("CASCADE") for text in replaced)

@@ -1,0 +1,630 @@
+"""Transactions over Hudi tables: inserts, updates and deletes of records by key as one instant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hudi_hive.errors import (
+    DuplicateRecordError,
+    GroupRevisitedError,
+    HudiHiveError,
+    InvalidOptionError,
+    MutationError,
+    MutationStateError,
+    RecordIdentifierError,
+    RecordPartitionError,
+    SchemaError,
+    StaleRecordError,
+    TransactionConflictError,
+    UnknownColumnError,
+    UnknownRecordError,
+)
+from hudi_hive.metadata.reader.lister import validate
+from hudi_hive.metastore import HiveMetastore
+from hudi_hive.mutation import TransactionState
+from hudi_hive.mutation.hudi import (
+    HudiManifest,
+    HudiMutationTable,
+    HudiMutatorClient,
+    HudiMutatorCoordinator,
+    HudiTransaction,
+)
+from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table_api.table import HudiTable
+from hudi_hive.testing import FakeMetastore
+from hudi_hive.write.coordination.heartbeat import beating_instants, remove_heartbeat
+from tests.support.fixture_tables import VERSIONS
+
+QUICK = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+MANY = {
+    **QUICK,
+    "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+}
+INSERT, UPDATE, DELETE = 0, 1, 2
+
+everywhere = pytest.mark.parametrize(
+    ("version", "kind"), [(v, t) for v in VERSIONS for t in (COPY_ON_WRITE, MERGE_ON_READ)]
+)
+both_kinds = pytest.mark.parametrize("kind", [COPY_ON_WRITE, MERGE_ON_READ])
+
+Rows = Iterable[tuple[str, str, int, str]]
+
+
+def table_of(values: Rows) -> pa.Table:
+    columns = list(zip(*values, strict=True)) or [(), (), (), ()]
+    types = [pa.string(), pa.string(), pa.int64(), pa.string()]
+    return pa.table([pa.array(c, t) for c, t in zip(columns, types, strict=True)], names=["id", "p", "ts", "v"])
+
+
+def make(
+    path: Path, version: int = 8, kind: str = COPY_ON_WRITE, options: Mapping[str, str] = QUICK, **settings: Any
+) -> HudiTable:
+    given: dict[str, Any] = {"record_keys": ["id"], "partition_fields": ["p"], "ordering_fields": ["ts"], **settings}
+    table = HudiTable.create(path / "t", name="t", version=version, table_type=kind, **given)
+    table.insert(
+        table_of([("a", "x", 1, "a1"), ("b", "x", 1, "b1"), ("c", "y", 1, "c1"), ("d", "y", 1, "d1")]), options
+    )
+    return table
+
+
+def make_by_day(path: Path, kind: str) -> HudiTable:
+    """Without rows; paths tell the day of a time."""
+    settings = {
+        "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+        "hoodie.keygen.timebased.output.dateformat": "yyyy/MM/dd",
+    }
+    return HudiTable.create(
+        path / "t",
+        name="t",
+        table_type=kind,
+        record_keys=["id"],
+        partition_fields=["at"],
+        key_generator="TIMESTAMP",
+        properties=settings,
+    )
+
+
+def seen(table: HudiTable) -> dict[tuple[str, str], tuple[int, str]]:
+    found = HudiTable.open(table.path).scan(selected_fields=["id", "p", "ts", "v"]).to_arrow().to_pylist()
+    rows = {(row["id"], row["p"]): (row["ts"], row["v"]) for row in found}
+    assert len(rows) == len(found)
+    return rows
+
+
+AT_FIRST = {("a", "x"): (1, "a1"), ("b", "x"): (1, "b1"), ("c", "y"): (1, "c1"), ("d", "y"): (1, "d1")}
+
+
+def data_files(table: HudiTable) -> set[str]:
+    base = Path(table.path.removeprefix("file:"))
+    return {str(p.relative_to(base)) for p in base.rglob("*.*") if p.is_file() and ".hoodie" not in p.parts}
+
+
+def staged(table: HudiTable) -> list[Path]:
+    return list(Path(table.path.removeprefix("file:")).glob(".hoodie/.temp/*"))
+
+
+def row(key: str, ts: int, value: str) -> dict[str, Any]:
+    return {"id": key, "ts": ts, "v": value}
+
+
+@everywhere
+def test_one_instant_holds_inserts_updates_and_deletes_of_many_partitions(tmp_path, version, kind):
+    table = make(tmp_path, version, kind, {})
+    before = len(table.refresh().timeline.completed())
+    with HudiMutatorClient(table.path) as client, client.new_transaction() as txn:
+        text = txn.table().encode()
+        first = HudiMutatorCoordinator(HudiMutationTable.decode(text))
+        first.insert(["z"], row("n", 2, "n2"))
+        first.update(["x"], row("a", 2, "a2"))
+        first.delete(["y"], {"id": "c"})
+        second = HudiMutatorCoordinator(HudiMutationTable.decode(text))
+        second.insert_batch(table_of([("a", "z", 2, "az"), ("m", "x", 2, "m2")]))
+        second.update_batch(table_of([("d", "y", 2, "d2")]))
+        manifests = [HudiManifest.decode(one.close().encode()) for one in (first, second)]
+        assert [one.rows for one in manifests] == [3, 3]
+        assert seen(table) == AT_FIRST
+        txn.accept(*manifests)
+        assert seen(table) == AT_FIRST
+    assert txn.state is TransactionState.COMMITTED
+    assert seen(table) == {
+        ("a", "x"): (2, "a2"),
+        ("b", "x"): (1, "b1"),
+        ("d", "y"): (2, "d2"),
+        ("n", "z"): (2, "n2"),
+        ("a", "z"): (2, "az"),
+        ("m", "x"): (2, "m2"),
+    }
+    assert txn.report is not None and txn.report.services is not None and not txn.report.services.failed
+    assert (txn.report.inserted, txn.report.updated, txn.report.deleted) == (3, 2, 1)
+    after = table.refresh()
+    assert len(after.timeline.completed()) == before + 1 and not after.timeline.pending()
+    assert after.timeline.completed()[-1].requested == txn.id
+    assert staged(table) == []
+    assert validate(after.client).is_valid
+
+
+@both_kinds
+def test_an_abort_or_an_error_leaves_the_table_as_it_was(tmp_path, kind):
+    table = make(tmp_path, kind=kind)
+    files = data_files(table)
+    with HudiMutatorClient(table.path, QUICK) as client:
+        txn = client.new_transaction().begin()
+        coordinator = HudiMutatorCoordinator(txn.table())
+        coordinator.delete(["x"], {"id": "a"})
+        txn.accept(coordinator.close())
+        assert staged(table)
+        txn.abort()
+        assert txn.state is TransactionState.ABORTED
+        with pytest.raises(ZeroDivisionError), client.new_transaction() as failing:
+            HudiMutatorCoordinator(failing.table()).insert(["x"], row("n", 2, "n"))
+            raise ZeroDivisionError
+        assert failing.state is TransactionState.ABORTED
+        with client.new_transaction():
+            pass  # nothing to do is an instant too
+    assert seen(table) == AT_FIRST
+    assert data_files(table) == files
+    assert staged(table) == []
+    assert not table.refresh().timeline.pending()
+
+
+def test_calls_that_do_not_fit_the_state_are_refused(tmp_path):
+    table = make(tmp_path)
+    client = HudiMutatorClient(table.path, QUICK)
+    with pytest.raises(MutationStateError, match="not connected"):
+        client.new_transaction()
+    with client:
+        with pytest.raises(MutationStateError, match="connected already"):
+            client.connect()
+        with pytest.raises(MutationStateError, match="not open for writing"):
+            HudiMutatorCoordinator(client.tables[0])
+        txn = client.new_transaction()
+        for call in (txn.table, txn.reader, txn.commit, txn.abort, lambda: txn.accept()):
+            with pytest.raises(MutationStateError):
+                call()
+        txn.begin()
+        with pytest.raises(MutationStateError, match="cannot begin"):
+            txn.begin()
+        with pytest.raises(MutationStateError, match="is open"):
+            client.new_transaction()
+        txn.commit()
+        for call in (txn.commit, txn.abort, txn.begin):
+            with pytest.raises(MutationStateError, match="committed"):
+                call()
+        never, left_open = client.new_transaction(), client.new_transaction().begin()
+        with pytest.raises(MutationStateError, match="cannot begin"):
+            never.begin()  # which would undo the open one as that of a dead writer
+        assert left_open.state is TransactionState.OPEN
+    assert left_open.state is TransactionState.ABORTED
+    with pytest.raises(MutationStateError, match="cannot begin"):
+        never.begin()  # which nobody would close
+    with pytest.raises(InvalidOptionError, match="insert"):
+        HudiMutatorClient(table.path, {"hoodie.datasource.write.operation": "insert"})
+    assert not table.refresh().timeline.pending()
+
+
+def test_what_coordinators_of_the_transaction_itself_took_is_committed(tmp_path):
+    table = make(tmp_path)
+    with table.mutator(QUICK) as client:
+        with client.new_transaction() as first:
+            first.coordinator().delete(["x"], {"id": "a"})
+            told = first.coordinator()
+            told.insert(["y"], {"id": "e", "ts": 1, "v": "e1"})
+            first.accept(told.close())
+        assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == ["b", "c", "d", "e"]
+        second = client.new_transaction().begin()
+        second.coordinator().delete(["x"], {"id": "b"})
+        second.coordinator().discard()
+        with pytest.raises(MutationStateError, match="failed or was discarded"):
+            second.commit()
+    assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == ["b", "c", "d", "e"]
+
+
+def test_a_coordinator_takes_nothing_after_its_end(tmp_path):
+    table = make(tmp_path)
+    with HudiMutatorClient(table.path, QUICK) as client, client.new_transaction() as txn:
+        closed = HudiMutatorCoordinator(txn.table())
+        closed.update(["x"], row("a", 2, "a2"))
+        assert closed.close() == closed.close()
+        for call in (closed.insert, closed.update, closed.delete):
+            with pytest.raises(MutationStateError, match="is closed"):
+                call(["x"], row("n", 2, "n"))
+        failed = HudiMutatorCoordinator(txn.table(), attempt="other")
+        failed.delete(["x"], {"id": "b"})
+        failed.discard()
+        with pytest.raises(MutationStateError, match="discarded"):
+            failed.close()
+        txn.accept(closed.close())
+        with pytest.raises(GroupRevisitedError, match="counted already"):
+            txn.accept(closed.close())
+    assert seen(table) == {**AT_FIRST, ("a", "x"): (2, "a2")}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda c: c.update(["x"], row("q", 2, "q")), UnknownRecordError, "'q' of partition 'x'"),
+        (lambda c: c.update(["y"], row("a", 2, "q")), UnknownRecordError, "'a' of partition 'y'"),
+        (lambda c: c.delete(["z"], {"id": "a"}), UnknownRecordError, "delete of record 'a'"),
+        (lambda c: c.insert(["x"], row("a", 2, "q")), DuplicateRecordError, "update it"),
+        (
+            lambda c: (c.insert(["x"], row("n", 2, "q")), c.insert(["x"], row("n", 3, "q"))),
+            DuplicateRecordError,
+            "once",
+        ),
+        (lambda c: (c.update(["x"], row("a", 2, "q")), c.delete(["x"], {"id": "a"})), DuplicateRecordError, "once"),
+        (lambda c: c.update(["x"], row("a", 0, "q")), StaleRecordError, "older than the table's, by ts"),
+        (lambda c: c.update(["y"], {**row("a", 2, "q"), "p": "x"}), RecordPartitionError, "its columns say 'x'"),
+        (lambda c: c.insert(["x"], row("", 2, "q")), RecordIdentifierError, "null or empty"),
+        (lambda c: c.delete(["x"], {"id": None}), RecordIdentifierError, "null or empty"),
+        (lambda c: c.insert([], row("n", 2, "q")), MutationError, "0 partition values for 1"),
+        (lambda c: c.insert([".."], row("n", 2, "q")), MutationError, "no folder"),
+        (lambda c: c.insert(["x"], {"id": "n", "ts": 1}), SchemaError, "lacks v"),
+        (lambda c: c.insert(["x"], {**row("n", 2, "q"), "w": 1}), SchemaError, "unknown w"),
+        (lambda c: c.insert(["x"], row("n", "two", "q")), SchemaError, "does not fit"),
+        (lambda c: c.insert(["x"], row("n", 1.5, "q")), SchemaError, r"1\.5 is no value"),
+        (lambda c: c.insert(["x"], ["n", 1, "q"]), SchemaError, "is a list"),
+        (lambda c: c.insert(["x"], {**row("n", 2, "q"), "ID": "m"}), SchemaError, "only in case"),
+        (lambda c: c.insert_batch(pa.table({"id": ["n"], "p": ["x"], "ts": [1]})), SchemaError, "lack v"),
+        (lambda c: c.insert_batch(pa.table({"id": ["n"], "q": ["x"]})), UnknownColumnError, "no column q"),
+        (lambda c: c.delete_batch(pa.table({"p": ["x"]})), RecordIdentifierError, "no column 'id'"),
+        (lambda c: c.delete_batch(pa.table({"id": ["a"]})), RecordPartitionError, "no column 'p'"),
+        (lambda c: c.mutate_batch(pa.table({"id": ["a"], "p": ["x"]}), 7), MutationError, "operations are"),
+    ],
+)
+def test_each_fault_has_its_own_error_and_nothing_becomes_visible(tmp_path, call, error, words):
+    table = make(tmp_path)
+    files = data_files(table)
+    with (
+        HudiMutatorClient(table.path, QUICK) as client,
+        pytest.raises(error, match=words) as caught,
+        client.new_transaction() as txn,
+    ):
+        good = HudiMutatorCoordinator(txn.table())
+        good.update(["x"], row("b", 2, "b2"))
+        txn.accept(good.close())
+        coordinator = HudiMutatorCoordinator(txn.table())
+        call(coordinator)
+        txn.accept(coordinator.close())
+    assert type(caught.value) is error
+    assert txn.state is TransactionState.ABORTED
+    assert seen(table) == AT_FIRST
+    assert data_files(table) == files
+    assert staged(table) == [] and not table.refresh().timeline.pending()
+
+
+def test_types_that_would_change_the_table_are_refused(tmp_path):
+    table = make(tmp_path)
+    with HudiMutatorClient(table.path, QUICK) as client, client.new_transaction() as txn:
+        for wrong in (pa.array([1.5]), pa.array(["one"])):
+            coordinator = HudiMutatorCoordinator(txn.table())
+            with pytest.raises(SchemaError):
+                coordinator.insert_batch(pa.table({"id": ["n"], "p": ["x"], "ts": wrong, "v": ["n"]}))
+        fits = HudiMutatorCoordinator(txn.table())
+        fits.insert_batch(pa.table({"ID": ["n"], "P": ["x"], "ts": pa.array([2], pa.int16()), "v": ["n"]}))
+        txn.accept(fits.close())
+    assert seen(table)["n", "x"] == (2, "n")
+
+
+def test_a_row_that_is_marked_as_deleted_is_refused(tmp_path):
+    table = HudiTable.create(tmp_path / "t", name="t", record_keys=["id"], ordering_fields=["ts"])
+    table.insert(pa.table({"id": ["a"], "ts": [1], "_hoodie_is_deleted": [False]}), QUICK)
+    with HudiMutatorClient(table.path, QUICK) as client, pytest.raises(MutationError, match="marked as deleted"):
+        change(client, [(UPDATE, {"id": "a", "ts": 2, "_hoodie_is_deleted": True})])
+    assert table.refresh().scan().to_arrow().num_rows == 1
+
+
+def change(
+    client: HudiMutatorClient, changes: Iterable[tuple[int, dict[str, Any]]], values: list[str] | None = None
+) -> HudiTransaction:
+    """One transaction of some records, one by one."""
+    with client.new_transaction() as txn:
+        coordinator = HudiMutatorCoordinator(txn.table())
+        for operation, record in changes:
+            (coordinator.insert, coordinator.update, coordinator.delete)[operation](values or [], record)
+        txn.accept(coordinator.close())
+    return txn
+
+
+def test_a_global_index_tells_records_in_other_partitions_and_moves_them(tmp_path):
+    options = {**QUICK, "hoodie.index.type": "GLOBAL_BLOOM"}
+    table = make(tmp_path, options=options)
+    with HudiMutatorClient(table.path, options) as client:
+        for call in (UPDATE, DELETE):
+            with pytest.raises(RecordPartitionError, match="in another partition"):
+                change(client, [(call, row("a", 2, "q"))], ["y"])
+        with pytest.raises(DuplicateRecordError, match="in the table already"):
+            change(client, [(INSERT, row("a", 2, "q"))], ["z"])
+        with pytest.raises(DuplicateRecordError, match="more than once"):
+            change(client, [(DELETE, {"id": "a"}), (INSERT, row("a", 2, "q"))], ["x"])
+        with client.new_transaction() as txn:
+            coordinator = HudiMutatorCoordinator(txn.table())
+            coordinator.delete(["x"], {"id": "a"})
+            coordinator.insert(["z"], row("a", 2, "az"))
+            txn.accept(coordinator.close())
+    moved = dict(AT_FIRST)
+    del moved["a", "x"]
+    assert seen(table) == {**moved, ("a", "z"): (2, "az")}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_records_that_log_files_deleted_are_not_there(tmp_path, version):
+    """By commit time; their keys still stand in base files."""
+    table = make(tmp_path, version, MERGE_ON_READ, ordering_fields=[])
+    with HudiMutatorClient(table.path, QUICK) as client:
+        change(client, [(DELETE, {"id": "a"})], ["x"])
+        for call in (UPDATE, DELETE):
+            with pytest.raises(UnknownRecordError, match="'a' of partition 'x'"):
+                change(client, [(call, row("a", 2, "q"))], ["x"])
+        change(client, [(INSERT, row("a", 0, "again")), (UPDATE, row("b", 0, "b0"))], ["x"])
+        assert seen(table) == {**AT_FIRST, ("a", "x"): (0, "again"), ("b", "x"): (0, "b0")}
+        change(client, [(UPDATE, row("a", 3, "a3"))], ["x"])
+    assert seen(table) == {**AT_FIRST, ("a", "x"): (3, "a3"), ("b", "x"): (0, "b0")}
+
+
+def test_what_an_order_by_events_might_drop_is_refused(tmp_path):
+    table = make(tmp_path, 8, MERGE_ON_READ)
+    with HudiMutatorClient(table.path, QUICK) as client:
+        change(client, [(UPDATE, row("a", 7, "a7")), (DELETE, {"id": "b"})], ["x"])
+        with pytest.raises(StaleRecordError, match="older"):
+            change(client, [(UPDATE, row("a", 6, "a6"))], ["x"])
+        with pytest.raises(StaleRecordError, match="deleted in a log file"):
+            change(client, [(INSERT, row("b", 9, "b9"))], ["x"])
+        change(client, [(UPDATE, row("a", 7, "equal"))], ["x"])
+        compacting = {**QUICK, "hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1"}
+        table.upsert(table_of([("d", "y", 2, "d2"), ("a", "x", 8, "a8")]), compacting)
+        change(client, [(INSERT, row("b", 0, "b0"))], ["x"])
+    assert seen(table) == {**AT_FIRST, ("a", "x"): (8, "a8"), ("b", "x"): (0, "b0"), ("d", "y"): (2, "d2")}
+
+
+@both_kinds
+def test_a_bucket_index_finds_records_too(tmp_path, kind):
+    options = {**QUICK, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    table = make(tmp_path, kind=kind, options=options, ordering_fields=[])
+    with HudiMutatorClient(table.path, options) as client:
+        with pytest.raises(UnknownRecordError):
+            change(client, [(UPDATE, row("q", 2, "q"))], ["x"])
+        with pytest.raises(DuplicateRecordError):
+            change(client, [(INSERT, row("a", 2, "q"))], ["x"])
+        change(client, [(INSERT, row("q", 2, "q")), (UPDATE, row("a", 2, "a2")), (DELETE, {"id": "b"})], ["x"])
+        with pytest.raises(UnknownRecordError):
+            change(client, [(DELETE, {"id": "b"})], ["x"])
+        change(client, [(INSERT, row("b", 3, "b3")), (INSERT, row("r", 3, "r3"))], ["x"])
+        change(client, [(INSERT, row("b", 3, "zb"))], ["z"])
+    assert seen(table) == {
+        **AT_FIRST,
+        ("a", "x"): (2, "a2"),
+        ("b", "x"): (3, "b3"),
+        ("q", "x"): (2, "q"),
+        ("r", "x"): (3, "r3"),
+        ("b", "z"): (3, "zb"),
+    }
+
+
+@both_kinds
+def test_the_record_index_is_asked_and_kept_right(tmp_path, kind):
+    options = {"hoodie.index.type": "RECORD_INDEX", "hoodie.metadata.record.index.enable": "true"}
+    table = make(tmp_path, kind=kind, options=options)
+    with HudiMutatorClient(table.path, options) as client:
+        change(client, [(INSERT, row("q", 2, "q")), (UPDATE, row("a", 2, "a2")), (DELETE, {"id": "b"})], ["x"])
+        with pytest.raises(UnknownRecordError):
+            change(client, [(UPDATE, row("b", 9, "b"))], ["x"])
+        with pytest.raises(RecordPartitionError):
+            change(client, [(UPDATE, row("q", 9, "b"))], ["y"])
+    assert seen(table) == {
+        k: v for k, v in {**AT_FIRST, ("a", "x"): (2, "a2"), ("q", "x"): (2, "q")}.items() if k[0] != "b"
+    }
+    assert validate(table.refresh().client).is_valid
+
+
+def test_the_first_of_two_transactions_on_a_file_group_wins(tmp_path):
+    table = make(tmp_path)
+    with HudiMutatorClient(table.path, MANY) as one, HudiMutatorClient(table.path, MANY) as two:
+        first, second, third = (
+            client.new_transaction().begin() for client in (one, two, HudiMutatorClient(table.path, MANY).connect())
+        )
+        for txn, key, values in ((first, "a", ["x"]), (second, "b", ["x"]), (third, "c", ["y"])):
+            coordinator = HudiMutatorCoordinator(txn.table())
+            coordinator.update(values, row(key, 2, "mine"))
+            txn.accept(coordinator.close())
+        first.commit()
+        with pytest.raises(TransactionConflictError, match="same file group"):
+            second.commit()
+        assert second.state is TransactionState.ABORTED
+        third.commit()  # another partition
+        change(two, [(UPDATE, row("b", 2, "again"))], ["x"])
+    assert seen(table) == {**AT_FIRST, ("a", "x"): (2, "mine"), ("b", "x"): (2, "again"), ("c", "y"): (2, "mine")}
+    assert staged(table) == []
+
+
+def test_a_single_writer_that_others_took_for_dead_is_told(tmp_path):
+    table = make(tmp_path)
+    with HudiMutatorClient(table.path, QUICK) as client:
+        txn = client.new_transaction().begin()
+        coordinator = HudiMutatorCoordinator(txn.table())
+        coordinator.delete(["x"], {"id": "a"})
+        manifest = coordinator.close()
+        for instant in beating_instants(table.client.storage):
+            remove_heartbeat(table.client.storage, instant)
+        table.upsert(table_of([("d", "y", 2, "d2")]), QUICK)
+        assert staged(table) == [], "the other writer rolled it back, with what was staged"
+        with pytest.raises(HudiHiveError):
+            txn.commit([manifest])
+        assert txn.state is TransactionState.ABORTED
+        change(client, [(DELETE, {"id": "a"})], ["x"])
+    assert ("a", "x") not in seen(table)
+
+
+def test_what_a_worker_stages_after_the_end_is_removed_by_the_next_write(tmp_path):
+    table = make(tmp_path)
+    with HudiMutatorClient(table.path, QUICK) as client:
+        txn = client.new_transaction().begin()
+        late = HudiMutatorCoordinator(txn.table())
+        txn.commit()
+        late.delete(["x"], {"id": "a"})
+        late.close()
+        assert staged(table)
+        table.upsert(table_of([("d", "y", 2, "d2")]), QUICK)
+    assert staged(table) == []
+    assert seen(table) == {**AT_FIRST, ("d", "y"): (2, "d2")}
+
+
+def test_a_staged_file_that_is_not_the_manifests_is_refused(tmp_path):
+    table = make(tmp_path)
+    with HudiMutatorClient(table.path, QUICK) as client:
+        for damage in (lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes()[:-40])):
+            with pytest.raises(MutationError, match="staged"), client.new_transaction() as txn:
+                coordinator = HudiMutatorCoordinator(txn.table(), attempt="mine")
+                coordinator.delete(["x"], {"id": "a"})
+                txn.accept(coordinator.close())
+                (path,) = Path(table.path.removeprefix("file:")).glob(".hoodie/.temp/*/mine/*")
+                damage(path)
+        with client.new_transaction() as other, pytest.raises(MutationError, match="is none of"):
+            other.accept(coordinator.close())
+    assert seen(table) == AT_FIRST
+
+
+def test_texts_carry_no_secrets_and_are_not_mistaken(tmp_path):
+    table = make(tmp_path)
+    secret = {**QUICK, "hoodie.datasource.hive_sync.password": "tell nobody"}
+    with HudiMutatorClient(table.path, secret, storage_options={}) as client:
+        (handle,) = client.tables
+    assert "nobody" not in handle.encode()
+    assert HudiMutationTable.decode(handle.encode()) == handle
+    for text in (
+        "",
+        handle.encode().replace("Hudi", "Acid"),
+        handle.encode()[:-5],
+        handle.encode().replace("schema", "x"),
+    ):
+        with pytest.raises(MutationError):
+            HudiMutationTable.decode(text)
+    manifest = HudiManifest("file:/t", "1", "a", "p", 3, 1, 2, 3)
+    assert HudiManifest.decode(manifest.encode()) == manifest
+    odd = [manifest.encode().replace(*one) for one in (('"a"', "[1]"), ('"inserts":1', '"inserts":true'))]
+    for text in ("", handle.encode(), manifest.encode()[:-2], *odd):
+        with pytest.raises(MutationError):
+            HudiManifest.decode(text)
+
+
+def test_a_table_that_cannot_be_mutated_is_refused_when_connecting(tmp_path):
+    HudiTable.create(tmp_path / "empty", name="t", record_keys=["id"])
+    with pytest.raises(SchemaError, match="no schema yet"):
+        HudiMutatorClient(tmp_path / "empty").connect()
+    HudiTable.create(tmp_path / "keyless", name="t").bulk_insert(pa.table({"v": [1]}), QUICK)
+    with pytest.raises(InvalidOptionError, match="record key"):
+        HudiMutatorClient(tmp_path / "keyless").connect()
+    with pytest.raises(InvalidOptionError, match="unknown option"):
+        HudiMutatorClient(make(tmp_path).path, {"hoodie.no.such": "1"}).connect()
+
+
+@both_kinds
+@pytest.mark.parametrize(
+    ("settings", "values", "other"),
+    [
+        ({"partition_fields": []}, [], None),
+        ({"partition_fields": ["p", "ts"], "ordering_fields": []}, ["x", "1"], ["x", "2"]),
+        ({"hive_style_partitioning": True, "url_encode_partitioning": True}, ["x"], ["a/b"]),
+        ({"record_keys": ["id", "v"], "ordering_fields": []}, ["x"], ["y"]),
+    ],
+)
+def test_partition_values_of_all_kinds(tmp_path, kind, settings, values, other):
+    table = make(tmp_path, kind=kind, **settings)
+    keys = dict(zip(settings.get("partition_fields", ["p"]), values, strict=False))
+    with HudiMutatorClient(table.path, QUICK) as client:
+        record: dict[str, Any] = {"id": "a", "p": "x", "ts": 1, "v": "a1"}
+        for name in keys:
+            del record[name]
+        if settings.get("record_keys") is None:
+            record["v"] = "changed"
+        change(client, [(UPDATE, record)], values)
+        if other is not None:
+            change(client, [(INSERT, record)], other)
+        rows = HudiTable.open(table.path).scan(row_filter="id = 'a'").to_arrow().to_pylist()
+        assert len(rows) == 1 + (other is not None)
+        assert {one["v"] for one in rows} == {record["v"]}
+        if values:
+            path = sorted(one["_hoodie_partition_path"] for one in rows)
+            assert len(set(path)) == 2
+            change(client, [(DELETE, record)], other)
+        change(client, [(DELETE, record)], values)
+    assert HudiTable.open(table.path).scan(row_filter="id = 'a'").to_arrow().num_rows == 0
+
+
+@both_kinds
+def test_a_history_of_random_transactions(tmp_path, kind):
+    """Against a dictionary; batches of all operations in random order, some of them given up."""
+    random = np.random.default_rng(7)
+    table = make(tmp_path, kind=kind, ordering_fields=[])
+    model = dict(AT_FIRST)
+    compacting = {**QUICK, "hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "3"}
+    with HudiMutatorClient(table.path, compacting) as client:
+        for step in range(10):
+            after = dict(model)
+            records: list[tuple[int, tuple[str, str, int, str]]] = []
+            for number in random.choice(60, 25, replace=False).tolist():
+                place = (f"k{number}", "xyz"[number % 3])
+                old = after.get(place)
+                operation = INSERT if old is None else int(random.integers(UPDATE, DELETE + 1))
+                records.append((operation, (*place, step, f"{number} {step}")))
+                if operation == DELETE:
+                    del after[place]
+                else:
+                    after[place] = (step, f"{number} {step}")
+            txn = client.new_transaction().begin()
+            for part in (records[:11], records[11:]):
+                coordinator = HudiMutatorCoordinator(txn.table())
+                coordinator.mutate_batch(table_of([one for _, one in part]), np.array([o for o, _ in part], np.int8))
+                txn.accept(coordinator.close())
+            if step % 4 == 3:
+                txn.abort()
+            else:
+                txn.commit()
+                model = after
+            assert seen(table) == model
+
+
+def test_the_reader_shows_the_table_as_of_the_begin(tmp_path):
+    table = make(tmp_path)
+    with HudiMutatorClient(table.path, MANY) as client, client.new_transaction() as txn:
+        table.upsert(table_of([("c", "y", 5, "later")]), MANY)
+        rows = txn.reader().read(row_filter="p = 'y'")
+        assert sorted(rows.column("v").to_pylist()) == ["c1", "d1"]
+        coordinator = HudiMutatorCoordinator(txn.table())
+        x = txn.reader().read(row_filter="p = 'x'")  # with its meta columns
+        coordinator.update_batch(x.set_column(x.schema.get_field_index("v"), "v", pa.array(["n"] * x.num_rows)))
+        txn.accept(coordinator.close())
+    assert seen(table) == {
+        ("a", "x"): (1, "n"),
+        ("b", "x"): (1, "n"),
+        ("c", "y"): (5, "later"),
+        ("d", "y"): (1, "d1"),
+    }
+
+
+def test_a_sync_that_is_asked_for_follows_the_commit_or_is_refused(tmp_path):
+    table = make(tmp_path)
+    asked = {
+        **QUICK,
+        "hoodie.datasource.hive_sync.enable": "true",
+        "hoodie.datasource.hive_sync.mode": "hms",
+        "hoodie.datasource.hive_sync.metastore.uris": "",
+    }
+    with pytest.raises(InvalidOptionError, match="nothing is there to do it"):
+        HudiMutatorClient(table.path, asked).connect()
+    with FakeMetastore() as metastore:
+        uris = {"hoodie.datasource.hive_sync.metastore.uris": metastore.uri}
+        named = {"hoodie.datasource.hive_sync.database": "default", "hoodie.datasource.hive_sync.table": "t"}
+        with table.mutator({**asked, **uris, **named}, checkpoint="42") as client:
+            txn = change(client, [(INSERT, row("n", 2, "n"))], ["new"])
+        with HiveMetastore(metastore.uri) as store:
+            partitions = {tuple(one.values) for one in store.partitions("default", "t")}
+    assert partitions == {("x",), ("y",), ("new",)}
+    assert txn.report is not None
+    assert table.refresh().timeline.commit_metadata(txn.report.instant).extra["checkpoint"] == "42"

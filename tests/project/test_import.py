@@ -1,0 +1,61 @@
+"""Importing the package is cheap and imports no engine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.support.fixture_tables import unzip_fixture
+
+ENGINES = ("pyspark", "duckdb", "pandas", "pyarrow", "fsspec", "thrift", "rich", "polars", "hudi")
+
+
+def _run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+
+
+def test_import_loads_no_engine():
+    code = f"import sys, hudi_hive; print([m for m in {ENGINES!r} if m in sys.modules])"
+    assert _run(code).strip() == "[]"
+
+
+def test_table_api_loads_no_sql_engine():
+    code = "import sys; from hudi_hive import HudiTable; print([m for m in ('pyspark','duckdb','pandas','thrift') if m in sys.modules])"  # noqa: E501
+    assert _run(code).strip() == "[]"
+
+
+def test_import_time_budget():
+    """CPU time of the import alone, best of three: the promise is 0.5 s, typical is a few milliseconds."""
+    code = "import time; a = time.process_time(); import hudi_hive; print(time.process_time() - a)"
+    assert min(float(_run(code)) for _ in range(3)) < 0.5
+
+
+def test_public_names_resolve():
+    _run("import hudi_hive; [getattr(hudi_hive, n) for n in hudi_hive.__all__]")
+
+
+def test_pandas_is_left_out_until_it_is_asked_for():
+    code = """
+import sys
+from hudi_hive.cli.import_blocker import leave_pandas_out
+leave_pandas_out()
+import pyarrow as pa
+from hudi_hive.sync import HiveSyncTool
+table = pa.table({"a": pa.array([1, None])})
+before = "pandas" in sys.modules
+frame = table.to_pandas()
+import pandas
+print(before, len(frame), pa.array(pandas.Series([1.5, None])).null_count)
+"""
+    assert _run(code).split() == ["False", "2", "1"]
+
+
+def test_sql_over_paths_loads_no_metastore_client_and_no_pandas():
+    path = unzip_fixture("v8_cow_part_mdt")
+    code = f"""
+import sys
+from hudi_hive.cli.main import cli
+cli.main(["sql", "SELECT count(*) FROM t", "--table", "t={path}", "--format", "csv"], standalone_mode=False)
+print([m for m in ("pandas", "thrift", "hudi_hive.metastore") if m in sys.modules])
+"""
+    assert _run(code).splitlines()[-1] == "[]"

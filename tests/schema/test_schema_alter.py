@@ -1,0 +1,385 @@
+"""ALTER: commits that change a table's id-based schema, their history files, and what happens when they die."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+from hudi_hive import HudiTable
+from hudi_hive.cli.main import cli
+from hudi_hive.errors import InvalidOptionError, SchemaError, UnsupportedTableError, WriteConflictError, WriteError
+from hudi_hive.schema.evolution import SchemaUpdate
+from hudi_hive.schema.internal import parse_history
+from hudi_hive.table import MetaClient
+from hudi_hive.table.core.creation import create_table
+from hudi_hive.timeline import State
+from hudi_hive.write.alter.alter import alter, alter_schema
+from hudi_hive.write.alter.schema_builder import VERSIONS_SCHEMA
+from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.files.statuses import WRITE_STATUS_SCHEMA
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.schema import schema_history
+from hudi_hive.write.service_base.context import ServiceContext
+from hudi_hive.write.services.archival import archive_instants
+from hudi_hive.write.services.clustering import execute_clustering, schedule_clustering
+from tests.support.faults.write_faults import check_tidy, count_calls, kill_points, killed, rows_of
+from tests.support.faults.write_scenarios import SEVERAL_WRITERS
+from tests.support.faults.write_sweep import evenly
+from tests.support.fixture_tables import unzip_fixture
+
+NO_METADATA = {"hoodie.metadata.enable": "false"}
+ROWS = [
+    {"id": "a", "n": 1, "name": "x", "info": {"a": 1}, "ts": 1, "part": "p"},
+    {"id": "b", "n": 2, "name": "y", "info": {"a": 2}, "ts": 1, "part": "q"},
+]
+SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("n", pa.int32()),
+        ("name", pa.string()),
+        ("info", pa.struct([("a", pa.int32())])),
+        ("ts", pa.int64()),
+        ("part", pa.string()),
+    ]
+)
+KINDS = [(6, "COPY_ON_WRITE"), (8, "MERGE_ON_READ"), (9, "COPY_ON_WRITE")]
+
+
+def make(path: Path, version: int = 8, kind: str = "COPY_ON_WRITE", options: dict[str, str] | None = None) -> HudiTable:
+    create_table(
+        path,
+        name="t",
+        table_type=kind,
+        version=version,
+        record_keys=["id"],
+        partition_fields=["part"],
+        ordering_fields=["ts"],
+    )
+    table = HudiTable.open(path)
+    table.upsert(pa.Table.from_pylist(ROWS, SCHEMA), NO_METADATA if options is None else options)
+    return table
+
+
+def schema_files(path: Path) -> list[str]:
+    return sorted(file.name for file in (path / ".hoodie/.schema").glob("*"))
+
+
+@pytest.mark.parametrize(("version", "kind"), KINDS)
+def test_one_commit_without_files(tmp_path, version, kind):
+    """With a metadata table, which is brought in step."""
+    path = tmp_path / "t"
+    table = make(path, version, kind, {})
+    first = table.client.timeline.last_completed_write()
+    before = table.client.avro_schema()
+    with table.update_schema() as update:
+        update.add("extra", "string", doc="new", after="id").rename("name", "title").change_type("n", "bigint")
+        update.add("info.b", "array<double>", first=True)
+        assert update.schema.names[5:] == ["id", "extra", "n", "title", "info", "ts", "part"]
+        assert len(update.changes) == 4
+    report = update.report
+    timeline = table.client.timeline
+    assert timeline.last_completed_write() == report.instant
+    assert report.instant.action == ("deltacommit" if kind == "MERGE_ON_READ" else "commit")
+    metadata = timeline.commit_metadata(report.instant)
+    assert (metadata.operation, metadata.write_stats.num_rows) == ("ALTER_SCHEMA", 0)
+    assert json.loads(metadata.extra["latest_schema"])["version_id"] == int(report.instant.requested)
+    avro = json.loads(metadata.extra["schema"])
+    assert [field["name"] for field in avro["fields"]] == table.schema().names
+    assert (avro["name"], avro["namespace"]) == (before["name"], before["namespace"])
+
+    instant, completed = report.instant.requested, report.instant.completed
+    own = f"{instant}.schemacommit" if version == 6 else f"{instant}_{completed}.schemacommit"
+    assert schema_files(path) == sorted([own, f"{instant}.schemacommit.requested", f"{instant}.schemacommit.inflight"])
+    newest, oldest = parse_history((path / ".hoodie/.schema" / own).read_bytes())[::-1]
+    assert (newest, oldest) == (report.after, report.before)
+    assert (oldest.version_id, oldest.max_column_id, newest.max_column_id) == (0, 11, 14)
+
+    changed = [
+        {"id": row["id"], "extra": None, "n": row["n"], "title": row["name"], "info": {"b": None, **row["info"]}}
+        | {"ts": 1, "part": row["part"]}
+        for row in ROWS
+    ]
+    assert rows_of(path) == rows_of(path, metadata=False) == changed
+    assert [r["name"] for r in table.scan(as_of=first.requested).to_arrow().to_pylist()] == ["x", "y"]
+    check_tidy(path)
+
+
+def test_changes_go_on_with_the_newest_version(tmp_path):
+    table = make(tmp_path / "t")
+    first = table.update_schema(NO_METADATA).drop("name").commit()
+    second = table.update_schema(NO_METADATA).add("name", "int").commit()
+    assert second.after.find("name").id == first.after.max_column_id + 1
+    assert {row["name"] for row in rows_of(tmp_path / "t")} == {None}
+    versions = table.schema_history()
+    assert versions.schema == VERSIONS_SCHEMA
+    assert versions.num_rows == 12 + 11 + 12
+    own = [(r["instant"], r["id"], r["type"]) for r in versions.to_pylist() if r["column"] == "name"]
+    assert own == [(second.instant.requested, 12, "int"), (None, 7, "string")]
+
+
+def test_what_is_built_on_stays(tmp_path):
+    table = make(tmp_path / "t")
+    before = len(table.timeline.instants)
+    update = table.update_schema(NO_METADATA)
+    for column, role in (("id", "record key"), ("part", "partition column"), ("ts", "ordering column")):
+        with pytest.raises(SchemaError, match=role) as caught:
+            update.drop(column)
+        assert caught.value.path == table.path
+    with pytest.raises(SchemaError, match="leave the schema as it is"):
+        update.commit()
+    assert update.add("extra", "int").commit(dry_run=True).instant is None
+    with pytest.raises(ZeroDivisionError), table.update_schema(NO_METADATA) as other:
+        other.drop("n")
+        raise ZeroDivisionError
+    assert len(table.refresh().timeline.instants) == before
+    with pytest.raises(InvalidOptionError, match="contradicts a change of the schema"):
+        table.update_schema({"hoodie.schema.on.read.enable": "false"}).drop("n").commit()
+    update.commit()
+    with pytest.raises(WriteError, match="committed already"):
+        update.commit()
+    with pytest.raises(SchemaError, match="there is a column 'extra' already"):
+        alter_schema(table.client, lambda u: u.add("extra", "int"), NO_METADATA)
+    assert len(table.timeline.instants) == before + 1
+
+
+def test_tables_whose_schema_cannot_change(tmp_path):
+    create_table(tmp_path / "empty", name="t", record_keys=["id"])
+    with pytest.raises(SchemaError, match="no schema that could change"):
+        HudiTable.open(tmp_path / "empty").update_schema()
+    with pytest.raises(UnsupportedTableError, match="ORC"):
+        HudiTable.open(unzip_fixture("v8_cow_orc", tmp_path / "orc")).update_schema()
+    table = make(tmp_path / "t")
+    when = pa.Table.from_pylist([{**ROWS[0], "when": None}], SCHEMA.append(pa.field("when", pa.timestamp("us"))))
+    table.upsert(when, NO_METADATA)
+    with pytest.raises(SchemaError, match="'when' is of type local-timestamp-micros, which Hudi cannot read"):
+        table.update_schema(NO_METADATA).add("extra", "int").commit()
+
+
+# -- several writers -------------------------------------------------------------------------------------------------
+
+SEVERAL = {**SEVERAL_WRITERS, **NO_METADATA}
+
+
+def at_second_call(do: Callable[[], object], name: str = "extra") -> Callable[[SchemaUpdate], SchemaUpdate]:
+    """A change that lets something happen between the begin and the commit of its transaction, once."""
+    calls = 0
+
+    def change(update: SchemaUpdate) -> SchemaUpdate:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            do()
+        return update.add(name, "int")
+
+    return change
+
+
+def test_a_newer_write_of_the_old_schema_does_not_hide_the_new_one(tmp_path):
+    table = make(tmp_path / "t", options=SEVERAL)
+    row = pa.Table.from_pylist([{**ROWS[0], "n": 7}], SCHEMA)
+    writer = HudiTable.open(table.path)
+    written = []
+    report = alter(table.client, at_second_call(lambda: written.append(writer.upsert(row, SEVERAL))), SEVERAL)
+    assert report.instant.requested > written[0].instant.requested
+    found = rows_of(tmp_path / "t")
+    assert [(r["n"], r["extra"]) for r in found] == [(7, None), (2, None)]
+    check_tidy(tmp_path / "t")
+
+
+def test_a_newer_service_does_not_write_the_columns_of_before(tmp_path):
+    """Files go by the versions of their instants: the change takes one behind that of a service that ran beside it."""
+    table = make(tmp_path / "t", options=SEVERAL)
+    sorted_by_id = {**SEVERAL, "hoodie.clustering.plan.strategy.sort.columns": "id"}
+    services: list[str] = []
+
+    def cluster() -> None:
+        context = ServiceContext(HudiTable.open(table.path).client, sorted_by_id)
+        plan = schedule_clustering(context)
+        assert plan is not None
+        services.append(execute_clustering(context, plan).requested)
+
+    change = at_second_call(cluster)
+    report = alter(table.client, lambda update: change(update).rename("n", "m"), SEVERAL)
+    assert report.instant.requested > services[0]
+    assert [r["m"] for r in rows_of(tmp_path / "t")] == [1, 2]
+    check_tidy(tmp_path / "t")
+
+    planned: list[Any] = []
+
+    def plan_only() -> None:
+        planned.append(schedule_clustering(ServiceContext(HudiTable.open(table.path).client, sorted_by_id)))
+
+    change = at_second_call(plan_only, "more")
+    report = alter(HudiTable.open(table.path).client, lambda update: change(update).rename("m", "k"), SEVERAL)
+    assert report.instant.requested > planned[0].requested
+    execute_clustering(ServiceContext(HudiTable.open(table.path).client, SEVERAL), planned[0])
+    assert [r["k"] for r in rows_of(tmp_path / "t")] == [1, 2]
+
+
+def test_two_changes_at_once(tmp_path):
+    table = make(tmp_path / "t", options=SEVERAL)
+    other = HudiTable.open(table.path).update_schema(SEVERAL).add("other", "int")
+    with pytest.raises(WriteConflictError):
+        alter(table.client, at_second_call(other.commit), SEVERAL)
+    assert "other" in table.refresh().schema().names and "extra" not in table.refresh().schema().names
+    check_tidy(tmp_path / "t")
+    # A builder of before the other's commit goes on from what is there, as long as its changes have a rule.
+    assert alter(table.client, lambda u: u.add("extra", "int"), SEVERAL).after.find("extra").id == 13
+
+
+def test_a_write_that_began_before_is_refused(tmp_path):
+    table = make(tmp_path / "t", options=SEVERAL)
+    config = WriteConfig.of({**SEVERAL, "hoodie.datasource.write.operation": "upsert"}, table.config)
+    schema = json.dumps(table.client.avro_schema())
+    transaction = Transaction(table.client, config, action="commit", operation="UPSERT")
+    with pytest.raises(WriteConflictError, match="changed the table's schema"), transaction:
+        report = alter(table.client, lambda u: u.drop("n"), SEVERAL)
+        transaction.commit(WRITE_STATUS_SCHEMA.empty_table(), schema=schema)
+    table = table.refresh()
+    assert "n" not in table.schema().names
+    assert table.client.evolved_schema().query == report.after
+
+
+# -- files of the history --------------------------------------------------------------------------------------------
+
+
+def test_files_of_the_history_that_nobody_needs(tmp_path):
+    """Leftovers of dead writers go with the next commit, and those of archived commits but the newest."""
+    path = tmp_path / "t"
+    table = make(path)
+    for number in range(5):
+        table.update_schema(NO_METADATA).add(f"c{number}", "int").commit()
+    times = [instant.requested for instant in table.timeline.write_instants()]
+    conf = {"hoodie.clean.commits.retained": "1", "hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3"}
+    archive_instants(ServiceContext(table.client, {**NO_METADATA, **conf}))
+    archived = len(table.refresh().timeline.archived().instants)
+    assert archived > 2
+    (path / ".hoodie/.schema/20200101000000000_20200101000000009.schemacommit").write_bytes(b"{")
+    (path / ".hoodie/.schema/29990101000000000.schemacommit.inflight").write_bytes(b"")
+    (path / ".hoodie/.schema/.tmp-1-torn").write_bytes(b"{")
+    table = table.refresh()
+    last = table.update_schema(NO_METADATA).add("last", "int").commit()
+    kept = sorted({name[:17] for name in schema_files(path)})
+    assert kept == [*times[archived - 1 :], last.instant.requested]
+    assert len(schema_history.read(table.client)) == 7
+    assert [row["name"] for row in rows_of(path)] == ["x", "y"]
+
+
+def test_a_lost_history(tmp_path):
+    table = make(tmp_path / "t")
+    table.update_schema(NO_METADATA).drop("n").commit()
+    shutil.rmtree(tmp_path / "t/.hoodie/.schema")
+    with pytest.raises(SchemaError, match="is lost"):
+        table.refresh().update_schema(NO_METADATA)
+
+
+# -- deaths ----------------------------------------------------------------------------------------------------------
+
+
+def change_once(path: Path) -> None:
+    """What is killed; nothing is left to do once it has come through."""
+    client = MetaClient.load(path)
+    if "extra" not in client.schema().names:
+        alter(client, [lambda u: u.add("extra", "int"), lambda u: u.rename("name", "title")], {})
+
+
+@pytest.mark.parametrize(("version", "kind", "kills"), [(6, "MERGE_ON_READ", 3), (8, "COPY_ON_WRITE", 4)])
+def test_killed(tmp_path, version, kind, kills):
+    path = tmp_path / "t"
+    make(path, version, kind, {})
+    before = rows_of(path)
+    after = [_renamed(row) for row in before]
+    copy = tmp_path / "copy"
+    shutil.copytree(path, copy)
+    points = kill_points(count_calls(change_once, copy))
+    assert rows_of(copy) == after
+    seen = set()
+    for at, torn in evenly(points, kills):
+        shutil.rmtree(copy)
+        shutil.copytree(path, copy)
+        assert killed(change_once, copy, at, torn=torn)
+        found = rows_of(copy)
+        assert found in (before, after), (at, torn)
+        seen.add(found == after)
+        rows = pa.Table.from_pylist([{**row, "ts": 2} for row in found], _schema_of(copy))
+        HudiTable.open(copy).upsert(rows)  # repairs
+        assert rows_of(copy) == [{**row, "ts": 2} for row in found]
+        client = MetaClient.load(copy)
+        completed = {i.requested for i in client.timeline.instants if i.state is State.COMPLETED}
+        assert {name[:17] for name in schema_files(copy)} <= completed, (at, torn)
+        check_tidy(copy)
+        change_once(copy)
+        assert rows_of(copy) == [{**row, "ts": 2} for row in after]
+    assert seen == {True, False}
+
+
+def _renamed(row: dict[str, Any]) -> dict[str, Any]:
+    return {("title" if name == "name" else name): value for name, value in row.items()} | {"extra": None}
+
+
+def _schema_of(path: Path) -> pa.Schema:
+    schema = HudiTable.open(path).schema()
+    return pa.schema([field for field in schema if not field.name.startswith("_hoodie")])
+
+
+# -- the command line ------------------------------------------------------------------------------------------------
+
+
+def run(*arguments: str) -> Any:
+    result = CliRunner().invoke(cli, [*arguments, "--format", "json"])
+    if result.exception is not None:
+        raise result.exception
+    return json.loads(result.stdout)
+
+
+def test_command_line(tmp_path):
+    path = str(tmp_path / "t")
+    make(tmp_path / "t")
+    alter_it = ("schema", "alter", path)
+    bare = ("--conf", "hoodie.metadata.enable=false")
+    assert run("schema", "--history", path) == []
+    trial = run(*alter_it, "add", "tip", "decimal(10,2)", "--after", "n", "--comment", "a tip", "--dry-run")
+    assert trial == [{"column": "tip", "change": "add", "before": None, "after": "decimal(10, 2)"}]
+    assert run("schema", "--history", path) == []
+    for arguments in (
+        ["add", "tip", "decimal(10,2)", "--after", "n", "--comment", "a tip"],
+        ["rename", "info.a", "b"],
+        ["type", "n", "bigint"],
+        ["move", "name", "--first"],
+        ["comment", "name", "what it is called"],
+        ["drop", "tip"],
+    ):
+        (found,) = run(*alter_it, *arguments, *bare)
+        assert found["change"] == arguments[0]
+    with pytest.raises(SchemaError, match="leave the schema as it is"):
+        run(*alter_it, "nullable", "id", *bare)
+    columns = [(row["column"], row["type"]) for row in run("schema", path)][5:]
+    assert columns[:4] == [("name", "string"), ("id", "string"), ("n", "int64"), ("info", "struct<b: int32>")]
+    versions = run("schema", "--history", path)
+    assert len({row["version"] for row in versions}) == 7
+    assert [row["doc"] for row in versions if row["column"] == "name"][:2] == ["what it is called"] * 2
+
+
+@pytest.mark.parametrize("name", ["part", "PART"])
+def test_names_of_what_files_lack_are_taken(tmp_path, name):
+    """The partition column that no file holds is no other's name: its values would take the place of the column's."""
+    path = tmp_path / "t"
+    dropped = {"hoodie.datasource.write.drop.partition.columns": "true"}
+    create_table(path, name="t", record_keys=["id"], partition_fields=["part"], properties=dropped)
+    table = HudiTable.open(path)
+    table.upsert(pa.Table.from_pylist(ROWS, SCHEMA), NO_METADATA)
+    update = table.update_schema(NO_METADATA)
+    for change in (lambda: update.add(name, "int"), lambda: update.rename("name", name)):
+        with pytest.raises(SchemaError, match="partition column"):
+            change()
+    with pytest.raises(SchemaError, match="delete marker"):
+        update.rename("name", "_hoodie_is_deleted")
+    update.add("_hoodie_is_deleted", "boolean").rename("n", "m").commit()
+    assert [(r["name"], r["m"], r["part"]) for r in rows_of(path)] == [("x", 1, "p"), ("y", 2, "q")]

@@ -1,0 +1,28 @@
+"""Every query of the schema-evolution fixtures through every face that needs no JVM: real Hudi's rows.
+
+``python -m integration.long.schema_faces`` prints the whole table, Spark's faces included.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.fixture_tables import VERSIONS, expected, query_id
+from tests.support.tables.schema_faces import CASES, FACES, difference
+
+ASKED = [(face, name, query) for face in FACES for name, query in CASES if query["kind"] in face.kinds]
+
+
+@pytest.mark.parametrize(
+    ("face", "name", "query"), ASKED, ids=[f"{face.name}-{name}-{query_id(query)}" for face, name, query in ASKED]
+)
+def test_rows_are_those_of_hudi(face, name, query):
+    assert difference(face, name, query) is None
+
+
+def test_all_versions_types_and_kinds_are_asked():
+    tables = {(expected(name)["table_version"], expected(name)["table_type"]) for _, name, _ in ASKED}
+    assert tables == {(version, kind) for version in VERSIONS for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")}
+    kinds = {query["kind"] for _, _, query in ASKED}
+    assert kinds == {"snapshot", "read_optimized", "time_travel", "incremental"}
+    assert len(CASES) == 33 and len(ASKED) == 33 * 4 + 6 + 18 + 9

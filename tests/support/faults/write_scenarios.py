@@ -1,0 +1,307 @@
+"""Writes and table services to be killed; functions of a module, because another process runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_hive.metadata.writer.writer import MetadataWriter
+from hudi_hive.table import MetaClient
+from hudi_hive.table.core.creation import create_table
+from hudi_hive.timeline.instants.instant import (
+    CLEAN,
+    COMMIT,
+    COMPLETED_WRITE_ACTIONS,
+    REPLACE_COMMIT,
+    RESTORE,
+    SAVEPOINT,
+)
+from hudi_hive.write.alter.alter import alter_schema
+from hudi_hive.write.coordination.executor import LocalExecutor
+from hudi_hive.write.coordination.locks import table_lock
+from hudi_hive.write.rollback.restore import restore
+from hudi_hive.write.rollback.rollback import rollback, rollback_failed_writes
+from hudi_hive.write.rollback.savepoint import create_savepoint
+from hudi_hive.write.service_base.context import ServiceContext
+from hudi_hive.write.services.archival import archive_instants
+from hudi_hive.write.services.clean import clean
+from hudi_hive.write.services.clustering import cluster
+from hudi_hive.write.services.compaction import compact
+from hudi_hive.write.writers.local import LocalWriter
+from tests.support.faults.write_faults import Scenario
+
+_SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("value", pa.string())])
+PROBE: dict[str, Any] = {"id": "probe", "part": "x", "ts": 9, "value": "probe"}
+
+SEVERAL_WRITERS = {
+    "hoodie.write.concurrency.mode": "optimistic_concurrency_control",
+    "hoodie.cleaner.policy.failed.writes": "LAZY",
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
+    "hoodie.write.lock.client.num_retries": "2",
+    "hoodie.write.lock.client.wait_time_ms_between_retry": "1",
+}
+
+
+def rows(step: int, *keys: str) -> pa.Table:
+    """Rows of keys; the partition follows from the key."""
+    found = [{"id": key, "part": "xy"[len(key) % 2], "ts": step, "value": f"{key} {step}"} for key in keys]
+    return pa.Table.from_pylist(found, schema=_SCHEMA)
+
+
+def write(path: Path, options: dict[str, str], table: pa.Table, operation: str = "upsert") -> None:
+    given = {"hoodie.datasource.write.operation": operation, "hoodie.index.bloom.num_entries": "100", **options}
+    report = LocalWriter(MetaClient.load(path), given, executor=LocalExecutor(1)).write(table)
+    assert report.services is None or not report.services.failed, report.services
+
+
+def prepare(
+    path: Path,
+    *,
+    kind: str,
+    version: int,
+    options: dict[str, str],
+    upserts: int = 1,
+    then: Sequence[Callable[[Path, dict[str, str]], None]] = (),
+    cdc: bool = False,
+) -> None:
+    create_table(
+        path,
+        name="t",
+        table_type=kind,
+        version=version,
+        record_keys=["id"],
+        partition_fields=["part"],
+        ordering_fields=["ts"],
+        cdc=cdc,
+    )
+    write(path, options, rows(1, "a", "b", "cc", "dd"), "insert")
+    for step in range(upserts):
+        write(path, options, rows(2 + step, "a", "cc"))
+    for more in then:
+        more(path, options)
+
+
+def renew_value(path: Path, options: dict[str, str]) -> None:
+    """Columns get ids, and `value` is from now on another column than that of the rows that are there."""
+    client = MetaClient.load(path)
+    alter_schema(client, lambda update: update.drop("value").add("value", "string", after="ts"), options)
+
+
+# -- writes ----------------------------------------------------------------------------------------------------------
+
+
+def upsert(path: Path, options: dict[str, str]) -> None:
+    """Two changed rows, one new."""
+    write(path, options, rows(5, "a", "dd", "e"))
+
+
+def delete(path: Path, options: dict[str, str]) -> None:
+    write(path, options, rows(5, "a", "dd"), "delete")
+
+
+def overwrite(path: Path, options: dict[str, str]) -> None:
+    write(path, options, rows(5, "n"), "insert_overwrite")
+
+
+def overwrite_table(path: Path, options: dict[str, str]) -> None:
+    write(path, options, rows(5, "n"), "insert_overwrite_table")
+
+
+def bulk_insert(path: Path, options: dict[str, str]) -> None:
+    """One new row for each partition, in file groups of their own."""
+    write(path, options, rows(6, "o", "pp"), "bulk_insert")
+
+
+def delete_partition(path: Path, options: dict[str, str]) -> None:
+    LocalWriter(MetaClient.load(path), options, executor=LocalExecutor(1)).delete_partitions(["y"])
+
+
+# -- services --------------------------------------------------------------------------------------------------------
+
+
+def compact_slices(path: Path, options: dict[str, str]) -> None:
+    """A compaction, planned and carried out, or taken up again."""
+    compact(_context(path, {**options, "hoodie.compact.inline.max.delta.commits": "1"}))
+
+
+def is_compacted(path: Path) -> bool:
+    timeline = MetaClient.load(path).timeline
+    return any(timeline.commit_metadata(instant).operation == "COMPACT" for instant in timeline.completed({COMMIT}))
+
+
+def cluster_groups(path: Path, options: dict[str, str]) -> None:
+    cluster(_context(path, options))
+
+
+def is_clustered(path: Path) -> bool:
+    timeline = MetaClient.load(path).timeline
+    return any(timeline.commit_metadata(one).operation == "CLUSTER" for one in timeline.completed({REPLACE_COMMIT}))
+
+
+def clean_slices(path: Path, options: dict[str, str]) -> None:
+    clean(_context(path, {**options, "hoodie.cleaner.commits.retained": "1"}))
+
+
+def is_clean(path: Path) -> bool:
+    return bool(MetaClient.load(path).timeline.completed({CLEAN}))
+
+
+_SHORT_HISTORY = {
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+}
+
+
+def archive_history(path: Path, options: dict[str, str]) -> None:
+    archive_instants(_context(path, {**options, **_SHORT_HISTORY}))
+
+
+def is_archived(path: Path) -> bool:
+    """Whether there is an archive; no write of the table's history is missing."""
+    timeline = MetaClient.load(path).timeline
+    archived = [i for i in timeline.archived().instants if i.action in COMPLETED_WRITE_ACTIONS]
+    both = {i.requested for i in [*archived, *timeline.write_instants()]}
+    operations = (path / "writes").read_text().split()
+    assert both >= set(operations), "history is lost"
+    return bool(archived)
+
+
+def note_writes(path: Path, options: dict[str, str]) -> None:
+    """Keep the times of all writes so far beside the table's folders."""
+    (path / "writes").write_text(" ".join(i.requested for i in MetaClient.load(path).timeline.write_instants()))
+
+
+def make_metadata(path: Path, options: dict[str, str]) -> None:
+    """The metadata table of a table that was written without."""
+    writer = MetadataWriter.open(MetaClient.load(path))
+    assert writer is not None
+    writer.initialise(executor=LocalExecutor(1))
+
+
+def has_metadata(path: Path) -> bool:
+    return "files" in MetaClient.load(path).config.metadata_partitions
+
+
+def undo_delete(path: Path, options: dict[str, str]) -> None:
+    """Roll back the delete, or go on with that."""
+    context = _context(path, options)
+    rollback_failed_writes(context)
+    timeline = MetaClient.load(path).timeline
+    for instant in timeline.write_instants():
+        if timeline.commit_metadata(instant).operation == "DELETE":
+            rollback(context, instant)
+
+
+def save(path: Path, options: dict[str, str]) -> None:
+    create_savepoint(_context(path, options))
+
+
+def go_back(path: Path, options: dict[str, str]) -> None:
+    """Restore the savepoint."""
+    context = _context(path, options)
+    (savepoint,) = context.client.timeline.completed({SAVEPOINT})
+    restore(context, savepoint.requested)
+
+
+def is_restored(path: Path) -> bool:
+    return bool(MetaClient.load(path).timeline.completed({RESTORE}))
+
+
+def _context(path: Path, options: dict[str, str]) -> ServiceContext:
+    client = MetaClient.load(path)
+    return ServiceContext(client, options, LocalExecutor(1), lock=lambda: table_lock(options, client.storage))
+
+
+def probe(path: Path, options: dict[str, str]) -> None:
+    write(path, options, pa.Table.from_pylist([PROBE], schema=_SCHEMA))
+
+
+def scenario(
+    name: str,
+    act: Any,
+    *,
+    kind: str,
+    version: int,
+    options: dict[str, str] | None = None,
+    later: dict[str, str] | None = None,
+    upserts: int = 1,
+    then: Sequence[Any] = (),
+    cdc: bool = False,
+    **more: Any,
+) -> Scenario:
+    """A scenario of an act; ``later`` are the options from the act on, if they are not those of before."""
+    options = options or {}
+    later = options if later is None else later
+    return Scenario(
+        name,
+        partial(prepare, kind=kind, version=version, options=options, upserts=upserts, then=then, cdc=cdc),
+        partial(act, options=later),
+        partial(probe, options=later),
+        version=version,
+        **more,
+    )
+
+
+COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
+_SHORT = {COW: "cow", MOR: "mor"}
+KINDS, VERSIONS = (COW, MOR), (6, 8, 9)
+PLAIN = {"hoodie.metadata.enable": "false"}
+RECORD_INDEX = {"hoodie.metadata.record.index.enable": "true", "hoodie.index.type": "RECORD_INDEX"}
+METADATA_SERVICES = {"hoodie.metadata.compact.max.delta.commits": "2"}
+ALL_SERVICES = {
+    **METADATA_SERVICES,
+    "hoodie.compact.inline": "true",
+    "hoodie.compact.inline.max.delta.commits": "2",
+    "hoodie.clustering.inline": "true",
+    "hoodie.clustering.inline.max.commits": "2",
+    "hoodie.clustering.plan.strategy.sort.columns": "id",
+    **_SHORT_HISTORY,
+}
+
+
+def _each(name: str, act: Any, *, kinds: Sequence[str] = KINDS, **more: Any) -> list[Scenario]:
+    """A scenario for each kind and version."""
+    return [
+        scenario(f"{name}-{_SHORT[kind]}-{version}", act, kind=kind, version=version, **more)
+        for kind in kinds
+        for version in VERSIONS
+    ]
+
+
+SCENARIOS = [
+    *_each("upsert_metadata", upsert),
+    *_each("compaction", compact_slices, kinds=[MOR], upserts=2, done=is_compacted),
+    *_each("clustering", cluster_groups, upserts=2, then=[bulk_insert], done=is_clustered),
+    *_each("clean", clean_slices, kinds=[COW], upserts=3, done=is_clean),
+    *_each("clean", clean_slices, kinds=[MOR], then=[compact_slices, upsert, compact_slices, upsert], done=is_clean),
+    *_each("rollback", undo_delete, then=[delete], again_first=True),
+    *_each("restore", go_back, then=[save, upsert, bulk_insert, delete], done=is_restored, again_first=True),
+    *_each(
+        "restore_compaction",
+        go_back,
+        kinds=[MOR],
+        then=[save, upsert, compact_slices, delete],
+        done=is_restored,
+        again_first=True,
+    ),
+    *_each("archival", archive_history, upserts=5, then=[note_writes], options=METADATA_SERVICES, done=is_archived),
+    *_each("metadata", make_metadata, options=PLAIN, later={}, done=has_metadata),
+    *_each("insert_overwrite", overwrite),
+    *_each("delete_partition", delete_partition),
+    *_each("upsert_all_services", upsert, options=ALL_SERVICES, upserts=4),
+    *_each("upsert_several", upsert, options=SEVERAL_WRITERS),
+    *_each("upsert_metadata_services", upsert, options=METADATA_SERVICES, upserts=3),
+    *_each("upsert_record_index", upsert, options=RECORD_INDEX),
+    *_each("upsert_change_data", upsert, cdc=True),
+    *_each("upsert_ids", upsert, then=[renew_value]),
+    *_each("restore_ids", go_back, then=[save, renew_value, delete], done=is_restored, again_first=True),
+    *_each("delete", delete),
+    *_each("bulk_insert", bulk_insert, doubles=True),
+    *_each("insert_overwrite_table", overwrite_table, replaces_all=True),
+    *_each("upsert_plain", upsert, options=PLAIN),
+]

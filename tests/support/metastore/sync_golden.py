@@ -1,0 +1,585 @@
+"""Replays the syncs of real hive-sync with ours and compares what the metastore then holds, field by field.
+
+The golden dumps (``reference/hive-sync-golden``) hold what Hudi 1.0.2 put into a metastore. A ``World`` holds the same
+tables in a folder of its own and a metastore client; its ``sync`` runs one scenario, ``differences`` compares one table
+with a dump. Where a decision of ours makes the result another one, an adjustment below turns real hive-sync's dump into
+what ours must be, and names the decision; everything else must be equal.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import getpass
+import json
+import os
+import re
+import shutil
+import zipfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from hudi_hive.errors import (
+    HudiHiveError,
+    InvalidOptionError,
+    NoSuchObjectError,
+    PartitionValueError,
+    SchemaSyncError,
+    TableNotFoundError,
+)
+from hudi_hive.metastore import HiveMetastore, partition_name
+from hudi_hive.metastore.client.partition_names import format_partition_name
+from hudi_hive.sync import HiveSyncConfig, HiveSyncTool, SyncReport
+from hudi_hive.table.keys.partition_path import unescape_value
+from hudi_hive.timeline import instant_to_millis
+from tests.support.fixture_tables import GOLDEN, _session_folder
+
+K = "hoodie.datasource.hive_sync."
+BASE_PATH = "hoodie.datasource.meta.sync.base.path"
+
+# Fields of newer structs that are null or constant in every dump, and are not on the wire of a metastore 2.3: the
+# dumping client filled in its own defaults.
+_NOT_ON_THE_WIRE = {
+    "creationMetadata": None,
+    "writeId": -1,
+    "catName": None,
+    "serdeType": None,
+    "ownerType": 1,
+    "temporary": False,
+}
+
+FAILURES: dict[str, type[HudiHiveError]] = {
+    "badprops": InvalidOptionError,
+    "batch0": InvalidOptionError,
+    "baduri_ignore": InvalidOptionError,
+    "fail_ignore": InvalidOptionError,
+    "badstrat": InvalidOptionError,
+    "multi_wrong": PartitionValueError,
+    "multi_single": PartitionValueError,
+    "nullhour": PartitionValueError,
+    "noauto": NoSuchObjectError,
+    "badpath": TableNotFoundError,
+    "omit2": SchemaSyncError,
+    "ts_flip2": SchemaSyncError,
+    "ts_flip3": SchemaSyncError,
+}
+"""Scenario label -> the error that ours ends with; every other scenario succeeds."""
+
+NEVER_MADE = {
+    "multi_wrong": "13: partition values are checked before anything is created",
+    "multi_single": "13: partition values are checked before anything is created",
+    "nullhour": "13: partition values are checked before anything is created",
+    "fail_ignore": "13: ignore_exceptions is refused",
+}
+"""Tables that real hive-sync leaves half-made after an error; ours does not make them."""
+
+
+# -- the golden files ----------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def dump(name: str) -> dict[str, Any]:
+    """A golden dump by the start of its file name."""
+    (path,) = GOLDEN.glob(f"{name}*.json")
+    return json.loads(path.read_text())
+
+
+@functools.cache
+def scenarios(name: str) -> list[dict[str, Any]]:
+    """The sync calls that led to a dump."""
+    found = json.loads((GOLDEN / "scenarios.json").read_text())
+    (key,) = [key for key in found if key.startswith(name)]
+    return [entry for entry in found[key] if "config" in entry]
+
+
+@functools.cache
+def stages() -> dict[str, dict[str, str]]:
+    """Dump -> table -> folder of its state."""
+    return json.loads((GOLDEN / "stages.json").read_text())
+
+
+@functools.cache
+def inputs(archive: str) -> Path:
+    """Folder with the unpacked tables of ``stages`` or ``misc``; not to be changed."""
+    folder = _session_folder() / f"golden_{archive}"
+    with zipfile.ZipFile(GOLDEN / f"inputs-{archive}.zip") as file:
+        file.extractall(folder)
+    return folder
+
+
+def compared(name: str) -> list[str]:
+    """Tables of a dump that are compared: all of them."""
+    return list(dump(name)["tables"])
+
+
+# -- where ours must differ ----------------------------------------------------------------------------------------
+
+Adjust = Callable[[dict[str, Any]], None]
+
+
+def without(*values: str) -> Adjust:
+    """Decision 15: partitions whose files were all replaced or cleaned are not registered."""
+
+    def adjust(table: dict[str, Any]) -> None:
+        table["partitions"] = [p for p in table["partitions"] if p["values"][0] not in values]
+        keys = [key[0] for key in table["table"]["partitionKeys"]]
+        table["partition_names"] = [_name(keys, p["values"]) for p in table["partitions"]]
+
+    return adjust
+
+
+def decoded(table: dict[str, Any]) -> None:
+    """Decision 4: ``decode_partition`` decodes the value once, before it is stored."""
+    for partition in table["partitions"]:
+        partition["values"] = [unescape_value(value) for value in partition["values"]]
+    keys = [key[0] for key in table["table"]["partitionKeys"]]
+    table["partition_names"] = [_name(keys, p["values"]) for p in table["partitions"]]
+
+
+def stamped(requested: str, completed: str) -> Adjust:
+    """Decision 13: a sync that real hive-sync ends with an error succeeds, so its stamp moves."""
+
+    def adjust(table: dict[str, Any]) -> None:
+        table["table"]["parameters"]["last_commit_time_sync"] = requested
+        table["table"]["parameters"]["last_commit_completion_time_sync"] = completed
+
+    return adjust
+
+
+def like(other_dump: str, other: str, base: tuple[str, str] | None = None, *, managed: bool = False) -> Adjust:
+    """The table is as real hive-sync makes another one, whose options say what ours reads from the table."""
+
+    def adjust(table: dict[str, Any]) -> None:
+        text = json.dumps(dump(other_dump)["tables"][other])
+        if base is not None:
+            text = text.replace(f"BASE_PATH/{base[0]}", f"BASE_PATH/{base[1]}")
+        name = table["table"]["tableName"]
+        database = table["table"]["dbName"]
+        table.clear()
+        table.update(json.loads(text))
+        for item in [table["table"], *table["partitions"]]:
+            item["tableName"], item["dbName"] = name, database
+        if managed:
+            table["table"]["tableType"] = "MANAGED_TABLE"
+            del table["table"]["parameters"]["EXTERNAL"]
+
+    return adjust
+
+
+def qualified(table: dict[str, Any]) -> None:
+    """Section 15, trap 11: a moved partition keeps its create time, its location has a scheme as all others have."""
+    for partition in table["partitions"]:
+        if partition["createTime"] == 0:
+            partition["createTime"] = "EPOCH_SECONDS"
+            partition["sd"]["location"] = f"file:{partition['sd']['location']}"
+
+
+def bucketed(table: dict[str, Any]) -> None:
+    """Decision 13: ``bucket_sync`` does in ``hms`` mode what it says, as in the SQL modes (dump 51, ``ql_b``)."""
+    for item in [table["table"], *table["partitions"]]:
+        item["sd"] |= {"numBuckets": 4, "bucketCols": ["id"]}
+
+
+def dropped(column: str, requested: str, completed: str) -> Adjust:
+    """Section 8.2: real hive-sync cannot drop a column between others; ours can, by two changes."""
+
+    def adjust(table: dict[str, Any]) -> None:
+        descriptor, parameters = table["table"]["sd"], table["table"]["parameters"]
+        descriptor["cols"] = [item for item in descriptor["cols"] if item[0] != column]
+        schema = json.loads(parameters["spark.sql.sources.schema.part.0"])
+        schema["fields"] = [field for field in schema["fields"] if field["name"] != column]
+        parameters["spark.sql.sources.schema.part.0"] = json.dumps(schema, separators=(",", ":"))
+        stamped(requested, completed)(table)
+
+    return adjust
+
+
+_GONE = without("FR")
+_ONLY_JP = without("DE", "FR", "IT", "US")
+_URLENC_STAMP = ("20261121031213133", "20261121031215684")
+
+ADJUSTMENTS: dict[tuple[str, str], tuple[str, tuple[Adjust, ...]]] = {
+    **{(name, "cow_urlenc"): ("4", (decoded,)) for name in ("01", "03", "04", "05", "06")},
+    **{
+        (name, "cow_urlenc"): ("4, 13, 15", (decoded, without("FR/x y:z=%"), stamped(*_URLENC_STAMP)))
+        for name in ("07", "08")
+    },
+    ("10", "defextr"): ("12, 15", (like("10", "defextr_hs"), _GONE)),
+    ("10", "nopf"): ("12, 15", (like("10", "defextr_hs"), _GONE)),
+    **{
+        ("10", name): ("15", (_GONE,))
+        for name in (
+            "batch1", "defextr_hs", "fmt_orc", "managed", "no_datasource", "omit_meta", "props", "sparkver",
+            "thresh300", "ts_on", "unkpk", "uppertable", "fmt_hfile", "fmt_hfile_ro", "fmt_hfile_rt", "nosnap_ro",
+            "nosnap_rt", "preapache", "preapache_ro", "preapache_rt", "skipro_rt", "strat_ro", "strat_rt",
+        )
+    },
+    ("10", "bucket"): ("13, 15", (bucketed, _GONE)),
+    ("10", "pkcase"): ("12 and section 15, trap 13", (like("10", "defextr_hs"), _GONE)),
+    ("10", "skipro"): ("15 and section 15, trap 9", (like("10", "strat_ro"), _GONE)),
+    **{
+        ("30", name): ("15", (_GONE,))
+        for name in ("arch", "cond", "mg", "mv", "omit_later", "omit_later2", "rcm", "ts_flip")
+    },
+    **{(name, "pd"): ("15", (_ONLY_JP,)) for name in ("30", "32")},
+    **{(name, "pkmis"): ("15", (_ONLY_JP,)) for name in ("30", "32")},
+    **{(name, "npmis"): ("12, 15", (like("30", "pkmis"), _ONLY_JP)) for name in ("30", "32")},
+    **{("32", name): ("15", (_GONE,)) for name in ("cond", "mg", "mv", "omit_later", "omit_later2", "ts_flip")},
+    ("32", "arch"): ("15 and section 15, trap 11", (_GONE, qualified)),
+    ("32", "rcm"): ("14, 15", (like("10", "omit_meta", ("cow_part", "rcm_a"), managed=True), _GONE)),
+    ("61", "mdrop"): ("8.2", (dropped("a", "20261121041956002", "20261121042000559"),)),
+    **{("90", name): ("15", (_GONE,)) for name in ("cow_part", "mor_part", "mor_part_ro", "mor_part_rt")},
+    ("90", "defextr"): ("12, 15", (like("90", "cow_part"), _GONE)),
+    ("90", "nopf"): ("12, 15", (like("90", "cow_part"), _GONE)),
+    ("90", "multi"): ("15", (_ONLY_JP,)),
+    ("90", "urlenc"): ("4, 15", (decoded, without("FR/x y:z=%"))),
+}  # fmt: skip
+"""(dump, table) -> the decisions that ask for another result, and what they change."""
+
+
+def wanted(name: str, table: str) -> dict[str, Any]:
+    """A table of a dump as ours must leave it."""
+    found = copy.deepcopy(dump(name)["tables"][table])
+    for adjust in ADJUSTMENTS.get((name, table), ("", ()))[1]:
+        adjust(found)
+    return found
+
+
+def _name(keys: list[str], values: list[str]) -> str:
+    return format_partition_name(keys, values)
+
+
+# -- ours ----------------------------------------------------------------------------------------------------------
+
+
+class World:
+    """Tables in a folder, and a metastore to sync them to."""
+
+    def __init__(self, client: HiveMetastore, folder: Path) -> None:
+        self.client = client
+        self.base = folder / "lake"
+        self.other = folder / "other"
+        self.base.mkdir(parents=True)
+        self.other.mkdir()
+        self.reports: dict[str, SyncReport] = {}
+
+    def place(self, source: Path, name: str, until: str | None = None) -> None:
+        """Put a table's state under ``name``; ``until`` takes later instants and their files away."""
+        target = self.base / name
+        if target.exists():
+            shutil.rmtree(target)
+        shutil.copytree(source, target)
+        if until is not None:
+            cut(target, until)
+
+    def place_stage(self, stage: str) -> None:
+        """Put all tables of a stage in place."""
+        (folders,) = [tables for name, tables in stages().items() if name.startswith(stage)]
+        for table, folder in folders.items():
+            self.place(inputs("stages") / folder, table)
+
+    def options(self, config: dict[str, str]) -> dict[str, str]:
+        """A scenario's configuration with our paths in it."""
+        found = {key: value.replace("BASE_PATH", str(self.base)) for key, value in config.items()}
+        # The scenarios hold the two characters \n where the tool was given a line end.
+        found = {key: value.replace("\\n", "\n") for key, value in found.items()}
+        found[f"{K}metastore.uris"] = self.client.uri
+        return found
+
+    def sync(self, config: dict[str, str], **more: str) -> SyncReport:
+        """One sync."""
+        settings = HiveSyncConfig.from_options({**self.options(config), **more})
+        return HiveSyncTool(settings, metastore=self.client).sync()
+
+    def run(self, entry: dict[str, Any]) -> None:
+        """One scenario of a golden file; it must end as ours is to end."""
+        label = entry["label"]
+        try:
+            self.reports[label] = self.sync(entry["config"])
+        except HudiHiveError as error:
+            assert type(error) is FAILURES.get(label), f"{label}: {error!r}"
+        else:
+            assert label not in FAILURES, f"{label} did not fail"
+
+    def run_all(self, name: str, only: Callable[[str], bool] = lambda label: True) -> None:
+        """All scenarios of a dump."""
+        for entry in scenarios(name):
+            if only(entry["label"]):
+                self.run(entry)
+
+    # -- comparing ---------------------------------------------------------------------------------------------
+
+    def read(self, database: str, table: str) -> dict[str, Any]:
+        """A metastore table and its partitions in the shape of the dumps."""
+        struct = self.client.table(database, table)
+        keys = struct.partitionKeys or []
+        partitions = list(self.client.partitions(database, table)) if keys else []
+        plain = _plain(struct)
+        found = [_plain(item) for item in partitions]
+        for item in found:
+            if item["sd"]["cols"] == plain["sd"]["cols"]:
+                item["sd"]["cols"] = "SAME_AS_TABLE"
+        names = [partition_name(keys, item.values) for item in partitions]
+        text = json.dumps({"table": plain, "partition_names": names, "partitions": found})
+        for path, placeholder in ((self.base, "BASE_PATH"), (self.other, "OTHER_PATH")):
+            text = text.replace(str(path), placeholder)
+        return json.loads(text)
+
+    def differences(self, name: str, table: str) -> list[str]:
+        """Where our table is not what it must be after the syncs of a dump; empty when it is."""
+        database = dump(name)["database"]["name"]
+        golden = wanted(name, table)
+        ours = self.read(database, table)
+        for side in (golden, ours):
+            side["partitions"].sort(key=lambda item: item["values"])
+            side["partition_names"].sort()
+        if not golden.get("partition_names"):
+            golden["partition_names"] = []
+        return list(_compare(golden, ours, table))
+
+
+def cut(table: Path, until: str) -> None:
+    """Take away instants after ``until``, the files they wrote, and folders that are empty then."""
+    timeline = table / ".hoodie" / "timeline"
+    for file in list(timeline.iterdir()):
+        if file.is_file() and file.name[:17] > until:
+            file.unlink()
+    for file in list(table.rglob("*.parquet")):
+        if ".hoodie" not in file.parts and file.stem.rsplit("_", 1)[-1] > until:
+            file.unlink()
+            if not list(file.parent.glob("*.parquet")):
+                shutil.rmtree(file.parent)
+
+
+INLINE = {
+    "inl_cow": ("cow_part", "country", True),
+    "inl_mor": ("mor_part", "country", True),
+    "inl_multi": ("cow_multi", "country,day", True),
+    "inl_nohs": ("cow_part", "country", False),
+    "inl_np": ("cow_nonpart", "", True),
+}
+"""Tables that Spark synced while it wrote them -> a kept table of the same schema, partition fields, hive-style."""
+
+
+def place_inline(world: World, name: str) -> dict[str, str]:
+    """Make a table of dump 40 whose input was not kept out of one that was, with the dump's times, partitions, sizes.
+
+    Returns:
+        The options that the Spark writer gave the sync.
+    """
+    source, fields, hive_style = INLINE[name]
+    facts = dump("40")["tables"][name]
+    parameters = facts["table"]["parameters"]
+    requested, completed = (parameters[f"last_commit_{part}"] for part in ("time_sync", "completion_time_sync"))
+    folder = world.base / name
+    world.place(inputs("stages") / "01" / source, name)
+    first = min(file.name[:17] for file in folder.glob(".hoodie/timeline/*") if file.is_file())
+    cut(folder, first)
+    for file in list(folder.rglob("*.log.*")):
+        file.unlink()
+    for file in [*folder.rglob("*.parquet"), *folder.glob(".hoodie/timeline/*.*")]:
+        new = re.sub(
+            rf"{first}(_\d{{17}})?", lambda match: requested + (f"_{completed}" if match[1] else ""), file.name
+        )
+        if file.suffix != ".parquet":  # a commit names its files, which carry its time
+            file.write_bytes(file.read_bytes().replace(first.encode(), requested.encode()))
+        file.rename(file.with_name(new))
+    sizes = {item["sd"]["location"].partition(f"{name}/")[2]: item["parameters"] for item in facts["partitions"]}
+    if not hive_style:
+        properties = folder / ".hoodie" / "hoodie.properties"
+        text = properties.read_text()
+        assert "hive_style_partitioning=true" in text
+        properties.write_text(text.replace("hive_style_partitioning=true", "hive_style_partitioning=false"))
+        for value in sizes:
+            (folder / f"country={value}").rename(folder / value)
+    for file in list(folder.rglob("*.parquet")):
+        path = str(file.parent.relative_to(folder))
+        if path != "." and path not in sizes:
+            shutil.rmtree(file.parent)
+            continue
+        # The metastore notes the sizes of files, and nothing reads them.
+        os.truncate(file, int((parameters if path == "." else sizes[path])["totalSize"]))
+    return {
+        BASE_PATH: f"BASE_PATH/{name}",
+        f"{K}database": "golden_more",
+        f"{K}table": name,
+        "hoodie.meta_sync.spark.version": parameters["spark.sql.create.version"],
+        "hoodie.datasource.write.partitionpath.field": fields,
+        "hoodie.datasource.write.hive_style_partitioning": str(hive_style).lower(),
+    }
+
+
+def set_commit_times(table: Path, completed: str) -> None:
+    """Give the newest commit file of a version 6 table the time that real hive-sync saw; archives do not keep it."""
+    files = [*table.glob(".hoodie/*.commit"), *table.glob(".hoodie/*.deltacommit")]
+    newest = max(files)
+    moment = instant_to_millis(completed) / 1000
+    for file in files:
+        os.utime(file, (moment - (file != newest), moment - (file != newest)))
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "thrift_spec"):
+        if type(value).__name__ == "FieldSchema":
+            return [value.name, value.type, value.comment]
+        return {spec[2]: _plain(getattr(value, spec[2])) for spec in value.thrift_spec if spec}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return value
+
+
+def _compare(golden: Any, ours: Any, path: str) -> Iterable[str]:
+    if isinstance(golden, dict) and isinstance(ours, dict):
+        for key in sorted({*golden, *ours}):
+            if key in _NOT_ON_THE_WIRE and golden.get(key) == _NOT_ON_THE_WIRE[key] and ours.get(key) is None:
+                continue
+            yield from _compare(golden.get(key), ours.get(key), f"{path}.{key}")
+    elif isinstance(golden, list) and isinstance(ours, list) and len(golden) == len(ours):
+        for index, (left, right) in enumerate(zip(golden, ours, strict=True)):
+            yield from _compare(left, right, f"{path}[{index}]")
+    elif golden == "EPOCH_SECONDS":
+        if not (str(ours).isdigit() and int(ours) > 0):
+            yield f"{path}: golden a time, ours {ours!r}"
+    elif golden == "OS_USER":
+        if ours != getpass.getuser():
+            yield f"{path}: golden the user, ours {ours!r}"
+    elif golden != ours:
+        yield f"{path}: golden {golden!r}, ours {ours!r}"
+
+
+# -- the stories, in the order in which real hive-sync lived through them -------------------------------------------
+
+Result = dict[tuple[str, str], list[str]]
+"""(dump, table) -> differences."""
+
+
+def replay_story(world: World) -> Result:
+    """Dumps 01 to 08: eight tables from their first sync to an overwrite of one, and dump 10: option variants."""
+    found: Result = {}
+    for name in ("01", "02", "03", "04", "05", "06", "07", "08"):
+        if name != "02":
+            world.place_stage(name)
+        before = {table: world.read("golden", table) for table in compared("01")} if name == "02" else {}
+        world.run_all(name)
+        if name == "02":
+            # The second sync changes nothing at all, the time of the last change included.
+            assert before == {table: world.read("golden", table) for table in before}
+            continue
+        found |= {(name, table): world.differences(name, table) for table in compared(name)}
+    world.run_all("10")
+    missing = [table for table in NEVER_MADE if world.client.find_table("golden_opts", table) is None]
+    assert sorted(missing) == sorted(NEVER_MADE)
+    wanted_tables = [table for table in compared("10") if table not in NEVER_MADE]
+    return found | {("10", table): world.differences("10", table) for table in wanted_tables}
+
+
+def replay_edges(world: World) -> Result:
+    """Dumps 30 to 32: tables that somebody changed by hand, moved base paths, managed tables, recreation."""
+    world.place_stage("30")
+    source = inputs("stages") / "06" / "cow_part"
+    for copy_name in ("rc_a", "mv_a", "mg_a", "rcm_a"):
+        world.place(source, copy_name)
+    world.run_all("30")
+    found = {("30", table): world.differences("30", table) for table in compared("30")}
+    _mutate(world)
+    shutil.move(world.base / "mv_a", world.base / "mv_b")
+    world.place(source, "mg_b")
+    before = {name: sorted(world.base.joinpath(name).rglob("*")) for name in ("mg_a", "rcm_a")}
+    world.run_all("32")
+    # Decision 14: real hive-sync deletes both folders.
+    assert before == {name: sorted(world.base.joinpath(name).rglob("*")) for name in ("mg_a", "rcm_a")}
+    return found | {("32", table): world.differences("32", table) for table in compared("32")}
+
+
+def _mutate(world: World) -> None:
+    """What dump 31 shows was done by hand to the tables ``arch`` and ``ts_flip``."""
+    client, database = world.client, "golden_edge"
+    table = client.table(database, "arch")
+    table.parameters |= {"last_commit_time_sync": "20000101000000000", "user.added": "keep"}
+    client.alter_table(database, "arch", table)
+    folders = {"OUT": world.other / "outside" / "country=OUT", "ZZ": world.base / "cow_part" / "country=ZZ"}
+    for folder in (*folders.values(), world.other / "elsewhere" / "country=DE"):
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in (world.base / "cow_part" / "country=DE").glob("*.parquet"):
+            shutil.copy(file, folder)
+    (german,) = client.partitions(database, "arch", ["country=DE"])
+    foreign = []
+    for value, folder in folders.items():
+        item = copy.deepcopy(german)
+        item.values, item.sd.location = [value], str(folder)
+        foreign.append(item)
+    client.add_partitions(database, "arch", foreign)
+    german.sd.location = f"file:{world.other / 'elsewhere' / 'country=DE'}"
+    client.alter_partitions(database, "arch", [german])
+    table = client.table(database, "ts_flip")
+    table.sd.inputFormat = "some.other.InputFormat"
+    table.sd.serdeInfo.parameters = {"x": "y"}
+    table.parameters["comment"] = "my comment"
+    client.alter_table(database, "ts_flip", table)
+
+
+def replay_more(world: World) -> Result:
+    """Dumps 40 to 42: tables synced by Spark's writer, comments, a column in the middle, conditional sync."""
+    found: Result = {}
+    ends = {
+        "40": {"cm": "20261121032747432", "mid": "20261121032802482", "cnd": "20261121032814940"},
+        "41": {"cm": "20261121032926574", "mid": "20261121032909358", "cnd": "20261121032919143"},
+        "42": {"cm": "20261121032926574", "mid": "20261121032909358", "cnd": "20261121033004234"},
+    }
+    for name in INLINE:
+        world.sync(place_inline(world, name))
+    for name, tables in ends.items():
+        for table, until in tables.items():
+            world.place(inputs("misc") / table, table, until)
+        world.run_all(name)
+        found |= {(name, table): world.differences(name, table) for table in compared(name)}
+    return found
+
+
+def replay_misc(world: World) -> Result:
+    """Dumps 60 and 61: table version 6, 127 columns, an empty table, dropped partition columns, int and date keys."""
+    for table in ("v6", "v6mor", "wide", "emptyt", "dpc"):
+        world.place(inputs("misc") / table, table)
+    for table in ("mdrop", "intpart", "datepart"):
+        until = dump("60")["tables"][table]["table"]["parameters"]["last_commit_time_sync"]
+        world.place(inputs("misc") / table, table, until)
+    for table in ("v6", "v6mor"):
+        completed = dump("60")["tables"][table]["table"]["parameters"]["last_commit_completion_time_sync"]
+        set_commit_times(world.base / table, completed)
+    world.run_all("60")
+    found = {("60", table): world.differences("60", table) for table in compared("60")}
+    for table in ("mdrop", "intpart", "datepart"):
+        world.place(inputs("misc") / table, table)
+    world.run_all("61")
+    return found | {("61", table): world.differences("61", table) for table in compared("61")}
+
+
+def replay_newer_tool(world: World) -> Result:
+    """Dump 90: Hudi 1.1.1 makes the same of the same tables."""
+    world.place_stage("10")
+    world.run_all("90")
+    return {("90", table): world.differences("90", table) for table in compared("90")}
+
+
+STORIES: dict[str, Callable[[World], Result]] = {
+    "story": replay_story,
+    "edges": replay_edges,
+    "more": replay_more,
+    "misc": replay_misc,
+    "newer": replay_newer_tool,
+}
+
+CASES = {
+    "story": [
+        *((name, table) for name in ("01", "03", "04", "05", "06", "07", "08") for table in compared(name)),
+        *(("10", table) for table in compared("10") if table not in NEVER_MADE),
+    ],
+    "edges": [(name, table) for name in ("30", "32") for table in compared(name)],
+    "more": [(name, table) for name in ("40", "41", "42") for table in compared(name)],
+    "misc": [(name, table) for name in ("60", "61") for table in compared(name)],
+    "newer": [("90", table) for table in compared("90")],
+}
+"""Story -> the (dump, table) pairs that it compares."""

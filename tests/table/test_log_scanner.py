@@ -1,0 +1,636 @@
+"""Scan of a slice's log files: which blocks count and what they hold."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+from dataclasses import replace
+
+import fastavro
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudi_hive import HudiTable
+from hudi_hive.errors import (
+    CorruptFileError,
+    FileVanishedError,
+    FormatError,
+    SchemaError,
+    UnsupportedFormatError,
+)
+from hudi_hive.formats.avro import decode_records
+from hudi_hive.formats.hfile import ENTRY_SCHEMA
+from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block
+from hudi_hive.metadata.reader.file_group import FileGroup
+from hudi_hive.schema import avro_to_arrow
+from hudi_hive.storage import Storage
+from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.table.logs.log_data import LogData, LogDeletes
+from hudi_hive.table.logs.log_scanner import LogRecords, scan_logs
+from tests.support.fixture_tables import DATA, expected, fixture_names, unzip_fixture
+from tests.support.tables.hfile_writer import HFileWriter
+from tests.support.tables.log_files import (
+    ROW_SCHEMA,
+    Committed,
+    data_block,
+    delete_block,
+    rollback_block,
+    row,
+    write_logs,
+)
+
+T1, T2, T3, T4, T5, T6 = (f"2025010{day}000000000" for day in range(1, 7))
+LOG_BLOCKS = DATA / "log_blocks"
+ALL = Committed(T1, T2, T3, T4, T5, T6)
+
+
+def scan(folder, *files: bytes, timeline=ALL, max_instant=None, **more) -> LogRecords:
+    names = write_logs(folder, *files)
+    return scan_logs(Storage(str(folder)), "", names, timeline=timeline, max_instant=max_instant, **more)
+
+
+def keys(records: LogRecords) -> list[str]:
+    """Keys of all blocks in order, deleted ones with a minus."""
+    found = []
+    for block in records.blocks:
+        if isinstance(block, LogData):
+            found += block.batch.column("_hoodie_record_key").to_pylist()
+        else:
+            found += [f"-{key}" for key in block.table["record_key"].to_pylist()]
+    return found
+
+
+def rows(instant: str, *names: str, **headers: str) -> bytes:
+    return data_block(instant, [row(name) for name in names], **headers)
+
+
+# -- real tables ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", fixture_names("mor"))
+def test_logs_of_every_slice_of_real_tables(name):
+    client = MetaClient.load(str(unzip_fixture(name)))
+    committed = {instant.requested for instant in client.timeline.write_instants()}
+    for entry in expected(name)["file_slices"]:
+        records = scan_logs(
+            client.storage, entry["partition"], entry["log_files"], timeline=client.timeline, max_instant=None
+        )
+        assert records.corrupt == 0
+        assert records.files == len(entry["log_files"])
+        for block in records.blocks:
+            assert block.instant in committed
+            if isinstance(block, LogData):
+                assert block.batch.num_rows > 0
+                assert block.batch.schema.types == avro_to_arrow(block.schema).types
+                assert block.batch.schema.names == [field["name"] for field in block.schema["fields"]]
+                assert not block.is_partial
+            else:
+                assert block.table.num_rows > 0
+
+
+@pytest.mark.parametrize("name", [*fixture_names("cow_cdc"), *fixture_names("cow_cdc_key_only")])
+def test_change_data_files_of_real_tables(name):
+    root = unzip_fixture(name)
+    client = MetaClient.load(str(root))
+    modes = {
+        "op_key_only": ["op", "record_key"],
+        "data_before_after": ["op", "ts_ms", "before", "after"],
+    }
+    wanted = modes[expected(name)["table_config"]["hoodie.table.cdc.supplemental.logging.mode"].lower()]
+    files = sorted(root.rglob(".*.cdc"))
+    assert files
+    for file in files:
+        partition = file.parent.relative_to(root).as_posix()
+        records = scan_logs(client.storage, partition, [file.name], timeline=client.timeline, max_instant=None)
+        for block in records.data:
+            assert block.batch.schema.names == wanted
+            assert set(block.batch.column("op").to_pylist()) <= {"i", "u", "d"}
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
+def test_log_compaction_stands_for_the_blocks_it_compacted(version):
+    name = f"v{version}_mor_log_compaction"
+    client = MetaClient.load(str(unzip_fixture(name)))
+    (entry,) = expected(name)["file_slices"]
+    records = scan_logs(
+        client.storage, entry["partition"], entry["log_files"], timeline=client.timeline, max_instant=None
+    )
+    compacted, later = records.blocks
+    assert records.blocks_seen == 6
+    assert records.skipped == 4
+    assert compacted.instant < later.instant
+    # Before the compaction's instant the original blocks are what counts.
+    before = scan_logs(
+        client.storage, entry["partition"], entry["log_files"], timeline=client.timeline, max_instant=later.instant[:8]
+    )
+    assert before.blocks == ()
+    originals = [i.requested for i in client.timeline.write_instants() if i.requested < compacted.instant]
+    past = scan_logs(
+        client.storage, entry["partition"], entry["log_files"], timeline=client.timeline, max_instant=originals[-1]
+    )
+    assert len(past.blocks) == 4
+    assert {block.instant for block in past.blocks} <= set(originals)
+
+
+def test_rolled_back_blocks_of_table_version_6():
+    name = "v6_mor_rollback"
+    client = MetaClient.load(str(unzip_fixture(name)))
+    gone = expected(name)["rolled_back"]["requested"]
+    for entry in expected(name)["file_slices"]:
+        everything = scan_logs(client.storage, entry["partition"], entry["log_files"], timeline=None, max_instant=None)
+        assert everything.skipped == 1  # by the command block alone: no commit test
+        assert gone not in {block.instant for block in everything.blocks}
+
+
+# -- which blocks count --------------------------------------------------------------------------------------------
+
+
+def test_blocks_of_several_files_in_order(tmp_path):
+    records = scan(
+        tmp_path, rows(T1, "a", "b") + delete_block(T1, [("c", "", None)]), rows(T2, "d") + rows(T2, "e"), b""
+    )
+    assert keys(records) == ["a", "b", "-c", "d", "e"]
+    assert [type(block) for block in records.blocks] == [LogData, LogDeletes, LogData, LogData]
+    assert [block.instant for block in records.blocks] == [T1, T1, T2, T2]
+    assert (records.files, records.blocks_seen, records.corrupt, records.skipped) == (3, 4, 0, 0)
+    assert len(records.data) == 3 and len(records.deletes) == 1
+    assert records.blocks[0].schema == ROW_SCHEMA
+
+
+def test_no_log_files(tmp_path):
+    assert scan(tmp_path) == LogRecords()
+
+
+def test_blocks_of_instants_that_are_not_committed(tmp_path):
+    files = (rows(T1, "a"), rows(T2, "b") + delete_block(T2, [("a", "", None)]), rows(T3, "c"))
+    assert keys(scan(tmp_path, *files, timeline=Committed(T1, T3))) == ["a", "c"]
+    assert keys(scan(tmp_path, *files, timeline=Committed())) == []
+    assert keys(scan(tmp_path, *files, timeline=None)) == ["a", "b", "-a", "c"]
+
+
+def test_blocks_after_the_asked_instant(tmp_path):
+    files = (rows(T1, "a"), delete_block(T2, [("a", "", None)]), rows(T3, "c"))
+    assert keys(scan(tmp_path, *files, max_instant=T2)) == ["a", "-a"]
+    # Instants of different lengths are compared as text.
+    assert keys(scan(tmp_path, *files, max_instant=T2[:14])) == ["a"]
+    assert keys(scan(tmp_path, *files, max_instant=T2 + "001")) == ["a", "-a"]
+
+
+def test_blocks_of_asked_instants(tmp_path):
+    files = (rows(T1, "a"), rows(T2, "b"), rows(T3, "c"))
+    records = scan(tmp_path, *files, instants={T2, T3}, max_instant=T2)
+    assert keys(records) == ["b"]
+    assert records.skipped == 2
+
+
+def test_rollback_makes_earlier_blocks_void(tmp_path):
+    files = (
+        rows(T1, "a"),
+        rows(T2, "b") + delete_block(T2, [("a", "", None)]),
+        rollback_block(T3, T2),
+        rows(T4, "c"),
+    )
+    records = scan(tmp_path, *files)
+    assert keys(records) == ["a", "c"]
+    assert records.skipped == 2
+
+
+@pytest.mark.parametrize("timeline", [Committed(T1, T2), None])
+def test_rollback_counts_for_every_asked_instant(tmp_path, timeline):
+    # A rollback is no write instant, so the commit test does not see it, nor does it belong to a range.
+    files = (rows(T1, "a"), rows(T2, "b"), rollback_block(T5, T2))
+    assert keys(scan(tmp_path, *files, timeline=timeline, max_instant=T2)) == ["a"]
+    assert keys(scan(tmp_path, *files, timeline=timeline, instants={T2})) == []
+
+
+def test_rollback_does_not_reach_later_blocks(tmp_path):
+    assert keys(scan(tmp_path, rows(T2, "b") + rollback_block(T3, T2) + rows(T2, "b2"))) == ["b2"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "error"),
+    [
+        ({HeaderKey.INSTANT_TIME: T2, HeaderKey.TARGET_INSTANT_TIME: T1}, UnsupportedFormatError),
+        ({HeaderKey.INSTANT_TIME: T2, HeaderKey.COMMAND_BLOCK_TYPE: "1"}, UnsupportedFormatError),
+        ({HeaderKey.INSTANT_TIME: T2, HeaderKey.COMMAND_BLOCK_TYPE: "0"}, CorruptFileError),
+    ],
+)
+def test_commands_that_we_do_not_know(tmp_path, headers, error):
+    with pytest.raises(error, match=r"command.*\.log\."):
+        scan(tmp_path, rows(T1, "a") + encode_block(BlockType.COMMAND, headers, b""))
+
+
+def test_log_compaction_goes_where_the_newest_original_was(tmp_path):
+    files = (
+        rows(T1, "a"),
+        rows(T2, "b"),
+        rows(T4, "d"),  # written between, not compacted
+        rows(T3, "b+", COMPACTED_BLOCK_TIMES=f"{T2},{T1}") + delete_block(T3, [("a", "", None)]),
+        rows(T5, "e"),
+    )
+    assert keys(scan(tmp_path, *files)) == ["b+", "-a", "d", "e"]
+    assert keys(scan(tmp_path, *files, timeline=Committed(T1, T2, T4, T5))) == ["a", "b", "d", "e"]
+    assert keys(scan(tmp_path, *files, max_instant=T2)) == ["a", "b"]
+    assert keys(scan(tmp_path, *files, instants={T2, T3})) == ["b+", "-a"]
+    # The compaction holds nothing but what lies outside of the range.
+    assert keys(scan(tmp_path, *files, instants={T3, T4})) == ["d"]
+
+
+def test_a_metadata_table_with_a_log_compaction_lacks_nothing(tmp_path):
+    """The blocks that it replaced are in their files, be it that they do not count."""
+
+    class Valid(frozenset):
+        def writes_after(self, time):
+            return {instant for instant in self if instant > time}
+
+    files = rows(T2, "a"), rows(T3, "b"), rows(T4, "c", COMPACTED_BLOCK_TIMES=f"{T2},{T3}")
+    (tmp_path / "files").mkdir()
+    names = [f".g-0_{time}.log.1_0-0-0" for time in (T2, T3, T4)]
+    for name, data in zip(names, files, strict=True):
+        (tmp_path / "files" / name).write_bytes(data)
+    row = {"file_id": "g-0", "base_instant": T1, "base_file": None, "base_size": None, "log_files": names}
+    storage = Storage(str(tmp_path))
+    found = scan_logs(storage, "files", names, timeline=None, max_instant=None)
+    assert keys(found) == ["c"] and {instant for _, instant in found.seen} == {T2, T3, T4}
+    for partition in ("files", "column_stats"):
+        group = FileGroup(storage, partition, row, Valid({T2, T3, T4}))
+        group._refuse_foreign_blocks(replace(found, blocks=()))
+        with pytest.raises(CorruptFileError, match="no block of"):
+            group._refuse_foreign_blocks(replace(found, blocks=(), seen=frozenset({(names[0], T2)})))
+
+
+def test_log_compaction_of_a_log_compaction(tmp_path):
+    files = (
+        rows(T1, "a"),
+        rows(T2, "b"),
+        rows(T3, "ab", COMPACTED_BLOCK_TIMES=f"{T2},{T1}"),
+        rows(T4, "c"),
+        rows(T5, "abc", COMPACTED_BLOCK_TIMES=f"{T4},{T3}"),
+        rows(T6, "d"),
+    )
+    assert keys(scan(tmp_path, *files)) == ["abc", "d"]
+    assert keys(scan(tmp_path, *files, max_instant=T4)) == ["ab", "c"]
+    assert keys(scan(tmp_path, *files, timeline=Committed(T1, T2, T4, T5, T6))) == ["a", "b", "abc", "d"]
+
+
+def test_log_compaction_without_its_originals_stays_in_its_place(tmp_path):
+    files = (rows(T2, "x"), rows(T3, "ab", COMPACTED_BLOCK_TIMES=T1), rows(T4, "c"))
+    assert keys(scan(tmp_path, *files)) == ["x", "ab", "c"]
+
+
+def test_rolled_back_log_compaction_leaves_the_originals(tmp_path):
+    files = (rows(T1, "a"), rows(T2, "b", COMPACTED_BLOCK_TIMES=T1), rollback_block(T3, T2))
+    assert keys(scan(tmp_path, *files)) == ["a"]
+
+
+def test_log_compaction_that_names_itself(tmp_path):
+    assert keys(scan(tmp_path, rows(T1, "a"), rows(T2, "b", COMPACTED_BLOCK_TIMES=f"{T2},{T1}"))) == ["b"]
+
+
+def test_blocks_that_a_retried_task_wrote_again_count_once(tmp_path):
+    first = rows(T1, "a", BLOCK_IDENTIFIER="0,1") + rows(T1, "b", BLOCK_IDENTIFIER="0,2")
+    again = rows(T1, "a", BLOCK_IDENTIFIER="1,1") + rows(T1, "b", BLOCK_IDENTIFIER="1,2")
+    records = scan(tmp_path, first, again, rows(T2, "c", BLOCK_IDENTIFIER="0,1"))
+    assert keys(records) == ["a", "b", "c"]
+    assert records.skipped == 2
+    # An attempt that died after its first block.
+    assert keys(scan(tmp_path, rows(T1, "a", BLOCK_IDENTIFIER="0,1"), again)) == ["a", "b"]
+
+
+def test_attempts_that_differ_are_both_kept(tmp_path):
+    # Two tasks of one instant, one of them in its second attempt: neither repeats the other.
+    one, other = rows(T1, "a", BLOCK_IDENTIFIER="0,1"), rows(T1, "b", BLOCK_IDENTIFIER="1,1")
+    assert keys(scan(tmp_path, one, other)) == ["a", "b"]
+    assert keys(scan(tmp_path, rows(T1, "a"), rows(T1, "a"))) == ["a", "a"]  # nothing says that it is a repetition
+    assert keys(scan(tmp_path, one, rows(T2, "a", BLOCK_IDENTIFIER="0,1"))) == ["a", "a"]
+
+
+@st.composite
+def histories(draw):
+    """What writers did to one slice: ("write", t), ("roll back", t, target) or ("compact", t, originals)."""
+    done: list[tuple] = []
+    live: list[str] = []  # instants that may still be rolled back or compacted
+    for number in range(draw(st.integers(1, 12))):
+        t = f"{20250101000000000 + number}"
+        kind = draw(st.sampled_from(["write", "write", "write", "roll back", "compact"]))
+        if kind == "roll back" and live:
+            target = draw(st.sampled_from(live))
+            live.remove(target)
+            done.append((kind, t, target))
+        elif kind == "compact" and live:
+            originals = live[: draw(st.integers(1, len(live)))]
+            live = [*live[len(originals) :], t]
+            done.append((kind, t, originals))
+            if draw(st.booleans()):
+                continue  # no rollback of this one: its originals are gone for good
+            if draw(st.booleans()):
+                live = [*originals, *[one for one in live if one not in (t, *originals)]]
+                done.append(("roll back", f"{t}5", t))
+        else:
+            live.append(t)
+            done.append(("write", t))
+    return done
+
+
+def replay(history: list[tuple], until: str) -> list[str]:
+    """Instants whose blocks a reader sees, step by step: the definition, without a thought for cost."""
+    void = {entry[2] for entry in history if entry[0] == "roll back"}
+    state: list[str] = []
+    for kind, t, *more in history:
+        if t > until or t in void or kind == "roll back":
+            continue
+        if kind == "write":
+            state.append(t)
+        else:
+            here = [one for one in state if one in more[0]]
+            if here:
+                state[state.index(here[-1])] = t
+                state = [one for one in state if one not in here]
+    return state
+
+
+@given(histories(), st.integers(0, 12))
+@settings(max_examples=400, deadline=None)
+def test_any_history_is_seen_as_it_was_written(tmp_path_factory, history, last):
+    files = []
+    for kind, t, *more in history:
+        if kind == "roll back":
+            files.append(rollback_block(t, more[0]))
+        elif kind == "compact":
+            files.append(rows(t, t, COMPACTED_BLOCK_TIMES=",".join(reversed(more[0]))))
+        else:
+            files.append(rows(t, t))
+    until = f"{20250101000000000 + last}"
+    assert keys(scan(tmp_path_factory.getbasetemp(), *files, timeline=None, max_instant=until)) == replay(
+        history, until
+    )
+
+
+# -- contents ------------------------------------------------------------------------------------------------------
+
+
+def test_columns_that_are_asked_for(tmp_path):
+    files = (data_block(T1, [row("a", 5, "x")]),)
+    (block,) = scan(tmp_path, *files, columns=["name", "no such column", "ts"]).data
+    assert block.batch.to_pylist() == [{"name": "x", "ts": 5}]
+    (block,) = scan(tmp_path, *files, columns=[]).data
+    assert (block.batch.num_rows, block.batch.num_columns) == (1, 0)
+
+
+def parquet_image(rows_: list[dict], **options) -> bytes:
+    sink = io.BytesIO()
+    schema = pa.schema([("_hoodie_record_key", pa.string()), ("ts", pa.int64()), ("name", pa.string())])
+    pq.write_table(pa.Table.from_pylist(rows_, schema), sink, **options)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("columns", [None, ["ts", "_hoodie_record_key"], []])
+def test_parquet_blocks(tmp_path, columns):
+    content = parquet_image([row("a", 1, "x"), row("b", None, "y"), row("c", 3)], row_group_size=2)
+    file = data_block(T1, [], kind=BlockType.PARQUET_DATA, content=content)
+    (block,) = scan(tmp_path, file, columns=columns).data
+    assert block.schema == ROW_SCHEMA
+    assert block.batch.num_rows == 3
+    wanted = columns if columns is not None else ["_hoodie_record_key", "ts", "name"]
+    assert block.batch.schema.names == wanted
+    if "ts" in wanted:
+        assert block.batch.column("ts").to_pylist() == [1, None, 3]
+
+
+def test_parquet_block_without_rows(tmp_path):
+    file = data_block(T1, [], kind=BlockType.PARQUET_DATA, content=parquet_image([]))
+    (block,) = scan(tmp_path, file).data
+    assert block.batch.num_rows == 0
+    assert block.batch.schema.names == ["_hoodie_record_key", "ts", "name"]
+
+
+def test_partial_blocks_are_marked(tmp_path):
+    narrow = {**ROW_SCHEMA, "fields": [ROW_SCHEMA["fields"][0], ROW_SCHEMA["fields"][2]]}
+    file = data_block(T1, [{"_hoodie_record_key": "a", "name": "n"}], schema=narrow, IS_PARTIAL="true")
+    whole, partial = scan(tmp_path, rows(T1, "a", IS_PARTIAL="false"), file).data
+    assert (whole.is_partial, partial.is_partial) == (False, True)
+    assert partial.batch.schema.names == ["_hoodie_record_key", "name"]
+
+
+def test_record_positions_are_passed_over(tmp_path):
+    headers = {"RECORD_POSITIONS": "AAAA", "BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS": T1}
+    assert keys(scan(tmp_path, rows(T2, "a", **headers) + delete_block(T2, [("b", "", None)], **headers))) == [
+        "a",
+        "-b",
+    ]
+
+
+def test_change_data_blocks_are_records(tmp_path):
+    assert keys(scan(tmp_path, rows(T1, "a", kind=BlockType.CDC_DATA))) == ["a"]
+
+
+# -- damage --------------------------------------------------------------------------------------------------------
+
+
+def test_torn_tail_is_passed_over(tmp_path, caplog):
+    whole = rows(T1, "a")
+    torn = rows(T2, "b")
+    for cut in range(1, len(torn)):
+        records = scan(tmp_path, whole + torn[:cut], rows(T3, "c"))
+        assert keys(records) == ["a", "c"]
+        assert (records.corrupt, records.blocks_seen) == (1, 3)
+    assert "corrupt block" in caplog.text
+
+
+def test_a_block_torn_in_the_middle_is_passed_over(tmp_path):
+    torn = rows(T2, "b")
+    assert keys(scan(tmp_path, rows(T1, "a") + torn[:60] + rows(T3, "c"))) == ["a", "c"]
+
+
+def test_a_block_that_does_not_count_is_not_decoded(tmp_path):
+    bad = encode_block(BlockType.AVRO_DATA, {HeaderKey.INSTANT_TIME: T2, HeaderKey.SCHEMA: "{"}, b"rubbish")
+    assert keys(scan(tmp_path, rows(T1, "a"), bad, timeline=Committed(T1))) == ["a"]
+    with pytest.raises(CorruptFileError, match=r"schema of a log block.*\.log\.2"):
+        scan(tmp_path, rows(T1, "a"), bad)
+
+
+def test_old_delete_blocks_are_refused_if_they_count(tmp_path):
+    files = (rows(T1, "a"), delete_block(T2, [("a", "", None)], version=2))
+    assert keys(scan(tmp_path, *files, max_instant=T1)) == ["a"]
+    with pytest.raises(UnsupportedFormatError, match=rf"delete block version 2.*\.log\.2.*{T2}"):
+        scan(tmp_path, *files)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {HeaderKey.INSTANT_TIME: T1},
+        {HeaderKey.INSTANT_TIME: T1, HeaderKey.SCHEMA: "[1]"},
+        {HeaderKey.INSTANT_TIME: T1, HeaderKey.SCHEMA: '{"type":"record","name":"r"}'},
+        {HeaderKey.INSTANT_TIME: T1, HeaderKey.SCHEMA: "[" * 100_000},
+        {HeaderKey.SCHEMA: json.dumps(ROW_SCHEMA)},
+    ],
+)
+def test_data_blocks_without_a_schema_or_instant(tmp_path, headers):
+    with pytest.raises(CorruptFileError, match=r"(schema|instant).*\.log\.1"):
+        scan(tmp_path, encode_block(BlockType.AVRO_DATA, headers, struct.pack(">ii", 3, 0)))
+
+
+def test_a_schema_without_columnar_form_is_refused(tmp_path):
+    tree = {"type": "record", "name": "r", "fields": [{"name": "next", "type": ["null", "r"]}]}
+    headers = {HeaderKey.INSTANT_TIME: T1, HeaderKey.SCHEMA: json.dumps(tree)}
+    with pytest.raises(SchemaError, match=r"recursive.*\.log\.1"):
+        scan(tmp_path, encode_block(BlockType.AVRO_DATA, headers, struct.pack(">ii", 3, 0)))
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + bytes(40) + b"PAR1"])
+def test_damaged_parquet(tmp_path, content):
+    with pytest.raises(CorruptFileError, match=r"cannot be decoded.*\.log\.1"):
+        scan(tmp_path, data_block(T1, [], kind=BlockType.PARQUET_DATA, content=content))
+
+
+def test_damaged_records(tmp_path):
+    with pytest.raises(CorruptFileError, match=rf"log block at offset 0.*\.log\.1.*{T1}"):
+        scan(tmp_path, data_block(T1, [], content=struct.pack(">iii", 3, 1, 2) + b"\x02\xff"))
+
+
+def test_a_file_that_is_gone(tmp_path):
+    with pytest.raises(FileVanishedError, match=r"p/\.gone.*plan the query again"):
+        scan_logs(Storage(str(tmp_path)), "p", [".gone_1.log.1_1-0-1"], timeline=ALL, max_instant=None)
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_damaged_bytes_give_records_or_our_error(tmp_path_factory, data):
+    whole = bytearray(
+        rows(T1, "a", "b")
+        + delete_block(T2, [("a", "p", ("Long", 7)), ("b", None, None)])
+        + data_block(T3, [], kind=BlockType.PARQUET_DATA, content=PARQUET)
+        + rows(T4, "c", COMPACTED_BLOCK_TIMES=f"{T1},{T2}")
+        + rollback_block(T5, T4)
+    )
+    for _ in range(data.draw(st.integers(0, 4))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    cut = bytes(whole[: data.draw(st.integers(0, len(whole)) | st.just(len(whole)))])
+    try:
+        records = scan(tmp_path_factory.getbasetemp(), cut)
+    except (FormatError, SchemaError):
+        return
+    for block in records.blocks:
+        if isinstance(block, LogData):
+            block.batch.validate(full=True)
+        else:
+            block.table.validate(full=True)
+
+
+PARQUET = parquet_image([row("x", 1, "y")], compression="none")
+
+
+# -- cost ----------------------------------------------------------------------------------------------------------
+
+
+def test_each_file_is_opened_once_and_counted(tmp_path):
+    files = (rows(T1, "a") + rows(T2, "b"), rows(T3, "c")[:-1])
+    names = write_logs(tmp_path, *files)
+    storage = Storage(str(tmp_path))
+    with storage.counters.measure() as cost:
+        scan_logs(storage, "", names, timeline=Committed(T1), max_instant=None)
+    assert cost == {
+        "opens": 2,
+        "reads": 2,
+        "bytes_read": sum(map(len, files)),
+        "log_files": 2,
+        "log_blocks": 3,
+        "log_blocks_skipped": 1,
+        "log_blocks_corrupt": 1,
+    }
+
+
+def test_files_of_a_remote_store_keep_their_order(tmp_path):
+    storage = Storage(f"memory://{tmp_path.name}")
+    names = [f".f-0_{T1}.log.{number}_1-0-1" for number in range(1, 13)]
+    for number, name in enumerate(names):
+        storage.write_bytes(f"p/{name}", rows(T1, f"k{number}"))
+    records = scan_logs(storage, "p", names, timeline=ALL, max_instant=None)
+    assert keys(records) == [f"k{number}" for number in range(12)]
+    assert storage.counters["opens"] == 12
+    with pytest.raises(FileVanishedError):
+        scan_logs(storage, "p", [*names, ".f-0_1.log.99_1-0-1"], timeline=ALL, max_instant=None)
+
+
+# -- HFile blocks --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["v6_mor_part_rli", "v8_mor_part_rli", "v9_mor_part_rli"])
+def test_hfile_blocks_of_real_metadata_tables(name):
+    root = unzip_fixture(name) / ".hoodie" / "metadata"
+    storage = Storage(str(root))
+    kinds = set()
+    for file in sorted(root.rglob(".*.log.*")):
+        partition = file.parent.relative_to(root).as_posix()
+        records = scan_logs(storage, partition, [file.name], timeline=None, max_instant=None, columns=["type"])
+        for block in records.data:
+            assert block.batch.schema == ENTRY_SCHEMA
+            assert block.batch.num_rows > 0
+            found = block.batch.column("key").to_pylist()
+            assert found == sorted(found)
+            assert block.schema["name"] == "HoodieMetadataRecord"
+            lengths = np.cumsum([0, *map(len, block.batch.column("value").to_pylist())])
+            values = b"".join(block.batch.column("value").to_pylist())
+            decoded = decode_records(values, lengths[:-1], lengths[1:], block.schema, columns=["key", "type"])
+            assert set(decoded.column("key").to_pylist()) == {""}
+            kinds |= set(decoded.column("type").to_pylist())
+    assert kinds >= {1, 2, 5}
+
+
+@pytest.mark.parametrize("version", [6, 8])
+@pytest.mark.parametrize("columns", [None, ["id", "v", "st"]], ids=["all", "some"])
+def test_hfile_blocks_of_real_data_tables(tmp_path, version, columns):
+    with zipfile.ZipFile(LOG_BLOCKS / f"v{version}_hfile_log_blocks.zip") as archive:
+        archive.extractall(tmp_path)
+    wanted = json.loads((LOG_BLOCKS / f"v{version}_hfile_log_blocks.rows.json").read_text())
+    names = columns or list(wanted[0])
+    found = HudiTable.open(tmp_path).scan(selected_fields=names).to_arrow().sort_by("id").to_pylist()
+    for row_ in found:
+        row_.update({"m": dict(row_["m"]), "dec": str(row_["dec"])} if columns is None else {})
+    assert found == [{name: row_[name] for name in names} for row_ in wanted]
+
+
+def test_the_key_of_an_hfile_entry_belongs_to_the_field_key(tmp_path):
+    schema = {"type": "record", "name": "r", "fields": [{"name": n, "type": "string"} for n in ("key", "v")]}
+    image = HFileWriter().write([(b"k1", b"\0\x02a"), (b"k2", b"\0\x02b")])
+    headers = {HeaderKey.INSTANT_TIME: T1, HeaderKey.SCHEMA: json.dumps(schema)}
+    block = encode_block(BlockType.HFILE_DATA, headers, image)
+    (data,) = scan(tmp_path, block).data
+    assert data.batch.to_pylist() == [{"key": "k1", "v": "a"}, {"key": "k2", "v": "b"}]
+    (data,) = scan(tmp_path, block, columns=["v"]).data
+    assert data.batch.to_pylist() == [{"v": "a"}, {"v": "b"}]
+
+
+@pytest.mark.parametrize("kind", [BlockType.AVRO_DATA, BlockType.PARQUET_DATA, BlockType.HFILE_DATA], ids=str)
+@pytest.mark.parametrize("columns", [None, ["_hoodie_record_key"], ["ts"]], ids=str)
+def test_keys_that_are_asked_for(tmp_path, kind, columns):
+    records = [row(name) for name in "abcde"]
+    content = None
+    if kind is BlockType.PARQUET_DATA:
+        content = parquet_image(records)
+    elif kind is BlockType.HFILE_DATA:
+        binaries = []
+        for record in records:
+            stream = io.BytesIO()
+            fastavro.schemaless_writer(stream, ROW_SCHEMA, record)
+            binaries.append((record["_hoodie_record_key"].encode(), stream.getvalue()))
+        content = HFileWriter().write(binaries)
+    logs = [data_block(T1, records, kind=kind, content=content), delete_block(T2, [(key, "", None) for key in "dz"])]
+    (whole,) = scan(tmp_path, *logs, columns=columns).data
+    found = scan(tmp_path, *logs, columns=columns, keys=pa.array(["b", "d", "none"]))
+    (data,) = found.data
+    assert data.batch.to_pylist() == whole.batch.take(pa.array([1, 3])).to_pylist()
+    assert found.deletes[0].table["record_key"].to_pylist() == ["d"]
+
+
+@pytest.mark.parametrize("content", [b"", bytes(5000)])
+def test_damaged_hfile_blocks(tmp_path, content):
+    with pytest.raises(CorruptFileError, match=r"HFile.*\.log\.1"):
+        scan(tmp_path, data_block(T1, [], kind=BlockType.HFILE_DATA, content=content))

@@ -1,0 +1,136 @@
+"""Cleans of tables that real Hudi wrote: what each policy keeps, savepoints, dropped partitions, taking up again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pytest
+
+from hudi_hive.errors import InvalidOptionError, TimeTravelError
+from hudi_hive.table import MetaClient
+from hudi_hive.table_api.table import HudiTable
+from hudi_hive.timeline.instants.instant import CLEAN
+from hudi_hive.write.rollback.savepoint import create_savepoint, delete_savepoint
+from hudi_hive.write.services.clean import (
+    BY_COMMITS,
+    BY_HOURS,
+    BY_VERSIONS,
+    CleanPolicy,
+    clean,
+    plan_clean,
+    schedule_clean,
+)
+from tests.write.services.test_services_rollback import context_of, copy_of, files, rows, version
+
+__all__ = ["version"]
+
+COMMITS = {"hoodie.clean.policy": BY_COMMITS, "hoodie.clean.commits.retained": "1"}
+
+
+def test_old_versions_go_and_rows_stay(version: int, tmp_path: Path) -> None:
+    path = copy_of(f"v{version}_cow_nonpart", tmp_path)
+    before, seen = rows(path), files(path)
+    writes = MetaClient.load(path).timeline.write_instants()
+    done = clean(context_of(path, **COMMITS))
+    assert done is not None
+    gone = {f"{p}/{n}".lstrip("/") for p, part in done.partitions.items() for n in part.deleted}
+    assert gone and files(path) == seen - gone
+    assert done.earliest_retained == writes[-1].requested
+    assert rows(path) == before
+    client = MetaClient.load(path)
+    assert client.timeline.clean_metadata(done.instant).partitions == done.partitions
+    assert client.timeline.cleaner_plan(done.instant).files.num_rows == done.total_files_deleted == len(gone)
+    with pytest.raises(TimeTravelError):
+        HudiTable.open(path).scan(as_of=writes[0].requested).to_arrow()
+    assert clean(context_of(path, **COMMITS)) is None
+
+
+def test_retained_commits_stay_readable(version: int, tmp_path: Path) -> None:
+    path = copy_of(f"v{version}_cow_nonpart", tmp_path)
+    writes = MetaClient.load(path).timeline.write_instants()
+    answers = {w.requested: HudiTable.open(path).scan(as_of=w.requested).to_arrow() for w in writes}
+    clean(context_of(path, **{**COMMITS, "hoodie.clean.commits.retained": "2"}))
+    for write in writes[-2:]:
+        assert HudiTable.open(path).scan(as_of=write.requested).to_arrow().equals(answers[write.requested])
+
+
+def test_merge_on_read_keeps_what_its_rows_need(version: int, tmp_path: Path) -> None:
+    path = copy_of(f"v{version}_mor_event_time", tmp_path)
+    before = rows(path)
+    done = clean(context_of(path, **COMMITS))
+    assert done is not None and done.total_files_deleted > 0
+    assert rows(path) == before
+
+
+def test_file_versions(version: int, tmp_path: Path) -> None:
+    path = copy_of(f"v{version}_cow_nonpart", tmp_path)
+    client = MetaClient.load(path)
+    everything = plan_clean(client, CleanPolicy(BY_VERSIONS, versions=100))
+    assert everything.files.num_rows == 0
+    kept = plan_clean(client, CleanPolicy(BY_VERSIONS, versions=1))
+    bases = client.list_files()
+    bases = bases.filter(pc.ends_with(bases["name"], ".parquet"))
+    latest = client.file_system_view().latest_base_files()
+    assert kept.files.num_rows == bases.num_rows - latest.num_rows
+    assert kept.earliest_retained is None
+
+
+def test_hours(version: int, tmp_path: Path) -> None:
+    client = MetaClient.load(copy_of(f"v{version}_cow_nonpart", tmp_path))
+    writes = client.timeline.write_instants()
+    from hudi_hive.timeline.instants.instant import instant_to_millis
+
+    last = instant_to_millis(writes[-1].requested, client.config.timezone)
+    plan = plan_clean(client, CleanPolicy(BY_HOURS, hours=1), now_ms=last + 3_600_000)
+    assert plan.earliest_retained == writes[-1].requested and plan.files.num_rows > 0
+    young = plan_clean(client, CleanPolicy(BY_HOURS, hours=1), now_ms=last)
+    assert young.earliest_retained == writes[0].requested and young.files.num_rows == 0
+
+
+def test_savepoints_keep_their_files(version: int, tmp_path: Path) -> None:
+    path = copy_of(f"v{version}_cow_nonpart", tmp_path)
+    context = context_of(path, **COMMITS)
+    first = context.client.timeline.write_instants()[0]
+    old = {name for name in files(path) if first.requested in name}
+    point = create_savepoint(context, first.requested, user="me", comments="before the change")
+    assert {name for names in point.partitions.values() for name in names} == {Path(name).name for name in old}
+    client = MetaClient.load(path)
+    kept = client.timeline.savepoint_metadata(client.timeline.completed({"savepoint"})[0])
+    assert (kept.by, kept.comments, kept.partitions) == ("me", "before the change", point.partitions)
+    clean(context_of(path, **COMMITS))
+    assert old <= files(path)
+    delete_savepoint(context_of(path), first.requested)
+    assert clean(context_of(path, **COMMITS)) is not None
+    assert not old & files(path)
+
+
+def test_a_clean_that_died_is_taken_up(version: int, tmp_path: Path) -> None:
+    path = copy_of(f"v{version}_cow_nonpart", tmp_path)
+    before = rows(path)
+    instant = schedule_clean(context_of(path, **COMMITS))
+    assert instant is not None
+    plan = MetaClient.load(path).timeline.cleaner_plan(instant)
+    (path / plan.files["name"][0].as_py()).unlink()  # it had deleted one file
+    done = clean(context_of(path, **COMMITS))
+    assert done is not None and done.instant.requested == instant.requested
+    assert not MetaClient.load(path).timeline.pending({CLEAN})
+    assert not {str(name) for name in plan.files["name"].to_pylist()} & files(path)
+    assert rows(path) == before
+
+
+def test_emptied_partitions_are_dropped(version: int, tmp_path: Path) -> None:
+    path = copy_of(f"v{version}_cow_cdc", tmp_path)
+    before = rows(path)
+    done = clean(context_of(path, **COMMITS))
+    assert done is not None
+    assert rows(path) == before
+    dropped = [p for p, part in done.partitions.items() if part.partition_deleted]
+    assert all(not (path / partition).exists() for partition in dropped)
+
+
+def test_unknown_policies_are_refused() -> None:
+    with pytest.raises(InvalidOptionError, match="unknown policy"):
+        CleanPolicy.of({"hoodie.clean.policy": "KEEP_ALL"})
+    with pytest.raises(InvalidOptionError, match="above 0"):
+        CleanPolicy.of({"hoodie.clean.commits.retained": "0"})

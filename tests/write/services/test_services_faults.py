@@ -1,0 +1,66 @@
+"""Table services killed on tables of real Hudi: readers see the same rows, the next run ends what was begun.
+
+A few calls of each by default; ``HUDI_HIVE_TEST_ALL_KILLS=1`` kills at every one that changes the storage.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from hudi_hive.table import MetaClient
+from hudi_hive.write.coordination.executor import LocalExecutor
+from hudi_hive.write.rollback.rollback import rollback_failed_writes
+from hudi_hive.write.service_base.context import ServiceContext
+from hudi_hive.write.services.clean import clean
+from hudi_hive.write.services.clustering import cluster
+from hudi_hive.write.services.compaction import compact
+from tests.support.faults.write_faults import count_calls, kill_points, killed
+from tests.support.faults.write_sweep import evenly
+from tests.write.services.test_services_compaction import all_rows
+from tests.write.services.test_services_rollback import copy_of
+
+ALL = os.environ.get("HUDI_HIVE_TEST_ALL_KILLS") == "1"
+OPTIONS = {
+    "hoodie.metadata.enable": "false",
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.clustering.plan.strategy.sort.columns": "_hoodie_record_key",
+}
+
+SERVICES: dict[str, tuple[str, Callable[[ServiceContext], object]]] = {
+    "clean": ("mor_event_time", clean),
+    "compaction": ("mor_event_time", compact),
+    "clustering": ("mor_rollback", cluster),
+    "rollback": ("cow_crash_leftover", rollback_failed_writes),
+}
+
+
+def context_of(path: Path) -> ServiceContext:
+    return ServiceContext(MetaClient.load(path), OPTIONS, LocalExecutor(1))
+
+
+def run(path: Path, service: str) -> None:
+    """Run a service; a function of a module, because another process runs it."""
+    SERVICES[service][1](context_of(path))
+
+
+@pytest.mark.parametrize("version", [6, 8])
+@pytest.mark.parametrize("service", SERVICES)
+def test_deaths(service: str, version: int, tmp_path: Path) -> None:
+    act, case = partial(run, service=service), f"v{version}_{SERVICES[service][0]}"
+    whole = copy_of(case, tmp_path / "whole")
+    before = all_rows(whole)
+    calls = count_calls(act, whole)
+    assert all_rows(whole) == before
+    for at, torn in evenly(kill_points(calls), None if ALL else 3):
+        path = copy_of(case, tmp_path / f"{at}{torn}")
+        assert killed(act, path, at, torn=torn), at
+        assert all_rows(path) == before, at
+        rollback_failed_writes(context_of(path))
+        act(path)
+        assert all_rows(path) == before, at
+        assert not MetaClient.load(path).timeline.pending(), at
