@@ -1,4 +1,7 @@
-"""Java ``Properties`` text: ``hoodie.properties`` and partition metafiles (table format, section 1.1)."""
+"""Java ``Properties`` text: ``hoodie.properties`` and partition metafiles.
+
+Source: docs/format.md#table-properties.
+"""
 
 from __future__ import annotations
 

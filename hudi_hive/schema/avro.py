@@ -1,7 +1,9 @@
 """Schemas of tables: Avro to Arrow, meta columns, partition columns.
 
-The Avro schema of a table stands in the ``schema`` of its commits' extra metadata or in ``hoodie.table.create.schema``
-(table-format rules: reference section 8). The mapping of types stands beside the Avro decoder, which needs it too.
+The Avro schema of a table stands in the ``schema`` of its commits' extra metadata or in ``hoodie.table.create.schema``.
+The mapping of types stands beside the Avro decoder, which needs it too.
+
+Source: docs/format.md#avro-schemas.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Changes of an id-based schema: those that a user asks for, and those that a writer's rows bring (section 8).
+"""Changes of an id-based schema: those that a user asks for, and those that a writer's rows bring.
 
 A change gives new ids to what is added and keeps those of what stays; what has no rule is refused with its reason.
+
+Source: docs/format.md#id-based-schemas.
 """
 
 from __future__ import annotations
@@ -166,7 +168,7 @@ class SchemaUpdate:
         return self._with(parent, (*rest[:to], moved, *rest[to:]))
 
     def change_type(self, name: str, type: pa.DataType | InternalType) -> Self:
-        """Give a column a type that holds what it has: section 8 has the list.
+        """Give a column a wider type (docs/format.md#type-promotions).
 
         Args:
             name: the column; ``tags.element`` and ``scores.value`` are what lists and maps hold.

@@ -1,4 +1,7 @@
-"""Arrow schemas to the Avro schemas that Hudi's writers give tables (table format, section 8)."""
+"""Arrow schemas to the Avro schemas that Hudi's writers give tables.
+
+Source: docs/format.md#avro-schemas.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Id-based schemas of tables with ``hoodie.schema.on.read.enable`` (section 8): fields, types, versions.
+"""Id-based schemas of tables with ``hoodie.schema.on.read.enable``: fields, types, versions.
 
 A column is its id: names, places and types may change from version to version. What older files call a column is worked
 out here; the JSON form stands in :mod:`~hudi_hive.schema.internal_json`, changes in :mod:`~hudi_hive.schema.evolution`.
+
+Source: docs/format.md#id-based-schemas.
 """
 
 from __future__ import annotations

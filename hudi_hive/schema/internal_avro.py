@@ -1,7 +1,9 @@
-"""Id-based schemas from Avro and Arrow and back (section 8).
+"""Id-based schemas from Avro and Arrow and back.
 
 Ids are given level by level: all fields of a struct first, then what is below each of them. Hudi 1.1 tells the
 Avro form of decimals and the precision of times apart (``decimal_fixed(10, 2)[5]``, ``timestamp-millis``).
+
+Source: docs/format.md#id-based-schemas.
 """
 
 from __future__ import annotations

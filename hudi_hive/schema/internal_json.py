@@ -1,7 +1,9 @@
-"""The JSON form of id-based schemas, byte for byte as Hudi writes it (section 8).
+"""The JSON form of id-based schemas, byte for byte as Hudi writes it.
 
 A commit's ``latest_schema`` holds one version, a ``.schemacommit`` file all of them, the newest first. Both are read by
 :mod:`hudi_hive.schema.internal`.
+
+Source: docs/format.md#id-based-schemas.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Values as the text that Java's ``toString`` gives: what Hudi builds record keys and partition paths of (section 5.3).
+"""Values as the text that Java's ``toString`` gives: what Hudi builds record keys and partition paths of.
 
 Columns in, columns of text out. Floats are converted one distinct value at a time, everything else by Arrow's kernels.
+
+Source: docs/format.md#record-keys.
 """
 
 from __future__ import annotations

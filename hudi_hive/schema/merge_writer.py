@@ -1,4 +1,7 @@
-"""What rows of a writer make of a schema with ids: columns that are new, numbers that are wider (section 8)."""
+"""What rows of a writer make of a schema with ids: columns that are new, numbers that are wider.
+
+Source: docs/format.md#id-based-schemas.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which type may become which in a schema with ids, and which types Hudi can read back from one (section 8)."""
+"""Which type may become which in a schema with ids, and which types Hudi can read back from one.
+
+Source: docs/format.md#type-promotions.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ them."""
 
 
 def may_become(source: InternalType, target: InternalType) -> bool:
-    """Whether a column of one type may be given another: the promotions of section 8, and no change."""
+    """Whether a column of one type may be given another, or is of it already (docs/format.md#type-promotions)."""
     if not isinstance(source, str) or not isinstance(target, str):
         return type_name(source) == type_name(target)
     old, new = DECIMAL.fullmatch(source), DECIMAL.fullmatch(target)

@@ -28,24 +28,25 @@ COMMON = {
 }
 
 DEVIATIONS = {
-    "cow nonexistent partition": ("decisions.md 10: a missing folder is an error", PathNotFoundError),
-    "cow nonexistent partition only": ("decisions.md 10: a missing folder is an error", PathNotFoundError),
-    "cow file as input path": ("decisions.md 10: the file named there does not exist", PathNotFoundError),
-    "nomdt nonexistent, metadata.enable=false": ("decisions.md 10: a missing folder is an error", PathNotFoundError),
-    "inc wrong table name": ("decisions.md 10: a key that names no table is an error", InvalidOptionError),
-    "inc usedb": ("decisions.md 10: the table has no database, so the key names no table", InvalidOptionError),
-    "cow glob": ("decisions.md 10: globs work", "cow snapshot all partitions"),
-    "inc base path input": ("decisions.md 10: incremental mode on a base path works", "inc from 0 max -1"),
+    "cow nonexistent partition": ("input-paths: a missing folder is an error", PathNotFoundError),
+    "cow nonexistent partition only": ("input-paths: a missing folder is an error", PathNotFoundError),
+    "cow file as input path": ("input-paths: the file named there does not exist", PathNotFoundError),
+    "nomdt nonexistent, metadata.enable=false": ("input-paths: a missing folder is an error", PathNotFoundError),
+    "inc wrong table name": ("input-paths: a key that names no table is an error", InvalidOptionError),
+    "inc usedb": ("input-paths: the table has no database, so the key names no table", InvalidOptionError),
+    "cow glob": ("input-paths: globs work", "cow snapshot all partitions"),
+    "inc base path input": ("input-paths: incremental mode on a base path works", "inc from 0 max -1"),
     "mixed: inc table + snapshot table + plain": (
-        "decisions.md 11: real Hive lost the Hudi files of the job between listing and splitting",
+        "job-configuration: real Hive lost the Hudi files of the job between listing and splitting",
         "mixed: inc table + snapshot table + plain",
     ),
     "hollow inc default": (
-        "decisions.md 7: from version 8 on a pending commit stops a range only when the job names a policy",
+        "hollow-commits: from version 8 on a pending commit stops a range only when the job names a policy",
         "hollow inc USE_TRANSITION_TIME",
     ),
 }
-"""Scenario -> why ours differs, and what comes instead: an error, or the outcome of another scenario."""
+"""Scenario -> why ours differs (a heading of docs/format/rules.md, then in words), and what comes instead: an error, or
+the outcome of another scenario."""
 
 ERRORS = {
     "org.apache.hudi.exception.HoodieException": HollowCommitError,
@@ -111,7 +112,7 @@ def test_scenario(name):
         assert sorted((status.path, status.length) for status in input_format.list_status()) == sorted(wanted)
     assert_splits(input_format, outcome, lost="mixed" in name)
     assert_input_paths(input_format, scenario, outcome)
-    assert dict(conf) == before, "decisions.md 11: the caller's conf is left alone"
+    assert dict(conf) == before, "job-configuration: the caller's conf is left alone"
 
 
 def assert_splits(input_format, outcome, lost):
@@ -126,7 +127,7 @@ def assert_splits(input_format, outcome, lost):
 def assert_input_paths(input_format, scenario, outcome):
     groups = input_format.classify()
     if not groups.incremental or groups.snapshot or groups.non_hudi:
-        # decisions.md 11: Hive is left with the plain folders alone; ours names all that is read
+        # docs/format/rules.md#job-configuration: Hive is left with the plain folders alone; ours names all that is read
         assert set(input_format.plan.input_paths) >= set(groups.non_hudi)
     elif outcome.get("list_status"):
         assert sorted(input_format.plan.input_paths) == texts(outcome["input_dir_after_list_status"])

@@ -605,7 +605,7 @@ def test_report_of_a_mixed_job(tmp_path):
 
 
 def test_columns_of_an_old_snapshot():
-    """decisions.md 6: the past shows the schema of then."""
+    """docs/format/rules.md#time-travel-bounds: the past shows the schema of then."""
     name = "v8_cow_schema_evo"
     first = commits(name)[0]["requested"]
     rows = rows_of(job(unzip_fixture(name), keys(name, commit=first)))

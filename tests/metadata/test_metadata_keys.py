@@ -16,7 +16,7 @@ from hudi_hive.metrics import MetadataMetrics
 
 
 def test_keys_of_a_real_table():
-    # table format, section 7.2
+    # docs/format.md#metadata-partitions
     assert column_key("driver") == "AjpJ7N1gBZc="
     assert partition_key("city=san_francisco") == "8L2cgj6DtVM="
     name = "036ded81-9ed4-479f-bcea-7145dfa0079b-0_0-986-2792_20251220210108078.parquet"

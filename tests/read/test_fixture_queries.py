@@ -175,11 +175,11 @@ def each_deleted_row_is_told(name, query, rows):
 
 
 GAP_RULES = {
-    "decisions.md 1": begin_is_exclusive,
-    "decisions.md 2": archive_is_read,
-    "decisions.md 3": value_as_written,
-    "decisions.md 4": values_are_decoded,
-    "decisions.md 6": shown_as_in_version_8,
+    "incremental-bounds": begin_is_exclusive,
+    "incremental-from-the-archive": archive_is_read,
+    "partition-column-values": value_as_written,
+    "encoded-partition-values": values_are_decoded,
+    "time-travel-bounds": shown_as_in_version_8,
     "release 0.15.0": shown_as_in_version_8,
     "release 1.0.2 and before": each_deleted_row_is_told,
     "fixtures/README.md": orc_is_read,

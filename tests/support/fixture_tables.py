@@ -161,7 +161,10 @@ def query_id(query: dict[str, Any]) -> str:
 
 @functools.cache
 def named_gaps() -> dict[tuple[str, str], str]:
-    """(fixture, query id) -> reason: the queries where a rule of ours makes our rows differ from the release's."""
+    """(fixture, query id) -> reason: the queries where a rule of ours makes our rows differ from the release's.
+
+    A reason begins with a heading of docs/format/rules.md as an anchor, or with the release whose quirk it is.
+    """
     gaps: dict[tuple[str, str], str] = {}
 
     def gap(name: str, reason: str, *kinds: str, **wanted: Any) -> None:
@@ -171,21 +174,31 @@ def named_gaps() -> dict[tuple[str, str], str]:
                 gaps[name, query_id(query)] = reason
 
     for name in fixture_names(version=8):
-        gap(name, "decisions.md 1: release 1.0.2 alone takes begin as inclusive", rows_of_begin_commit_seen=True)
-    gap("v6_cow_archived", "decisions.md 2: release 0.15.0 leaves archived commits out", begin="000")
+        gap(name, "incremental-bounds: release 1.0.2 alone takes begin as inclusive", rows_of_begin_commit_seen=True)
+    gap("v6_cow_archived", "incremental-from-the-archive: release 0.15.0 leaves archived commits out", begin="000")
     for case in ("cow_tskey_hive", "cow_custom_keygen"):
-        gap(f"v6_{case}", "decisions.md 3: the value as written, not the path's", "snapshot", label="snapshot")
+        gap(f"v6_{case}", "partition-column-values: the value as written, not the path's", "snapshot", label="snapshot")
     for name in ("v8_cow_tskey_hive", "v9_cow_tskey_hive"):
-        gap(name, "decisions.md 3: the value as written with its own type, not as text", "snapshot", label="snapshot")
-        gap(name, "decisions.md 3: the value as written with its own type, not as text", "incremental", error=None)
+        gap(
+            name,
+            "partition-column-values: the value as written with its own type, not as text",
+            "snapshot",
+            label="snapshot",
+        )
+        gap(
+            name,
+            "partition-column-values: the value as written with its own type, not as text",
+            "incremental",
+            error=None,
+        )
         path = "snapshot, partition values from the path"
-        gap(name, "decisions.md 3: the value from the path without the column's name", "snapshot", label=path)
+        gap(name, "partition-column-values: the value from the path without the column's name", "snapshot", label=path)
     for name in (*fixture_names("cow_types"), *fixture_names("mor_types")):
         if not name.startswith("v6"):
-            gap(name, "decisions.md 4: url-encoded partition values are shown decoded", "incremental")
+            gap(name, "encoded-partition-values: url-encoded partition values are shown decoded", "incremental")
     for name in ("v6_cow_schema_evo", "v6_mor_schema_evo"):
         first = expected(name)["commits"][0]["requested"]
-        gap(name, "decisions.md 6: the first commit's schema is shown, not refused", as_of=first)
+        gap(name, "time-travel-bounds: the first commit's schema is shown, not refused", as_of=first)
     vectorised = [q["as_of"] for q in queries("v6_mor_schema_evo", "time_travel") if "vectorized" in q.get("error", "")]
     for as_of in vectorised:
         gap("v6_mor_schema_evo", "release 0.15.0: its vectorised reader refuses a changed nested type", as_of=as_of)
@@ -205,7 +218,7 @@ def _empty(name: str, wanted: str) -> bool:
 
 
 def named_gap(name: str, query: dict[str, Any]) -> str | None:
-    """``decisions.md N: why`` when a rule of ours makes our rows differ from the release's, else None."""
+    """Why a rule of ours makes our rows differ from the release's, as in :func:`named_gaps`; None where none does."""
     return named_gaps().get((name, query_id(query)))
 
 

@@ -47,9 +47,9 @@ def test_the_database_is_made_like_real_hive_sync_makes_it(results, server):
     assert database.locationUri.endswith(wanted["locationUri"].rpartition("/")[2])
 
 
-def test_every_adjustment_names_its_decision_and_is_needed():
-    for (name, table), (numbers, _) in golden.ADJUSTMENTS.items():
-        assert numbers
+def test_every_adjustment_names_its_rule_and_is_needed():
+    for (name, table), (rules, _) in golden.ADJUSTMENTS.items():
+        assert rules
         assert table in golden.compared(name), f"{name}: {table}"
         assert golden.wanted(name, table) != golden.dump(name)["tables"][table], f"{name}: {table} needs no adjustment"
 

@@ -19,7 +19,7 @@ from tests.support.fixture_tables import GOLDEN
 PURE = json.loads((GOLDEN / "20_pure_functions.json").read_text())
 AVRO = json.loads((GOLDEN / "21_avro_types.json").read_text())["avro_types"]
 
-# Decision 16: real hive-sync fails or writes a text that is no Hive type; ours are the nearest types.
+# docs/format/rules.md#hive-types: real hive-sync fails or writes a text that is no Hive type; ours are the nearest.
 NEAREST = {
     "optional int32 c (UINT_32)": ("int", "integer"),
     "optional int32 c (TIME_MILLIS)": ("int", "integer"),

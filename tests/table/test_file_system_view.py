@@ -288,7 +288,7 @@ _LOG = re.compile(r"^\.([^_.]+)_(\d+)\.log\.(\d+)(?:_([\d-]+))?$")
 
 
 class NaiveView:
-    """Section 3 of the format, rule by rule, with dicts and loops."""
+    """The rules of docs/format.md#file-groups-and-file-slices one by one, with dicts and loops."""
 
     def __init__(self, files: pa.Table, timeline: Instants) -> None:
         self.timeline = timeline

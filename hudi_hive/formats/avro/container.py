@@ -1,4 +1,7 @@
-"""Avro object containers: plans and metadata of the timeline (table format, sections 2.3 and appendix A)."""
+"""Avro object containers: plans and metadata of the timeline.
+
+Source: docs/format.md#states-and-payloads, docs/format.md#avro-records-of-the-timeline.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Avro schemas as trees of nodes, each with its Arrow type (Avro specification 1.11; table format, section 8).
+"""Avro schemas as trees of nodes, each with its Arrow type.
 
 The one mapping of Avro to Arrow types of this package. It is the one that Hudi's Parquet files and Spark show.
+
+Source: Avro specification 1.11, docs/format.md#avro-schemas.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Writing base files: Arrow rows in, a Parquet file with Hudi's footer out (table format, section 1.5).
+"""Writing base files: Arrow rows in, a Parquet file with Hudi's footer out.
 
 Each page has a checksum. Types are those that Hudi's readers want: lists in three levels, decimals as fixed bytes,
 timestamps as 64-bit numbers.
+
+Source: docs/format.md#base-files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""What a file holds of each column: least and greatest value, counts (table format, section 7.4).
+"""What a file holds of each column: least and greatest value, counts.
 
 Bounds are wrapped in one record per type, as the metadata table has them for versions 6 and 8.
+
+Source: docs/format.md#column-statistics.
 """
 
 from __future__ import annotations
@@ -27,8 +29,10 @@ WRAPPERS: Final[Mapping[str, pa.DataType]] = {
     "TimestampMicrosWrapper": pa.int64(),
     "LocalDateWrapper": pa.int32(),
 }
-"""Records that hold a bound (appendix B) and what is in them; dates are days, times microseconds of the day or since
-the epoch. Bounds in an ``ArrayWrapper`` are left out: nothing is pruned by arrays."""
+"""Records that hold a bound and what is in them (docs/format.md#column-statistics).
+
+Dates are days, times microseconds of the day or since the epoch. Bounds in an ``ArrayWrapper`` are left out: nothing is
+pruned by arrays."""
 
 WRAPPED: Final = pa.struct(list(WRAPPERS.items()))
 """A bound: one of its fields is set, or none where the bound is not known."""

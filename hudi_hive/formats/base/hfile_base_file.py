@@ -1,7 +1,9 @@
 """HFiles as base files of a table: entries are records as bare Avro binaries, sorted by record key.
 
 The file info holds the Avro schema of the records. A field that is called ``key`` is blank in the binaries, its value
-being the entry's key (table format, section 6.4).
+being the entry's key.
+
+Source: docs/format.md#hfile-file-info.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Hudi's bloom filters of record keys: keys or the text in footers and metadata tables in, membership and text out
-(appendix C).
+"""Hudi's bloom filters of record keys: keys or the text in footers and metadata tables in, membership and text out.
 
 A filter that says no is right; one that says maybe can be wrong.
+
+Source: docs/format.md#bloom-filters.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Blocks of an HFile: header, decompression (table format, section 6.1), and the trailer (section 6.5)."""
+"""Blocks of an HFile: header, decompression, and the trailer.
+
+Source: docs/format.md#hfile-blocks, docs/format.md#hfile-trailer.
+"""
 
 from __future__ import annotations
 

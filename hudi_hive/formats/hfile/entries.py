@@ -1,4 +1,7 @@
-"""Entries of a data block to columns (table format, section 6.2)."""
+"""Entries of a data block to columns.
+
+Source: docs/format.md#hfile-entries.
+"""
 
 from __future__ import annotations
 

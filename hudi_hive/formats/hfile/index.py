@@ -1,4 +1,7 @@
-"""Index blocks of an HFile, of one level or several (table format, section 6.3)."""
+"""Index blocks of an HFile, of one level or several.
+
+Source: docs/format.md#hfile-indexes.
+"""
 
 from __future__ import annotations
 

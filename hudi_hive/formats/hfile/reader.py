@@ -297,7 +297,7 @@ class HFileReader:
 
 
 def _file_info(data: memoryview, path: str) -> dict[str, bytes]:
-    """Entries of the file info (section 6.4)."""
+    """Entries of the file info (docs/format.md#hfile-file-info)."""
     if bytes(data[:4]) != _PROTOBUF_INFO:
         raise UnsupportedFormatError("HFile whose file info is not protobuf", path=path)
     info: dict[str, bytes] = {}

@@ -1,8 +1,10 @@
-"""Writing HFiles: sorted keys and values in, the bytes of a file out (table format, section 6).
+"""Writing HFiles: sorted keys and values in, the bytes of a file out.
 
 The form is the one that the native readers of Hudi 1.x and the HBase reader of 0.15 agree on: one level of index,
 whole keys with Hadoop's lengths, no checksums, and data blocks small enough for the readers that lose what lies at the
-end of great ones (section 6.6).
+end of great ones.
+
+Source: docs/format.md#hfile, docs/format.md#hfile-writing.
 """
 
 from __future__ import annotations

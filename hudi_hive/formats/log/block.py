@@ -1,8 +1,10 @@
-"""Framing of Hudi log files: bytes in, blocks out (table format, section 4).
+"""Framing of Hudi log files: bytes in, blocks out.
 
 A log file is zero or more blocks back to back, each with its length in front and behind. A block whose two lengths do
 not agree, or that nothing legal follows, is corrupt (a writer died): it is given as such and reading goes on at the
 next magic. All integers are big-endian.
+
+Source: docs/format.md#log-files.
 """
 
 from __future__ import annotations
@@ -277,7 +279,7 @@ def _encoded(kind: BlockType, headers: Mapping[HeaderKey, str], content: bytes) 
     return _FIRST_FIELDS.pack(MAGIC, block_size, FORMAT_VERSION, kind) + body + _SIZE.pack(block_size + len(MAGIC))
 
 
-# -- AVRO_DATA and CDC_DATA (section 4.1) ----------------------------------------------------------------------------
+# -- AVRO_DATA and CDC_DATA (docs/format.md#avro-data-blocks) --------------------------------------------------------
 
 _AVRO_VERSIONS = (1, 2, 3)
 _AVRO_TYPES = (BlockType.AVRO_DATA, BlockType.CDC_DATA)

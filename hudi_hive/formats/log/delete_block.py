@@ -1,7 +1,9 @@
-"""DELETE blocks of log files: the keys that were deleted, as one Arrow table (table format, section 4.2).
+"""DELETE blocks of log files: the keys that were deleted, as one Arrow table.
 
 A block holds key, partition path and, where the writer knew one, the ordering value of each deleted record. The value
 is wrapped in a record per type; int 0 stands for "no ordering value".
+
+Source: docs/format.md#delete-blocks.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Blocks of log files: Arrow rows and keys in, bytes out (table format, section 4).
+"""Blocks of log files: Arrow rows and keys in, bytes out.
 
 What is written here :mod:`hudi_hive.formats.log.block`, :mod:`hudi_hive.formats.log.delete_block` and
 :mod:`hudi_hive.table.logs.log_data` read. A log file is such blocks back to back. Blocks of records and deletes have a
 checksum, which Hudi's readers pass over.
+
+Source: docs/format.md#log-files.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ def data_block(
     *,
     extra_headers: Headers | None = None,
 ) -> bytes:
-    """An AVRO_DATA block (section 4.1).
+    """An AVRO_DATA block (docs/format.md#avro-data-blocks).
 
     Args:
         instant: requested time of the instant that writes it.
@@ -56,12 +58,15 @@ def data_block(
 
 
 def cdc_block(instant: str, schema: Mapping[str, Any], batch: pa.RecordBatch | pa.Table) -> bytes:
-    """A CDC_DATA block of change records (section 9); arguments and errors as of :func:`data_block`."""
+    """A CDC_DATA block of change records; arguments and errors as of :func:`data_block`.
+
+    Source: docs/format.md#change-data.
+    """
     return _avro_block(BlockType.CDC_DATA, instant, schema, batch, None)
 
 
 def delete_block(instant: str, keys: pa.Table) -> bytes:
-    """A DELETE block (section 4.2).
+    """A DELETE block (docs/format.md#delete-blocks).
 
     Args:
         instant: requested time of the instant that writes it.
@@ -82,7 +87,7 @@ def delete_block(instant: str, keys: pa.Table) -> bytes:
 
 
 def command_block(instant: str, target: str) -> bytes:
-    """A COMMAND block that takes back what an instant wrote in this slice (section 4.5).
+    """A COMMAND block that takes back what an instant wrote in this slice (docs/format.md#command-blocks).
 
     Args:
         instant: requested time of the rollback.
@@ -97,7 +102,7 @@ def command_block(instant: str, target: str) -> bytes:
 
 
 def hfile_block(instant: str, schema: Mapping[str, Any] | str, hfile: bytes) -> bytes:
-    """An HFILE_DATA block around the image of an HFile (section 4.3).
+    """An HFILE_DATA block around the image of an HFile (docs/format.md#parquet-and-hfile-blocks).
 
     Args:
         instant: requested time of the instant that writes it.
@@ -110,7 +115,7 @@ def hfile_block(instant: str, schema: Mapping[str, Any] | str, hfile: bytes) -> 
 def parquet_block(
     instant: str, schema: Mapping[str, Any], image: bytes, *, extra_headers: Headers | None = None
 ) -> bytes:
-    """A PARQUET_DATA block around the image of a Parquet file (section 4.3)."""
+    """A PARQUET_DATA block around the image of a Parquet file (docs/format.md#parquet-and-hfile-blocks)."""
     return encode_block(BlockType.PARQUET_DATA, _headers(instant, schema, extra_headers), image, checksum=True)
 
 

@@ -1,4 +1,7 @@
-"""What one action of a table changes in its metadata table, as Arrow tables (table format, section 7.5)."""
+"""What one action of a table changes in its metadata table, as Arrow tables.
+
+Source: docs/format.md#metadata-timeline.
+"""
 
 from __future__ import annotations
 

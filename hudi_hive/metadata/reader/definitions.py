@@ -1,4 +1,7 @@
-"""What the indexes of a table are made of: the definitions beside its properties (table format, section 7.3)."""
+"""What the indexes of a table are made of: the definitions beside its properties.
+
+Source: docs/format.md#metadata-file-groups.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which instants of a metadata table count, and whether it has kept up with its table (table format, section 7.6)."""
+"""Which instants of a metadata table count, and whether it has kept up with its table.
+
+Source: docs/format.md#metadata-reading.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Keys of the metadata table's records and the file groups that they are in (table format, sections 7.2 and 7.3)."""
+"""Keys of the metadata table's records and the file groups that they are in.
+
+Source: docs/format.md#metadata-partitions, docs/format.md#metadata-file-groups.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Merging the records of a file group, by type of record (table format, section 7.4), as columns.
+"""Merging the records of a file group, by type of record, as columns.
 
 What a base file and log blocks hold of some keys goes in, one row per live entry comes out.
+
+Source: docs/format.md#metadata-records.
 """
 
 from __future__ import annotations

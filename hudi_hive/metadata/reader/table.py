@@ -451,7 +451,8 @@ class MetadataTable:
 
     def _record_index_groups(self, partitions: Sequence[str] | None) -> list[tuple[FileGroup, ...]]:
         """The file groups of each record index that covers some partitions of the table, or all: one for the whole
-        table, or one for each partition, which stands in the names of its file groups (table format, section 7.3)."""
+        table, or one for each partition, which stands in the names of its file groups
+        (docs/format.md#metadata-file-groups)."""
         prefixed = self.prefixed_groups(RECORD_INDEX)
         if tuple(prefixed) == (_RECORD_INDEX_NAME,):
             return list(prefixed.values())

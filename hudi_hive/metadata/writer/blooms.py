@@ -1,4 +1,6 @@
-"""Bloom filters of base files as records of the metadata table (table format, section 7.4, type 4).
+"""Bloom filters of base files as records of the metadata table, type 4.
+
+Source: docs/format.md#metadata-records.
 
 Files that a commit added and those that are gone come in, records go out. Filters are taken from the files' footers,
 where every writer puts them, so that a commit costs one open for each new base file.

@@ -1,4 +1,7 @@
-"""Columns that statistics are kept of, and their ranges as records have them (table format, section 7.4)."""
+"""Columns that statistics are kept of, and their ranges as records have them.
+
+Source: docs/format.md#column-statistics.
+"""
 
 from __future__ import annotations
 

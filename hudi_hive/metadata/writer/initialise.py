@@ -1,4 +1,7 @@
-"""Making a metadata table and its partitions (table format, sections 7.1, 7.3 and 7.5)."""
+"""Making a metadata table and its partitions.
+
+Source: docs/format.md#metadata-table, docs/format.md#metadata-file-groups, docs/format.md#metadata-timeline.
+"""
 
 from __future__ import annotations
 
@@ -182,7 +185,10 @@ def drop_table(client: MetaClient) -> None:
 
 
 def define_index(client: MetaClient, name: str, columns: Sequence[str]) -> None:
-    """Add an index to the definitions beside the properties, which versions from 8 on have (section 7.3)."""
+    """Add an index to the definitions beside the properties, which versions from 8 on have.
+
+    Source: docs/format.md#metadata-file-groups.
+    """
     version = client.config.version
     if version < 8 or (version == 8 and name == RECORD_INDEX):
         return

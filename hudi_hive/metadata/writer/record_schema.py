@@ -1,6 +1,8 @@
-"""The Avro schema of the metadata table's records, by table version (table format, appendix B).
+"""The Avro schema of the metadata table's records, by table version.
 
 Java code casts strings that it reads with this schema, so the attribute that tells it which class they are is kept.
+
+Source: docs/format.md#metadata-record-schema.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Records of the metadata table as bare Avro binaries, by column (table format, section 7.4 and appendix B).
+"""Records of the metadata table as bare Avro binaries, by column.
 
 A record is its fields' binaries one behind the other, so each kind of record is a join of binary columns. The ``key``
-in it is blank: HFiles hold it beside the value (section 6.4).
+in it is blank: HFiles hold it beside the value.
+
+Source: docs/format.md#metadata-records, docs/format.md#metadata-record-schema, docs/format.md#hfile-file-info.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Table services of the metadata table itself: compaction, cleaning, archival (table format, section 7.5).
+"""Table services of the metadata table itself: compaction, cleaning, archival.
 
 They run under the data table's lock, before the next delta commit. Readers cope without any of them.
+
+Source: docs/format.md#metadata-timeline.
 """
 
 from __future__ import annotations
@@ -148,7 +150,7 @@ def _merge_group(
 
 
 def _merged(group: FileGroup, partition: str, version: int) -> Records:
-    """All records of a slice, one for each key (table format, section 7.4)."""
+    """All records of a slice, one for each key (docs/format.md#metadata-records)."""
     if partition == FILES:
         return _merged_lists(group, version)
     if partition in (COLUMN_STATS, PARTITION_STATS):

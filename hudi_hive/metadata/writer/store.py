@@ -1,7 +1,9 @@
 """The metadata table as a table to write: its file groups, its delta commits, what dead writers left of them.
 
 A delta commit is a log file for each file group with something to say: one HFile block, and for the record index a
-delete block behind it (table format, sections 7.3 to 7.5).
+delete block behind it.
+
+Source: docs/format.md#metadata-file-groups, docs/format.md#metadata-records, docs/format.md#metadata-timeline.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Writing the metadata table: kept in step with every action of its table (table format, section 7.5; RFC-15)."""
+"""Writing the metadata table: kept in step with every action of its table.
+
+Source: docs/format.md#metadata-timeline, RFC-15.
+"""
 
 from __future__ import annotations
 

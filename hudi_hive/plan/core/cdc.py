@@ -1,7 +1,9 @@
 """Planning change data: for each commit of a range and each file group that it touched, where its changes are told.
 
 A commit of a copy-on-write table lists the changes of a rewritten file in ``.cdc`` files. Where it has none they follow
-from the file group before and after it (table format, section 9).
+from the file group before and after it.
+
+Source: docs/format.md#change-data.
 """
 
 from __future__ import annotations

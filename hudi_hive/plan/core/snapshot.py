@@ -49,7 +49,10 @@ def snapshot_slices(
 
 
 def newest_slice_instant(timeline: Timeline) -> str | None:
-    """Upper bound of a merged snapshot: the last write, a pending compaction's new slice included (section 3)."""
+    """Upper bound of a merged snapshot: the last write, a pending compaction's new slice included.
+
+    Source: docs/format.md#file-groups-and-file-slices.
+    """
     writes = [i.requested for i in timeline.instants if i.is_write and (i.is_completed or i.action == "compaction")]
     return max(writes, default=None)
 

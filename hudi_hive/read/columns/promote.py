@@ -1,8 +1,10 @@
-"""Promotions of single values, as Hudi allows them between an older file and the table's schema (reference section 8).
+"""Promotions of single values, as Hudi allows them between an older file and the table's schema.
 
 int → long, float, double, decimal, string; float → double, decimal, string; wider decimals; date, binary → string;
 string → date, decimal, binary; units and zones of timestamps. Values that do not fit their new type are errors, never
 cut off.
+
+Source: docs/format.md#schema-evolution-by-name, docs/format.md#type-promotions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A file's columns to the table's schema: by name, missing ones as nulls, older types promoted.
 
-The rules are those of table-format reference section 8. What they do not allow is refused with the names of column and
+The rules are those of docs/format.md#schema-evolution-by-name and
+docs/format.md#type-promotions. What they do not allow is refused with the names of column and
 file. Fields are matched by their exact name, else by the only one that differs in case alone (Spark's default).
 """
 

@@ -1,4 +1,7 @@
-"""Record keys as text: the meta column, or the key fields' values as Hudi writes them (section 5.3)."""
+"""Record keys as text: the meta column, or the key fields' values as Hudi writes them.
+
+Source: docs/format.md#record-keys.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""Merging a file slice: base rows with what its log files say of their keys (format rules, section 5.2).
+"""Merging a file slice: base rows with what its log files say of their keys.
 
 Base batches and log blocks in, merged batches out: base rows in their order, then new keys in the order of the log.
 Base batches that hold no key of the log come out as they are. Filters belong behind the merge: a base row that they
 drop may be the one that a log record loses against.
+
+Source: docs/format.md#merge-modes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Ordering values as numbers: columns in, integers that compare as Hudi compares the values out (section 5.2)."""
+"""Ordering values as numbers: columns in, integers that compare as Hudi compares the values out.
+
+Source: docs/format.md#merge-modes.
+"""
 
 from __future__ import annotations
 

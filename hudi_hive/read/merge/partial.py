@@ -1,6 +1,8 @@
-"""Partial updates: which log record each column's value comes from (section 5.2).
+"""Partial updates: which log record each column's value comes from.
 
 Blocks of changed columns only, and the modes in which default or unavailable values leave older ones in place.
+
+Source: docs/format.md#merge-modes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Partition value extractors: the values of the partition columns out of a partition's path.
 
-The six classes carry the names and the rules of hive-sync (section 9 of its reference); paths are relative to the
-table's base path. Values are decoded nowhere here: ``%2F`` stays what it is.
+The six classes carry the names and the rules of hive-sync (docs/format/hive.md#partition-value-extractors); paths are
+relative to the table's base path. Values are decoded nowhere here: ``%2F`` stays what it is.
 """
 
 from __future__ import annotations
@@ -131,7 +131,10 @@ def find_extractor(class_name: str) -> Extractor:
 
 
 def infer_extractor(fields: Sequence[str], *, hive_style_partitioning: bool) -> str:
-    """Class name that hive-sync infers from the partition fields and the hive-style flag (section 2.3)."""
+    """Class name that hive-sync infers from the partition fields and the hive-style flag.
+
+    Source: docs/format/hive.md#partition-value-extractors.
+    """
     if not fields:
         return NON_PARTITIONED
     if len(fields) > 1:

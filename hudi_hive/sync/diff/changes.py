@@ -1,7 +1,7 @@
 """Which partitions were written and dropped since the last sync, from commit and clean metadata alone.
 
 Comes in: a timeline and what the last sync stamped. Goes out: partition paths; nothing is listed. The rules are those
-of section 10 of the hive-sync reference, so real Hudi's own answers (the fixtures' ``sync`` field) come out.
+of docs/format/hive.md#hive-sync-changes, so real Hudi's own answers (the fixtures' ``sync`` field) come out.
 """
 
 from __future__ import annotations

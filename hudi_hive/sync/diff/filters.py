@@ -1,4 +1,6 @@
-"""Filter text by which the metastore is asked for the written partitions only (section 11 of the hive-sync reference).
+"""Filter text by which the metastore is asked for the written partitions only.
+
+Source: docs/format/hive.md#hive-sync-filters, Hudi's ``PartitionFilterGenerator``.
 
 Comes in: the metastore's partition keys and the written partitions' values. Goes out: text for
 ``get_partitions_by_filter``; an empty text asks for everything.

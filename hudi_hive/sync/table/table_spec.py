@@ -91,7 +91,7 @@ class TableSpec:
 
 
 def hive_classes(base_file_format: str, view: View, *, pre_apache: bool = False) -> HiveClasses:
-    """Class names for ``PARQUET``, ``HFILE`` or ``ORC`` files and a view (section 6.1 of the hive-sync reference)."""
+    """Class names for ``PARQUET``, ``HFILE`` or ``ORC`` files and a view (docs/format/hive.md#hive-sync-tables)."""
     realtime = view is View.REALTIME
     if base_file_format == "ORC":
         return HiveClasses(_ORC + "OrcInputFormat", _ORC + "OrcOutputFormat", _ORC + "OrcSerde")

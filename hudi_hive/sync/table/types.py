@@ -1,7 +1,7 @@
 """Hive type texts of Parquet fields, in the two spellings that hive-sync uses.
 
 ``HMS`` is what it gives to the metastore (``ARRAY<int>``), ``SQL`` what it writes into statements (``ARRAY< int>``).
-The rules are those of section 7 of the hive-sync reference; where real hive-sync writes a text that no Hive type has
+The rules are those of docs/format/hive.md#hive-sync-types; where real hive-sync writes a text that no Hive type has
 (INT96, an empty record) or fails, the nearest Hive type is taken or the column is refused by name.
 """
 

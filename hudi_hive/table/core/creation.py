@@ -1,4 +1,7 @@
-"""Makes new tables: folders and ``hoodie.properties`` as the release of each table version writes them (section 1)."""
+"""Makes new tables: folders and ``hoodie.properties`` as the release of each table version writes them.
+
+Source: docs/format.md#table-layout.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _SCHEMA_COMMIT = re.compile(r"(\d+)(?:_\d+)?\.schemacommit")
 _REMOTE_READERS = 16
 
 _NO_TABLE_SCHEMA = frozenset({"CLUSTER", "COMPACT", "INDEX", "LOG_COMPACT"})
-"""Operations whose commits do not say what the table's schema is (section 8)."""
+"""Operations whose commits do not say what the table's schema is (docs/format.md#avro-schemas)."""
 
 
 def is_hudi_table(
@@ -226,8 +226,8 @@ class MetaClient:
     def partition_paths(self) -> list[str]:
         """Paths of all partitions, relative to the base path, sorted; ``[""]`` for a table without partition columns.
 
-        A directory listing takes folders that hold a partition metafile (section 1.2), one listing per folder, and
-        keeps what it saw of the files for :meth:`list_files`.
+        A directory listing takes folders that hold a partition metafile (docs/format.md#partition-metafile), one
+        listing per folder, and keeps what it saw of the files for :meth:`list_files`.
 
         Raises:
             InvalidPropertiesError: the properties name no partition columns and the newest commit wrote to partitions.
@@ -284,7 +284,9 @@ class MetaClient:
     # -- schema ----------------------------------------------------------------------------------------------------
 
     def avro_schema(self, as_of: str | None = None) -> dict[str, Any] | None:
-        """The table's Avro schema without meta fields, as the newest commit says that may say so (section 8).
+        """The table's Avro schema without meta fields, as the newest commit says that may say so.
+
+        Source: docs/format.md#avro-schemas.
 
         Args:
             as_of: requested time: the schema that the table had then.

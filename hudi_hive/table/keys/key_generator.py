@@ -1,6 +1,8 @@
-"""Record keys and partition paths of rows, as Hudi's key generators make them (section 5.3): columns in, columns out.
+"""Record keys and partition paths of rows, as Hudi's key generators make them: columns in, columns out.
 
 Only distinct partition values are looked at one by one. What no generator of Hudi does is refused, never guessed.
+
+Source: docs/format.md#record-keys, docs/format.md#key-generators.
 """
 
 from __future__ import annotations

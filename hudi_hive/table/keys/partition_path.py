@@ -1,7 +1,9 @@
-"""Partition paths and the values in them (table format, section 1.3): text in, text out, one or a column at a time.
+"""Partition paths and the values in them: text in, text out, one or a column at a time.
 
 A path has one folder per partition field, ``value`` or ``field=value``; a field whose values hold slashes (dates
 written ``yyyy/MM/dd``) takes several. Values come out as text: typing them is the schema's business.
+
+Source: docs/format.md#partition-paths.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Times as partition paths: what the timestamp key generator makes of numbers and texts (section 5.3).
+"""Times as partition paths: what the timestamp key generator makes of numbers and texts.
 
 Patterns are those of Joda-Time. Numbers are cut to the finest unit that the pattern shows before anything is formatted,
 so that only distinct paths are looked at one by one.
+
+Source: docs/format.md#key-generators.
 """
 
 from __future__ import annotations

@@ -196,8 +196,8 @@ def _hfile_batch(
 ) -> pa.RecordBatch:
     """Keys and Avro binaries of a metadata table's block, records of a data table's.
 
-    The key of an entry belongs to the field ``key``, which is blank in the binaries (table format, section 6.4). Hudi
-    writes data tables' blocks the same way; where their records lack that field, the entries' keys mean nothing.
+    The key of an entry belongs to the field ``key``, which is blank in the binaries (docs/format.md#hfile-file-info).
+    Hudi writes data tables' blocks the same way; where their records lack that field, the entries' keys mean nothing.
     """
     entries = one_batch(HFileReader(block.content, block.path).scan())
     if schema.get("name") == _METADATA_RECORD:

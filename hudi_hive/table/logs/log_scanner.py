@@ -1,7 +1,9 @@
 """Log files of one file slice: which of their blocks count, in what order, and what they hold.
 
-Log file names and a timeline in, the records and deleted keys of the blocks that count out, oldest first (table format,
-section 4.6). Blocks are chosen by their headers; only those that count are decoded.
+Log file names and a timeline in, the records and deleted keys of the blocks that count out, oldest first. Blocks are
+chosen by their headers; only those that count are decoded.
+
+Source: docs/format.md#log-scan.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The properties that tell how a new table's records merge, as each release writes them (table format, section 5.2)."""
+"""The properties that tell how a new table's records merge, as each release writes them.
+
+Source: docs/format.md#merge-modes.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,9 @@
-"""How the records of a table merge: ordering, deletes, payload quirks, keys (format rules, sections 5.2 and 5.3).
+"""How the records of a table merge: ordering, deletes, payload quirks, keys.
 
 A table's properties in, one immutable value out. What it does not know is refused by name: a guess would be wrong rows.
+
+Source: docs/format.md#merge-modes, docs/format.md#payload-classes, docs/format.md#deleted-records,
+docs/format.md#record-keys.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A table's own ``.hoodie/hoodie.properties`` as one typed, immutable value (format rules, section 1.1)."""
+"""A table's own ``.hoodie/hoodie.properties`` as one typed, immutable value.
+
+Source: docs/format.md#table-properties.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,8 @@ KEY_GENERATOR_CLASSES = {
     "UuidKeyGenerator": "SPARK_SQL_UUID",
     "MergeIntoKeyGenerator": "SPARK_SQL_MERGE_INTO",
 }
-"""Last part of a key generator's class name -> its name in ``hoodie.table.keygenerator.type`` (section 5.3)."""
+"""Last part of a key generator's class name -> its name in ``hoodie.table.keygenerator.type``
+(docs/format.md#key-generators)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +293,7 @@ def _check_layout(get: _Getter, version: int) -> int:
 
 
 def _check_checksum(get: _Getter, name: str, database: str | None) -> None:
-    """The checksum is the CRC-32 of ``database.table``: it guards the names alone (section 1.1)."""
+    """The checksum is the CRC-32 of ``database.table``: it guards the names alone (docs/format.md#table-properties)."""
     written = get.text("hoodie.table.checksum")
     if written is None:
         return

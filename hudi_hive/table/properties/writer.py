@@ -1,4 +1,7 @@
-"""Writes ``hoodie.properties``, with a backup that readers fall back to (table format, section 1.1)."""
+"""Writes ``hoodie.properties``, with a backup that readers fall back to.
+
+Source: docs/format.md#table-properties.
+"""
 
 from __future__ import annotations
 

@@ -291,7 +291,9 @@ class FileSystemView:
         return sorted_union(self._key(group, rank)[group >= 0])
 
     def _keys_by_completion(self, keys: IntArray) -> IntArray:
-        """Slice key of each log: the newest slice that its delta commit completed after (format section 3, version 8).
+        """Slice key of each log: the newest slice that its delta commit completed after, from version 8 on.
+
+        Source: docs/format.md#file-groups-and-file-slices.
 
         Logs older than every slice of their group share one slice of their own, named after the first of them.
         Uncommitted base files and logs were dropped before, so that no log can hide in a slice nobody sees.

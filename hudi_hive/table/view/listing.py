@@ -158,8 +158,8 @@ class Runner(Protocol):
 def walk(storage: Storage, roots: Sequence[str], run: Runner | None = None) -> tuple[list[str], pa.Table]:
     """Partitions at or below some folders of a table, and their files; each folder is listed once.
 
-    A folder is a partition when it holds a partition metafile (table format, section 1.2); others are gone down into,
-    level by level, but for tables nested in this one's folders.
+    A folder is a partition when it holds a partition metafile (docs/format.md#partition-metafile); others are gone down
+    into, level by level, but for tables nested in this one's folders.
 
     Args:
         storage: rooted at the table's base path.

@@ -1,4 +1,7 @@
-"""Writes archives: sorted Parquet files under a manifest (layout 2), log files (layout 1) (table format, 2.6)."""
+"""Writes archives: sorted Parquet files under a manifest (layout 2), log files (layout 1).
+
+Source: docs/format.md#archive-of-layout-1, docs/format.md#lsm-timeline.
+"""
 
 from __future__ import annotations
 

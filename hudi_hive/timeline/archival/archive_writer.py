@@ -1,4 +1,7 @@
-"""Archival: old instants go from the active timeline to the archive (table format, section 2.6)."""
+"""Archival: old instants go from the active timeline to the archive.
+
+Source: docs/format.md#archived-timeline.
+"""
 
 from __future__ import annotations
 

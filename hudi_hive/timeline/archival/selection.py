@@ -1,4 +1,7 @@
-"""Which instants may leave the active timeline (table format, section 2.6)."""
+"""Which instants may leave the active timeline.
+
+Source: docs/format.md#archived-timeline.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""The archived timeline of both layouts, read when asked for (table format, section 2.6).
+"""The archived timeline of both layouts, read when asked for.
 
 Loading reads times and actions only; payloads are fetched one by one.
+
+Source: docs/format.md#archived-timeline.
 """
 
 from __future__ import annotations

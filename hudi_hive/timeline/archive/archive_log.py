@@ -1,4 +1,7 @@
-"""The archive of timeline layout 1: log files, one Avro record per state of an instant (table format, 2.6)."""
+"""The archive of timeline layout 1: log files, one Avro record per state of an instant.
+
+Source: docs/format.md#archive-of-layout-1.
+"""
 
 from __future__ import annotations
 

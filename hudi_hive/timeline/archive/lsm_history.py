@@ -1,4 +1,7 @@
-"""The archive of timeline layout 2: sorted Parquet files that a manifest names (table format, section 2.6)."""
+"""The archive of timeline layout 2: sorted Parquet files that a manifest names.
+
+Source: docs/format.md#lsm-timeline.
+"""
 
 from __future__ import annotations
 

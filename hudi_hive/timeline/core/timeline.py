@@ -215,10 +215,10 @@ class Timeline:
     def first_active(self) -> str | None:
         """Requested time of the first active write instant, complete or not, that is not also the time of a savepoint.
 
-        Every older instant was archived and hence complete (table format, section 2.2). Savepointed instants stay
-        behind when those after them are archived, so they mark no start; where nothing else is left the last of them
-        does. Only write instants count: a clean or rollback may stay active after the commits around it were archived.
-        Null when the timeline holds no write instant.
+        Every older instant was archived and hence complete (docs/format.md#committed-instants). Savepointed instants
+        stay behind when those after them are archived, so they mark no start; where nothing else is left the last of
+        them does. Only write instants count: a clean or rollback may stay active after the commits around it were
+        archived. Null when the timeline holds no write instant.
         """
         savepoints = {instant.requested for instant in self.instants if instant.action == SAVEPOINT}
         writes = [instant.requested for instant in self.instants if instant.action in WRITE_ACTIONS]
@@ -243,7 +243,7 @@ class Timeline:
     # -- instants of files, vectorised -------------------------------------------------------------------------------
 
     def committed_mask(self, instants: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
-        """For requested times taken from file names, whether each is committed (table format, section 2.2).
+        """For requested times taken from file names, whether each is committed (docs/format.md#committed-instants).
 
         It is if it is a completed write instant or lies before :meth:`first_active`. Null is not committed.
 

@@ -1,4 +1,7 @@
-"""Writes files of instants: every state a new file, created only if it is absent (table format, section 2.3)."""
+"""Writes files of instants: every state a new file, created only if it is absent.
+
+Source: docs/format.md#states-and-payloads.
+"""
 
 from __future__ import annotations
 

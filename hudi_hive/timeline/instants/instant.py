@@ -1,4 +1,7 @@
-"""Instants: their file names and their times (table format, section 2.1)."""
+"""Instants: their file names and their times.
+
+Source: docs/format.md#instants.
+"""
 
 from __future__ import annotations
 
@@ -164,12 +167,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def normalise_instant(value: str | date | datetime, timezone: str = "LOCAL") -> str:
     """An instant time of 17 digits from what a user may write.
 
-    Accepted are 17 digits, 14 digits (to the second, meaning its last millisecond, ``…999``), ``yyyy-MM-dd`` (its
-    first millisecond), ``yyyy-MM-dd HH:mm:ss`` (``…999``) with an optional fraction, the same with ``T`` and an
-    optional zone (``Z``, ``+hh:mm``), ``date`` and ``datetime`` objects. Times without a zone are in the table's own;
-    those with one are converted to it. All zeros (``0``, ``000`` …) is before everything; 20 digits and the fixed
-    instants of bootstrap and of the metadata table, which begin with ``0000``, stay as they are (table format, sections
-    2.1 and 9).
+    Accepted are 17 digits, 14 digits (to the second, meaning its last millisecond, ``…999``), ``yyyy-MM-dd`` (its first
+    millisecond), ``yyyy-MM-dd HH:mm:ss`` (``…999``) with an optional fraction, the same with ``T`` and an optional zone
+    (``Z``, ``+hh:mm``), ``date`` and ``datetime`` objects. Times without a zone are in the table's own; those with one
+    are converted to it. All zeros (``0``, ``000`` …) is before everything; 20 digits and the fixed instants of
+    bootstrap and of the metadata table, which begin with ``0000``, stay as they are (docs/format.md#instants,
+    docs/format.md#snapshot-and-time-travel).
 
     Args:
         value: the time.

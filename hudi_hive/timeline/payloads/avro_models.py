@@ -1,7 +1,9 @@
-"""Avro schemas of what instants hold: plans, metadata, archive entries (table format, appendix A).
+"""Avro schemas of what instants hold: plans, metadata, archive entries.
 
 A compact notation makes them: one field a line, ``?`` for a nullable type whose default is null, ``!`` for a nullable
 type without default, ``= x`` for another default, ``8+`` for fields that only table versions from 8 on have.
+
+Source: docs/format.md#avro-records-of-the-timeline.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Commit metadata: what a completed commit, deltacommit or replacecommit wrote, as Arrow tables (section 2.4)."""
+"""Commit metadata: what a completed commit, deltacommit or replacecommit wrote, as Arrow tables.
+
+Source: docs/format.md#commit-metadata.
+"""
 
 from __future__ import annotations
 

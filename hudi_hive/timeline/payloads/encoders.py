@@ -1,4 +1,7 @@
-"""Payloads of instants to bytes: commit metadata as JSON (layout 1) or Avro (layout 2) (section 2.3)."""
+"""Payloads of instants to bytes: commit metadata as JSON (layout 1) or Avro (layout 2).
+
+Source: docs/format.md#states-and-payloads.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ _JSON_STAT: Final[Mapping[str, Any]] = {
     "maxEventTime": None,
     "runtimeStats": None,
 }
-"""Keys of every write stat in JSON, and what stands for an absent one (table format, section 2.4)."""
+"""Keys of every write stat in JSON, and what stands for an absent one (docs/format.md#commit-metadata)."""
 
 _COUNTS: Final = frozenset(name for name, default in _JSON_STAT.items() if default == 0)
 _JSON_ONLY: Final = frozenset({"recordsStats", "columnStats"})
@@ -104,7 +107,7 @@ def encode_commit(metadata: CommitOut, layout: int) -> bytes:
 
     Args:
         metadata: what was written.
-        layout: timeline layout version: 1 writes JSON, 2 an Avro container (table format, section 2.4).
+        layout: timeline layout version: 1 writes JSON, 2 an Avro container (docs/format.md#commit-metadata).
 
     Raises:
         TimelineError: a write stat has a field that Hudi does not know, or names no partition.

@@ -1,7 +1,9 @@
-"""Payloads of instant files: bytes in, one checked record out (table format, sections 2.3 and appendix A).
+"""Payloads of instant files: bytes in, one checked record out.
 
 A payload is an Avro object container with one record, or the same record as JSON in timeline layout 1. Either is
 written by somebody else and may be damaged, so each field is taken out with its type checked.
+
+Source: docs/format.md#states-and-payloads, docs/format.md#avro-records-of-the-timeline.
 """
 
 from __future__ import annotations

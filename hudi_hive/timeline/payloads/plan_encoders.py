@@ -1,7 +1,9 @@
-"""Plans and outcomes of table services to bytes: the inverse of :mod:`hudi_hive.timeline.payloads.plans` (appendix A).
+"""Plans and outcomes of table services to bytes: the inverse of :mod:`hudi_hive.timeline.payloads.plans`.
 
 Our objects hold bare file names. Where Hudi wants full paths (clean, rollback and clustering plans) they are made from
 the table's base path; readers take partition and name from them, so that a table can be moved.
+
+Source: docs/format.md#avro-records-of-the-timeline.
 """
 
 from __future__ import annotations

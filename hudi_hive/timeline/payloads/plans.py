@@ -1,7 +1,9 @@
-"""Plans and metadata of table services, as small frozen objects (table format, section 2.5 and appendix A).
+"""Plans and metadata of table services, as small frozen objects.
 
 Clustering, clean and rollback plans name files by the absolute path the writer saw. Tables get moved, so everything
 here gives partition and bare file name instead.
+
+Source: docs/format.md#plans, docs/format.md#avro-records-of-the-timeline.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""ALTER: a commit that changes a table's id-based schema and nothing else (table format, section 8).
+"""ALTER: a commit that changes a table's id-based schema and nothing else.
 
 The first change binds all files of before to a version 0, made of the table's Avro schema of then. A change is a
 transaction like a write, and conflicts with others that change the schema: a write that began before it with the old
 columns and has not completed by then is refused at its own commit and can be made again.
+
+Source: docs/format.md#id-based-schemas.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""One write as a transaction: announced, made, committed in one step, or undone (table format, sections 2.3 and 10).
+"""One write as a transaction: announced, made, committed in one step, or undone.
 
 Dead writers of before are rolled back first; a writer with a heartbeat is not dead. Under the table's lock the timeline
 is read again, the instants that completed meanwhile are checked for conflicts, the metadata table is brought in step,
 and the completed file is created: that file is the commit. All of this holds for a single writer too, since nothing
 keeps a second process from being one.
+
+Source: docs/format.md#states-and-payloads, docs/format.md#a-write.
 """
 
 from __future__ import annotations

@@ -241,8 +241,8 @@ def _endangered(operation: Operation, layout: int, known: bool) -> pa.Table:
     """What of a write a compaction of the same group would hide.
 
     A new base file of an older slice is lost. Log files are not when the writer knew of the plan, and in layout 2 not
-    when it did not: they belong on top of what their completion finds (table format, section 3). Replaced groups end
-    anyhow; but clustering has read them.
+    when it did not: they belong on top of what their completion finds (docs/format.md#file-groups-and-file-slices).
+    Replaced groups end anyhow; but clustering has read them.
     """
     if operation.operation == _CLUSTER:
         return operation.touched

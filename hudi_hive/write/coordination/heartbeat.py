@@ -1,8 +1,10 @@
-"""Heartbeats: a running write rewrites ``.hoodie/.heartbeat/<instant>``, so that nobody takes it for dead (1.6).
+"""Heartbeats: a running write rewrites ``.hoodie/.heartbeat/<instant>``, so that nobody takes it for dead.
 
 Every write has one, a single writer's too: the next write rolls back what a dead writer left, but must leave alone what
 a living one is at. A heartbeat counts by the file's modification time, as in Hudi; ours also names the process, so that
 another one of the same machine sees its end at once. Creating the file is what claims an instant.
+
+Source: docs/format.md#heartbeats-and-locks.
 """
 
 from __future__ import annotations

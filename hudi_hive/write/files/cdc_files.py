@@ -1,7 +1,9 @@
-"""Change files: what a write changed in a file group, beside the base file it made (table format, section 9).
+"""Change files: what a write changed in a file group, beside the base file it made.
 
 Rows before and after in, one ``.cdc`` log file of one CDC block out. Its records tell ``op`` (``i``, ``u``, ``d``) and,
 by the table's logging mode, the key alone, the image before, or both images.
+
+Source: docs/format.md#change-data.
 """
 
 from __future__ import annotations

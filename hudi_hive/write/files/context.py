@@ -34,7 +34,7 @@ FILE_NAME: Final = "_hoodie_file_name"
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt of one task; its numbers make file names unique (table format, section 1.4: the write token).
+    """One attempt of one task, whose numbers are the write token in file names (docs/format.md#file-names).
 
     Attributes:
         task: number of the task among those of the write.
@@ -124,7 +124,7 @@ class WriteJob:
         return data_file_path(partition, name)
 
     def marker_kind(self, name: str, *, merges: bool = False) -> MarkerKind:
-        """Kind of the marker of a file (table format, section 1.6)."""
+        """Kind of the marker of a file (docs/format.md#markers)."""
         if name.startswith("."):
             return MarkerKind.APPEND if self.config.version < 8 else MarkerKind.CREATE
         return MarkerKind.MERGE if merges else MarkerKind.CREATE
@@ -165,7 +165,7 @@ class WriteJob:
 
 
 def ensure_partition(storage: Storage, partition: str, instant: str) -> None:
-    """Write the partition metafile of a partition that has none (table format, section 1.2)."""
+    """Write the partition metafile of a partition that has none (docs/format.md#partition-metafile)."""
     path = f"{partition}/{PARTITION_METAFILE}" if partition else PARTITION_METAFILE
     if storage.exists(path):
         return
@@ -176,7 +176,7 @@ def ensure_partition(storage: Storage, partition: str, instant: str) -> None:
 
 
 def new_file_id() -> str:
-    """Id of a new file group (table format, section 1.4)."""
+    """Id of a new file group (docs/format.md#file-names)."""
     return f"{uuid.uuid4()}-0"
 
 

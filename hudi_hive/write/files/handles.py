@@ -151,7 +151,9 @@ def append_log(
     *,
     new: int = 0,
 ) -> pa.Table:
-    """Write a log file for a group: a block of rows, then a block of deletes (table format, sections 1.4 and 4).
+    """Write a log file for a group: a block of rows, then a block of deletes.
+
+    Source: docs/format.md#file-names, docs/format.md#log-files.
 
     Args:
         job: the write.
@@ -209,7 +211,7 @@ def append_log(
 
 
 def log_file_name(job: WriteJob, target: Target, attempt: Attempt) -> tuple[str, int]:
-    """Name and version of the log file that this write makes for a group (table format, section 1.4)."""
+    """Name and version of the log file that this write makes for a group (docs/format.md#file-names)."""
     if job.config.version >= 8:
         return f".{target.file_id}_{job.instant}.log.1_{attempt.token}", 1
     version = target.log_version + 1

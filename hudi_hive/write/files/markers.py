@@ -1,7 +1,9 @@
-"""Markers: empty files that name what a write is about to make, so that a failed one can be undone (section 1.6).
+"""Markers: empty files that name what a write is about to make, so that a failed one can be undone.
 
 Direct markers only: ``.hoodie/.temp/<instant>/<partition>/<file name>.marker.<CREATE|MERGE|APPEND>``. A marker is there
 before its file is; whatever a marker names and no status does was left by an attempt that did not finish.
+
+Source: docs/format.md#markers.
 """
 
 from __future__ import annotations

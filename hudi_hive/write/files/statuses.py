@@ -1,7 +1,9 @@
 """What writing one file came to: a row of Arrow, so that it travels from any executor to the one commit.
 
-Statuses carry the fields of Hudi's write stats (table format, section 2.4), the column ranges of the file and the keys
+Statuses carry the fields of Hudi's write stats, the column ranges of the file and the keys
 that came to or left its file group; those of many files joined are what a commit is made of.
+
+Source: docs/format.md#commit-metadata.
 """
 
 from __future__ import annotations
@@ -131,7 +133,7 @@ def joined(statuses: Iterable[pa.Table]) -> pa.Table:
 
 
 def write_stats(statuses: pa.Table, *, layout: int) -> list[dict[str, Any]]:
-    """Statuses as Hudi's write stats, by their names in JSON and Avro (table format, section 2.4).
+    """Statuses as Hudi's write stats, by their names in JSON and Avro (docs/format.md#commit-metadata).
 
     Args:
         statuses: :data:`WRITE_STATUS_SCHEMA`.

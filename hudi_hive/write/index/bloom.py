@@ -1,8 +1,10 @@
 """The bloom index: base files are read only if their range of keys and their bloom filter leave a sought key in them.
 
-Ranges and filters come from the files' footers (table format, section 1.5) or, if so asked, from the metadata table. A
+Ranges and filters come from the files' footers or, if so asked, from the metadata table. A
 range counts by the order of bytes; writers of other languages order keys with characters from U+E000 on otherwise, so
 that such keys are looked for in every file.
+
+Source: docs/format.md#base-files.
 """
 
 from __future__ import annotations

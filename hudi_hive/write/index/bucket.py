@@ -1,8 +1,10 @@
 """The bucket index: a hash of the record key tells the file group, with no look into any file.
 
 A partition has a fixed number of buckets, each of them at most one file group, whose id begins with the bucket's number
-in eight digits (table format, section 1.4). The hash is that of a Java list of the hash fields' values, which are taken
+in eight digits. The hash is that of a Java list of the hash fields' values, which are taken
 from the text of the record key; releases before 1.0 read keys with commas or colons in them otherwise than later ones.
+
+Source: docs/format.md#bucket-index.
 """
 
 from __future__ import annotations

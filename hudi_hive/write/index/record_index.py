@@ -1,6 +1,8 @@
 """The record index of the metadata table: it holds the file group of each record of the table.
 
-Keys go to the index's file groups by their hash, so that each task reads one of these (table format, section 7.3).
+Keys go to the index's file groups by their hash, so that each task reads one of these.
+
+Source: docs/format.md#metadata-file-groups.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Operation(StrEnum):
 
     @property
     def commit_name(self) -> str:
-        """Its name in commit metadata (``operationType``, section 2.4)."""
+        """Its name in commit metadata, ``operationType`` (docs/format.md#commit-metadata)."""
         return self.value.upper()
 
     @property

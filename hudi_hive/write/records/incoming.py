@@ -122,7 +122,9 @@ def prepare_keys(
 def combine(
     rows: pa.Table, spec: MergeSpec, *, across_partitions: bool = False, schema: WriterSchema | None = None
 ) -> pa.Table:
-    """One row a key: of several the one that the table's merge mode keeps, as among log records (section 5.2).
+    """One row a key: of several the one that the table's merge mode keeps, as among log records.
+
+    Source: docs/format.md#merge-modes.
 
     By event time the greatest ordering value is kept, the last one among equals; by commit time the last one. Rows stay
     in their order.

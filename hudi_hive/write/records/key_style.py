@@ -1,7 +1,9 @@
 """The key generator of a table as its files have it: releases wrote complex keys of one field in two ways.
 
 A client and write options in, a generator out. Version 9 tells the way; in versions 6 and 8 some releases write ``a``
-and some ``id:a`` (section 5.3), and rows of the other way would be other records.
+and some ``id:a``, and rows of the other way would be other records.
+
+Source: docs/format.md#record-keys.
 """
 
 from __future__ import annotations

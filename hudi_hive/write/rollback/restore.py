@@ -1,4 +1,7 @@
-"""Restore: undo every write after a savepoint, newest first, as one action (section 2.5)."""
+"""Restore: undo every write after a savepoint, newest first, as one action.
+
+Source: docs/format.md#plans.
+"""
 
 from __future__ import annotations
 

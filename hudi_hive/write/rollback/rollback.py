@@ -1,7 +1,9 @@
-"""Rollback: undo one instant, and find the instants of writers that died (table format, sections 2.2, 2.5 and 4.5).
+"""Rollback: undo one instant, and find the instants of writers that died.
 
 The plan is on the timeline before anything is touched, and every step can be done again: a rollback that died is taken
 up from its plan. The data goes first, the instant's own files last, so that nothing undone ever looks committed.
+
+Source: docs/format.md#committed-instants, docs/format.md#plans, docs/format.md#command-blocks.
 """
 
 from __future__ import annotations
@@ -455,7 +457,7 @@ def _undo_request(storage: Storage, instant: str, target: str, request: Rollback
 
 
 def _append_command(storage: Storage, instant: str, target: str, request: RollbackRequest) -> tuple[str, int]:
-    """Declare the target's blocks in a slice void, by a log file behind all others (section 4.5)."""
+    """Declare the target's blocks in a slice void, by a log file behind all others (docs/format.md#command-blocks)."""
     assert request.file_id is not None and request.base_instant is not None
     data = command_block(instant, target)
     for _ in range(_ATTEMPTS):

@@ -1,4 +1,7 @@
-"""Savepoints: a commit whose files cleans keep, so that the table can be restored to it (section 2.5)."""
+"""Savepoints: a commit whose files cleans keep, so that the table can be restored to it.
+
+Source: docs/format.md#plans.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""What undoing an instant takes: which files it left, by its markers, its metadata or the folders (section 2.5).
+"""What undoing an instant takes: which files it left, by its markers, its metadata or the folders.
 
 Files that bear the instant in their name are deleted. In version 6 a log file bears its slice's base instant instead:
-what the instant appended to older slices stays, and a command block behind it declares it void (section 4.5).
+what the instant appended to older slices stays, and a command block behind it declares it void.
+
+Source: docs/format.md#plans, docs/format.md#command-blocks.
 """
 
 from __future__ import annotations
@@ -90,7 +92,7 @@ def _marked_data_files(storage: Storage, instant: str) -> set[str]:
 
 
 def _marked_paths(storage: Storage, instant: str) -> set[str]:
-    """Paths of the files that markers of either kind name (section 1.6)."""
+    """Paths of the files that markers of either kind name (docs/format.md#markers)."""
     direct = marked_files(storage, instant)
     paths = {
         posixpath.join(*place)

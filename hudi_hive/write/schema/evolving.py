@@ -1,7 +1,9 @@
-"""Id-based schemas in writes (table format, section 8): the version that a write leaves a table with.
+"""Id-based schemas in writes: the version that a write leaves a table with.
 
 Columns of rows are the table's by their names; those that are new get ids that no column ever had. Commits repeat the
 version that they were written with, and the history of versions stands beside each of them.
+
+Source: docs/format.md#id-based-schemas.
 """
 
 from __future__ import annotations
@@ -101,6 +103,6 @@ def versions_until(history: Sequence[InternalSchema], instant: str) -> tuple[Int
 
 
 def with_meta_avro(avro: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with the meta columns before the others (table format, section 4)."""
+    """The schema with the meta columns before the others (docs/format.md#meta-columns)."""
     meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in META_FIELDS]
     return {**avro, "fields": [*meta, *(entry for entry in avro["fields"] if entry["name"] not in META_FIELDS)]}

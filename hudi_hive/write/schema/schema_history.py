@@ -1,7 +1,9 @@
-"""The history of an id-based schema beside the timeline: ``.hoodie/.schema/<instant>.schemacommit`` (section 8).
+"""The history of an id-based schema beside the timeline: ``.hoodie/.schema/<instant>.schemacommit``.
 
 Every commit of a table with ids has a file of its own with all versions up to it. Readers take the newest whose commit
 is completed, so a file may be there before its commit is, and what a dead writer left says nothing.
+
+Source: docs/format.md#id-based-schemas.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""The schema that a write leaves the table with: the table's own and what the rows add to it (table format, section 8).
+"""The schema that a write leaves the table with: the table's own and what the rows add to it.
 
 New columns go behind the others, at the end of their struct too, and are nullable; numbers widen from int to long,
 float and double. Columns that the rows lack stay. All else that differs is refused before any file is written.
+
+Source: docs/format.md#schema-evolution-by-name.
 """
 
 from __future__ import annotations

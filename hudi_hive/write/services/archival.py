@@ -1,4 +1,7 @@
-"""Archival under the table's lock, by Hudi's write options (table format, section 2.6)."""
+"""Archival under the table's lock, by Hudi's write options.
+
+Source: docs/format.md#archived-timeline.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Clean: delete file slices that no retained commit needs (table format, section 2.5; RFC-10's policies).
+"""Clean: delete file slices that no retained commit needs.
 
 Plan first, then delete, then say so: a clean that died is taken up again from its plan. A slice stays if it is the
 newest of its group, the newest at the earliest retained commit, savepointed, or under a pending compaction.
+
+Source: docs/format.md#plans, Hudi's ``CleanPlanner``.
 """
 
 from __future__ import annotations

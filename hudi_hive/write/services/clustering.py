@@ -1,7 +1,9 @@
-"""Clustering: file groups written anew as other file groups, larger or sorted (table format, section 2.5; RFC-19).
+"""Clustering: file groups written anew as other file groups, larger or sorted.
 
 The plan names the slices; until it has run, nobody may write to their file groups. The commit replaces them by the new
 groups; rows keep their commit times.
+
+Source: docs/format.md#plans, RFC-19.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Compaction: base files with the log files on top merged into new base files (table format, section 2.5).
+"""Compaction: base files with the log files on top merged into new base files.
 
 The plan names the files and opens a new slice, on top of which writers go on; running it later gives the same rows. A
 run that died is undone and run again from the plan.
+
+Source: docs/format.md#plans.
 """
 
 from __future__ import annotations

@@ -49,7 +49,8 @@ def test_fixture_schema_has_the_types_that_spark_showed(name):
     for query in snapshots:
         shown = {column["name"]: column["type"] for column in query["columns"]}
         ours = {field.name: spark_type(field.type) for field in schema}
-        # Key generators that format a value make Spark show the partition column as text (decision 3).
+        # Key generators that format a value make Spark show the partition column as text
+        # (docs/format/rules.md#partition-column-values).
         for text in set(answers["partition_fields"]) & set(ours):
             if "string" in (shown.get(text), ours[text]):
                 shown.pop(text), ours.pop(text)

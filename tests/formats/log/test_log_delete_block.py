@@ -33,7 +33,7 @@ def of_content(content: bytes) -> LogBlock:
 
 
 def test_worked_example_has_no_ordering_value():
-    # Table format, section 4.2: one record, key "2", partition "part=p0", int 0.
+    # docs/format.md#delete-blocks: one record, key "2", partition "part=p0", int 0.
     payload = bytes.fromhex("0202023202 0e706172743d7030 0400 00".replace(" ", ""))
     table = decode_deletes(of_content(struct.pack(">ii", 3, len(payload)) + payload))
     assert table.to_pylist() == [

@@ -1,9 +1,9 @@
 """Replays the syncs of real hive-sync with ours and compares what the metastore then holds, field by field.
 
-The golden dumps (``reference/hive-sync-golden``) hold what Hudi 1.0.2 put into a metastore. A ``World`` holds the same
+The golden dumps (``tests/data/hive-sync-golden``) hold what Hudi 1.0.2 put into a metastore. A ``World`` holds the same
 tables in a folder of its own and a metastore client; its ``sync`` runs one scenario, ``differences`` compares one table
-with a dump. Where a decision of ours makes the result another one, an adjustment below turns real hive-sync's dump into
-what ours must be, and names the decision; everything else must be equal.
+with a dump. Where a rule of ours (docs/format/rules.md) makes the result another one, an adjustment below turns real
+hive-sync's dump into what ours must be, and names the rule; everything else must be equal.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ Adjust = Callable[[dict[str, Any]], None]
 
 
 def without(*values: str) -> Adjust:
-    """Decision 15: partitions whose files were all replaced or cleaned are not registered."""
+    """docs/format/rules.md#dropped-partitions: partitions whose files were replaced or cleaned are not registered."""
 
     def adjust(table: dict[str, Any]) -> None:
         table["partitions"] = [p for p in table["partitions"] if p["values"][0] not in values]
@@ -130,7 +130,7 @@ def without(*values: str) -> Adjust:
 
 
 def decoded(table: dict[str, Any]) -> None:
-    """Decision 4: ``decode_partition`` decodes the value once, before it is stored."""
+    """docs/format/rules.md#encoded-partition-values: ``decode_partition`` decodes a value once, before it is stored."""
     for partition in table["partitions"]:
         partition["values"] = [unescape_value(value) for value in partition["values"]]
     keys = [key[0] for key in table["table"]["partitionKeys"]]
@@ -138,7 +138,7 @@ def decoded(table: dict[str, Any]) -> None:
 
 
 def stamped(requested: str, completed: str) -> Adjust:
-    """Decision 13: a sync that real hive-sync ends with an error succeeds, so its stamp moves."""
+    """docs/format/rules.md#sync-fails-loudly: a sync that fails in real hive-sync succeeds, so its stamp moves."""
 
     def adjust(table: dict[str, Any]) -> None:
         table["table"]["parameters"]["last_commit_time_sync"] = requested
@@ -168,7 +168,7 @@ def like(other_dump: str, other: str, base: tuple[str, str] | None = None, *, ma
 
 
 def qualified(table: dict[str, Any]) -> None:
-    """Section 15, trap 11: a moved partition keeps its create time, its location has a scheme as all others have."""
+    """docs/format/rules.md#moved-partitions: create time is kept, the location has a scheme as all others have."""
     for partition in table["partitions"]:
         if partition["createTime"] == 0:
             partition["createTime"] = "EPOCH_SECONDS"
@@ -176,13 +176,16 @@ def qualified(table: dict[str, Any]) -> None:
 
 
 def bucketed(table: dict[str, Any]) -> None:
-    """Decision 13: ``bucket_sync`` does in ``hms`` mode what it says, as in the SQL modes (dump 51, ``ql_b``)."""
+    """``bucket_sync`` does in ``hms`` mode what it says, as in the SQL modes (dump 51, ``ql_b``).
+
+    The rule: docs/format/rules.md#sync-fails-loudly.
+    """
     for item in [table["table"], *table["partitions"]]:
         item["sd"] |= {"numBuckets": 4, "bucketCols": ["id"]}
 
 
 def dropped(column: str, requested: str, completed: str) -> Adjust:
-    """Section 8.2: real hive-sync cannot drop a column between others; ours can, by two changes."""
+    """docs/format/rules.md#columns-between-others: ours can drop a column between others, by two changes."""
 
     def adjust(table: dict[str, Any]) -> None:
         descriptor, parameters = table["table"]["sd"], table["table"]["parameters"]
@@ -195,53 +198,63 @@ def dropped(column: str, requested: str, completed: str) -> Adjust:
     return adjust
 
 
+_ENCODED = "encoded-partition-values"
+_PROPERTIES = "sync-reads-the-properties"
+_LOUD = "sync-fails-loudly"
+_KEEPS = "sync-keeps-data"
+_DROPPED = "dropped-partitions"
+_MOVED = "moved-partitions"
+_NAMES = "names-of-partition-keys"
+_VIEWS = "one-view-a-table"
+_COLUMNS = "columns-between-others"
+
 _GONE = without("FR")
 _ONLY_JP = without("DE", "FR", "IT", "US")
 _URLENC_STAMP = ("20261121031213133", "20261121031215684")
 
-ADJUSTMENTS: dict[tuple[str, str], tuple[str, tuple[Adjust, ...]]] = {
-    **{(name, "cow_urlenc"): ("4", (decoded,)) for name in ("01", "03", "04", "05", "06")},
+ADJUSTMENTS: dict[tuple[str, str], tuple[tuple[str, ...], tuple[Adjust, ...]]] = {
+    **{(name, "cow_urlenc"): ((_ENCODED,), (decoded,)) for name in ("01", "03", "04", "05", "06")},
     **{
-        (name, "cow_urlenc"): ("4, 13, 15", (decoded, without("FR/x y:z=%"), stamped(*_URLENC_STAMP)))
+        (name, "cow_urlenc"): ((_ENCODED, _LOUD, _DROPPED), (decoded, without("FR/x y:z=%"), stamped(*_URLENC_STAMP)))
         for name in ("07", "08")
     },
-    ("10", "defextr"): ("12, 15", (like("10", "defextr_hs"), _GONE)),
-    ("10", "nopf"): ("12, 15", (like("10", "defextr_hs"), _GONE)),
+    ("10", "defextr"): ((_PROPERTIES, _DROPPED), (like("10", "defextr_hs"), _GONE)),
+    ("10", "nopf"): ((_PROPERTIES, _DROPPED), (like("10", "defextr_hs"), _GONE)),
     **{
-        ("10", name): ("15", (_GONE,))
+        ("10", name): ((_DROPPED,), (_GONE,))
         for name in (
             "batch1", "defextr_hs", "fmt_orc", "managed", "no_datasource", "omit_meta", "props", "sparkver",
             "thresh300", "ts_on", "unkpk", "uppertable", "fmt_hfile", "fmt_hfile_ro", "fmt_hfile_rt", "nosnap_ro",
             "nosnap_rt", "preapache", "preapache_ro", "preapache_rt", "skipro_rt", "strat_ro", "strat_rt",
         )
     },
-    ("10", "bucket"): ("13, 15", (bucketed, _GONE)),
-    ("10", "pkcase"): ("12 and section 15, trap 13", (like("10", "defextr_hs"), _GONE)),
-    ("10", "skipro"): ("15 and section 15, trap 9", (like("10", "strat_ro"), _GONE)),
+    ("10", "bucket"): ((_LOUD, _DROPPED), (bucketed, _GONE)),
+    ("10", "pkcase"): ((_PROPERTIES, _NAMES), (like("10", "defextr_hs"), _GONE)),
+    ("10", "skipro"): ((_DROPPED, _VIEWS), (like("10", "strat_ro"), _GONE)),
     **{
-        ("30", name): ("15", (_GONE,))
+        ("30", name): ((_DROPPED,), (_GONE,))
         for name in ("arch", "cond", "mg", "mv", "omit_later", "omit_later2", "rcm", "ts_flip")
     },
-    **{(name, "pd"): ("15", (_ONLY_JP,)) for name in ("30", "32")},
-    **{(name, "pkmis"): ("15", (_ONLY_JP,)) for name in ("30", "32")},
-    **{(name, "npmis"): ("12, 15", (like("30", "pkmis"), _ONLY_JP)) for name in ("30", "32")},
-    **{("32", name): ("15", (_GONE,)) for name in ("cond", "mg", "mv", "omit_later", "omit_later2", "ts_flip")},
-    ("32", "arch"): ("15 and section 15, trap 11", (_GONE, qualified)),
-    ("32", "rcm"): ("14, 15", (like("10", "omit_meta", ("cow_part", "rcm_a"), managed=True), _GONE)),
-    ("61", "mdrop"): ("8.2", (dropped("a", "20261121041956002", "20261121042000559"),)),
-    **{("90", name): ("15", (_GONE,)) for name in ("cow_part", "mor_part", "mor_part_ro", "mor_part_rt")},
-    ("90", "defextr"): ("12, 15", (like("90", "cow_part"), _GONE)),
-    ("90", "nopf"): ("12, 15", (like("90", "cow_part"), _GONE)),
-    ("90", "multi"): ("15", (_ONLY_JP,)),
-    ("90", "urlenc"): ("4, 15", (decoded, without("FR/x y:z=%"))),
+    **{(name, "pd"): ((_DROPPED,), (_ONLY_JP,)) for name in ("30", "32")},
+    **{(name, "pkmis"): ((_DROPPED,), (_ONLY_JP,)) for name in ("30", "32")},
+    **{(name, "npmis"): ((_PROPERTIES, _DROPPED), (like("30", "pkmis"), _ONLY_JP)) for name in ("30", "32")},
+    **{("32", name): ((_DROPPED,), (_GONE,)) for name in ("cond", "mg", "mv", "omit_later", "omit_later2", "ts_flip")},
+    ("32", "arch"): ((_DROPPED, _MOVED), (_GONE, qualified)),
+    ("32", "rcm"): ((_KEEPS, _DROPPED), (like("10", "omit_meta", ("cow_part", "rcm_a"), managed=True), _GONE)),
+    ("61", "mdrop"): ((_COLUMNS,), (dropped("a", "20261121041956002", "20261121042000559"),)),
+    **{("90", name): ((_DROPPED,), (_GONE,)) for name in ("cow_part", "mor_part", "mor_part_ro", "mor_part_rt")},
+    ("90", "defextr"): ((_PROPERTIES, _DROPPED), (like("90", "cow_part"), _GONE)),
+    ("90", "nopf"): ((_PROPERTIES, _DROPPED), (like("90", "cow_part"), _GONE)),
+    ("90", "multi"): ((_DROPPED,), (_ONLY_JP,)),
+    ("90", "urlenc"): ((_ENCODED, _DROPPED), (decoded, without("FR/x y:z=%"))),
 }  # fmt: skip
-"""(dump, table) -> the decisions that ask for another result, and what they change."""
+"""(dump, table) -> the headings of docs/format/rules.md that ask for another result, and what they change."""
 
 
 def wanted(name: str, table: str) -> dict[str, Any]:
     """A table of a dump as ours must leave it."""
     found = copy.deepcopy(dump(name)["tables"][table])
-    for adjust in ADJUSTMENTS.get((name, table), ("", ()))[1]:
+    for adjust in ADJUSTMENTS.get((name, table), ((), ()))[1]:
         adjust(found)
     return found
 
@@ -489,7 +502,7 @@ def replay_edges(world: World) -> Result:
     world.place(source, "mg_b")
     before = {name: sorted(world.base.joinpath(name).rglob("*")) for name in ("mg_a", "rcm_a")}
     world.run_all("32")
-    # Decision 14: real hive-sync deletes both folders.
+    # docs/format/rules.md#sync-keeps-data: real hive-sync deletes both folders.
     assert before == {name: sorted(world.base.joinpath(name).rglob("*")) for name in ("mg_a", "rcm_a")}
     return found | {("32", table): world.differences("32", table) for table in compared("32")}
 
