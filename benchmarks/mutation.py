@@ -40,7 +40,7 @@ from hudi_hive.mutation.acid_table.row_ids import ROW_ID
 from hudi_hive.mutation.acid_table.table import AcidTable, Column
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
 from hudi_hive.mutation.acid_write.manifest import MutationManifest, check_manifests
-from hudi_hive.mutation.acid_write.merge import merge
+from hudi_hive.mutation.acid_write.merge_by_key import merge
 from hudi_hive.mutation.acid_write.publish import Publisher
 
 KEY, BUCKET = "region", "ride_id"

@@ -36,7 +36,7 @@ def input_format(
         JobConf,
         RealtimeSplit,
     )
-    from hudi_hive.input_format.report import report
+    from hudi_hive.input_format.job_report import report
 
     job = JobConf(pairs(conf, "--conf"))
     if paths:

@@ -30,7 +30,7 @@ from hudi_hive.metastore.client.partition_names import DEFAULT_PARTITION, format
 from hudi_hive.plan.model.partitions import prunable_fields
 from hudi_hive.predicate import RowFilter
 from hudi_hive.storage.hadoop_paths import HadoopPath
-from hudi_hive.table.keys.partition_path import partition_values, unescape_value
+from hudi_hive.table.keys.partition_paths import partition_values, unescape_value
 from hudi_hive.table.view.data_files import is_partition_path
 from hudi_hive.table.view.listing import in_batches
 

@@ -5,7 +5,7 @@ Tables and plain folders may be mixed in one job; the job's conf is never change
 
 from __future__ import annotations
 
-from hudi_hive.input_format.job.classify import InputPath, PathGroups, TableInputs, classify
+from hudi_hive.input_format.job.input_paths import InputPath, PathGroups, TableInputs, classify
 from hudi_hive.input_format.job.job_conf import JobConf
 from hudi_hive.input_format.parquet_input_format import HoodieParquetInputFormat
 from hudi_hive.input_format.plan import STATUS_SCHEMA, FileStatus, InputPlan, TablePlan

@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.input_format.job.classify import TableInputs
 from hudi_hive.input_format.job.consume import MAX_COMMITS_ALL
+from hudi_hive.input_format.job.input_paths import TableInputs
 from hudi_hive.input_format.snapshot import FOUND_SCHEMA, base_files
 from hudi_hive.plan.core.incremental import (
     CommitRange,

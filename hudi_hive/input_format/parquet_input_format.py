@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_hive.caching import kept_property
-from hudi_hive.input_format.job.classify import PathGroups, TableInputs, classify
+from hudi_hive.input_format.job.input_paths import PathGroups, TableInputs, classify
 from hudi_hive.input_format.job.job_conf import JobConf
 from hudi_hive.input_format.plan import FileStatus, InputPlan, TablePlan, plan_inputs, plan_table
 from hudi_hive.input_format.record_reader import read_split

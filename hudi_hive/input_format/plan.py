@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from hudi_hive.caching import kept_property
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.input_format.incremental import IncrementalFiles, incremental_files
-from hudi_hive.input_format.job.classify import PathGroups, TableInputs
+from hudi_hive.input_format.job.input_paths import PathGroups, TableInputs
 from hudi_hive.input_format.job.job_conf import INPUT_RECURSIVE, JobConf
 from hudi_hive.input_format.job.listing import list_plain
 from hudi_hive.input_format.snapshot import snapshot_files

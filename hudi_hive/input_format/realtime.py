@@ -18,7 +18,7 @@ from hudi_hive.caching import kept_property
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.formats.base.base_file import BATCH_ROWS
 from hudi_hive.input_format.incremental import IncrementalFiles, commit_range, refuse_without_meta
-from hudi_hive.input_format.job.classify import TableInputs
+from hudi_hive.input_format.job.input_paths import TableInputs
 from hudi_hive.input_format.job.job_conf import JobConf
 from hudi_hive.input_format.job.listing import list_partitions
 from hudi_hive.input_format.parquet_input_format import HoodieParquetInputFormat

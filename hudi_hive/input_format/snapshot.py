@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InstantNotFoundError
-from hudi_hive.input_format.job.classify import TableInputs
+from hudi_hive.input_format.job.input_paths import TableInputs
 from hudi_hive.input_format.job.listing import list_partitions
 from hudi_hive.plan.core.snapshot import check_time_travel, refuse_cleaned_files
 from hudi_hive.table import MetaClient

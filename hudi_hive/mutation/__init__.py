@@ -11,7 +11,7 @@ from hudi_hive.mutation.acid_table.table import AcidTable
 from hudi_hive.mutation.acid_write.client import MutatorClient
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
 from hudi_hive.mutation.acid_write.manifest import MutationManifest
-from hudi_hive.mutation.acid_write.merge import MergeRecords, merge
+from hudi_hive.mutation.acid_write.merge_by_key import MergeRecords, merge
 from hudi_hive.mutation.acid_write.transaction import Transaction, TransactionState
 from hudi_hive.mutation.core.heartbeat import LockFailure
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import HudiHiveError, PredicateError, UnknownColumnError
 from hudi_hive.predicate import nodes, syntax
-from hudi_hive.predicate.bind import bind
+from hudi_hive.predicate.binding import bind
 from hudi_hive.predicate.nodes import Node
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import PredicateError
 from hudi_hive.predicate import nodes, syntax
-from hudi_hive.predicate.bind import bind
+from hudi_hive.predicate.binding import bind
 from hudi_hive.predicate.evaluate import evaluate, to_expression
 from hudi_hive.predicate.nodes import Node
 from hudi_hive.predicate.outcomes import (

@@ -18,9 +18,9 @@ from hudi_hive.errors import SchemaError
 from hudi_hive.schema.avro import META_FIELDS, OPERATION_FIELD
 from hudi_hive.schema.internal import ArrayType, InternalField, InternalSchema, InternalType, MapType, RecordType
 from hudi_hive.schema.internal_avro import type_of, with_new_ids
-from hudi_hive.schema.merge_writer import merge_writer
 from hudi_hive.schema.promotions import may_become, refuse_unreadable, type_name
 from hudi_hive.schema.type_text import parse_type
+from hudi_hive.schema.writer_changes import merge_writer
 
 __all__ = ["SchemaUpdate", "merge_writer"]
 

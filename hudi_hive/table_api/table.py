@@ -30,7 +30,7 @@ _OPERATION = "hoodie.datasource.write.operation"
 if TYPE_CHECKING:
     from hudi_hive.mutation.hudi import HudiMutatorClient
     from hudi_hive.sync.run.after_write import SyncAfterWrite
-    from hudi_hive.write.alter.alter import AlterReport, Change
+    from hudi_hive.write.alter.alter_table import AlterReport, Change
     from hudi_hive.write.alter.schema_builder import SchemaBuilder
     from hudi_hive.write.options.config import WriteConfig
     from hudi_hive.write.writers.local import LocalWriter
@@ -207,7 +207,7 @@ class HudiTable:
 
     def _altered(self, changes: Sequence[Change], options: Mapping[str, Any], dry_run: bool) -> AlterReport:
         from hudi_hive.metastore.transactions.locks import MetastoreLock
-        from hudi_hive.write.alter.alter import alter, write_config
+        from hudi_hive.write.alter.alter_table import alter, write_config
         from hudi_hive.write.coordination.locks import table_lock
 
         config = write_config(self._client, options)

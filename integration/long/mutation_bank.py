@@ -36,7 +36,7 @@ from hudi_hive.mutation.acid_table.table import AcidTable
 from hudi_hive.mutation.acid_write.client import MutatorClient
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
 from hudi_hive.mutation.acid_write.manifest import MutationManifest
-from hudi_hive.mutation.acid_write.merge import MergeRecords, merge
+from hudi_hive.mutation.acid_write.merge_by_key import MergeRecords, merge
 from hudi_hive.mutation.acid_write.transaction import Transaction
 from integration.support.metastores import dying
 from tests.support.mutation.acid_definitions import acid_table

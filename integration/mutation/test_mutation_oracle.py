@@ -21,7 +21,7 @@ from hudi_hive.mutation.acid_write import groups
 from hudi_hive.mutation.acid_write.client import MutatorClient
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
 from hudi_hive.mutation.acid_write.manifest import MutationManifest
-from hudi_hive.mutation.acid_write.merge import MergeRecords, merge
+from hudi_hive.mutation.acid_write.merge_by_key import MergeRecords, merge
 from hudi_hive.mutation.acid_write.transaction import Transaction
 from integration.long.mutation_histories import SHAPES, History
 from integration.support.hive_acid import MODES, HiveAcid, Row, Snapshot, plain

@@ -102,7 +102,7 @@ def test_pandas_api(spark, names):
 
 
 def test_sessions_are_not_kept(spark, names):
-    from hudi_hive.spark.scan.file_index import HudiFileIndex
+    from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex
     from hudi_hive.spark.statements.parser import HudiParser
 
     held = spark.sparkContext._gateway.gateway_property.pool.dict

@@ -20,7 +20,7 @@ from hudi_hive.write.services import compaction
 
 pytestmark = pytest.mark.jvm
 
-ON_SPARK = sys.modules["hudi_hive.spark.write.write"]
+ON_SPARK = sys.modules["hudi_hive.spark.write.write_frame"]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import InvalidOptionError, InvalidPropertiesError, PathNotFoundError, TableError
-from hudi_hive.input_format.job.classify import Coverage, InputPath, classify
+from hudi_hive.input_format.job.input_paths import Coverage, InputPath, classify
 from hudi_hive.metrics import IoCounters
 from hudi_hive.storage.hadoop_paths import HadoopPath
 

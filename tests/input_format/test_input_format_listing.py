@@ -9,7 +9,7 @@ import pytest
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.input_format import HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat, JobConf
 from hudi_hive.input_format.job.job_conf import INPUT_DIR
-from hudi_hive.input_format.report import report
+from hudi_hive.input_format.job_report import report
 from hudi_hive.metrics import METADATA_METRICS
 from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
 

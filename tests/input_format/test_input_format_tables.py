@@ -22,7 +22,7 @@ from hudi_hive.errors import (
     UnsupportedTableError,
 )
 from hudi_hive.input_format import HoodieParquetInputFormat, JobConf
-from hudi_hive.input_format.report import report
+from hudi_hive.input_format.job_report import report
 from tests.support.fixture_tables import (
     assert_same_rows,
     columns_of,

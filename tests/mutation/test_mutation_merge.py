@@ -16,7 +16,7 @@ from hudi_hive.mutation.acid_table.acid_names import staging_folder
 from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID, row_id_keys
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
-from hudi_hive.mutation.acid_write.merge import merge
+from hudi_hive.mutation.acid_write.merge_by_key import merge
 from tests.support.mutation.acid_rows import delete, insert, names, snapshot, table_at
 
 

@@ -20,7 +20,7 @@ from hudi_hive.schema.internal import parse_history
 from hudi_hive.table import MetaClient
 from hudi_hive.table.core.creation import create_table
 from hudi_hive.timeline import State
-from hudi_hive.write.alter.alter import alter, alter_schema
+from hudi_hive.write.alter.alter_table import alter, alter_schema
 from hudi_hive.write.alter.schema_builder import VERSIONS_SCHEMA
 from hudi_hive.write.commit.transaction import Transaction
 from hudi_hive.write.files.statuses import WRITE_STATUS_SCHEMA

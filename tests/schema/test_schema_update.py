@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.schema.differences import differences
 from hudi_hive.schema.evolution import SchemaUpdate, merge_writer
 from hudi_hive.schema.internal import InternalField, InternalSchema, parse_history, parse_internal_schema
 from hudi_hive.schema.internal_avro import from_avro, to_arrow, to_avro, type_of
 from hudi_hive.schema.internal_json import history_bytes, to_json
 from hudi_hive.schema.promotions import may_become, type_name
+from hudi_hive.schema.schema_diff import differences
 from hudi_hive.schema.type_text import parse_type
 from hudi_hive.table import MetaClient
 from tests.support.fixture_tables import DATA, fixture_names, unzip_fixture

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hudi_hive.errors import InvalidOptionError, PartitionValueError, SchemaSyncError
 from hudi_hive.sync.config import extractors
+from hudi_hive.sync.table.parquet_schema import StorageField, storage_fields
 from hudi_hive.sync.table.spark_schema import spark_schema_json, spark_table_parameters
-from hudi_hive.sync.table.storage_schema import StorageField, storage_fields
 from hudi_hive.sync.table.types import Dialect, hive_type, metastore_type, type_warnings
 from tests.support.fixture_tables import GOLDEN
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import PartitionValueError
-from hudi_hive.table.keys.partition_path import (
+from hudi_hive.table.keys.partition_paths import (
     escape_value,
     partition_path,
     partition_value_columns,

@@ -19,13 +19,13 @@ from hudi_hive.timeline.instants.instant import COMMIT, COMPACTION, DELTA_COMMIT
 from hudi_hive.write.commit.transaction import Transaction
 from hudi_hive.write.files.statuses import WRITE_STATUS_SCHEMA
 from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.rollback.restore import restore
-from hudi_hive.write.rollback.rollback import rollback
-from hudi_hive.write.rollback.savepoint import create_savepoint, delete_savepoint
+from hudi_hive.write.rollback.restore_action import restore
+from hudi_hive.write.rollback.rollback_action import rollback
+from hudi_hive.write.rollback.savepoint_action import create_savepoint, delete_savepoint
 from hudi_hive.write.schema.schemas import merged_schema
 from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
-from hudi_hive.write.services.clean import clean
+from hudi_hive.write.services.cleaning import clean
 from hudi_hive.write.services.clustering import execute_clustering, schedule_clustering
 from hudi_hive.write.services.compaction import execute_compaction, schedule_compaction
 from tests.support.fixture_tables import VERSIONS

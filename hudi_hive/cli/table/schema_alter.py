@@ -9,7 +9,7 @@ import click
 
 from hudi_hive.cli.common import pairs, storage_options, with_output
 from hudi_hive.cli.output import Output
-from hudi_hive.cli.timeline import inspect
+from hudi_hive.cli.timeline.inspect import schema as inspect_schema
 
 if TYPE_CHECKING:
     from hudi_hive.write.alter.schema_builder import SchemaBuilder
@@ -48,7 +48,7 @@ def alter(ctx: click.Context, path: str) -> None:
     ctx.obj = path
 
 
-schema.add_command(inspect.schema, _SHOW)
+schema.add_command(inspect_schema, _SHOW)
 
 
 def _alter_options(function: F) -> F:

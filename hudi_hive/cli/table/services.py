@@ -134,18 +134,19 @@ def compact(
 ) -> None:
     """Merge log files into new base files: run the planned compactions, then plan and run one."""
     from hudi_hive.timeline.instants.instant import COMPACTION
-    from hudi_hive.write.services import compaction
+    from hudi_hive.write.services.compaction import compact as run_compaction
+    from hudi_hive.write.services.compaction import execute_compaction, schedule_compaction
 
     _either(schedule=schedule, execute=execute)
     context = service_context("compaction", path, conf, threads, storage_option)
     if schedule:
-        _planned(compaction.schedule_compaction(context), output, "no file group has log files to compact")
+        _planned(schedule_compaction(context), output, "no file group has log files to compact")
         return
     if execute:
         pending = context.client.timeline.pending({COMPACTION})
-        done = [compaction.execute_compaction(context, instant) for instant in pending]
+        done = [execute_compaction(context, instant) for instant in pending]
     else:
-        done = compaction.compact(context)
+        done = run_compaction(context)
     nothing = "no compaction is planned" if execute else "no file group has log files to compact"
     _written(context.reload().client, done, output, nothing)
 
@@ -167,20 +168,26 @@ def cluster(
     output: Output,
 ) -> None:
     """Join small file groups into larger ones, sorted if asked."""
-    from hudi_hive.write.services import clustering
+    from hudi_hive.write.services.clustering import (
+        SORT_COLUMNS,
+        execute_clustering,
+        pending_clusterings,
+        schedule_clustering,
+    )
+    from hudi_hive.write.services.clustering import cluster as run_clustering
 
     _either(schedule=schedule, execute=execute)
     if sort_columns:
-        conf = (*conf, f"{clustering.SORT_COLUMNS}={sort_columns}")
+        conf = (*conf, f"{SORT_COLUMNS}={sort_columns}")
     context = service_context("clustering", path, conf, threads, storage_option)
     if schedule:
-        _planned(clustering.schedule_clustering(context), output, _NOT_CLUSTERED)
+        _planned(schedule_clustering(context), output, _NOT_CLUSTERED)
         return
     if execute:
-        pending = clustering.pending_clusterings(context.client)
-        done = [clustering.execute_clustering(context, instant) for instant in pending]
+        pending = pending_clusterings(context.client)
+        done = [execute_clustering(context, instant) for instant in pending]
     else:
-        done = clustering.cluster(context)
+        done = run_clustering(context)
     _written(context.reload().client, done, output, "no clustering is planned" if execute else _NOT_CLUSTERED)
 
 
@@ -200,7 +207,7 @@ def clean(
     path: str, conf: tuple[str, ...], threads: int | None, storage_option: tuple[str, ...], output: Output
 ) -> None:
     """Delete file slices that no retained commit needs; --conf hoodie.clean.* choose the policy."""
-    from hudi_hive.write.services.clean import clean as run
+    from hudi_hive.write.services.cleaning import clean as run
 
     done = run(service_context("clean", path, conf, threads, storage_option))
     rows = [] if done is None else sorted(done.partitions.items())
@@ -244,16 +251,17 @@ def rollback(
 
     `hudi-hive timeline PATH` lists the writes. Older ones are undone newest first, or all at once by a restore.
     """
-    from hudi_hive.write.rollback import rollback as service
+    from hudi_hive.write.rollback.rollback_action import rollback as rollback_instant
+    from hudi_hive.write.rollback.rollback_action import rollback_failed_writes
 
     if (instant is None) == (not failed):
         raise click.UsageError("give --instant TIME or --failed")
     context = service_context("rollback", path, conf, threads, storage_option)
     if instant is not None:
         _confirm(f"Delete what {instant} wrote to {context.client.base_path}?", yes=yes)
-        done = [service.rollback(context, instant)]
+        done = [rollback_instant(context, instant)]
     else:
-        done = service.rollback_failed_writes(context)
+        done = rollback_failed_writes(context)
     output.section(
         "rollbacks",
         [
@@ -292,17 +300,21 @@ def savepoint(
     output: Output,
 ) -> None:
     """Keep the files of a write from being cleaned, so that the table can be restored to it."""
-    from hudi_hive.write.rollback import savepoint as service
+    from hudi_hive.write.rollback.savepoint_action import (
+        create_savepoint,
+        delete_savepoint,
+        savepoints,
+    )
 
     _either(delete=delete, list=list_)
     context = service_context("savepoint", path, conf, threads, storage_option)
     if delete:
         if instant is None:
             raise click.UsageError("--delete needs --instant TIME")
-        service.delete_savepoint(context, instant)
+        delete_savepoint(context, instant)
     elif not list_:
-        service.create_savepoint(context, instant, user=user, comments=comments)
-    points = service.savepoints(context.reload().client)
+        create_savepoint(context, instant, user=user, comments=comments)
+    points = savepoints(context.reload().client)
     output.section(
         "savepoints",
         [
@@ -333,7 +345,7 @@ def restore(
     output: Output,
 ) -> None:
     """Bring the table back to a savepoint. What was written after it is deleted for good."""
-    from hudi_hive.write.rollback.restore import restore as run
+    from hudi_hive.write.rollback.restore_action import restore as run
 
     context = service_context("restore", path, conf, threads, storage_option)
     _confirm(f"Delete what was written to {context.client.base_path} after {point}?", yes=yes)

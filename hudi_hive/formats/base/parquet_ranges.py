@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from hudi_hive.predicate import ColumnRange, nodes
-from hudi_hive.predicate.nodes import Node
+from hudi_hive.predicate import ColumnRange
+from hudi_hive.predicate.nodes import Node, own_columns, walk_outlines
 
 _NAN_SHOWS: Final = "parquet-mr"
 """Writer whose bounds take NaN for the greatest value, so that bounds without NaN prove that there is none."""
@@ -27,7 +27,7 @@ def column_ranges(metadata: Any, schema: pa.Schema, root: Node) -> dict[tuple[st
         schema: Arrow schema of the file.
         root: the filter's tree, bound to columns of the file.
     """
-    paths = {column.path for node in nodes.walk_outlines(root) for column in nodes.own_columns(node)}
+    paths = {column.path for node in walk_outlines(root) for column in own_columns(node)}
     leaves = _leaves(metadata, paths) if paths else {}
     rows = pa.array([metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)], pa.int64())
     nan_possible = not str(metadata.created_by or "").startswith(_NAN_SHOWS)

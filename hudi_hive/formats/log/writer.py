@@ -1,6 +1,6 @@
 """Blocks of log files: Arrow rows and keys in, bytes out.
 
-What is written here :mod:`hudi_hive.formats.log.block`, :mod:`hudi_hive.formats.log.delete_block` and
+What is written here :mod:`hudi_hive.formats.log.block`, :mod:`hudi_hive.formats.log.deletes` and
 :mod:`hudi_hive.table.logs.log_data` read. A log file is such blocks back to back. Blocks of records and deletes have a
 checksum, which Hudi's readers pass over.
 
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import UnsupportedFormatError
 from hudi_hive.formats.avro.encoder import encode_binaries
 from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block
-from hudi_hive.formats.log.delete_block import DELETE_BLOCK_VERSION, DELETE_RECORD, wrap_ordering
+from hudi_hive.formats.log.deletes import DELETE_BLOCK_VERSION, DELETE_RECORD, wrap_ordering
 
 DATA_BLOCK_VERSION: Final = 3
 ROLLBACK: Final = "0"

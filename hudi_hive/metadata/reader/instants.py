@@ -104,7 +104,7 @@ class ValidInstants:
         return self._rolled_back
 
 
-def newest(metadata: Timeline) -> str | None:
+def newest_write_time(metadata: Timeline) -> str | None:
     """Upper bound for slices of a metadata table: the last write, a pending compaction's new slice included."""
     writes = [i.requested for i in metadata.instants if i.is_write and (i.is_completed or i.action == "compaction")]
     return max(writes, default=None)

@@ -17,9 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.formats.hash.java_hash import string_hashes
-from hudi_hive.table.keys import partition_path as paths
+from hudi_hive.table.keys.partition_paths import ALL_PARTITIONS as PATHS_ALL_PARTITIONS
 
-ALL_PARTITIONS: Final = paths.ALL_PARTITIONS
+ALL_PARTITIONS: Final = PATHS_ALL_PARTITIONS
 """Key of the record that names all partitions."""
 
 ROOT_PARTITION: Final = "."

@@ -69,7 +69,7 @@ def _explode(part: Payloads) -> pa.Table:
     return pa.table(columns, schema=_ENTRY_ROWS)
 
 
-def newest(found: Iterable[Found], flatten: Callable[[Payloads], pa.Table]) -> pa.Table:
+def newest_records(found: Iterable[Found], flatten: Callable[[Payloads], pa.Table]) -> pa.Table:
     """The newest record of each key that was not deleted since: bloom filters, record index, secondary index.
 
     Args:

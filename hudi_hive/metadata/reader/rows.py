@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, MetadataTableError
 from hudi_hive.metadata.reader.file_group import FileGroup, Found, Payloads
-from hudi_hive.metadata.reader.merge import merge_entries, newest
+from hudi_hive.metadata.reader.merge import merge_entries, newest_records
 from hudi_hive.metadata.reader.ranges import merge_stats
 from hudi_hive.metadata.reader.records import WRAPPERS, bound_branches
 from hudi_hive.metadata.reader.table import (
@@ -95,13 +95,13 @@ def partition_rows(table: MetadataTable, partition: str, schema: pa.Schema) -> p
 
 def _group_rows(groups: tuple[FileGroup, ...], field: str, schema: pa.Schema) -> pa.Table:
     """The records of file groups whose keys differ."""
-    kinds = newest([group.scan("type") for group in groups], _values(pa.int32()))
+    kinds = newest_records([group.scan("type") for group in groups], _values(pa.int32()))
     found = [group.scan(field) for group in groups]
     kind = schema.field(field).type
     if field == _FILES:
         values = _entries(found, kinds.column("key"), kind)
     else:
-        merged = _stats(found, kind) if field == _STATS else newest(found, _values(kind))
+        merged = _stats(found, kind) if field == _STATS else newest_records(found, _values(kind))
         merged = merged.combine_chunks()
         at = pc.index_in(kinds.column("key"), value_set=merged.column("key").combine_chunks())
         values = merged.column("value").take(at)

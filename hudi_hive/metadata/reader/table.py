@@ -17,13 +17,12 @@ from hudi_hive.metadata.reader import keys as names
 from hudi_hive.metadata.reader import records
 from hudi_hive.metadata.reader.definitions import IndexDefinition, index_definitions
 from hudi_hive.metadata.reader.file_group import FileGroup, Found
-from hudi_hive.metadata.reader.instants import ValidInstants, missing_write, newest
-from hudi_hive.metadata.reader.merge import merge_entries
-from hudi_hive.metadata.reader.merge import newest as newest_records
+from hudi_hive.metadata.reader.instants import ValidInstants, missing_write, newest_write_time
+from hudi_hive.metadata.reader.merge import merge_entries, newest_records
 from hudi_hive.metadata.reader.ranges import Columns, column_type, merge_stats, typed_ranges
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
 from hudi_hive.table import FILES_SCHEMA, MetaClient, TableConfig
-from hudi_hive.table.keys.partition_path import unescape_value
+from hudi_hive.table.keys.partition_paths import unescape_value
 from hudi_hive.table.view.listing import list_folders
 from hudi_hive.timeline.instants.instant import millis_to_instant
 
@@ -476,7 +475,7 @@ class MetadataTable:
     def _slices(self, partition: str) -> pa.Table:
         timeline = self._own.timeline
         files = list_folders(self._own.storage, [partition])
-        return self._own.file_system_view(files=files).latest_merged_file_slices(newest(timeline))
+        return self._own.file_system_view(files=files).latest_merged_file_slices(newest_write_time(timeline))
 
 
 def _root_as_path(table: pa.Table) -> pa.Table:

@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from hudi_hive.errors import MetadataTableError
 from hudi_hive.formats.base.base_file import open_base_file
 from hudi_hive.formats.hash.bloom import SIMPLE
-from hudi_hive.metadata.reader import keys as names
-from hudi_hive.metadata.reader import records as read
 from hudi_hive.metadata.reader.file_group import FileGroup
-from hudi_hive.metadata.reader.merge import newest
+from hudi_hive.metadata.reader.keys import file_key, partition_key
+from hudi_hive.metadata.reader.merge import newest_records
+from hudi_hive.metadata.reader.records import bloom_filters
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.records import Records
 from hudi_hive.storage import Storage
@@ -105,7 +105,7 @@ def filter_records(
 
 def merged_filters(group: FileGroup, version: int) -> Records:
     """The newest filter of each file of a slice, without those of files that are gone."""
-    table = newest([group.scan("BloomFilterMetadata")], read.bloom_filters)
+    table = newest_records([group.scan("BloomFilterMetadata")], bloom_filters)
     table = table.filter(pc.invert(pc.fill_null(table.column("is_deleted"), False))).combine_chunks()
     key, kind, time, text = (_one(table.column(name)) for name in ("key", "type", "timestamp", "filter"))
     return records.bloom_filters(key, kind, text, False, time, version)
@@ -117,7 +117,7 @@ def _base_files(files: pa.Table) -> pa.Table:
 
 
 def _key(partition: str, name: str) -> str:
-    return names.partition_key(partition) + names.file_key(name)
+    return partition_key(partition) + file_key(name)
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnknownColumnError
-from hudi_hive.metadata.reader import keys as names
 from hudi_hive.metadata.reader.changes import MetadataChanges
 from hudi_hive.metadata.reader.definitions import index_definitions
+from hudi_hive.metadata.reader.keys import column_key, file_key, partition_identifier, partition_key
 from hudi_hive.metadata.reader.ranges import column_type, decimals_of_bytes
 from hudi_hive.metadata.reader.records import STATS_SCHEMA, WRAPPED, WRAPPERS
 from hudi_hive.metadata.writer.records import unscaled
@@ -182,7 +182,7 @@ def statistics(changes: MetadataChanges, columns: Sequence[IndexedColumn]) -> St
         of_files.append(_deleted(column, keys, gone.column("name")))
         dropped = pa.table({"partition": pa.array(changes.partitions_deleted, pa.string())})
         keys = _keys(column.name, dropped, by_file=False)
-        identifiers = [names.partition_identifier(path) for path in changes.partitions_deleted]
+        identifiers = [partition_identifier(path) for path in changes.partitions_deleted]
         of_partitions.append(_deleted(column, keys, pa.array(identifiers, pa.string())))
     return Statistics(pa.concat_tables(of_files), pa.concat_tables(of_partitions), complete)
 
@@ -240,10 +240,10 @@ def _decimal_values(bounds: pa.Array, column: IndexedColumn) -> pa.Array:
 
 def _keys(column: str, table: pa.Table, *, by_file: bool) -> pa.Array:
     """Keys of a column's records; hashes of partitions and names are made once for each distinct one."""
-    head = names.column_key(column)
-    parts = [_hashed(table.column("partition"), lambda path: head + names.partition_key(path))]
+    head = column_key(column)
+    parts = [_hashed(table.column("partition"), lambda path: head + partition_key(path))]
     if by_file:
-        parts.append(_hashed(table.column("name"), names.file_key))
+        parts.append(_hashed(table.column("name"), file_key))
     return pc.binary_join_element_wise(*parts, "") if by_file else parts[0]
 
 
@@ -291,7 +291,7 @@ def _widened(table: pa.Table, column: IndexedColumn) -> pa.Table:
         widened[side] = pa.StructArray.from_arrays(arrays, fields=list(WRAPPED), mask=pc.is_null(values))
     widened["partition"] = grouped.column("partition")
     result = pa.table(widened)
-    identifiers = [names.partition_identifier(path) for path in result.column("partition").to_pylist()]
+    identifiers = [partition_identifier(path) for path in result.column("partition").to_pylist()]
     keys = _keys(column.name, result, by_file=False)
     return _rows(result, column, keys, pa.array(identifiers, pa.string()))
 

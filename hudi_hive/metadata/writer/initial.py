@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from hudi_hive.errors import MetadataTableError, UnknownColumnError
 from hudi_hive.formats.base.base_file import open_base_file
 from hudi_hive.formats.base.column_ranges import COLUMN_RANGES_SCHEMA, WRAPPED, ColumnRanges
-from hudi_hive.metadata.reader import keys as names
 from hudi_hive.metadata.reader.changes import RANGES_SCHEMA, MetadataChanges
+from hudi_hive.metadata.reader.keys import ALL_PARTITIONS, ROOT_PARTITION, partition_identifier
 from hudi_hive.metadata.reader.ranges import column_type
 from hudi_hive.metadata.reader.table import BLOOM_FILTERS, COLUMN_STATS, FILES, PARTITION_STATS, MetadataTable
 from hudi_hive.metadata.reader.validation import committed_files
@@ -117,10 +117,10 @@ def _file_records(client: MetaClient, executor: Executor | None) -> Records:
     if not client.timeline.write_instants():
         partitions = []  # a table that was never written has no partition, not even the one of its base path
     if not partitions:
-        return records.empty_list(names.ALL_PARTITIONS, records.ALL_PARTITIONS_TYPE, version)
+        return records.empty_list(ALL_PARTITIONS, records.ALL_PARTITIONS_TYPE, version)
     path = files.column("partition").combine_chunks()
     entries = records.file_lists(
-        pc.if_else(pc.equal(path, ""), names.ROOT_PARTITION, path),
+        pc.if_else(pc.equal(path, ""), ROOT_PARTITION, path),
         files.column("name").combine_chunks(),
         files.column("size").combine_chunks(),
         pa.array(np.zeros(files.num_rows, np.bool_)),
@@ -128,8 +128,8 @@ def _file_records(client: MetaClient, executor: Executor | None) -> Records:
         version,
     )
     everything = records.file_lists(
-        pa.array([names.ALL_PARTITIONS] * len(partitions), pa.string()),
-        pa.array([names.partition_identifier(partition) for partition in partitions], pa.string()),
+        pa.array([ALL_PARTITIONS] * len(partitions), pa.string()),
+        pa.array([partition_identifier(partition) for partition in partitions], pa.string()),
         pa.array(np.zeros(len(partitions), np.int64)),
         pa.array(np.zeros(len(partitions), np.bool_)),
         records.ALL_PARTITIONS_TYPE,

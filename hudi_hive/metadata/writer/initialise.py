@@ -28,7 +28,7 @@ from hudi_hive.metadata.writer.store import (
 )
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient, TableConfig
-from hudi_hive.table.keys.partition_path import PARTITION_METAFILE
+from hudi_hive.table.keys.partition_paths import PARTITION_METAFILE
 from hudi_hive.table.properties.config import PROPERTIES_PATH
 from hudi_hive.table.properties.writer import properties_bytes, update_properties
 from hudi_hive.timeline.instants.instant import DELTA_COMMIT

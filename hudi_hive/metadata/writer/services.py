@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.metadata.reader import keys as names
-from hudi_hive.metadata.reader import records as read
 from hudi_hive.metadata.reader.file_group import FileGroup
 from hudi_hive.metadata.reader.instants import ValidInstants
-from hudi_hive.metadata.reader.merge import merge_entries, newest
+from hudi_hive.metadata.reader.keys import ALL_PARTITIONS
+from hudi_hive.metadata.reader.merge import merge_entries, newest_records
 from hudi_hive.metadata.reader.ranges import merge_stats
+from hudi_hive.metadata.reader.records import locations
 from hudi_hive.metadata.reader.table import BLOOM_FILTERS, COLUMN_STATS, FILES, PARTITION_STATS, RECORD_INDEX
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.blooms import merged_filters
@@ -168,14 +168,14 @@ def _merged_lists(group: FileGroup, version: int) -> Records:
     found = group.scan("filesystemMetadata")
     entries = merge_entries([found])
     nothing_gone = pa.array(np.zeros(entries.num_rows, np.bool_))
-    kinds = pc.equal(entries.column("key"), names.ALL_PARTITIONS)
+    kinds = pc.equal(entries.column("key"), ALL_PARTITIONS)
     parts = []
     for mask, kind in ((kinds, records.ALL_PARTITIONS_TYPE), (pc.invert(kinds), records.FILES_TYPE)):
         chosen = entries.filter(mask).combine_chunks()
         key, name, size = (chosen.column(column).combine_chunks() for column in ("key", "name", "size"))
         parts.append(records.file_lists(key, name, size, nothing_gone.slice(0, chosen.num_rows), kind, version))
     if not pc.any(kinds, min_count=0).as_py():
-        parts.append(records.empty_list(names.ALL_PARTITIONS, records.ALL_PARTITIONS_TYPE, version))
+        parts.append(records.empty_list(ALL_PARTITIONS, records.ALL_PARTITIONS_TYPE, version))
     return records.join_records(parts)
 
 
@@ -211,7 +211,7 @@ def _shape(schema: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
 
 def _rewritten(group: FileGroup, version: int) -> Records:
     """Places of records, written by another schema, by the one of a version."""
-    table = newest([group.scan("recordIndexMetadata")], read.locations).combine_chunks()
+    table = newest_records([group.scan("recordIndexMetadata")], locations).combine_chunks()
     key, partition, file_id, millis = (
         table.column(name).combine_chunks() for name in ("key", "partition", "file_id", "instant_ms")
     )

@@ -22,7 +22,7 @@ from hudi_hive.errors import MetadataTableError
 from hudi_hive.formats.hfile.writer import write_hfile
 from hudi_hive.formats.log.block import iter_blocks
 from hudi_hive.formats.log.writer import command_block, delete_block, hfile_block
-from hudi_hive.metadata.reader.instants import newest
+from hudi_hive.metadata.reader.instants import newest_write_time
 from hudi_hive.metadata.reader.keys import group_numbers
 from hudi_hive.metadata.reader.table import METADATA_FOLDER
 from hudi_hive.metadata.writer.record_schema import record_schema
@@ -119,7 +119,7 @@ class MetadataStore:
             MetadataTableError: they are not numbered from 0 on under one name.
         """
         files = list_folders(self.storage, [partition])
-        slices = self.client.file_system_view(files=files).latest_file_slices(newest(self.client.timeline))
+        slices = self.client.file_system_view(files=files).latest_file_slices(newest_write_time(self.client.timeline))
         versions = _log_versions(files)
         numbered: dict[int, GroupFiles] = {}
         for row in slices.to_pylist():

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError, TableNotFoundError
-from hudi_hive.metadata.reader import keys as names
 from hudi_hive.metadata.reader.changes import MetadataChanges
 from hudi_hive.metadata.reader.definitions import index_definitions
 from hudi_hive.metadata.reader.instants import missing_write
+from hudi_hive.metadata.reader.keys import ALL_PARTITIONS, ROOT_PARTITION, partition_identifier
 from hudi_hive.metadata.reader.table import (
     BLOOM_FILTERS,
     COLUMN_STATS,
@@ -434,11 +434,11 @@ def _file_records(changes: MetadataChanges, version: int) -> Records:
     )
     touched = dict.fromkeys([*_array(added.column("partition")).unique().to_pylist(), *changes.partitions_touched])
     dropped = [path for path in dict.fromkeys(changes.partitions_deleted) if path not in touched]
-    listed = [names.partition_identifier(path) for path in (*touched, *dropped)]
+    listed = [partition_identifier(path) for path in (*touched, *dropped)]
     if not listed:
         return entries
     everything = records.file_lists(
-        pa.array([names.ALL_PARTITIONS] * len(listed), pa.string()),
+        pa.array([ALL_PARTITIONS] * len(listed), pa.string()),
         pa.array(listed, pa.string()),
         pa.array(np.zeros(len(listed), np.int64)),
         pa.array(np.arange(len(listed)) >= len(touched)),
@@ -449,7 +449,7 @@ def _file_records(changes: MetadataChanges, version: int) -> Records:
 
 
 def _identifiers(paths: pa.Array) -> pa.Array:
-    return pc.if_else(pc.equal(paths, ""), names.ROOT_PARTITION, paths)
+    return pc.if_else(pc.equal(paths, ""), ROOT_PARTITION, paths)
 
 
 def _free(store: MetadataStore, instant: str) -> str:

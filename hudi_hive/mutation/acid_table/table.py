@@ -15,13 +15,15 @@ from hudi_hive.errors import MutationError, UnsupportedAcidTableError
 from hudi_hive.formats.orc.hive_type import parse_hive_type
 from hudi_hive.metastore.client.types import Table
 from hudi_hive.mutation.acid_table.acid_names import MAX_BUCKETS
-from hudi_hive.mutation.core import serialization as text_form
+from hudi_hive.mutation.core.serialization import check_fields
+from hudi_hive.mutation.core.serialization import decode as decode_text
+from hudi_hive.mutation.core.serialization import encode as encode_text
 
-MARK: Final = "HudiHiveAcidTableV1:"
+TABLE_TAG: Final = "HudiHiveAcidTableV1:"
 """What the text form begins with."""
 
 _CODECS: Final = {"SNAPPY": "snappy", "NONE": "uncompressed"}
-_JAVA_MARK: Final = "AcidTableV1:"
+_JAVA_TABLE_TAG: Final = "AcidTableV1:"
 ORC_INPUT: Final = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 """What reads tables and partitions that are stored as ORC."""
 
@@ -136,7 +138,7 @@ class AcidTable:
 
     def encode(self) -> str:
         """The text form, for ``decode`` in another process."""
-        return text_form.encode(MARK, self)
+        return encode_text(TABLE_TAG, self)
 
     @classmethod
     def decode(cls, text: str) -> Self:
@@ -145,15 +147,15 @@ class AcidTable:
         Raises:
             MutationError: no such text, or one of Hive's own ``AcidTableSerializer``.
         """
-        if text.startswith(_JAVA_MARK):
+        if text.startswith(_JAVA_TABLE_TAG):
             raise MutationError(
                 "this is a table as Hive's own mutation API encodes it", remedy="encode it with AcidTable.encode()"
             )
-        return text_form.decode(MARK, text, "table", "of a mutation", cls._from_json)
+        return decode_text(TABLE_TAG, text, "table", "of a mutation", cls._from_json)
 
     @classmethod
     def _from_json(cls, values: Mapping[str, Any]) -> Self:
-        text_form.check_fields(cls, values)
+        check_fields(cls, values)
         return cls(
             **{
                 **values,

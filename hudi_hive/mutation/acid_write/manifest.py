@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from hudi_hive.errors import GroupRevisitedError, MutationError
-from hudi_hive.mutation.core import serialization as text_form
+from hudi_hive.mutation.core.serialization import decode as decode_text
+from hudi_hive.mutation.core.serialization import encode as encode_text
 
-MARK: Final = "HudiHiveMutationManifestV1:"
+MANIFEST_TAG: Final = "HudiHiveMutationManifestV1:"
 """What the text form begins with."""
 
 
@@ -65,7 +66,7 @@ class MutationManifest:
 
     def encode(self) -> str:
         """The text form."""
-        return text_form.encode(MARK, self)
+        return encode_text(MANIFEST_TAG, self)
 
     @classmethod
     def decode(cls, text: str) -> Self:
@@ -74,7 +75,7 @@ class MutationManifest:
         Raises:
             MutationError: no such text.
         """
-        return text_form.decode(MARK, text, "manifest", "of a mutation", cls._from_json)
+        return decode_text(MANIFEST_TAG, text, "manifest", "of a mutation", cls._from_json)
 
     @classmethod
     def _from_json(cls, values: dict[str, Any]) -> Self:

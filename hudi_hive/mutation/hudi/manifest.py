@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 from hudi_hive.errors import GroupRevisitedError, MutationError
-from hudi_hive.mutation.core import serialization as text_form
+from hudi_hive.mutation.core.serialization import decode as decode_text
+from hudi_hive.mutation.core.serialization import encode as encode_text
 
-MARK: Final = "HudiHiveHudiManifestV1:"
+HUDI_MANIFEST_TAG: Final = "HudiHiveHudiManifestV1:"
 """What the text form begins with."""
 
 
@@ -42,7 +43,7 @@ class HudiManifest:
 
     def encode(self) -> str:
         """The text form."""
-        return text_form.encode(MARK, self)
+        return encode_text(HUDI_MANIFEST_TAG, self)
 
     @classmethod
     def decode(cls, text: str) -> Self:
@@ -51,7 +52,7 @@ class HudiManifest:
         Raises:
             MutationError: no such text.
         """
-        return text_form.decode(MARK, text, "manifest", "of a Hudi mutation", cls._from_json)
+        return decode_text(HUDI_MANIFEST_TAG, text, "manifest", "of a Hudi mutation", cls._from_json)
 
     @classmethod
     def _from_json(cls, values: dict[str, Any]) -> Self:

@@ -24,7 +24,7 @@ from hudi_hive.errors import (
     UnknownColumnError,
 )
 from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
-from hudi_hive.mutation.acid_write.merge import check_keys, key_pairs, key_tests
+from hudi_hive.mutation.acid_write.merge_by_key import check_keys, key_pairs, key_tests
 from hudi_hive.mutation.acid_write.merge_rules import (
     MergeChoices,
     WhenMatched,

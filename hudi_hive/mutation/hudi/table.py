@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.mutation.core import serialization as text_form
+from hudi_hive.mutation.core.serialization import check_fields
+from hudi_hive.mutation.core.serialization import decode as decode_text
+from hudi_hive.mutation.core.serialization import encode as encode_text
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.keys.key_generator import KeyGenerator
@@ -16,7 +18,7 @@ from hudi_hive.write.options.config import WriteConfig
 from hudi_hive.write.records.keyed_records import row_generator
 from hudi_hive.write.schema.schemas import WriterSchema, merged_schema
 
-MARK: Final = "HudiHiveHudiTableV1:"
+HUDI_TABLE_TAG: Final = "HudiHiveHudiTableV1:"
 """What the text form begins with."""
 
 _KEY_OPTIONS: Final = "keygen"
@@ -109,7 +111,7 @@ class HudiMutationTable:
 
     def encode(self) -> str:
         """The text form, for ``decode`` in another process."""
-        return text_form.encode(MARK, self)
+        return encode_text(HUDI_TABLE_TAG, self)
 
     @classmethod
     def decode(cls, text: str) -> Self:
@@ -118,9 +120,9 @@ class HudiMutationTable:
         Raises:
             MutationError: no such text.
         """
-        return text_form.decode(MARK, text, "table", "of a Hudi mutation", cls._from_json)
+        return decode_text(HUDI_TABLE_TAG, text, "table", "of a Hudi mutation", cls._from_json)
 
     @classmethod
     def _from_json(cls, values: dict[str, Any]) -> Self:
-        text_form.check_fields(cls, values)
+        check_fields(cls, values)
         return cls(**values)

@@ -18,7 +18,8 @@ from hudi_hive.plan.core.planner import Filter, PlanBuilder, plan_scan, refuse_b
 from hudi_hive.plan.model.partitions import prune_partitions
 from hudi_hive.plan.model.query import Query
 from hudi_hive.plan.model.scan_plan import PLAN_SCHEMA, ScanPlan
-from hudi_hive.predicate import RowFilter, nodes, parse_filter
+from hudi_hive.predicate import RowFilter, parse_filter
+from hudi_hive.predicate.nodes import conjunction
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view.listing import in_batches
 
@@ -226,4 +227,4 @@ def both(first: RowFilter | None, second: RowFilter | None) -> RowFilter | None:
     """The conjunction of two filters that are bound to one schema."""
     if first is None or second is None:
         return second if first is None else first
-    return RowFilter(nodes.conjunction([first.root, second.root]), first.schema)
+    return RowFilter(conjunction([first.root, second.root]), first.schema)

@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.plan.pruning.versions import MovedColumns, ranges_by_version
-from hudi_hive.predicate import ColumnRange, RowFilter, nodes
+from hudi_hive.predicate import ColumnRange, RowFilter
+from hudi_hive.predicate.nodes import own_columns, walk_outlines
 from hudi_hive.table import MetaClient
 
 # A column that each file with statistics has statistics of, in every version.
@@ -52,8 +53,8 @@ def prunable_columns(
     """
     schema = client.schema()
     found: dict[str, pa.DataType] = {}
-    for node in nodes.walk_outlines(row_filter.root):
-        for column in nodes.own_columns(node):
+    for node in walk_outlines(row_filter.root):
+        for column in own_columns(node):
             name = column.name
             if column.path[0] in path_columns or column.path[0] in _SET_BY_READERS:
                 continue

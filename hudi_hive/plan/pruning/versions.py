@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.reader.ranges import typed_ranges
 from hudi_hive.metadata.reader.records import STATS_SCHEMA
-from hudi_hive.predicate import ColumnRange, RowFilter, nodes
+from hudi_hive.predicate import ColumnRange, RowFilter
+from hudi_hive.predicate.nodes import own_columns, walk_outlines
 from hudi_hive.schema.internal import EvolvedSchema, InternalField, InternalSchema
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view.file_names import parse_file_names
@@ -59,7 +60,7 @@ def may_match_by_version(
     client: MetaClient, evolved: EvolvedSchema, slices: pa.Table, row_filter: RowFilter, path_columns: Sequence[str]
 ) -> npt.NDArray[np.bool_]:
     """For each slice whether the columns that its base file cannot have leave it; slices with log files stay."""
-    paths = {column.path for node in nodes.walk_outlines(row_filter.root) for column in nodes.own_columns(node)}
+    paths = {column.path for node in walk_outlines(row_filter.root) for column in own_columns(node)}
     from_path = {*path_columns, *client.config.partition_fields}
     wanted = {path: evolved.query.find(".".join(path)) for path in paths if path[0] not in from_path}
     ids = {path: field.id for path, field in wanted.items() if field is not None and not any("." in p for p in path)}

@@ -13,11 +13,33 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.predicate import RowFilter, nodes
-from hudi_hive.predicate.nodes import ColumnRef, Node
+from hudi_hive.predicate import RowFilter
+from hudi_hive.predicate.nodes import (
+    And,
+    ColumnComparison,
+    ColumnRef,
+    Comparison,
+    Constant,
+    In,
+    IsNaN,
+    IsNull,
+    IsTrue,
+    Like,
+    Node,
+    Not,
+    Opaque,
+    Operator,
+    Or,
+    Unknown,
+    WhenValid,
+    conjunction,
+    disjunction,
+    own_columns,
+    top_level_names,
+)
 from hudi_hive.read.columns.reconcile import Reconciler, source_field
 
-_NOTHING = nodes.Constant(None)
+_NOTHING = Constant(None)
 
 
 def file_conditions(
@@ -64,11 +86,11 @@ class _Turn:
         return self._sources[name] == name and self._reconciler.same_values(name)
 
     def conjunct(self, node: Node) -> Node | None:
-        if isinstance(node, nodes.Opaque):
+        if isinstance(node, Opaque):
             # Arrow expressions cannot be turned, but their outlines can; no row is left out by the expression itself.
             outline = None if node.outline is None else self._node(node.outline, loose=True)
-            names = () if outline is None else nodes.top_level_names(outline)
-            return nodes.Opaque(pc.scalar(True), names, outline) if names else outline
+            names = () if outline is None else top_level_names(outline)
+            return Opaque(pc.scalar(True), names, outline) if names else outline
         return self._node(node, loose=True)
 
     def _node(self, node: Node, loose: bool) -> Node | None:
@@ -78,34 +100,34 @@ class _Turn:
             node: of the table.
             loose: more rows than the node's may come to TRUE, as they are filtered again; else it must be the same.
         """
-        if isinstance(node, (nodes.Constant, nodes.Unknown)):
+        if isinstance(node, (Constant, Unknown)):
             return node
-        if isinstance(node, nodes.And):
+        if isinstance(node, And):
             inner = [self._node(operand, loose) for operand in node.operands]
             known = [one for one in inner if one is not None]
-            return nodes.conjunction(known) if known and (loose or len(known) == len(inner)) else None
-        if isinstance(node, nodes.Or):
+            return conjunction(known) if known and (loose or len(known) == len(inner)) else None
+        if isinstance(node, Or):
             inner = [self._node(operand, loose) for operand in node.operands]
-            return None if any(one is None for one in inner) else nodes.disjunction([one for one in inner if one])
-        if isinstance(node, nodes.Not):
+            return None if any(one is None for one in inner) else disjunction([one for one in inner if one])
+        if isinstance(node, Not):
             operand = self._node(node.operand, loose=False)
-            return None if operand is None else nodes.Not(operand)
-        if isinstance(node, nodes.IsTrue):
+            return None if operand is None else Not(operand)
+        if isinstance(node, IsTrue):
             operand = self._node(node.operand, loose=False)
-            return None if operand is None else nodes.IsTrue(operand, node.value)
-        return None if isinstance(node, nodes.Opaque) else self._leaf(node, loose)
+            return None if operand is None else IsTrue(operand, node.value)
+        return None if isinstance(node, Opaque) else self._leaf(node, loose)
 
     def _leaf(self, node: Node, loose: bool) -> Node | None:
-        columns = nodes.own_columns(node)
+        columns = own_columns(node)
         places = [self._place(column) for column in columns]
         if None in places:
             return None
         if any(place is not None and place.path is None for place in places):
-            return nodes.Constant(True) if isinstance(node, nodes.IsNull) else _NOTHING
+            return Constant(True) if isinstance(node, IsNull) else _NOTHING
         refs = [_carried(column, place) for column, place in zip(columns, places, strict=True)]
-        if isinstance(node, nodes.ColumnComparison):
+        if isinstance(node, ColumnComparison):
             left, right = refs
-            return None if left is None or right is None else nodes.ColumnComparison(node.operator, left, right)
+            return None if left is None or right is None else ColumnComparison(node.operator, left, right)
         return _turned(node, columns[0], refs[0], places[0], loose)
 
     def _place(self, column: ColumnRef) -> _Place | None:
@@ -152,29 +174,29 @@ def _turned(node: Node, column: ColumnRef, ref: ColumnRef | None, place: _Place 
     """A leaf of one column for the file's column."""
     assert place is not None and place.path is not None
     bare = ColumnRef(place.path, place.type)
-    if isinstance(node, nodes.IsNull):
-        return nodes.IsNull(bare)
-    if isinstance(node, nodes.WhenValid):
-        return nodes.WhenValid(bare, node.value)
-    if isinstance(node, nodes.IsNaN):
+    if isinstance(node, IsNull):
+        return IsNull(bare)
+    if isinstance(node, WhenValid):
+        return WhenValid(bare, node.value)
+    if isinstance(node, IsNaN):
         if pa.types.is_floating(place.type):
-            return nodes.IsNaN(bare)
-        return nodes.WhenValid(bare, False) if ref is not None else None
-    if isinstance(node, nodes.Comparison):
+            return IsNaN(bare)
+        return WhenValid(bare, False) if ref is not None else None
+    if isinstance(node, Comparison):
         if ref is not None:
             exact = _narrowed(pa.array([node.literal.as_py()], ref.operand_type), ref, column)
             literal, ref = (node.literal, ref) if exact is None else (exact[0], bare)
-            return nodes.Comparison(node.operator, ref, literal)
+            return Comparison(node.operator, ref, literal)
         return _of_floats(node, column, bare) if loose else None
-    if isinstance(node, nodes.In):
+    if isinstance(node, In):
         if ref is None:
             return None
         exact = _narrowed(node.values, ref, column)
         if exact is None:
-            return nodes.In(ref, node.values, node.has_null, node.has_nan)
-        return nodes.In(bare, exact, node.has_null, node.has_nan)
-    if isinstance(node, nodes.Like):
-        return None if ref is None else nodes.Like(ref, node.pattern, node.ignore_case)
+            return In(ref, node.values, node.has_null, node.has_nan)
+        return In(bare, exact, node.has_null, node.has_nan)
+    if isinstance(node, Like):
+        return None if ref is None else Like(ref, node.pattern, node.ignore_case)
     return None
 
 
@@ -190,10 +212,10 @@ def _narrowed(values: pa.Array, ref: ColumnRef, column: ColumnRef) -> pa.Array |
         return None
 
 
-_LOOSENED: dict[nodes.Operator, nodes.Operator] = {"=": "=", "<": "<=", "<=": "<=", ">": ">=", ">=": ">="}
+_LOOSENED: dict[Operator, Operator] = {"=": "=", "<": "<=", "<=": "<=", ">": ">=", ">=": ">="}
 
 
-def _of_floats(node: nodes.Comparison, column: ColumnRef, bare: ColumnRef) -> Node | None:
+def _of_floats(node: Comparison, column: ColumnRef, bare: ColumnRef) -> Node | None:
     """A comparison of doubles that were floats.
 
     A float is read as the double of its shortest text, which rounds back to it; rounding keeps order, so that what
@@ -206,7 +228,7 @@ def _of_floats(node: nodes.Comparison, column: ColumnRef, bare: ColumnRef) -> No
     literal = node.literal.cast(pa.float32(), safe=False)
     if not -3.4e38 < literal.as_py() < 3.4e38:
         return None
-    return nodes.Comparison(_LOOSENED[node.operator], bare, literal)
+    return Comparison(_LOOSENED[node.operator], bare, literal)
 
 
 def may_pass(of_file: RowFilter) -> bool:

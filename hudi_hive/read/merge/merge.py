@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.read.columns.reconcile import Reconciler
-from hudi_hive.read.merge.fold import Folded, fold
+from hudi_hive.read.merge.folding import Folded, fold
 from hudi_hive.read.merge.keys import record_keys
 from hudi_hive.read.merge.ordering_values import Flags, Ints, not_less, ordering_columns, sequence_numbers
 from hudi_hive.read.merge.partial import default_of, keeps

@@ -21,7 +21,7 @@ from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.merge.merge_spec import MergeSpec, Order, Partial
 
 if TYPE_CHECKING:
-    from hudi_hive.read.merge.fold import Events
+    from hudi_hive.read.merge.folding import Events
 
 
 def column_sources(events: Events, spec: MergeSpec, cut: Ints, *, by_value: bool) -> dict[str, Ints]:

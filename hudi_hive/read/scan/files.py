@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, PredicateError, SchemaError, UnknownColumnError
 from hudi_hive.formats.base.base_file import BATCH_ROWS, BaseFile, decoding, empty_columns, open_base_file, select
-from hudi_hive.predicate import RowFilter, nodes
+from hudi_hive.predicate import RowFilter
+from hudi_hive.predicate.nodes import ColumnRef, In, Node, conjunction
 from hudi_hive.read.columns.file_filter import file_conditions, may_pass
 from hudi_hive.read.columns.reconcile import BY_NAME, ColumnMapping, Reconciler
 from hudi_hive.read.scan.ordered import in_order
@@ -209,7 +210,7 @@ class _Alike:
     schema: pa.Schema
     reconciler: Reconciler
     told: frozenset[str]
-    conditions: tuple[nodes.Node, ...]
+    conditions: tuple[Node, ...]
     columns: tuple[str, ...]
 
 
@@ -241,7 +242,7 @@ class _Scan:
         sources = reconciler.sources
         if not self.from_path:
             told = [name for name in told if sources[name] is None]
-        conditions: list[nodes.Node] = []
+        conditions: list[Node] = []
         if self.row_filter is not None:
             conditions = file_conditions(self.row_filter, file.schema, reconciler, told=told)
         columns = list(dict.fromkeys(source for name, source in sources.items() if source and name not in told))
@@ -397,10 +398,10 @@ class _FileReader:
             raise SchemaError(f"incremental read of a file without {COMMIT_TIME!r}", path=file.path)
         return COMMIT_TIME
 
-    def _skip(self, file: BaseFile, conditions: Sequence[nodes.Node], commit_column: str | None) -> RowFilter | None:
+    def _skip(self, file: BaseFile, conditions: Sequence[Node], commit_column: str | None) -> RowFilter | None:
         """The part of the filter that the file's own columns can speak about, in its names and types."""
         parts = list(conditions)
         if commit_column is not None:
-            column = nodes.ColumnRef((commit_column,), file.schema.field(commit_column).type)
-            parts.append(nodes.In(column, self.scan.commit_times))
-        return RowFilter(nodes.conjunction(parts), file.schema) if parts else None
+            column = ColumnRef((commit_column,), file.schema.field(commit_column).type)
+            parts.append(In(column, self.scan.commit_times))
+        return RowFilter(conjunction(parts), file.schema) if parts else None

@@ -18,7 +18,8 @@ import pyarrow.compute as pc
 from hudi_hive.errors import SchemaError
 from hudi_hive.formats.base.base_file import select
 from hudi_hive.plan.model.scan_plan import LogMerge, ScanPlan
-from hudi_hive.predicate import RowFilter, nodes
+from hudi_hive.predicate import RowFilter
+from hudi_hive.predicate.nodes import ColumnRef, In
 from hudi_hive.read.columns.reconcile import BY_NAME, ColumnMapping, Reconciler
 from hudi_hive.read.merge.merge import merge_slice
 from hudi_hive.read.scan.files import COMMIT_TIME, output_schema, read_base_files
@@ -195,8 +196,8 @@ class SliceReader:
         """The filter for base rows of the wanted keys."""
         if self.merge.keys is None:
             return None
-        column = nodes.ColumnRef((RECORD_KEY,), pa.string())
-        return RowFilter(nodes.In(column, self.merge.keys), self.needed)
+        column = ColumnRef((RECORD_KEY,), pa.string())
+        return RowFilter(In(column, self.merge.keys), self.needed)
 
     def _reconcile(self, values: pa.Table | None) -> Callable[[LogData], pa.RecordBatch]:
         def reconcile(block: LogData) -> pa.RecordBatch:

@@ -13,7 +13,7 @@ from hudi_hive.plan import Query, QueryType
 from hudi_hive.spark.bridge.jvm import Jvm, class_name, option, scala_items
 from hudi_hive.spark.bridge.py4j_errors import JavaValue
 from hudi_hive.spark.catalog.table_lookup import HudiTableEntry, find_table
-from hudi_hive.spark.scan.file_index import HudiFileIndex
+from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex
 
 SOURCE = "hudi"
 

@@ -62,7 +62,7 @@ def read_acid(
         table: ``database.table``, or a reader with a snapshot of its own.
         metastore: URIs of the metastore or a client of it; by default the session's.
         transaction: read what this transaction sees; otherwise, what is committed now. Identifiers for
-            :func:`hudi_hive.spark.mutate.mutate` are read in its transaction, or by a reader that it is told of.
+            :func:`hudi_hive.spark.mutate.mutate_frame` are read in its transaction, or by a reader that it is told of.
         columns: columns and partition keys; all by default.
         row_filter: which rows, as ``AcidReader.read_batches`` has it; partitions in which none can pass are not listed.
         with_row_id: put the identifiers into a first column ``ROW__ID``, a struct.

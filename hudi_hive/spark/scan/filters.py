@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from hudi_hive.errors import PredicateError
 from hudi_hive.predicate import RowFilter
-from hudi_hive.predicate.bind import bind
+from hudi_hive.predicate.binding import bind
 from hudi_hive.predicate.syntax import (
     AllOf,
     AnyOf,

@@ -29,8 +29,8 @@ from hudi_hive.read.remote.executor_read import SliceRows
 from hudi_hive.spark.bridge.jvm import Jvm, class_name, relations, scala_items
 from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java
 from hudi_hive.spark.bridge.rows import RowBuilder
-from hudi_hive.spark.scan.file_index import HudiFileIndex, PlanLog, PlannedScan
 from hudi_hive.spark.scan.filters import is_known
+from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog, PlannedScan
 from hudi_hive.spark.scan.schema import arrow_schema
 from hudi_hive.spark.scan.snapshot import PlannedFiles, TableSnapshot, with_logs
 

@@ -26,7 +26,7 @@ from hudi_hive.spark.scan.labels import FileLabels, has_doubtful_times
 from hudi_hive.spark.scan.listings import Answers, KeptListings, answers_of
 from hudi_hive.spark.scan.schema import spark_schema
 from hudi_hive.table import MetaClient
-from hudi_hive.table.keys.partition_path import partition_value_columns
+from hudi_hive.table.keys.partition_paths import partition_value_columns
 from hudi_hive.timeline import instant_to_millis
 
 _LISTINGS = KeptListings()

@@ -19,7 +19,7 @@ from hudi_hive.spark.bridge.py4j_errors import JavaValue
 from hudi_hive.spark.catalog.session_hook import SessionHook
 from hudi_hive.spark.catalog.table_lookup import HudiTableEntry, require_table
 from hudi_hive.spark.catalog.table_options import hook_table_reads
-from hudi_hive.spark.scan.file_index import PlannedScan
+from hudi_hive.spark.scan.hudi_file_index import PlannedScan
 from hudi_hive.spark.scan.merging import described_scans
 from hudi_hive.spark.scan.relation import Environment, relation_plan
 from hudi_hive.spark.scan.snapshot import location_of

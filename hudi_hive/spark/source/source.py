@@ -27,7 +27,7 @@ from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java
 from hudi_hive.spark.bridge.weak import Weak
 from hudi_hive.spark.catalog.table_options import path_question
 from hudi_hive.spark.scan.changes import changes_plan
-from hudi_hive.spark.scan.file_index import HudiFileIndex
+from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex
 from hudi_hive.spark.scan.relation import (
     Declared,
     Environment,
@@ -133,7 +133,7 @@ def _write(
     environment: Environment, session: JavaValue, parameters: dict[str, str], mode: str, rows: JavaValue
 ) -> JavaValue:
     """What ``df.write.format("hudi").save(path)`` does; the relation is of the table afterwards."""
-    from hudi_hive.spark.write.write import write
+    from hudi_hive.spark.write.write_frame import write
 
     path = parameters.pop("path", None)
     if path is None:

@@ -30,7 +30,7 @@ from hudi_hive.sync.config.options import read_options
 from hudi_hive.sync.run.catalog_types import refuse_catalog_types
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
-from hudi_hive.write.alter.alter import alter, alter_schema, schema_update
+from hudi_hive.write.alter.alter_table import alter, alter_schema, schema_update
 from hudi_hive.write.coordination.after_commit import reported
 from hudi_hive.write.coordination.locks import table_lock
 from hudi_hive.write.options.config import WriteConfig

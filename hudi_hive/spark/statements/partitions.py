@@ -18,7 +18,7 @@ from hudi_hive.spark.bridge.jvm import option, scala_items
 from hudi_hive.spark.bridge.py4j_errors import JavaValue
 from hudi_hive.spark.catalog.session_hook import SessionHook
 from hudi_hive.spark.scan.snapshot import TableSnapshot
-from hudi_hive.table.keys.partition_path import DEFAULT_PARTITION, escape_value
+from hudi_hive.table.keys.partition_paths import DEFAULT_PARTITION, escape_value
 
 
 def show_partitions(hook: SessionHook, node: JavaValue) -> JavaValue:

@@ -22,7 +22,7 @@ from hudi_hive.spark.scan.snapshot import location_of
 from hudi_hive.spark.statements.alter import COLUMN_CHANGES, Target, alter_plan, changes_of
 from hudi_hive.table import is_hudi_table
 
-WRITE_REMEDY = "Spark SQL does not write Hudi tables; use hudi_hive.spark.write.write(df, path, options)"
+WRITE_REMEDY = "Spark SQL does not write Hudi tables; use hudi_hive.spark.write.write_frame(df, path, options)"
 
 SYNC_REMEDY = "sync the table with `hudi-hive sync` or hudi_hive.sync.HiveSyncTool"
 _ALTER = ("ALTER TABLE", f"change the table with Hudi; then {SYNC_REMEDY}")

@@ -24,11 +24,20 @@ from hudi_hive.timeline.instants.instant import COMPACTION
 from hudi_hive.timeline.payloads.plans import CleanMetadata, RestoreMetadata, RollbackMetadata
 from hudi_hive.write.coordination.locks import table_lock
 from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.rollback import restore as restoring
-from hudi_hive.write.rollback import rollback as undoing
+from hudi_hive.write.rollback.restore_action import restore as run_restore
+from hudi_hive.write.rollback.rollback_action import rollback as run_rollback
+from hudi_hive.write.rollback.rollback_action import rollback_failed_writes
 from hudi_hive.write.service_base.context import ServiceContext
-from hudi_hive.write.services import clean as cleaning
-from hudi_hive.write.services import clustering, compaction
+from hudi_hive.write.services.cleaning import clean as run_clean
+from hudi_hive.write.services.clustering import (
+    SORT_COLUMNS,
+    execute_clustering,
+    pending_clusterings,
+    schedule_clustering,
+)
+from hudi_hive.write.services.clustering import cluster as run_clustering
+from hudi_hive.write.services.compaction import compact as run_compaction
+from hudi_hive.write.services.compaction import execute_compaction, schedule_compaction
 
 Path = str | os.PathLike[str]
 
@@ -71,11 +80,11 @@ def compact(
     _one(schedule, execute)
     context = service_context(spark, path, options)
     if schedule:
-        return _planned(compaction.schedule_compaction(context))
+        return _planned(schedule_compaction(context))
     if execute:
         pending = context.client.timeline.pending({COMPACTION})
-        return [compaction.execute_compaction(context, instant) for instant in pending]
-    return compaction.compact(context)
+        return [execute_compaction(context, instant) for instant in pending]
+    return run_compaction(context)
 
 
 def cluster(
@@ -101,19 +110,19 @@ def cluster(
     _one(schedule, execute)
     given = dict(options or {})
     if sort_columns:
-        given[clustering.SORT_COLUMNS] = ",".join(sort_columns)
+        given[SORT_COLUMNS] = ",".join(sort_columns)
     context = service_context(spark, path, given)
     if schedule:
-        return _planned(clustering.schedule_clustering(context))
+        return _planned(schedule_clustering(context))
     if execute:
-        pending = clustering.pending_clusterings(context.client)
-        return [clustering.execute_clustering(context, instant) for instant in pending]
-    return clustering.cluster(context)
+        pending = pending_clusterings(context.client)
+        return [execute_clustering(context, instant) for instant in pending]
+    return run_clustering(context)
 
 
 def clean(spark: SparkSession, path: Path, options: Mapping[str, Any] | None = None) -> CleanMetadata | None:
     """Delete file slices that no retained commit needs, as ``hoodie.clean.*`` say; None if there are none."""
-    return cleaning.clean(service_context(spark, path, options))
+    return run_clean(service_context(spark, path, options))
 
 
 def archive(spark: SparkSession, path: Path, options: Mapping[str, Any] | None = None) -> ArchiveReport:
@@ -139,7 +148,7 @@ def rollback(
         instant: requested time of the write to undo; without it the writes of dead writers.
     """
     context = service_context(spark, path, options)
-    return undoing.rollback_failed_writes(context) if instant is None else [undoing.rollback(context, instant)]
+    return rollback_failed_writes(context) if instant is None else [run_rollback(context, instant)]
 
 
 def restore(
@@ -151,7 +160,7 @@ def restore(
         spark, path, options: see :func:`service_context`.
         savepoint: the savepoint's requested time.
     """
-    return restoring.restore(service_context(spark, path, options), savepoint)
+    return run_restore(service_context(spark, path, options), savepoint)
 
 
 def init_metadata(

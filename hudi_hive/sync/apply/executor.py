@@ -10,10 +10,10 @@ from hudi_hive.errors import InvalidOperationError, MetastoreServerError, Schema
 from hudi_hive.metastore import HiveMetastore, Partition, Table
 from hudi_hive.sync.apply.catalog_writer import CatalogWriter
 from hudi_hive.sync.config.config import HiveSyncConfig
-from hudi_hive.sync.diff import hive_objects as objects
 from hudi_hive.sync.diff.changes import NEVER
 from hudi_hive.sync.diff.column_steps import detour, is_by_position
 from hudi_hive.sync.diff.concurrency import Worked, check_stamp, expected_stamp
+from hudi_hive.sync.diff.hive_objects import changed_table, kept_comments, moved_partition, new_partition, new_table
 from hudi_hive.sync.diff.metastore_partitions import batch_sizes
 from hudi_hive.sync.diff.plan import CREATE, RECREATE, TablePlan
 from hudi_hive.sync.diff.planner import Planner
@@ -98,20 +98,20 @@ class Executor:
         if plan.action == RECREATE:
             self._writer.drop_table(spec.database, spec.name)
         if plan.partitions.is_empty:
-            self._writer.create_table(objects.new_table(spec, plan.stamp, plan.existing))
+            self._writer.create_table(new_table(spec, plan.stamp, plan.existing))
             return
-        self._writer.create_table(objects.new_table(spec, NEVER if plan.move_stamp else None, plan.existing))
+        self._writer.create_table(new_table(spec, NEVER if plan.move_stamp else None, plan.existing))
         self._sync_partitions(plan, fresh=True)
         if plan.move_stamp:
             created = self._metastore.table(spec.database, spec.name)
             check_stamp(created, None)
-            stamped = objects.changed_table(created, spec, columns=False, properties=False, stamp=plan.stamp)
+            stamped = changed_table(created, spec, columns=False, properties=False, stamp=plan.stamp)
             self._writer.alter_table(spec.database, spec.name, stamped, expected=expected_stamp(created))
 
     def _alter(self, plan: TablePlan, *, stamp: bool, unstamp: bool = False) -> None:
         spec, existing = plan.spec, plan.existing
         assert existing is not None
-        table = objects.changed_table(
+        table = changed_table(
             existing,
             spec,
             columns=bool(plan.columns),
@@ -171,7 +171,7 @@ class Executor:
         comments = {} if fresh or plan.existing is None else self._comments(plan)
         if partitions.add.num_rows:
             rows = zip(partitions.add["values"].to_pylist(), partitions.add["path"].to_pylist(), strict=True)
-            added = [objects.new_partition(spec, values, path, comments, fresh=fresh) for values, path in rows]
+            added = [new_partition(spec, values, path, comments, fresh=fresh) for values, path in rows]
             self._writer.add_partitions(spec.database, spec.name, added, batch_size=size)
         if partitions.move.num_rows:
             names = partitions.move["name"].to_pylist()
@@ -182,7 +182,7 @@ class Executor:
                     partitions.move["values"].to_pylist(), partitions.move["path"].to_pylist(), strict=True
                 )
             }
-            moved = [objects.moved_partition(item, spec, paths[tuple(item.values)], comments) for item in found]
+            moved = [moved_partition(item, spec, paths[tuple(item.values)], comments) for item in found]
             self._writer.alter_partitions(spec.database, spec.name, moved, batch_size=size)
         if partitions.touch.num_rows:
             touched = list(self._registered(spec, partitions.touch["name"].to_pylist()))
@@ -198,7 +198,7 @@ class Executor:
     def _comments(self, plan: TablePlan) -> dict[str, str]:
         """Comments that partitions take over from the table."""
         assert plan.existing is not None
-        return {**objects.kept_comments(plan.existing, plan.renames), **plan.spec.commented}
+        return {**kept_comments(plan.existing, plan.renames), **plan.spec.commented}
 
 
 def _refused(plan: TablePlan, error: InvalidOperationError) -> SchemaSyncError:

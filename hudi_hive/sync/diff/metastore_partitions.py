@@ -17,7 +17,7 @@ from hudi_hive.sync.diff.filters import partition_filter
 from hudi_hive.sync.diff.partition_diff import REGISTERED
 from hudi_hive.sync.table.locations import relative_to
 from hudi_hive.sync.table.table_spec import TableSpec
-from hudi_hive.table.keys.partition_path import unescape_value
+from hudi_hive.table.keys.partition_paths import unescape_value
 
 _FIRST, _SMALLEST, _LARGEST = 100, 100, 1000
 _FIELDS_AT_ONCE = 100_000

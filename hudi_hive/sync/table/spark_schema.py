@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hudi_hive.errors import InvalidOptionError, SchemaSyncError
-from hudi_hive.sync.table.storage_schema import OPTIONAL, REPEATED, StorageField, list_element, map_entry
+from hudi_hive.sync.table.parquet_schema import OPTIONAL, REPEATED, StorageField, list_element, map_entry
 
 PROVIDER = "spark.sql.sources.provider"
 NUM_PARTS = "spark.sql.sources.schema.numParts"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum
 
 from hudi_hive.errors import SchemaSyncError
-from hudi_hive.sync.table.storage_schema import REPEATED, StorageField, list_element, map_entry
+from hudi_hive.sync.table.parquet_schema import REPEATED, StorageField, list_element, map_entry
 
 _PLAIN = {
     "boolean": "boolean",

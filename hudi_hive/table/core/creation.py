@@ -15,8 +15,8 @@ from hudi_hive.errors import InvalidOptionError, PathExistsError, SchemaError, T
 from hudi_hive.schema import META_FIELDS, avro_to_arrow
 from hudi_hive.storage import Storage
 from hudi_hive.table.core.meta_client import MetaClient, is_hudi_table
-from hudi_hive.table.merge.merge_properties import merge_properties
 from hudi_hive.table.merge.merge_spec import MergeSpec
+from hudi_hive.table.merge.properties import merge_properties
 from hudi_hive.table.properties.config import (
     COPY_ON_WRITE,
     KEY_GENERATOR_CLASSES,
@@ -86,7 +86,7 @@ def create_table(
         cdc: log changes: True for before and after, or one of :data:`CDC_MODES`.
         populate_meta_fields: false leaves the five meta columns out of data files.
         merge_mode: ``COMMIT_TIME_ORDERING``, ``EVENT_TIME_ORDERING`` or ``CUSTOM``; see
-            :func:`~hudi_hive.table.merge.merge_properties.merge_properties`.
+            :func:`~hudi_hive.table.merge.properties.merge_properties`.
         payload_class: full name of Hudi's payload class, in place of a merge mode.
         timezone: ``LOCAL`` or ``UTC``: the zone of the table's instants.
         create_schema: Avro schema of the rows without meta columns.

@@ -18,7 +18,7 @@ from hudi_hive.formats.avro.container import describe
 from hudi_hive.formats.base.base_file import BaseFile, decoding, empty_columns, parquet_image
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.formats.log.block import BlockType, HeaderKey, LogBlock, Positions, avro_bounds
-from hudi_hive.formats.log.delete_block import decode_deletes
+from hudi_hive.formats.log.deletes import decode_deletes
 
 _METADATA_RECORD: Final = "HoodieMetadataRecord"
 _KEY_FIELD: Final = "key"
@@ -55,7 +55,7 @@ class LogDeletes:
     Args:
         instant: requested time of the instant that wrote the block.
         table: ``record_key``, ``partition_path``, ``ordering``, ``has_ordering``; see
-            :func:`hudi_hive.formats.log.delete_block.decode_deletes`.
+            :func:`hudi_hive.formats.log.deletes.decode_deletes`.
         path: the file, for messages.
     """
 

@@ -37,8 +37,29 @@ from hudi_hive.timeline.instants.instant import (
     millis_to_instant,
     parse_instant_name,
 )
-from hudi_hive.timeline.payloads import plans
 from hudi_hive.timeline.payloads.commit import CommitMetadata, decode_commit
+from hudi_hive.timeline.payloads.plans import (
+    CleanerPlan,
+    CleanMetadata,
+    ClusteringPlan,
+    CompactionPlan,
+    IndexMetadata,
+    RestoreMetadata,
+    RestorePlan,
+    RollbackMetadata,
+    RollbackPlan,
+    SavepointMetadata,
+    clustering_plan,
+)
+from hudi_hive.timeline.payloads.plans import clean_metadata as decode_clean_metadata
+from hudi_hive.timeline.payloads.plans import cleaner_plan as decode_cleaner_plan
+from hudi_hive.timeline.payloads.plans import compaction_plan as decode_compaction_plan
+from hudi_hive.timeline.payloads.plans import index_metadata as decode_index_metadata
+from hudi_hive.timeline.payloads.plans import restore_metadata as decode_restore_metadata
+from hudi_hive.timeline.payloads.plans import restore_plan as decode_restore_plan
+from hudi_hive.timeline.payloads.plans import rollback_metadata as decode_rollback_metadata
+from hudi_hive.timeline.payloads.plans import rollback_plan as decode_rollback_plan
+from hudi_hive.timeline.payloads.plans import savepoint_metadata as decode_savepoint_metadata
 
 REPLACED_GROUPS_SCHEMA: Final = pa.schema(
     [("partition", pa.string()), ("file_id", pa.string()), ("instant", pa.string()), ("completed", pa.string())]
@@ -329,50 +350,50 @@ class Timeline:
                 self.schema_texts = self.schema_texts | {text}  # others may go through them
         return metadata
 
-    def compaction_plan(self, instant: Instant) -> plans.CompactionPlan:
+    def compaction_plan(self, instant: Instant) -> CompactionPlan:
         """The plan of a compaction or log compaction, pending or complete; errors as in :meth:`commit_metadata`."""
         action = COMPACTION if instant.comparable_action == COMMIT else LOG_COMPACTION
-        return plans.compaction_plan(self._files.plan(instant, (action,)), instant)
+        return decode_compaction_plan(self._files.plan(instant, (action,)), instant)
 
-    def requested_replace_metadata(self, instant: Instant) -> plans.ClusteringPlan:
+    def requested_replace_metadata(self, instant: Instant) -> ClusteringPlan:
         """What a replacecommit or clustering requested: the clustering plan, or nothing for overwrites."""
-        return plans.clustering_plan(self._files.plan(instant, (CLUSTERING, REPLACE_COMMIT), required=False), instant)
+        return clustering_plan(self._files.plan(instant, (CLUSTERING, REPLACE_COMMIT), required=False), instant)
 
-    def cleaner_plan(self, instant: Instant) -> plans.CleanerPlan:
+    def cleaner_plan(self, instant: Instant) -> CleanerPlan:
         """What a clean, pending or complete, is to delete."""
-        return plans.cleaner_plan(self._files.plan(instant, (CLEAN,)), instant)
+        return decode_cleaner_plan(self._files.plan(instant, (CLEAN,)), instant)
 
-    def clean_metadata(self, instant: Instant) -> plans.CleanMetadata:
+    def clean_metadata(self, instant: Instant) -> CleanMetadata:
         """What a completed clean did."""
-        return plans.clean_metadata(self._files.outcome(instant, CLEAN), instant)
+        return decode_clean_metadata(self._files.outcome(instant, CLEAN), instant)
 
-    def rollback_plan(self, instant: Instant) -> plans.RollbackPlan:
+    def rollback_plan(self, instant: Instant) -> RollbackPlan:
         """What a rollback, pending or complete, is to undo."""
-        return plans.rollback_plan(self._files.plan(instant, (ROLLBACK,)), instant)
+        return decode_rollback_plan(self._files.plan(instant, (ROLLBACK,)), instant)
 
-    def rollback_metadata(self, instant: Instant) -> plans.RollbackMetadata:
+    def rollback_metadata(self, instant: Instant) -> RollbackMetadata:
         """What a completed rollback undid."""
-        return plans.rollback_metadata(self._files.outcome(instant, ROLLBACK), instant)
+        return decode_rollback_metadata(self._files.outcome(instant, ROLLBACK), instant)
 
-    def restore_plan(self, instant: Instant) -> plans.RestorePlan:
+    def restore_plan(self, instant: Instant) -> RestorePlan:
         """What a restore, pending or complete, is to undo."""
-        return plans.restore_plan(self._files.plan(instant, (RESTORE,)), instant)
+        return decode_restore_plan(self._files.plan(instant, (RESTORE,)), instant)
 
-    def restore_metadata(self, instant: Instant) -> plans.RestoreMetadata:
+    def restore_metadata(self, instant: Instant) -> RestoreMetadata:
         """What a completed restore undid."""
-        return plans.restore_metadata(self._files.outcome(instant, RESTORE), instant)
+        return decode_restore_metadata(self._files.outcome(instant, RESTORE), instant)
 
-    def savepoint_metadata(self, instant: Instant) -> plans.SavepointMetadata:
+    def savepoint_metadata(self, instant: Instant) -> SavepointMetadata:
         """Which files a savepoint keeps."""
-        return plans.savepoint_metadata(self._files.outcome(instant, SAVEPOINT), instant)
+        return decode_savepoint_metadata(self._files.outcome(instant, SAVEPOINT), instant)
 
-    def index_plan(self, instant: Instant) -> plans.IndexMetadata:
+    def index_plan(self, instant: Instant) -> IndexMetadata:
         """Which partitions of the metadata table an index build is to make."""
-        return plans.index_metadata(self._files.plan(instant, (INDEXING,)), instant)
+        return decode_index_metadata(self._files.plan(instant, (INDEXING,)), instant)
 
-    def index_metadata(self, instant: Instant) -> plans.IndexMetadata:
+    def index_metadata(self, instant: Instant) -> IndexMetadata:
         """Which partitions of the metadata table a completed index build made."""
-        return plans.index_metadata(self._files.outcome(instant, INDEXING), instant)
+        return decode_index_metadata(self._files.outcome(instant, INDEXING), instant)
 
     # -- what instants say of file groups ----------------------------------------------------------------------------
 
@@ -410,7 +431,7 @@ class Timeline:
             tables.append(_with_constants(groups, {"instant": plan.instant.requested}))
         return _concat(tables, PENDING_CLUSTERING_SCHEMA)
 
-    def pending_clustering_plans(self) -> tuple[plans.ClusteringPlan, ...]:
+    def pending_clustering_plans(self) -> tuple[ClusteringPlan, ...]:
         """Plans of the pending clusterings; what was undone since the timeline was loaded is none any more."""
         found = []
         for instant in self.pending({CLUSTERING, REPLACE_COMMIT}):

@@ -9,13 +9,13 @@ from typing import Final, Self, TypeAlias
 import pyarrow as pa
 
 from hudi_hive.errors import SchemaError, WriteError
-from hudi_hive.schema.differences import Difference, differences
 from hudi_hive.schema.internal import InternalSchema, InternalType
 from hudi_hive.schema.internal_avro import to_arrow
 from hudi_hive.schema.promotions import type_name
+from hudi_hive.schema.schema_diff import Difference, differences
 from hudi_hive.table import MetaClient
-from hudi_hive.write.alter.alter import AlterReport, Change, schema_update
-from hudi_hive.write.schema import schema_history
+from hudi_hive.write.alter.alter_table import AlterReport, Change, schema_update
+from hudi_hive.write.schema.schema_history import read
 
 Commit: TypeAlias = Callable[[Sequence[Change], bool], AlterReport]
 """Commits changes, or only tries them."""
@@ -163,7 +163,7 @@ class SchemaBuilder:
         Raises:
             SchemaError: nothing would change, or the table changed meanwhile so that a change has no rule.
             WriteConflictError: another writer changed the schema meanwhile.
-            HudiHiveError: as of :func:`hudi_hive.write.alter.alter.alter_schema`.
+            HudiHiveError: as of :func:`hudi_hive.write.alter.alter_table.alter_schema`.
         """
         if self.report is not None:
             raise WriteError("the changes are committed already", path=self._client.base_path)
@@ -192,7 +192,7 @@ def versions_table(client: MetaClient) -> pa.Table:
         SchemaError: the history cannot be decoded.
     """
     rows = []
-    for version in _distinct(schema_history.read(client)):
+    for version in _distinct(read(client)):
         instant = str(version.version_id) if version.version_id else None
         for name, item in version.walk():
             kind = type_name(item.type)

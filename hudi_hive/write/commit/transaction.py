@@ -54,7 +54,7 @@ from hudi_hive.write.files.markers import remove_markers, remove_unclaimed
 from hudi_hive.write.files.statuses import from_ipc, index_changes, write_stats
 from hudi_hive.write.options.config import WriteConfig
 from hudi_hive.write.options.settings import IndexType
-from hudi_hive.write.rollback.rollback import remove_late_files, rollback, rollback_failed_writes
+from hudi_hive.write.rollback.rollback_action import remove_late_files, rollback, rollback_failed_writes
 from hudi_hive.write.schema.evolving import SCHEMA_KEY, next_versions, with_version
 from hudi_hive.write.service_base.context import ServiceContext
 

@@ -20,7 +20,7 @@ from hudi_hive.schema import META_FIELDS
 from hudi_hive.schema.internal import EvolvedSchema
 from hudi_hive.storage import Storage
 from hudi_hive.table import TableConfig
-from hudi_hive.table.keys.partition_path import PARTITION_METAFILE
+from hudi_hive.table.keys.partition_paths import PARTITION_METAFILE
 from hudi_hive.table.merge.merge_spec import MergeSpec
 from hudi_hive.table.view.data_files import data_file_path
 from hudi_hive.write.files.markers import MarkerKind, create_marker

@@ -21,7 +21,7 @@ from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.formats.base.base_file_writer import ParquetBaseWriter, WrittenBase
 from hudi_hive.formats.base.column_ranges import ColumnRanges
 from hudi_hive.formats.log.writer import data_block, delete_block, parquet_block
-from hudi_hive.read.merge.fold import soft_deletes
+from hudi_hive.read.merge.folding import soft_deletes
 from hudi_hive.read.merge.keys import record_keys
 from hudi_hive.read.merge.merge import merge_slice
 from hudi_hive.read.merge.ordering_values import ordering_columns

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError, UnsupportedTableError
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metadata.reader import records
 from hudi_hive.metadata.reader.file_group import FileGroup
 from hudi_hive.metadata.reader.keys import group_indexes
-from hudi_hive.metadata.reader.merge import newest
+from hudi_hive.metadata.reader.merge import newest_records
+from hudi_hive.metadata.reader.records import locations
 from hudi_hive.metadata.reader.table import RECORD_INDEX
 from hudi_hive.table import MetaClient
 from hudi_hive.write.coordination.executor import Executor
@@ -48,7 +48,7 @@ class RecordIndexTask:
         sought = one_array(keys.column("key"))
         if not len(sought):
             return HITS_SCHEMA.empty_table()
-        found = newest([self.group.lookup("recordIndexMetadata", sought)], records.locations)
+        found = newest_records([self.group.lookup("recordIndexMetadata", sought)], locations)
         return pa.table([found.column(name) for name in HITS_SCHEMA.names], schema=HITS_SCHEMA)
 
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import KeyGenerationError, SchemaError, UnknownColumnError
 from hudi_hive.read.columns.promote import scalar_promotion
 from hudi_hive.read.columns.reconcile import Reconciler
-from hudi_hive.read.merge.fold import fold
+from hudi_hive.read.merge.folding import fold
 from hudi_hive.read.merge.ordering_values import Ints
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.keys.key_generator import KeyGenerator

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import SchemaError
 from hudi_hive.formats.hash.bloom import BloomSettings
 from hudi_hive.formats.hfile.writer import LONGEST_KEY
-from hudi_hive.read.merge.fold import soft_deletes
+from hudi_hive.read.merge.folding import soft_deletes
 from hudi_hive.schema import avro_to_arrow, with_meta_fields
 from hudi_hive.table import MetaClient
 from hudi_hive.table.keys.key_generator import KeyGenerator

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import KeyGenerationError
 from hudi_hive.table import MetaClient
-from hudi_hive.table.keys.partition_path import PARTITION_METAFILES, holds_partitions
+from hudi_hive.table.keys.partition_paths import PARTITION_METAFILES, holds_partitions
 from hudi_hive.table.view.listing import list_concurrently, list_folders, walk
 
 _REMEDY: Final = (

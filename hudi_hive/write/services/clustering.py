@@ -41,7 +41,7 @@ from hudi_hive.write.files.markers import remove_unclaimed, try_remove_markers
 from hudi_hive.write.files.statuses import joined, status, write_stats
 from hudi_hive.write.options.config import WriteConfig
 from hudi_hive.write.options.settings import ClusteringSettings
-from hudi_hive.write.rollback.rollback import keeps_plan, requested_again, rollback
+from hudi_hive.write.rollback.rollback_action import keeps_plan, requested_again, rollback
 from hudi_hive.write.service_base.checks import refuse_buckets, refuse_pending_restore
 from hudi_hive.write.service_base.claim import claimed, is_beating, pending_still, refuse_pending_undo
 from hudi_hive.write.service_base.context import ServiceContext

@@ -18,7 +18,7 @@ from hudi_hive.timeline.payloads.plans import CleanMetadata
 from hudi_hive.write.coordination.after_commit import log_failure, reported
 from hudi_hive.write.options.config import WriteConfig
 from hudi_hive.write.service_base.context import ServiceContext
-from hudi_hive.write.services.clean import clean
+from hudi_hive.write.services.cleaning import clean
 from hudi_hive.write.services.clustering import cluster, execute_clustering, pending_clusterings, schedule_clustering
 from hudi_hive.write.services.compaction import (
     compact,

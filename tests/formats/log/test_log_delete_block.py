@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hudi_hive.errors import CorruptFileError, FormatError, UnsupportedFormatError
 from hudi_hive.formats.log.block import BlockType, HeaderKey, LogBlock, encode_block, iter_blocks
-from hudi_hive.formats.log.delete_block import decode_deletes
+from hudi_hive.formats.log.deletes import decode_deletes
 from tests.support.tables.log_files import delete_block, delete_content
 
 T = "20250101000000000"

@@ -36,12 +36,12 @@ from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.timeline import CommitMetadata
 from hudi_hive.timeline.instants.instant import RESTORE, ROLLBACK, millis_to_instant
 from hudi_hive.write.coordination.executor import LocalExecutor
-from hudi_hive.write.rollback.restore import restore
-from hudi_hive.write.rollback.rollback import rollback, rollback_failed_writes
-from hudi_hive.write.rollback.savepoint import create_savepoint, savepoints
+from hudi_hive.write.rollback.restore_action import restore
+from hudi_hive.write.rollback.rollback_action import rollback, rollback_failed_writes
+from hudi_hive.write.rollback.savepoint_action import create_savepoint, savepoints
 from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
-from hudi_hive.write.services.clean import clean
+from hudi_hive.write.services.cleaning import clean
 from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
 from hudi_hive.write.writers.local import LocalWriter

@@ -28,7 +28,7 @@ from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants.instant import COMPLETED_WRITE_ACTIONS, RESTORE, ROLLBACK
 from hudi_hive.timeline.payloads.plans import RollbackMetadata
-from hudi_hive.write.rollback.rollback import keeps_plan
+from hudi_hive.write.rollback.rollback_action import keeps_plan
 from hudi_hive.write.service_base.context import ServiceContext
 
 CALLS = (

@@ -20,15 +20,15 @@ from hudi_hive.timeline.instants.instant import (
     RESTORE,
     SAVEPOINT,
 )
-from hudi_hive.write.alter.alter import alter_schema
+from hudi_hive.write.alter.alter_table import alter_schema
 from hudi_hive.write.coordination.executor import LocalExecutor
 from hudi_hive.write.coordination.locks import table_lock
-from hudi_hive.write.rollback.restore import restore
-from hudi_hive.write.rollback.rollback import rollback, rollback_failed_writes
-from hudi_hive.write.rollback.savepoint import create_savepoint
+from hudi_hive.write.rollback.restore_action import restore
+from hudi_hive.write.rollback.rollback_action import rollback, rollback_failed_writes
+from hudi_hive.write.rollback.savepoint_action import create_savepoint
 from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
-from hudi_hive.write.services.clean import clean
+from hudi_hive.write.services.cleaning import clean
 from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
 from hudi_hive.write.writers.local import LocalWriter

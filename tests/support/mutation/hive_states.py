@@ -20,7 +20,7 @@ from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
 from hudi_hive.mutation.acid_table.table import AcidTable
 from hudi_hive.mutation.acid_write.client import MutatorClient
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
-from hudi_hive.mutation.acid_write.merge import merge
+from hudi_hive.mutation.acid_write.merge_by_key import merge
 from tests.support.mutation.acid_definitions import acid_table
 
 FOLDER = Path(__file__).parents[3] / "integration" / "data" / "hive_acid"

@@ -35,7 +35,7 @@ from hudi_hive.mutation.acid_table.table import AcidTable
 from hudi_hive.mutation.acid_write.client import MutatorClient
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
 from hudi_hive.mutation.acid_write.manifest import MutationManifest
-from hudi_hive.mutation.acid_write.merge import merge
+from hudi_hive.mutation.acid_write.merge_by_key import merge
 from hudi_hive.mutation.acid_write.transaction import Transaction, TransactionState
 from tests.support.mutation.acid_definitions import acid_table
 

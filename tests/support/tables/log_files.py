@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block
-from hudi_hive.formats.log.delete_block import DELETE_RECORD
+from hudi_hive.formats.log.deletes import DELETE_RECORD
 
 ROW_SCHEMA: dict[str, Any] = {
     "type": "record",

@@ -20,7 +20,7 @@ from hudi_hive.metastore import HiveMetastore, TransactionClient
 from hudi_hive.mutation.acid_table.reader import AcidReader
 from hudi_hive.mutation.acid_write.client import MutatorClient
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
-from hudi_hive.mutation.acid_write.merge import MergeRecords, merge
+from hudi_hive.mutation.acid_write.merge_by_key import MergeRecords, merge
 from hudi_hive.mutation.acid_write.transaction import Transaction
 from tests.support.mutation.acid_definitions import acid_table
 

@@ -35,9 +35,9 @@ from hudi_hive.write.coordination.heartbeat import Heartbeat
 from hudi_hive.write.coordination.locks import InProcessLock, TableLock
 from hudi_hive.write.files.markers import MarkerKind, create_marker, marked_instants
 from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.rollback.restore import restore
-from hudi_hive.write.rollback.rollback import rollback_failed_writes
-from hudi_hive.write.rollback.savepoint import create_savepoint
+from hudi_hive.write.rollback.restore_action import restore
+from hudi_hive.write.rollback.rollback_action import rollback_failed_writes
+from hudi_hive.write.rollback.savepoint_action import create_savepoint
 from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.clustering import cluster, schedule_clustering
 from hudi_hive.write.services.clustering import execute_clustering as run_clustering

@@ -46,12 +46,12 @@ from hudi_hive.write.coordination.locks import InProcessLock, TableLock, table_l
 from hudi_hive.write.files.markers import MarkerKind, create_marker, marked_instants
 from hudi_hive.write.files.write_tasks import run_work
 from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.rollback.restore import restore
-from hudi_hive.write.rollback.rollback import rollback, rollback_failed_writes, undo
-from hudi_hive.write.rollback.savepoint import create_savepoint
+from hudi_hive.write.rollback.restore_action import restore
+from hudi_hive.write.rollback.rollback_action import rollback, rollback_failed_writes, undo
+from hudi_hive.write.rollback.savepoint_action import create_savepoint
 from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
-from hudi_hive.write.services.clean import schedule_clean
+from hudi_hive.write.services.cleaning import schedule_clean
 from hudi_hive.write.services.clustering import schedule_clustering
 from hudi_hive.write.services.compaction import schedule_compaction
 from hudi_hive.write.writers.local import LocalWriter
@@ -294,7 +294,7 @@ def test_nothing_is_planned_while_a_completed_write_is_being_rolled_back(
             service(context.reload())
         return undo(*_, **__)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("hudi_hive.write.rollback.rollback.undo", during)
+    monkeypatch.setattr("hudi_hive.write.rollback.rollback_action.undo", during)
     rollback(context, last)
     assert seen(table) == [("a", 1), ("b", 1)]
 

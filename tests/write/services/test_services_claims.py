@@ -21,9 +21,9 @@ from hudi_hive.timeline.instants.instant import CLEAN, COMPACTION, DELTA_COMMIT,
 from hudi_hive.timeline.payloads.encoders import encode_requested_replace
 from hudi_hive.write.coordination.heartbeat import FOLDER, Heartbeat, beating_instants
 from hudi_hive.write.coordination.locks import InProcessLock, TableLock
-from hudi_hive.write.rollback.rollback import rollback, rollback_failed_writes
+from hudi_hive.write.rollback.rollback_action import rollback, rollback_failed_writes
 from hudi_hive.write.service_base.context import ServiceContext
-from hudi_hive.write.services.clean import clean, schedule_clean
+from hudi_hive.write.services.cleaning import clean, schedule_clean
 from hudi_hive.write.services.clustering import cluster, execute_clustering, schedule_clustering
 from hudi_hive.write.services.compaction import compact, execute_compaction, schedule_compaction
 
@@ -153,11 +153,11 @@ def test_a_rollback_that_another_process_is_at(tmp_path: Path, version: int, mon
         found.append(rollback_failed_writes(context_of(table, LAZY)))
         with pytest.raises(WriteConflictError, match="is being undone"):
             rollback(context_of(table), dead)
-        from hudi_hive.write.rollback.rollback import undo as real
+        from hudi_hive.write.rollback.rollback_action import undo as real
 
         return real(*arguments)
 
-    monkeypatch.setattr("hudi_hive.write.rollback.rollback.undo", undo)
+    monkeypatch.setattr("hudi_hive.write.rollback.rollback_action.undo", undo)
     assert len(rollback_failed_writes(context)) == 1
     assert found == [[]]
     timeline = MetaClient.load(table.path).timeline
@@ -191,6 +191,6 @@ def test_a_write_that_completes_while_it_is_looked_at_is_no_dead_one(
         archive(HudiTable.open(table.path).client, min_commits=2, max_commits=3)
     context = ServiceContext(HudiTable.open(table.path).client, LAZY)
     assert archived == all(i.requested != first.requested for i in context.client.timeline.instants)
-    monkeypatch.setattr("hudi_hive.write.rollback.rollback._dead_writes", lambda context: [first])
+    monkeypatch.setattr("hudi_hive.write.rollback.rollback_action._dead_writes", lambda context: [first])
     assert rollback_failed_writes(context) == []
     assert seen(table)[0] == ("a", 7 if archived else 3)

@@ -11,8 +11,8 @@ from hudi_hive.errors import InvalidOptionError, TimeTravelError
 from hudi_hive.table import MetaClient
 from hudi_hive.table_api.table import HudiTable
 from hudi_hive.timeline.instants.instant import CLEAN
-from hudi_hive.write.rollback.savepoint import create_savepoint, delete_savepoint
-from hudi_hive.write.services.clean import (
+from hudi_hive.write.rollback.savepoint_action import create_savepoint, delete_savepoint
+from hudi_hive.write.services.cleaning import (
     BY_COMMITS,
     BY_HOURS,
     BY_VERSIONS,

@@ -13,8 +13,8 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table_api.table import HudiTable
 from hudi_hive.timeline.instants.instant import COMMIT, COMPACTION, DELTA_COMMIT, instant_to_millis
 from hudi_hive.write.options.settings import CompactionSettings
-from hudi_hive.write.rollback.restore import restore
-from hudi_hive.write.rollback.savepoint import create_savepoint
+from hudi_hive.write.rollback.restore_action import restore
+from hudi_hive.write.rollback.savepoint_action import create_savepoint
 from hudi_hive.write.services.clustering import cluster, pending_clusterings, schedule_clustering
 from hudi_hive.write.services.compaction import (
     compact,

@@ -14,9 +14,9 @@ import pytest
 
 from hudi_hive.table import MetaClient
 from hudi_hive.write.coordination.executor import LocalExecutor
-from hudi_hive.write.rollback.rollback import rollback_failed_writes
+from hudi_hive.write.rollback.rollback_action import rollback_failed_writes
 from hudi_hive.write.service_base.context import ServiceContext
-from hudi_hive.write.services.clean import clean
+from hudi_hive.write.services.cleaning import clean
 from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
 from tests.support.faults.write_faults import count_calls, kill_points, killed

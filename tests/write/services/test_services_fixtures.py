@@ -15,9 +15,12 @@ from hudi_hive.errors import HudiHiveError, WriteError
 from hudi_hive.metadata import validate
 from hudi_hive.table import MetaClient
 from hudi_hive.table_api.table import HudiTable
-from hudi_hive.write.rollback import restore, rollback, savepoint
+from hudi_hive.write.rollback import restore_action as restore
+from hudi_hive.write.rollback import rollback_action as rollback
+from hudi_hive.write.rollback import savepoint_action as savepoint
 from hudi_hive.write.service_base.context import ServiceContext
-from hudi_hive.write.services import archival, clean, clustering, compaction
+from hudi_hive.write.services import archival, clustering, compaction
+from hudi_hive.write.services import cleaning as clean
 from tests.support.fixture_tables import canonical, encode_rows, fixture_names, unzip_fixture
 
 OPTIONS = {

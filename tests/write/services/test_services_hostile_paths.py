@@ -37,12 +37,12 @@ from hudi_hive.timeline.payloads.plans import (
     RollbackRequest,
 )
 from hudi_hive.write.files.markers import marker_folder
-from hudi_hive.write.rollback.restore import restore
-from hudi_hive.write.rollback.rollback import rollback, rollback_failed_writes
-from hudi_hive.write.rollback.savepoint import create_savepoint
+from hudi_hive.write.rollback.restore_action import restore
+from hudi_hive.write.rollback.rollback_action import rollback, rollback_failed_writes
+from hudi_hive.write.rollback.savepoint_action import create_savepoint
 from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
-from hudi_hive.write.services.clean import clean
+from hudi_hive.write.services.cleaning import clean
 from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
 

@@ -14,12 +14,12 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table_api.table import HudiTable
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instants.instant import COMPACTION, REPLACE_COMMIT
-from hudi_hive.write.rollback.restore import restore
-from hudi_hive.write.rollback.rollback import rollback
-from hudi_hive.write.rollback.savepoint import create_savepoint, delete_savepoint
+from hudi_hive.write.rollback.restore_action import restore
+from hudi_hive.write.rollback.rollback_action import rollback
+from hudi_hive.write.rollback.savepoint_action import create_savepoint, delete_savepoint
 from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.archival import archive_instants
-from hudi_hive.write.services.clean import clean, schedule_clean
+from hudi_hive.write.services.cleaning import clean, schedule_clean
 from hudi_hive.write.services.clustering import cluster, execute_clustering, schedule_clustering
 from hudi_hive.write.services.compaction import execute_compaction, schedule_compaction
 from tests.support.fixture_tables import VERSIONS, unzip_fixture

@@ -13,9 +13,9 @@ from hudi_hive.timeline.instants.instant import CLEAN, RESTORE, ROLLBACK
 from hudi_hive.timeline.payloads.plan_encoders import encode_cleaner_plan, encode_restore_plan, encode_rollback_plan
 from hudi_hive.timeline.payloads.plans import CleanerPlan, RestorePlan, RollbackPlan
 from hudi_hive.write.coordination.executor import LocalExecutor
-from hudi_hive.write.rollback.restore import restore
-from hudi_hive.write.rollback.rollback import rollback_failed_writes
-from hudi_hive.write.rollback.savepoint import create_savepoint, delete_savepoint
+from hudi_hive.write.rollback.restore_action import restore
+from hudi_hive.write.rollback.rollback_action import rollback_failed_writes
+from hudi_hive.write.rollback.savepoint_action import create_savepoint, delete_savepoint
 from hudi_hive.write.rollback.undo import files_to_undo
 from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services.compaction import execute_compaction, schedule_compaction

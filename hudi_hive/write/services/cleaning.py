@@ -27,7 +27,7 @@ from hudi_hive.metadata.reader.changes import DELETED_FILES_SCHEMA, MetadataChan
 from hudi_hive.metadata.writer.writer import MetadataWriter
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.table.keys.partition_path import PARTITION_METAFILES
+from hudi_hive.table.keys.partition_paths import PARTITION_METAFILES
 from hudi_hive.table.view.data_files import check_data_files, check_partitions, delete_data_files
 from hudi_hive.table.view.file_names import FileKind, parse_file_names
 from hudi_hive.timeline import Instant, State

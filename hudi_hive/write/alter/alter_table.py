@@ -16,11 +16,11 @@ from typing import Any, Final, TypeAlias
 
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, SchemaError, UnsupportedTableError, WriteConflictError
 from hudi_hive.schema import META_FIELDS, record_name
-from hudi_hive.schema.differences import Difference, differences
 from hudi_hive.schema.evolution import SchemaUpdate
 from hudi_hive.schema.internal import InternalSchema
 from hudi_hive.schema.internal_avro import from_avro, to_avro
 from hudi_hive.schema.promotions import may_become, type_name
+from hudi_hive.schema.schema_diff import Difference, differences
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge.merge_spec import IS_DELETED, MergeSpec
 from hudi_hive.timeline import Instant
@@ -30,7 +30,7 @@ from hudi_hive.write.coordination.executor import Executor
 from hudi_hive.write.coordination.locks import TableLock
 from hudi_hive.write.files.statuses import WRITE_STATUS_SCHEMA
 from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.schema import schema_history
+from hudi_hive.write.schema.schema_history import read
 
 Change: TypeAlias = Callable[[SchemaUpdate], SchemaUpdate]
 """One change: takes the columns as they are, gives them as they shall be."""
@@ -95,7 +95,7 @@ def changed(client: MetaClient, update: Change | Sequence[Change]) -> SchemaUpda
         for change in [update] if callable(update) else update:
             made = change(made)
         made.apply(0)
-        _refuse_unreadable_files(made, schema_history.read(client))
+        _refuse_unreadable_files(made, read(client))
     except SchemaError as error:
         raise SchemaError(error.message, path=client.base_path, remedy=error.remedy) from error
     return made
@@ -215,7 +215,7 @@ def _alter(
         table = transaction.client
         made = changed(table, update)
         after = made.apply(int(transaction.instant))
-        versions = (after, *(schema_history.read(table) or (made.before,)))
+        versions = (after, *(read(table) or (made.before,)))
         statuses = WRITE_STATUS_SCHEMA.empty_table()
         with transaction.standing():
             transaction.commit(statuses, schema=avro_text(table, after), versions=versions)

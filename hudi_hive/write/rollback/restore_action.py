@@ -17,7 +17,7 @@ from hudi_hive.timeline.instants.instant import CLUSTERING, COMPLETED_WRITE_ACTI
 from hudi_hive.timeline.payloads.plan_encoders import encode_restore_metadata, encode_restore_plan
 from hudi_hive.timeline.payloads.plans import RestoreMetadata, RestorePlan, RollbackMetadata
 from hudi_hive.write.coordination.heartbeat import Heartbeat
-from hudi_hive.write.rollback.rollback import forget, hand_down_versions, undo
+from hudi_hive.write.rollback.rollback_action import forget, hand_down_versions, undo
 from hudi_hive.write.rollback.undo import files_to_undo
 from hudi_hive.write.service_base.checks import refuse_pending_restore
 from hudi_hive.write.service_base.claim import claimed

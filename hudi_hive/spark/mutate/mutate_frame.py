@@ -28,7 +28,7 @@ from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.acid_table.table import AcidTable
 from hudi_hive.mutation.acid_write.client import MutatorClient
 from hudi_hive.mutation.acid_write.manifest import MutationManifest
-from hudi_hive.mutation.acid_write.merge import check_places, key_tests
+from hudi_hive.mutation.acid_write.merge_by_key import check_places, key_tests
 from hudi_hive.mutation.acid_write.merge_rules import MergeRules, WhenMatched, WhenNotMatched
 from hudi_hive.mutation.acid_write.transaction import Transaction, TransactionState
 from hudi_hive.predicate import RowFilter

@@ -54,8 +54,8 @@ from hudi_hive.write.files.markers import (
     try_remove_leftovers,
 )
 from hudi_hive.write.rollback.undo import files_to_undo, log_versions
-from hudi_hive.write.schema import schema_history
 from hudi_hive.write.schema.evolving import LATEST_SCHEMA, versions_until
+from hudi_hive.write.schema.schema_history import persist, read, remove
 from hudi_hive.write.service_base.checks import (
     refuse_lost_versions,
     refuse_pending_restore,
@@ -279,7 +279,7 @@ def forget(context: ServiceContext, target: Instant, *, keep_plan: bool) -> None
     remove_markers(context.client.storage, target.requested)
     remove_staging(context.client.storage, target.requested)
     remove_heartbeat(context.client.storage, target.requested)
-    schema_history.remove(context.client.storage, [target.requested])
+    remove(context.client.storage, [target.requested])
 
 
 def hand_down_versions(context: ServiceContext, targets: Collection[str]) -> None:
@@ -296,8 +296,8 @@ def hand_down_versions(context: ServiceContext, targets: Collection[str]) -> Non
         return
     with context.lock():
         client = context.reload().client
-        versions = versions_until(schema_history.read(client), newest.requested)
-        schema_history.persist(client, newest.requested, newest.completed or "", versions)
+        versions = versions_until(read(client), newest.requested)
+        persist(client, newest.requested, newest.completed or "", versions)
 
 
 def _newest_left(client: MetaClient, targets: Collection[str]) -> Instant | None:
