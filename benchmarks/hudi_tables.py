@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block, iter_blocks
+from hudi_hive.formats.log import BlockType, HeaderKey, encode_block, iter_blocks
 
 INSERT, INSERT_DONE = "20260101000000000", "20260101000100000"
 UPDATE, UPDATE_DONE = "20260101001000000", "20260101001100000"

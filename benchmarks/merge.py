@@ -17,10 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_hive.read.merge.merge import merge_slice
-from hudi_hive.table.logs.log_data import LogData, LogDeletes
-from hudi_hive.table.logs.log_scanner import LogRecords
-from hudi_hive.table.merge.merge_spec import MergeSpec, Order
+from hudi_hive.read.merge import merge_slice
+from hudi_hive.table.logs import LogData, LogDeletes, LogRecords
+from hudi_hive.table.merge import MergeSpec, Order
 
 
 def rows_of(ids, instant):

@@ -30,18 +30,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc
 
-from hudi_hive.formats.hash.hive_bucket import bucket_numbers
-from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
-from hudi_hive.formats.orc.acid_writer import CODECS
-from hudi_hive.metastore.transactions.valid_ids import ValidWriteIds
-from hudi_hive.mutation.acid_table.acid_names import STAGING
-from hudi_hive.mutation.acid_table.reader import AcidReader
-from hudi_hive.mutation.acid_table.row_ids import ROW_ID
-from hudi_hive.mutation.acid_table.table import AcidTable, Column
-from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
-from hudi_hive.mutation.acid_write.manifest import MutationManifest, check_manifests
-from hudi_hive.mutation.acid_write.merge_by_key import merge
-from hudi_hive.mutation.acid_write.publish import Publisher
+from hudi_hive.formats.hash import bucket_numbers
+from hudi_hive.formats.orc import CODECS, DELETE, INSERT, UPDATE
+from hudi_hive.metastore.transactions import ValidWriteIds
+from hudi_hive.mutation.acid_table import ROW_ID, STAGING, AcidReader, AcidTable, Column
+from hudi_hive.mutation.acid_write import MutationManifest, MutatorCoordinator, Publisher, check_manifests, merge
 
 KEY, BUCKET = "region", "ride_id"
 COLUMNS = {

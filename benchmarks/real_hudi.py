@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from hudi_hive.metastore.embedded.java import find_java
+from hudi_hive.metastore.embedded import find_java
 
 PYSPARK, HUDI = "3.5.9", "1.0.2"
 _BUNDLE = "hudi-spark3.5-bundle_2.12"

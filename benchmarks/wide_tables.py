@@ -29,7 +29,7 @@ from hudi_tables import (
     write_stat,
 )
 
-from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block
+from hudi_hive.formats.log import BlockType, HeaderKey, encode_block
 
 _FIRST = datetime.datetime(2026, 1, 1)
 

@@ -75,9 +75,9 @@ def ours(path: str, kind: str, keys: pa.Table, threads: int) -> tuple[int, int]:
     """Keys found, base files opened."""
     from hudi_hive.metadata import MetadataListing
     from hudi_hive.table import MetaClient
-    from hudi_hive.write.coordination.executor import LocalExecutor
+    from hudi_hive.write.coordination import LocalExecutor
     from hudi_hive.write.index import Index
-    from hudi_hive.write.options.config import WriteConfig
+    from hudi_hive.write.options import WriteConfig
 
     client = MetaClient.load(path, listing=MetadataListing())
     index = Index.of(WriteConfig.of({"hoodie.index.type": kind}, client.config), client)

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_hive import HudiTable
-from hudi_hive.formats.base.base_file_writer import CODECS
+from hudi_hive.formats.base import CODECS
 
 
 def make_rows(count: int, partitions: int, seed: int, ids: np.ndarray | None = None) -> pa.Table:

@@ -33,13 +33,12 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import FileVanishedError, HudiHiveError, WriteConflictError
 from hudi_hive.metadata import MetadataListing, validate
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instants.instant import COMPLETED_WRITE_ACTIONS
-from hudi_hive.write.coordination.heartbeat import FOLDER as HEARTBEATS
-from hudi_hive.write.coordination.locks import table_lock
-from hudi_hive.write.files.markers import marked_instants
-from hudi_hive.write.service_base.context import ServiceContext
-from hudi_hive.write.services.clustering import cluster
-from hudi_hive.write.services.compaction import compact
+from hudi_hive.timeline.instants import COMPLETED_WRITE_ACTIONS
+from hudi_hive.write.coordination import FOLDER as HEARTBEATS
+from hudi_hive.write.coordination import table_lock
+from hudi_hive.write.files import marked_instants
+from hudi_hive.write.service_base import ServiceContext
+from hudi_hive.write.services import cluster, compact
 
 PARTITIONS = 4
 KEYS = 40

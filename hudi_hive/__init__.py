@@ -13,7 +13,7 @@ from hudi_hive._version import __version__
 
 if TYPE_CHECKING:
     from hudi_hive.errors import HudiHiveError
-    from hudi_hive.table_api.table import HudiTable, Scan
+    from hudi_hive.table_api import HudiTable, Scan
 
 __all__ = ["HudiHiveError", "HudiTable", "Scan", "__version__"]
 

@@ -69,7 +69,7 @@ def known_partitions(client: MetaClient, asked: tuple[str, ...]) -> list[str] | 
     Raises:
         PathNotFoundError: one is no partition of the table, but another folder or nothing at all.
     """
-    from hudi_hive.table.keys.partition_paths import PARTITION_METAFILES
+    from hudi_hive.table.keys import PARTITION_METAFILES
 
     found = list(dict.fromkeys(path.strip("/") for path in asked))
     for path in found:

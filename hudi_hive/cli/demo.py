@@ -149,8 +149,7 @@ class Demo:
 
     def classify(self) -> None:
         """One job over an incremental, a snapshot and a plain path: the three groups of RFC-04."""
-        from hudi_hive.input_format import HoodieParquetInputFormat, JobConf
-        from hudi_hive.input_format.job_report import report
+        from hudi_hive.input_format import HoodieParquetInputFormat, JobConf, report
 
         self.step("Path classification and list_status (RFC-04)")
         incremental, snapshot = TABLES[2], TABLES[0]

@@ -35,8 +35,8 @@ def input_format(
         HoodieParquetRealtimeInputFormat,
         JobConf,
         RealtimeSplit,
+        report,
     )
-    from hudi_hive.input_format.job_report import report
 
     job = JobConf(pairs(conf, "--conf"))
     if paths:

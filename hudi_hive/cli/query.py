@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from hudi_hive.cli.common import pairs, storage_options, with_output, write_parquet
 from hudi_hive.cli.output import Output
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.plan.model.options import QueryType
-from hudi_hive.table_api.table import HudiTable, Scan
+from hudi_hive.plan.model import QueryType
+from hudi_hive.table_api import HudiTable, Scan
 
 F = TypeVar("F", bound=Callable[..., Any])
 

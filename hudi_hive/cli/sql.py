@@ -48,7 +48,7 @@ def sql(
     shows a table as it was. SHOW SCHEMAS, SHOW TABLES FROM …, DESCRIBE and EXPLAIN work, too; nothing is written.
     """
     if hive_site is not None:
-        from hudi_hive.metastore.connection.hive_site import read_hive_site, secured_uris
+        from hudi_hive.metastore.connection import read_hive_site, secured_uris
 
         given = [] if metastore_uris is None else [metastore_uris]
         metastore_uris = ",".join(secured_uris(read_hive_site(hive_site), given)) or None

@@ -15,7 +15,7 @@ from hudi_hive.cli.output import Output
 
 if TYPE_CHECKING:
     from hudi_hive.sync import HiveSyncConfig
-    from hudi_hive.sync.run.watch import SyncWatcher
+    from hudi_hive.sync.run import SyncWatcher
 
 _PREFIX = "hoodie.datasource.hive_sync."
 _BASE_PATH = "hoodie.datasource.meta.sync.base.path"
@@ -95,7 +95,7 @@ def sync(
     }
     options = {key: value for key, value in named.items() if value is not None} | pairs(conf, "--conf")
     if hive_site is not None:
-        from hudi_hive.metastore.connection.hive_site import read_hive_site
+        from hudi_hive.metastore.connection import read_hive_site
 
         options = read_hive_site(hive_site) | options
     if not (base_path or discover or tables):
@@ -131,7 +131,7 @@ def _configs(
     if len(base_paths) == 1 and not folder and not list_file and not set("*?[") & set(base_paths[0]):
         return [HiveSyncConfig.from_options({_BASE_PATH: base_paths[0], **options}, storage_options=storage)], True
 
-    from hudi_hive.sync.run.discover import discover_tables, expand_pattern, read_table_list
+    from hudi_hive.sync.run import discover_tables, expand_pattern, read_table_list
 
     for text in base_paths:
         wanted |= {path: {} for path in expand_pattern(text, storage)}
@@ -158,7 +158,7 @@ def _configs(
 def _sync_many(configs: list[HiveSyncConfig], parallel: int, dry_run: bool, all_steps: bool, output: Output) -> bool:
     """Sync them all and print it; False if one failed."""
     from hudi_hive.cli.sync_output import show_diff, show_many
-    from hudi_hive.sync.run.many import sync_many
+    from hudi_hive.sync.run import sync_many
 
     report = sync_many(configs, dry_run=dry_run, workers=parallel)
     if dry_run:
@@ -171,7 +171,7 @@ def _sync_many(configs: list[HiveSyncConfig], parallel: int, dry_run: bool, all_
 
 def _watch(configs: list[HiveSyncConfig], poll_interval: float, once_per: float, output: Output) -> None:
     from hudi_hive.cli.sync_output import EventLines
-    from hudi_hive.sync.run.watch import SyncWatcher, WatchSettings
+    from hudi_hive.sync.run import SyncWatcher, WatchSettings
 
     settings = WatchSettings(interval=poll_interval, once_per=once_per)
     watcher = SyncWatcher(configs, settings, on_event=EventLines(output).show)

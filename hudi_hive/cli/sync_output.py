@@ -14,8 +14,7 @@ from hudi_hive.redaction import printable, redact
 
 if TYPE_CHECKING:
     from hudi_hive.sync import SyncPlan, SyncReport
-    from hudi_hive.sync.run.many import ManyReport
-    from hudi_hive.sync.run.watch import WatchEvent
+    from hudi_hive.sync.run import ManyReport, WatchEvent
 
 SHOWN = 10
 """Lines of one kind of step that a diff shows before it only counts."""
@@ -78,7 +77,7 @@ def show_report(report: SyncReport, output: Output, *, everything: bool) -> None
 
 def show_many(report: ManyReport, output: Output) -> None:
     """Print the results of many tables."""
-    from hudi_hive.sync.run.many import RESULT_COLUMNS
+    from hudi_hive.sync.run import RESULT_COLUMNS
 
     output.section("sync of many tables", report.rows(), RESULT_COLUMNS)
     counts = {name: sum(item.result == name for item in report.results) for name in _results()}
@@ -89,7 +88,7 @@ def show_many(report: ManyReport, output: Output) -> None:
 
 
 def _results() -> tuple[str, ...]:
-    from hudi_hive.sync.run.many import FAILED, NOTHING, PLANNED, SYNCED
+    from hudi_hive.sync.run import FAILED, NOTHING, PLANNED, SYNCED
 
     return (SYNCED, NOTHING, PLANNED, FAILED)
 

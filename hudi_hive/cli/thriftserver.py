@@ -47,7 +47,7 @@ def start(
     storage_option: tuple[str, ...],
 ) -> None:
     """Start it and keep it running until Ctrl-C."""
-    from hudi_hive.formats.properties import parse_properties
+    from hudi_hive.formats import parse_properties
     from hudi_hive.spark import ThriftServer
 
     server = ThriftServer(

@@ -9,6 +9,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hudi_hive.connector.dataset import ScanDataset, ScanSource, TableSource
+from hudi_hive.connector.metadata import HudiTableHandle
+from hudi_hive.connector.page_source import PageSources
+
 if TYPE_CHECKING:
     from hudi_hive.connector.connector import ConnectorSource, HudiConnector
     from hudi_hive.connector.metadata import (
@@ -30,7 +34,10 @@ __all__ = [
     "PageSources",
     "PartitionKey",
     "PartitionSource",
+    "ScanDataset",
+    "ScanSource",
     "SplitSource",
+    "TableSource",
     "TableStatistics",
 ]
 

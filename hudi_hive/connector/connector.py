@@ -13,14 +13,13 @@ import pyarrow as pa
 from hudi_hive.connector.metadata import ConnectorMetadata, HudiTableHandle
 from hudi_hive.connector.page_source import PageSources
 from hudi_hive.connector.split_manager import PartitionSource, SplitSource
-from hudi_hive.formats.base.base_file import BATCH_ROWS
+from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metrics import IoCounters
-from hudi_hive.plan.core.planner import Filter
-from hudi_hive.plan.splits.split_loader import DynamicFilter
-from hudi_hive.plan.splits.splits import HudiSplit, SplitOptions
+from hudi_hive.plan.core import Filter
+from hudi_hive.plan.splits import DynamicFilter, HudiSplit, SplitOptions
 from hudi_hive.predicate import RowFilter
-from hudi_hive.read.scan.ordered import in_order
+from hudi_hive.read.scan import in_order
 
 if TYPE_CHECKING:
     from hudi_hive.connector.dataset import ScanDataset

@@ -16,14 +16,11 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from hudi_hive.errors import InvalidOptionError, QueryError
-from hudi_hive.formats.base.base_file import BATCH_ROWS
+from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.plan import PLAN_SCHEMA, Query, plan_scan
-from hudi_hive.plan.core.planner import Filter, plan_of_slices
-from hudi_hive.predicate import RowFilter, parse_filter
-from hudi_hive.predicate.arrow_expression import bind_as_sql
-from hudi_hive.predicate.nodes import conjunction
-from hudi_hive.read.scan.files import output_schema
-from hudi_hive.read.scan.scan import read_plan
+from hudi_hive.plan.core import Filter, plan_of_slices
+from hudi_hive.predicate import RowFilter, bind_as_sql, conjunction, parse_filter
+from hudi_hive.read.scan import output_schema, read_plan
 from hudi_hive.table import MetaClient
 
 

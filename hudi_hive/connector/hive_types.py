@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from hudi_hive.errors import MetastoreError, SchemaError
-from hudi_hive.metastore.client.partition_names import DEFAULT_PARTITION
+from hudi_hive.metastore.client import DEFAULT_PARTITION
 
 _PLAIN: Final[dict[str, pa.DataType]] = {
     "string": pa.string(),

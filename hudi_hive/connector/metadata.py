@@ -21,11 +21,9 @@ from hudi_hive.metadata import MetadataListing, MetadataTable
 from hudi_hive.metastore import HiveMetastore, Table
 from hudi_hive.metrics import IoCounters
 from hudi_hive.plan import Query
-from hudi_hive.plan.core.partition_planner import PartitionPlanner
-from hudi_hive.plan.core.planner import Filter, plan_scan
-from hudi_hive.plan.model.options import QueryType
-from hudi_hive.predicate import RowFilter, parse_filter
-from hudi_hive.predicate.nodes import conjunction
+from hudi_hive.plan.core import Filter, PartitionPlanner, plan_scan
+from hudi_hive.plan.model import QueryType
+from hudi_hive.predicate import RowFilter, conjunction, parse_filter
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient
 

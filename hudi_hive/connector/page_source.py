@@ -12,17 +12,14 @@ from hudi_hive.connector.hive_types import key_value
 from hudi_hive.connector.metadata import HudiTableHandle
 from hudi_hive.connector.split_manager import SplitSource
 from hudi_hive.errors import InvalidOptionError, MetastoreError
-from hudi_hive.formats.base.base_file import BATCH_ROWS, select
+from hudi_hive.formats.base import BATCH_ROWS, select
 from hudi_hive.plan import ScanPlan
-from hudi_hive.plan.core.partition_planner import PartitionPlanner
-from hudi_hive.plan.core.planner import Filter
-from hudi_hive.plan.model.file_schemas import with_commit_versions
-from hudi_hive.plan.splits.splits import HudiSplit, split_files, split_slices
-from hudi_hive.predicate import RowFilter, parse_filter
-from hudi_hive.predicate.nodes import conjunction
-from hudi_hive.read.scan.files import output_schema
-from hudi_hive.read.scan.scan import read_plan
-from hudi_hive.schema.internal import EvolvedSchema
+from hudi_hive.plan.core import Filter, PartitionPlanner
+from hudi_hive.plan.model import with_commit_versions
+from hudi_hive.plan.splits import HudiSplit, split_files, split_slices
+from hudi_hive.predicate import RowFilter, conjunction, parse_filter
+from hudi_hive.read.scan import output_schema, read_plan
+from hudi_hive.schema import EvolvedSchema
 
 
 class PageSources:

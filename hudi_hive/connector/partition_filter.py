@@ -15,9 +15,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from hudi_hive.metastore.client.partition_names import DEFAULT_PARTITION
-from hudi_hive.predicate import RowFilter
-from hudi_hive.predicate.nodes import And, ColumnRef, Comparison, In, IsTrue, Node, Opaque, Operator, Or
+from hudi_hive.metastore.client import DEFAULT_PARTITION
+from hudi_hive.predicate import And, ColumnRef, Comparison, In, IsTrue, Node, Opaque, Operator, Or, RowFilter
 
 _MOST_VALUES: Final = 200
 _PLAIN_TEXT = re.compile(r"[ !#$%&()*+,\-./0-9:;<=>?@A-Z\[\]^_`a-z{|}~]*")

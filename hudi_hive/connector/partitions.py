@@ -26,13 +26,12 @@ from hudi_hive.errors import (
     PartitionValueError,
 )
 from hudi_hive.metastore import HiveMetastore, Partition
-from hudi_hive.metastore.client.partition_names import DEFAULT_PARTITION, format_partition_name, parse_partition_name
-from hudi_hive.plan.model.partitions import prunable_fields
+from hudi_hive.metastore.client import DEFAULT_PARTITION, format_partition_name, parse_partition_name
+from hudi_hive.plan.model import prunable_fields
 from hudi_hive.predicate import RowFilter
-from hudi_hive.storage.hadoop_paths import HadoopPath
-from hudi_hive.table.keys.partition_paths import partition_values, unescape_value
-from hudi_hive.table.view.data_files import is_partition_path
-from hudi_hive.table.view.listing import in_batches
+from hudi_hive.storage import HadoopPath
+from hudi_hive.table.keys import partition_values, unescape_value
+from hudi_hive.table.view import in_batches, is_partition_path
 
 _MOST_AT_ONCE: Final = 1000
 """Partitions that are taken from one call."""

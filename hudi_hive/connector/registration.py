@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hudi_hive.errors import MetastoreError, UnsupportedTableError
 from hudi_hive.metastore import Table
-from hudi_hive.plan.model.options import QueryType
+from hudi_hive.plan.model import QueryType
 
 _LAST_COMMIT = "last_commit_time_sync"
 _PROVIDER = "spark.sql.sources.provider"

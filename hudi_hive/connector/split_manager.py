@@ -17,12 +17,18 @@ from hudi_hive.connector.partitions import MetastorePartitions
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metadata import MetadataListing, MetadataTable
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.metastore.client.partition_names import DEFAULT_PARTITION
+from hudi_hive.metastore.client import DEFAULT_PARTITION
 from hudi_hive.plan import ScanPlan
-from hudi_hive.plan.core.partition_planner import PartitionPlanner
-from hudi_hive.plan.core.planner import Filter
-from hudi_hive.plan.splits.split_loader import DynamicFilter, LoadProgress, SplitLoader
-from hudi_hive.plan.splits.splits import FULL_WEIGHT, HudiSplit, SplitOptions, to_splits
+from hudi_hive.plan.core import Filter, PartitionPlanner
+from hudi_hive.plan.splits import (
+    FULL_WEIGHT,
+    DynamicFilter,
+    HudiSplit,
+    LoadProgress,
+    SplitLoader,
+    SplitOptions,
+    to_splits,
+)
 from hudi_hive.predicate import RowFilter, parse_filter
 
 PartitionSource: TypeAlias = Literal["metastore", "metadata table", "listing"]

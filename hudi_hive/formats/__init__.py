@@ -3,3 +3,12 @@
 Nothing here knows of timelines or tables; import from the modules (``properties``, ``log_block``, ``log_writer`` …).
 Bytes that do not follow their format raise ``CorruptFileError``, formats that we refuse ``UnsupportedFormatError``.
 """
+
+from __future__ import annotations
+
+from hudi_hive.formats.properties import format_properties, parse_properties
+
+__all__ = [
+    "format_properties",
+    "parse_properties",
+]

@@ -5,8 +5,8 @@ Tables and plain folders may be mixed in one job; the job's conf is never change
 
 from __future__ import annotations
 
-from hudi_hive.input_format.job.input_paths import InputPath, PathGroups, TableInputs, classify
-from hudi_hive.input_format.job.job_conf import JobConf
+from hudi_hive.input_format.job import InputPath, JobConf, PathGroups, TableInputs, classify
+from hudi_hive.input_format.job_report import report
 from hudi_hive.input_format.parquet_input_format import HoodieParquetInputFormat
 from hudi_hive.input_format.plan import STATUS_SCHEMA, FileStatus, InputPlan, TablePlan
 from hudi_hive.input_format.realtime import HoodieParquetRealtimeInputFormat, RealtimeSplit
@@ -26,4 +26,5 @@ __all__ = [
     "TableInputs",
     "TablePlan",
     "classify",
+    "report",
 ]

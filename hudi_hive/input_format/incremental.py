@@ -22,10 +22,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.input_format.job.consume import MAX_COMMITS_ALL
-from hudi_hive.input_format.job.input_paths import TableInputs
+from hudi_hive.input_format.job import MAX_COMMITS_ALL, TableInputs
 from hudi_hive.input_format.snapshot import FOUND_SCHEMA, base_files
-from hudi_hive.plan.core.incremental import (
+from hudi_hive.plan.core import (
     CommitRange,
     cleaned_error,
     files_of_range,
@@ -35,7 +34,7 @@ from hudi_hive.plan.core.incremental import (
     select_commits,
     without_hollow,
 )
-from hudi_hive.plan.model.options import HollowCommitPolicy
+from hudi_hive.plan.model import HollowCommitPolicy
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
 

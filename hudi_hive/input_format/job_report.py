@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hudi_hive.input_format.job.listing import listed_by
+from hudi_hive.input_format.job import listed_by
 from hudi_hive.input_format.parquet_input_format import HoodieParquetInputFormat
 from hudi_hive.input_format.plan import INCREMENTAL, PLAIN, TablePlan
 

@@ -8,13 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_hive.caching import kept_property
-from hudi_hive.input_format.job.input_paths import PathGroups, TableInputs, classify
-from hudi_hive.input_format.job.job_conf import JobConf
+from hudi_hive.input_format.job import JobConf, PathGroups, TableInputs, classify
 from hudi_hive.input_format.plan import FileStatus, InputPlan, TablePlan, plan_inputs, plan_table
 from hudi_hive.input_format.record_reader import read_split
 from hudi_hive.input_format.splits import FileSplit, cut, file_splits
 from hudi_hive.metrics import IoCounters
-from hudi_hive.storage.hadoop_paths import Stores
+from hudi_hive.storage import Stores
 
 
 class HoodieParquetInputFormat:

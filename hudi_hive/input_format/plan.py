@@ -11,13 +11,11 @@ import pyarrow.compute as pc
 from hudi_hive.caching import kept_property
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.input_format.incremental import IncrementalFiles, incremental_files
-from hudi_hive.input_format.job.input_paths import PathGroups, TableInputs
-from hudi_hive.input_format.job.job_conf import INPUT_RECURSIVE, JobConf
-from hudi_hive.input_format.job.listing import list_plain
+from hudi_hive.input_format.job import INPUT_RECURSIVE, JobConf, PathGroups, TableInputs, list_plain
 from hudi_hive.input_format.snapshot import snapshot_files
 from hudi_hive.plan import Query, QueryType, ReadOptions, ScanPlan
-from hudi_hive.plan.core.planner import plan_of_files
-from hudi_hive.storage.hadoop_paths import Stores
+from hudi_hive.plan.core import plan_of_files
+from hudi_hive.storage import Stores
 
 _SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
 _READ_OPTIONS = ("hoodie.datasource.read.extract.partition.values.from.path", _SCHEMA_ON_READ)

@@ -16,11 +16,9 @@ import pyarrow.compute as pc
 
 from hudi_hive.caching import kept_property
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
-from hudi_hive.formats.base.base_file import BATCH_ROWS
+from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.input_format.incremental import IncrementalFiles, commit_range, refuse_without_meta
-from hudi_hive.input_format.job.input_paths import TableInputs
-from hudi_hive.input_format.job.job_conf import JobConf
-from hudi_hive.input_format.job.listing import list_partitions
+from hudi_hive.input_format.job import JobConf, TableInputs, list_partitions
 from hudi_hive.input_format.parquet_input_format import HoodieParquetInputFormat
 from hudi_hive.input_format.plan import (
     INCREMENTAL,
@@ -36,13 +34,16 @@ from hudi_hive.input_format.record_reader import own_columns, projection, read_s
 from hudi_hive.input_format.snapshot import FOUND_SCHEMA, query_instant, timeline_of
 from hudi_hive.input_format.splits import FileSplit
 from hudi_hive.plan import Query, QueryType, ReadOptions, ScanPlan
-from hudi_hive.plan.core.incremental import cleaned_error, missing_files, slices_of_range
-from hudi_hive.plan.core.planner import plan_of_slices
-from hudi_hive.plan.core.snapshot import newest_slice_instant, refuse_cleaned_files
-from hudi_hive.plan.model.options import MergeType
-from hudi_hive.plan.model.scan_plan import with_paths
-from hudi_hive.read.scan.slices import SliceReader
-from hudi_hive.read.scan.sources import partition_columns
+from hudi_hive.plan.core import (
+    cleaned_error,
+    missing_files,
+    newest_slice_instant,
+    plan_of_slices,
+    refuse_cleaned_files,
+    slices_of_range,
+)
+from hudi_hive.plan.model import MergeType, with_paths
+from hudi_hive.read.scan import SliceReader, partition_columns
 from hudi_hive.table import FileSystemView
 
 MERGE_SKIP = "hoodie.realtime.merge.skip"

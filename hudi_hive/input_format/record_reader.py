@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from hudi_hive.errors import InvalidOptionError, UnsupportedFormatError
-from hudi_hive.formats.base.base_file import BaseFile, open_base_file
-from hudi_hive.input_format.job.job_conf import JobConf
+from hudi_hive.formats.base import BaseFile, open_base_file
+from hudi_hive.input_format.job import JobConf
 from hudi_hive.input_format.plan import InputPlan
 from hudi_hive.input_format.splits import FileSplit
 from hudi_hive.plan import ScanPlan
-from hudi_hive.read.scan.scan import read_plan
-from hudi_hive.storage.hadoop_paths import HadoopPath, Stores
+from hudi_hive.read.scan import read_plan
+from hudi_hive.storage import HadoopPath, Stores
 
 READ_COLUMN_NAMES = "hive.io.file.readcolumn.names"
 READ_COLUMN_IDS = "hive.io.file.readcolumn.ids"

@@ -6,11 +6,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InstantNotFoundError
-from hudi_hive.input_format.job.input_paths import TableInputs
-from hudi_hive.input_format.job.listing import list_partitions
-from hudi_hive.plan.core.snapshot import check_time_travel, refuse_cleaned_files
+from hudi_hive.input_format.job import TableInputs, list_partitions
+from hudi_hive.plan.core import check_time_travel, refuse_cleaned_files
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view.file_system_view import BASE_FILE_SCHEMA, FileSystemView, ViewTimeline
+from hudi_hive.table.view import BASE_FILE_SCHEMA, FileSystemView, ViewTimeline
 from hudi_hive.timeline import Instant, Timeline, normalise_instant
 
 FOUND_SCHEMA = BASE_FILE_SCHEMA.append(pa.field("mtime_ms", pa.int64()))

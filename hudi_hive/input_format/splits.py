@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.input_format.job.job_conf import SPLIT_MIN_SIZE, JobConf
+from hudi_hive.input_format.job import SPLIT_MIN_SIZE, JobConf
 
 _SLOP = 1.1
 """A file is cut only while more than so many split sizes are left, so that no tiny last split comes out."""

@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-from hudi_hive.metadata.reader.definitions import IndexDefinition
-from hudi_hive.metadata.reader.lister import MetadataListing, validate
-from hudi_hive.metadata.reader.table import MetadataTable
-from hudi_hive.metadata.reader.validation import ValidationReport
+from hudi_hive.metadata.reader import IndexDefinition, MetadataListing, MetadataTable, ValidationReport, validate
 
 __all__ = ["IndexDefinition", "MetadataListing", "MetadataTable", "ValidationReport", "validate"]

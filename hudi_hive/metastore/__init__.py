@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hudi_hive.metastore.client.client import HiveMetastore
-from hudi_hive.metastore.client.types import (
+from hudi_hive.metastore.client import (
     Database,
     FieldSchema,
+    HiveMetastore,
     Order,
     Partition,
     PrincipalType,
@@ -20,17 +20,21 @@ from hudi_hive.metastore.client.types import (
     Table,
     partition_name,
 )
-from hudi_hive.metastore.connection.calls import CallCounter
-from hudi_hive.metastore.connection.security import Sasl, Tls, from_hive_properties
-from hudi_hive.metastore.connection.settings import BatchSizes, Retries, Timeouts
+from hudi_hive.metastore.connection import BatchSizes, CallCounter, Retries, Sasl, Timeouts, Tls, from_hive_properties
 
 if TYPE_CHECKING:
-    from hudi_hive.metastore.embedded.embedded import EmbeddedMetastore
-    from hudi_hive.metastore.embedded.embedded_lock import RunningMetastore, find_running
-    from hudi_hive.metastore.embedded.java import Java, find_java
-    from hudi_hive.metastore.transactions.transaction_values import LockKind, LockPart, LockState, LockStatus, Operation
-    from hudi_hive.metastore.transactions.transactions import TransactionClient
-    from hudi_hive.metastore.transactions.valid_ids import RangeState, ValidTransactions, ValidWriteIds
+    from hudi_hive.metastore.embedded import EmbeddedMetastore, Java, RunningMetastore, find_java, find_running
+    from hudi_hive.metastore.transactions import (
+        LockKind,
+        LockPart,
+        LockState,
+        LockStatus,
+        Operation,
+        RangeState,
+        TransactionClient,
+        ValidTransactions,
+        ValidWriteIds,
+    )
 
 __all__ = [
     "BatchSizes",

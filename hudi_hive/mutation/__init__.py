@@ -6,14 +6,17 @@ reader sees before the commit. The same over Hudi tables is in ``hudi``; nothing
 
 from __future__ import annotations
 
-from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
-from hudi_hive.mutation.acid_table.table import AcidTable
-from hudi_hive.mutation.acid_write.client import MutatorClient
-from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
-from hudi_hive.mutation.acid_write.manifest import MutationManifest
-from hudi_hive.mutation.acid_write.merge_by_key import MergeRecords, merge
-from hudi_hive.mutation.acid_write.transaction import Transaction, TransactionState
-from hudi_hive.mutation.core.heartbeat import LockFailure
+from hudi_hive.mutation.acid_table import AcidPartition, AcidReader, AcidTable
+from hudi_hive.mutation.acid_write import (
+    MergeRecords,
+    MutationManifest,
+    MutatorClient,
+    MutatorCoordinator,
+    RowId,
+    Transaction,
+    merge,
+)
+from hudi_hive.mutation.core import LockFailure, TransactionState
 
 __all__ = [
     "AcidPartition",

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from hudi_hive.errors import MutationError
-from hudi_hive.mutation.acid_table.table import TABLE_TAG as ACID_TABLE
-from hudi_hive.mutation.acid_table.table import AcidTable
-from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
-from hudi_hive.mutation.acid_write.manifest import MANIFEST_TAG as ACID_MANIFEST
-from hudi_hive.mutation.acid_write.manifest import MutationManifest
+from hudi_hive.mutation.acid_table import TABLE_TAG as ACID_TABLE
+from hudi_hive.mutation.acid_table import AcidTable
+from hudi_hive.mutation.acid_write import MANIFEST_TAG as ACID_MANIFEST
+from hudi_hive.mutation.acid_write import MutationManifest, MutatorCoordinator
+from hudi_hive.mutation.hudi import HUDI_MANIFEST_TAG as HUDI_MANIFEST
+from hudi_hive.mutation.hudi import HUDI_TABLE_TAG as HUDI_TABLE
 from hudi_hive.mutation.hudi import HudiManifest, HudiMutationTable, HudiMutatorCoordinator
-from hudi_hive.mutation.hudi.manifest import HUDI_MANIFEST_TAG as HUDI_MANIFEST
-from hudi_hive.mutation.hudi.table import HUDI_TABLE_TAG as HUDI_TABLE
 
 
 def decode_table(text: str) -> AcidTable | HudiMutationTable:

@@ -5,13 +5,26 @@ Every face of the package (input format, Spark, the Python API, the command line
 
 from __future__ import annotations
 
-from hudi_hive.plan.core.partition_planner import PartitionPlanner
-from hudi_hive.plan.core.planner import narrowed_plan, plan_scan
-from hudi_hive.plan.model.options import HollowCommitPolicy, QueryType, ReadOptions
-from hudi_hive.plan.model.query import EARLIEST, Query
-from hudi_hive.plan.model.scan_plan import PLAN_SCHEMA, PlanStep, ScanPlan
-from hudi_hive.plan.splits.split_loader import DynamicFilter, LoadProgress, SplitLoader
-from hudi_hive.plan.splits.splits import SPLIT_SCHEMA, HudiSplit, SplitOptions, make_splits
+from hudi_hive.plan.core import PartitionPlanner, narrowed_plan, plan_scan
+from hudi_hive.plan.model import (
+    EARLIEST,
+    PLAN_SCHEMA,
+    HollowCommitPolicy,
+    PlanStep,
+    Query,
+    QueryType,
+    ReadOptions,
+    ScanPlan,
+)
+from hudi_hive.plan.splits import (
+    SPLIT_SCHEMA,
+    DynamicFilter,
+    HudiSplit,
+    LoadProgress,
+    SplitLoader,
+    SplitOptions,
+    make_splits,
+)
 
 __all__ = [
     "EARLIEST",

@@ -3,7 +3,7 @@
 Merging, projection, row filters and incremental row selection happen on the way; older schemas are brought up to date.
 """
 
-from hudi_hive.read.columns.reconcile import ColumnMapping, Reconciler
-from hudi_hive.read.scan.files import read_base_files
+from hudi_hive.read.columns import ColumnMapping, Reconciler
+from hudi_hive.read.scan import read_base_files
 
 __all__ = ["ColumnMapping", "Reconciler", "read_base_files"]

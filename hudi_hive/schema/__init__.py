@@ -3,7 +3,70 @@
 Nothing here reads a file.
 """
 
-from hudi_hive.schema.avro import META_FIELDS, add_partition_columns, avro_to_arrow, with_meta_fields
+from hudi_hive.schema.avro import META_FIELDS, OPERATION_FIELD, add_partition_columns, avro_to_arrow, with_meta_fields
+from hudi_hive.schema.evolution import SchemaUpdate
 from hudi_hive.schema.from_arrow import arrow_to_avro, record_name
+from hudi_hive.schema.internal import (
+    ArrayType,
+    EvolvedSchema,
+    FieldSource,
+    InternalField,
+    InternalSchema,
+    InternalType,
+    MapType,
+    RecordType,
+    field_sources,
+    is_identity,
+    parse_history,
+    parse_internal_schema,
+)
+from hudi_hive.schema.internal_avro import from_avro, to_arrow, to_avro
+from hudi_hive.schema.internal_json import history_bytes, to_json
+from hudi_hive.schema.java_strings import float_text, java_text, shortest, text_or
+from hudi_hive.schema.mislabelled import as_in_table, holds_mislabelled, is_mislabelled, may_be_mislabelled
+from hudi_hive.schema.promotions import may_become, type_name
+from hudi_hive.schema.schema_diff import Difference, differences
+from hudi_hive.schema.type_text import parse_type
+from hudi_hive.schema.writer_changes import merge_writer
 
-__all__ = ["META_FIELDS", "add_partition_columns", "arrow_to_avro", "avro_to_arrow", "record_name", "with_meta_fields"]
+__all__ = [
+    "META_FIELDS",
+    "OPERATION_FIELD",
+    "ArrayType",
+    "Difference",
+    "EvolvedSchema",
+    "FieldSource",
+    "InternalField",
+    "InternalSchema",
+    "InternalType",
+    "MapType",
+    "RecordType",
+    "SchemaUpdate",
+    "add_partition_columns",
+    "arrow_to_avro",
+    "as_in_table",
+    "avro_to_arrow",
+    "differences",
+    "field_sources",
+    "float_text",
+    "from_avro",
+    "history_bytes",
+    "holds_mislabelled",
+    "is_identity",
+    "is_mislabelled",
+    "java_text",
+    "may_be_mislabelled",
+    "may_become",
+    "merge_writer",
+    "parse_history",
+    "parse_internal_schema",
+    "parse_type",
+    "record_name",
+    "shortest",
+    "text_or",
+    "to_arrow",
+    "to_avro",
+    "to_json",
+    "type_name",
+    "with_meta_fields",
+]

@@ -6,13 +6,11 @@ Nothing here needs a JVM class of Hudi; everything is done through py4j on class
 
 from __future__ import annotations
 
-from hudi_hive.spark.mutate.acid_read import read_acid
-from hudi_hive.spark.mutate.mutate_frame import MutationReport, mutate
-from hudi_hive.spark.scan.hudi_file_index import PlannedScan
-from hudi_hive.spark.session.reader import enable, explain, last_scan, load, planned_scans, session_builder, table
-from hudi_hive.spark.thrift.server import ThriftServer
-from hudi_hive.spark.write.services import archive, clean, cluster, compact, init_metadata, restore, rollback
-from hudi_hive.spark.write.write_frame import write
+from hudi_hive.spark.mutate import MutationReport, mutate, read_acid
+from hudi_hive.spark.scan import PlannedScan
+from hudi_hive.spark.session import enable, explain, last_scan, load, planned_scans, session_builder, table
+from hudi_hive.spark.thrift import ThriftServer
+from hudi_hive.spark.write import archive, clean, cluster, compact, init_metadata, restore, rollback, write
 
 __all__ = [
     "MutationReport",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from hudi_hive.connector.dataset import ScanSource, TableSource
+from hudi_hive.connector import ScanSource, TableSource
 from hudi_hive.errors import InvalidOptionError, NoSuchObjectError, UnsupportedTableError
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.metrics import IoCounters

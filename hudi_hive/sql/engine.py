@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hudi_hive.connector.dataset import ScanDataset, ScanSource
+from hudi_hive.connector import ScanDataset, ScanSource
 from hudi_hive.errors import (
     HudiHiveError,
     InvalidOptionError,

@@ -18,7 +18,7 @@ import pyarrow.fs as pafs
 from hudi_hive.errors import InvalidOptionError, PathNotFoundError, StorageError
 from hudi_hive.metrics import IoCounters
 from hudi_hive.redaction import redact
-from hudi_hive.storage import Storage
+from hudi_hive.storage.storage import Storage
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):(//[^/]*)?(/.*|$)", re.DOTALL)
 _GLOB_CHARACTERS = frozenset("*?[{")

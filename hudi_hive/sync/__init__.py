@@ -4,9 +4,8 @@ In come a table's base path and hive-sync's options; out go the database, table 
 report of what was done.
 """
 
-from hudi_hive.sync.config.config import HiveSyncConfig
-from hudi_hive.sync.diff.plan import SyncPlan, TablePlan
-from hudi_hive.sync.run.report import StepTime, SyncReport
-from hudi_hive.sync.run.tool import HiveSyncTool
+from hudi_hive.sync.config import HiveSyncConfig
+from hudi_hive.sync.diff import SyncPlan, TablePlan
+from hudi_hive.sync.run import HiveSyncTool, StepTime, SyncReport
 
 __all__ = ["HiveSyncConfig", "HiveSyncTool", "StepTime", "SyncPlan", "SyncReport", "TablePlan"]

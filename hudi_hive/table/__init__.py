@@ -6,13 +6,10 @@ deleted keys (``LogRecords``). What a query does with them is no matter here.
 
 from __future__ import annotations
 
-from hudi_hive.table.core.creation import DEFAULT_TABLE_VERSION, create_table
-from hudi_hive.table.core.meta_client import MetaClient, is_hudi_table
-from hudi_hive.table.logs.log_data import LogData, LogDeletes
-from hudi_hive.table.logs.log_scanner import LogRecords, scan_logs
-from hudi_hive.table.properties.config import TableConfig
-from hudi_hive.table.properties.writer import update_properties
-from hudi_hive.table.view.file_system_view import FILES_SCHEMA, SLICE_SCHEMA, FileSystemView
+from hudi_hive.table.core import DEFAULT_TABLE_VERSION, MetaClient, create_table, is_hudi_table
+from hudi_hive.table.logs import LogData, LogDeletes, LogRecords, scan_logs
+from hudi_hive.table.properties import TableConfig, update_properties
+from hudi_hive.table.view import FILES_SCHEMA, SLICE_SCHEMA, FileSystemView
 
 __all__ = [
     "DEFAULT_TABLE_VERSION",

@@ -1,1 +1,11 @@
 """``HudiTable`` and ``Scan``: tables as users of the package meet them."""
+
+from __future__ import annotations
+
+from hudi_hive.table_api.scan import Scan
+from hudi_hive.table_api.table import HudiTable
+
+__all__ = [
+    "HudiTable",
+    "Scan",
+]

@@ -11,10 +11,9 @@ import pyarrow as pa
 from hudi_hive.caching import kept_property
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError
 from hudi_hive.plan import DynamicFilter, PartitionPlanner, Query, ScanPlan, SplitLoader, SplitOptions, plan_scan
-from hudi_hive.plan.core.planner import Filter
-from hudi_hive.plan.model.scan_plan import PlanStep
-from hudi_hive.read.scan.files import output_schema
-from hudi_hive.read.scan.scan import footer_steps, read_plan
+from hudi_hive.plan.core import Filter
+from hudi_hive.plan.model import PlanStep
+from hudi_hive.read.scan import footer_steps, output_schema, read_plan
 from hudi_hive.table import MetaClient
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
     from duckdb import DuckDBPyConnection
 
-    from hudi_hive.connector.dataset import ScanDataset
+    from hudi_hive.connector import ScanDataset
 
 
 class Scan:
@@ -126,7 +125,7 @@ class Scan:
             sql_filters: filters come from an engine that means SQL by them, as DuckDB and polars do: NaN is the
                 greatest number, and a null is in no list.
         """
-        from hudi_hive.connector.dataset import ScanDataset, TableSource
+        from hudi_hive.connector import ScanDataset, TableSource
 
         source = TableSource(self._client, self.query, self._row_filter, self._selected)
         return ScanDataset(source, sql_filters=sql_filters)

@@ -17,8 +17,8 @@ from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metadata import MetadataListing, MetadataTable
 from hudi_hive.metrics import IoCounters
 from hudi_hive.plan import Query
-from hudi_hive.plan.core.planner import Filter
-from hudi_hive.plan.model.query import Moment
+from hudi_hive.plan.core import Filter
+from hudi_hive.plan.model import Moment
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table_api.scan import Scan
 from hudi_hive.timeline import Timeline
@@ -29,12 +29,10 @@ _OPERATION = "hoodie.datasource.write.operation"
 
 if TYPE_CHECKING:
     from hudi_hive.mutation.hudi import HudiMutatorClient
-    from hudi_hive.sync.run.after_write import SyncAfterWrite
-    from hudi_hive.write.alter.alter_table import AlterReport, Change
-    from hudi_hive.write.alter.schema_builder import SchemaBuilder
-    from hudi_hive.write.options.config import WriteConfig
-    from hudi_hive.write.writers.local import LocalWriter
-    from hudi_hive.write.writers.report import WriteReport
+    from hudi_hive.sync.run import SyncAfterWrite
+    from hudi_hive.write.alter import AlterReport, Change, SchemaBuilder
+    from hudi_hive.write.options import WriteConfig
+    from hudi_hive.write.writers import LocalWriter, WriteReport
 
 _Report = TypeVar("_Report", "WriteReport", "AlterReport")
 
@@ -88,7 +86,7 @@ class HudiTable:
             TableExistsError: there is a table already.
             InvalidOptionError: a setting that no table can have.
         """
-        from hudi_hive.table.core.creation import create_table
+        from hudi_hive.table.core import create_table
 
         # Nothing is read anew: once the table is there this does not fail.
         made = create_table(path, name=name, storage_options=storage_options, **settings)
@@ -153,7 +151,7 @@ class HudiTable:
             InvalidOptionError: an option is unknown, not supported, or contradicts the table.
         """
         from hudi_hive.mutation.hudi import HudiMutatorClient
-        from hudi_hive.write.options.config import WriteConfig
+        from hudi_hive.write.options import WriteConfig
 
         sync = self._sync_asked_by(WriteConfig.of(options or {}, self._client.config))
         given = self._client.storage.storage_options
@@ -167,7 +165,7 @@ class HudiTable:
 
     def _followed(self, report: _Report, sync: SyncAfterWrite | None) -> _Report:
         """The report of a commit, behind which the table is seen as it is now and synced."""
-        from hudi_hive.write.coordination.after_commit import REFRESH, SYNC, followed
+        from hudi_hive.write.coordination import REFRESH, SYNC, followed
 
         instant = report.instant
         assert instant is not None
@@ -180,8 +178,8 @@ class HudiTable:
         self._client = self._client.reload()
 
     def _sync_asked_by(self, config: WriteConfig) -> SyncAfterWrite | None:
-        from hudi_hive.sync.run.after_write import SyncAfterWrite
-        from hudi_hive.sync.table.locations import path_of
+        from hudi_hive.sync.run import SyncAfterWrite
+        from hudi_hive.sync.table import path_of
 
         storage = self._client.storage
         base = path_of(self.path) if storage.is_local else self.path
@@ -201,14 +199,14 @@ class HudiTable:
             SchemaError: the table has no schema, or columns of types that have no id-based form.
             UnsupportedTableError: the schema of such a table cannot change.
         """
-        from hudi_hive.write.alter.schema_builder import SchemaBuilder
+        from hudi_hive.write.alter import SchemaBuilder
 
         return SchemaBuilder(self._client, lambda changes, dry_run: self._altered(changes, options or {}, dry_run))
 
     def _altered(self, changes: Sequence[Change], options: Mapping[str, Any], dry_run: bool) -> AlterReport:
-        from hudi_hive.metastore.transactions.locks import MetastoreLock
-        from hudi_hive.write.alter.alter_table import alter, write_config
-        from hudi_hive.write.coordination.locks import table_lock
+        from hudi_hive.metastore.transactions import MetastoreLock
+        from hudi_hive.write.alter import alter, write_config
+        from hudi_hive.write.coordination import table_lock
 
         config = write_config(self._client, options)
         sync = self._sync_asked_by(config)
@@ -227,15 +225,15 @@ class HudiTable:
         Raises:
             SchemaError: the history cannot be decoded.
         """
-        from hudi_hive.write.alter.schema_builder import versions_table
+        from hudi_hive.write.alter import versions_table
 
         return versions_table(self._client)
 
     def _writer(self, operation: str, options: Mapping[str, Any] | None, extra: Mapping[str, str]) -> LocalWriter:
-        from hudi_hive.metastore.transactions.locks import MetastoreLock
-        from hudi_hive.write.coordination.locks import table_lock
-        from hudi_hive.write.options.config import WriteConfig
-        from hudi_hive.write.writers.local import LocalWriter
+        from hudi_hive.metastore.transactions import MetastoreLock
+        from hudi_hive.write.coordination import table_lock
+        from hudi_hive.write.options import WriteConfig
+        from hudi_hive.write.writers import LocalWriter
 
         given = {**(options or {}), _OPERATION: operation}
         if str((options or {}).get(_OPERATION, operation)).strip().lower() != operation.lower():

@@ -6,8 +6,17 @@ in what Hive 2.3 fills in; one suite of tests runs against it and against the re
 
 from __future__ import annotations
 
+from hudi_hive.testing.column_types import change_allowed, is_valid
 from hudi_hive.testing.faults import Fault, FaultKind
 from hudi_hive.testing.server import FakeMetastore, RecordedCall
 from hudi_hive.testing.transactions import METHODS_OF_4
 
-__all__ = ["METHODS_OF_4", "FakeMetastore", "Fault", "FaultKind", "RecordedCall"]
+__all__ = [
+    "METHODS_OF_4",
+    "FakeMetastore",
+    "Fault",
+    "FaultKind",
+    "RecordedCall",
+    "change_allowed",
+    "is_valid",
+]

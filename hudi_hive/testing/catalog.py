@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hudi_hive.metastore._thrift import ttypes as t
-from hudi_hive.metastore.client.types import Database, FieldSchema, PrincipalType, SkewedInfo, StorageDescriptor, Table
+from hudi_hive.metastore.client import Database, FieldSchema, PrincipalType, SkewedInfo, StorageDescriptor, Table
 from hudi_hive.testing import locations
 from hudi_hive.testing.column_types import incompatible_columns, is_valid
 

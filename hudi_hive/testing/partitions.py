@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hudi_hive.metastore._thrift import ttypes as t
-from hudi_hive.metastore.client.partition_names import format_partition_name
-from hudi_hive.metastore.client.types import Partition, Table
+from hudi_hive.metastore.client import Partition, Table, format_partition_name
 from hudi_hive.testing import locations
 from hudi_hive.testing.catalog import DDL_TIME, STATS, TableCatalog, now, shallow, stored_descriptor
 from hudi_hive.testing.filters import FilterError, Test, parse_filter

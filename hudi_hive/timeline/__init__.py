@@ -4,13 +4,10 @@ One listing makes a ``Timeline``; metadata, plans and the archive are read when 
 commits name, not the files that folders hold. ``TimelineWriter`` makes files of instants.
 """
 
-from hudi_hive.timeline.archive.archive import ArchivedTimeline
-from hudi_hive.timeline.core.instant_times import InstantClock
-from hudi_hive.timeline.core.timeline import Timeline
-from hudi_hive.timeline.core.writer import TimelineWriter
-from hudi_hive.timeline.instants.instant import Instant, State, instant_to_millis, millis_to_instant, normalise_instant
-from hudi_hive.timeline.payloads.commit import CommitMetadata
-from hudi_hive.timeline.payloads.encoders import CommitOut, encode_commit
+from hudi_hive.timeline.archive import ArchivedTimeline
+from hudi_hive.timeline.core import InstantClock, Timeline, TimelineWriter
+from hudi_hive.timeline.instants import Instant, State, instant_to_millis, millis_to_instant, normalise_instant
+from hudi_hive.timeline.payloads import CommitMetadata, CommitOut, encode_commit
 
 __all__ = [
     "ArchivedTimeline",

@@ -23,17 +23,13 @@ import pyarrow as pa
 
 from hudi_hive import HudiTable
 from hudi_hive.metadata import MetadataListing, MetadataTable, validate
-from hudi_hive.metadata.reader.validation import committed_files
+from hudi_hive.metadata.reader import committed_files
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view.listing import DirectoryLister
-from hudi_hive.timeline.instants.instant import CLEAN, COMMIT
-from hudi_hive.write.rollback.restore_action import restore
-from hudi_hive.write.rollback.rollback_action import rollback
-from hudi_hive.write.rollback.savepoint_action import create_savepoint, delete_savepoint
-from hudi_hive.write.service_base.context import ServiceContext
-from hudi_hive.write.services.cleaning import clean
-from hudi_hive.write.services.clustering import cluster
-from hudi_hive.write.services.compaction import compact
+from hudi_hive.table.view import DirectoryLister
+from hudi_hive.timeline.instants import CLEAN, COMMIT
+from hudi_hive.write.rollback import create_savepoint, delete_savepoint, restore, rollback
+from hudi_hive.write.service_base import ServiceContext
+from hudi_hive.write.services import clean, cluster, compact
 from integration.support.hudi_peer import HudiPeer
 
 TYPES = ("COPY_ON_WRITE", "MERGE_ON_READ")

@@ -31,13 +31,15 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import MetastoreError, TransactionError, TransactionLostError
 from hudi_hive.metastore import HiveMetastore, LockKind, LockPart, LockStatus, TransactionClient
-from hudi_hive.mutation.acid_table.reader import AcidReader
-from hudi_hive.mutation.acid_table.table import AcidTable
-from hudi_hive.mutation.acid_write.client import MutatorClient
-from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
-from hudi_hive.mutation.acid_write.manifest import MutationManifest
-from hudi_hive.mutation.acid_write.merge_by_key import MergeRecords, merge
-from hudi_hive.mutation.acid_write.transaction import Transaction
+from hudi_hive.mutation.acid_table import AcidReader, AcidTable
+from hudi_hive.mutation.acid_write import (
+    MergeRecords,
+    MutationManifest,
+    MutatorClient,
+    MutatorCoordinator,
+    Transaction,
+    merge,
+)
 from integration.support.metastores import dying
 from tests.support.mutation.acid_definitions import acid_table
 

@@ -17,10 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudi_hive.mutation.acid_write.client import MutatorClient
-from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
-from hudi_hive.mutation.acid_write.merge_by_key import merge
-from hudi_hive.mutation.acid_write.transaction import Transaction
+from hudi_hive.mutation.acid_write import MutatorClient, MutatorCoordinator, Transaction, merge
 from integration.support.hive_acid import Snapshot
 from integration.support.hive_sql import HiveSql
 from integration.support.mutation_judge import Judge

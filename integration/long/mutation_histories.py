@@ -15,15 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hudi_hive.formats.hash.hive_bucket import bucket_numbers
-from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE, BucketProperty
-from hudi_hive.formats.orc.hive_type import parse_hive_type
-from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
-from hudi_hive.mutation.acid_table.table import AcidTable
-from hudi_hive.mutation.acid_write.client import MutatorClient
-from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
-from hudi_hive.mutation.acid_write.manifest import MutationManifest
-from hudi_hive.mutation.acid_write.transaction import Transaction
+from hudi_hive.formats.hash import bucket_numbers
+from hudi_hive.formats.orc import DELETE, INSERT, UPDATE, BucketProperty, parse_hive_type
+from hudi_hive.mutation.acid_table import ROW_ID, ROW_ID_TYPE, AcidTable
+from hudi_hive.mutation.acid_write import MutationManifest, MutatorClient, MutatorCoordinator, RowId, Transaction
 from integration.support.hive_acid import Snapshot
 from integration.support.mutation_judge import Judge, before_commit
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.mutation.acid_write.client import MutatorClient
-from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
+from hudi_hive.mutation.acid_write import MutatorClient, MutatorCoordinator
 from integration.long.mutation_beside_hive import Tally, pack
 from integration.support.hive_acid import Snapshot
 from integration.support.hive_process import HiveError

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hudi_hive.metadata.reader.lister import validate
+from hudi_hive.metadata.reader import validate
 from hudi_hive.mutation.hudi import HudiMutatorClient, HudiMutatorCoordinator, HudiTransaction
-from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
-from hudi_hive.table_api.table import HudiTable
+from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table_api import HudiTable
 from integration.support.hudi_peer import HudiPeer
 
 VERSIONS = (6, 8, 9)

@@ -29,9 +29,9 @@ from pyspark.sql import functions as sql
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive.metastore import HiveMetastore, TransactionClient, find_java
-from hudi_hive.metastore.embedded.embedded import find_jars
+from hudi_hive.metastore.embedded import find_jars
 from hudi_hive.mutation import MutatorClient
-from hudi_hive.spark.mutate.tasks import WriteGroups
+from hudi_hive.spark.mutate import WriteGroups
 from integration.support.hive_acid import HiveAcid
 from integration.support.metastores import HIVE_EXEC, RELEASES, TRANSACTIONS, ReleasedMetastore
 from integration.support.mutation_judge import Judge

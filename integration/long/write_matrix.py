@@ -30,8 +30,8 @@ import pyarrow as pa
 from hudi_hive import HudiTable
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.table import MetaClient
-from hudi_hive.table.core.creation import create_table
-from hudi_hive.write.writers.local import LocalWriter
+from hudi_hive.table.core import create_table
+from hudi_hive.write.writers import LocalWriter
 from integration.long.write_matrix_kinds import KINDS, LETTERS, TYPES, Kind
 from integration.support.hudi_peer import HudiPeer
 

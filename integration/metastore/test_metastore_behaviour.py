@@ -8,7 +8,7 @@ import pytest
 
 from hudi_hive.errors import InvalidOperationError
 from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
-from hudi_hive.testing.column_types import change_allowed, is_valid
+from hudi_hive.testing import change_allowed, is_valid
 from tests.support.metastore.metastore_behaviour import MetastoreBehaviour, columns, table_of
 
 pytestmark = pytest.mark.jvm

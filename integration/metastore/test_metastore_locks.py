@@ -7,9 +7,9 @@ import pytest
 from hudi_hive.errors import InvalidOptionError, LockError, LockLostError, LockTimeoutError
 from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
 from hudi_hive.metastore._thrift import ttypes
-from hudi_hive.metastore.transactions.locks import MetastoreLock
+from hudi_hive.metastore.transactions import MetastoreLock
 from hudi_hive.storage import Storage
-from hudi_hive.write.coordination.locks import TableLock, table_lock
+from hudi_hive.write.coordination import TableLock, table_lock
 
 pytestmark = pytest.mark.jvm
 

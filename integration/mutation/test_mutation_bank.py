@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hudi_hive.metastore import HiveMetastore, TransactionClient
-from hudi_hive.mutation.acid_table.reader import AcidReader
-from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_table import AcidReader
+from hudi_hive.mutation.acid_write import MutatorClient
 from hudi_hive.testing import FakeMetastore
 from integration.long.mutation_bank import (
     DATABASE,

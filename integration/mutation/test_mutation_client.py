@@ -8,9 +8,8 @@ import pytest
 
 from hudi_hive.errors import TransactionConflictError
 from hudi_hive.metastore import LockKind, LockPart, Operation, TransactionClient
-from hudi_hive.mutation.acid_write.client import MutatorClient
-from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
-from hudi_hive.mutation.acid_write.transaction import TransactionState
+from hudi_hive.mutation.acid_write import MutatorClient, MutatorCoordinator
+from hudi_hive.mutation.core import TransactionState
 from integration.support.metastores import ReleasedMetastore
 from integration.support.released import OnReleases
 from tests.support.mutation.mutation_behaviour import MutationBehaviour, write

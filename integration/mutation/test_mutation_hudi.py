@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hudi_hive.table.properties.config import MERGE_ON_READ
+from hudi_hive.table.properties import MERGE_ON_READ
 from integration.long.mutation_hudi import play
 from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
 

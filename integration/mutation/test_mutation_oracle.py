@@ -14,15 +14,17 @@ import pytest
 from pyarrow import orc
 
 from hudi_hive.errors import TransactionConflictError, TransactionLockError, UnsupportedAcidValueError
-from hudi_hive.formats.orc.acid_writer import DeltaWriter
-from hudi_hive.formats.orc.hive_type import parse_hive_type
+from hudi_hive.formats.orc import DeltaWriter, parse_hive_type
 from hudi_hive.metastore import HiveMetastore, LockKind, LockPart, Operation, TransactionClient
-from hudi_hive.mutation.acid_write import groups
-from hudi_hive.mutation.acid_write.client import MutatorClient
-from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
-from hudi_hive.mutation.acid_write.manifest import MutationManifest
-from hudi_hive.mutation.acid_write.merge_by_key import MergeRecords, merge
-from hudi_hive.mutation.acid_write.transaction import Transaction
+from hudi_hive.mutation.acid_write import (
+    MergeRecords,
+    MutationManifest,
+    MutatorClient,
+    MutatorCoordinator,
+    Transaction,
+    groups,
+    merge,
+)
 from integration.long.mutation_histories import SHAPES, History
 from integration.support.hive_acid import MODES, HiveAcid, Row, Snapshot, plain
 from integration.support.hive_sql import VERSION

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hudi_hive.metastore import TransactionClient
-from hudi_hive.mutation.acid_write.client import MutatorClient
+from hudi_hive.mutation.acid_write import MutatorClient
 from integration.support.metastores import ReleasedMetastore
 from integration.support.mutation_judge import PROPERTIES, TIMEOUT_SECONDS
 from integration.support.released import OnReleases

@@ -14,7 +14,7 @@ from hudi_hive.errors import HudiHiveError, SchemaError, SparkError
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.table import MetaClient
-from hudi_hive.write.alter.alter_table import alter_schema
+from hudi_hive.write.alter import alter_schema
 from integration.conftest import DATABASE
 from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture
 

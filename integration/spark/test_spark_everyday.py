@@ -11,7 +11,7 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import NoSuchObjectError, SparkError
-from hudi_hive.metastore.client.types import FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
+from hudi_hive.metastore.client import FieldSchema, Partition, SerDeInfo, SkewedInfo, StorageDescriptor, Table
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from integration.spark.test_spark_sql import count, files_below, hide_last_commit
 from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture
@@ -102,8 +102,8 @@ def test_pandas_api(spark, names):
 
 
 def test_sessions_are_not_kept(spark, names):
-    from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex
-    from hudi_hive.spark.statements.parser import HudiParser
+    from hudi_hive.spark.scan import HudiFileIndex
+    from hudi_hive.spark.statements import HudiParser
 
     held = spark.sparkContext._gateway.gateway_property.pool.dict
     system = spark._jvm.java.lang.System

@@ -28,14 +28,14 @@ from hudi_hive.errors import (
     TransactionConflictError,
     UnknownColumnError,
 )
-from hudi_hive.formats.orc.hive_type import parse_hive_type
+from hudi_hive.formats.orc import parse_hive_type
 from hudi_hive.metastore import HiveMetastore, TransactionClient
 from hudi_hive.mutation import AcidPartition, AcidReader, MutatorClient, MutatorCoordinator
-from hudi_hive.mutation.acid_table.directories import PartitionState
+from hudi_hive.mutation.acid_table import PartitionState
 from hudi_hive.mutation.acid_write import merge_by_key as merge
 from hudi_hive.spark import MutationReport
-from hudi_hive.spark.mutate.tasks import WriteGroups
-from hudi_hive.write.writers.local import WriteReport
+from hudi_hive.spark.mutate import WriteGroups
+from hudi_hive.write.writers import WriteReport
 from integration.support.hive_acid import HiveAcid, plain
 from integration.support.metastores import HIVE_EXEC, TRANSACTIONS, ReleasedMetastore
 from integration.support.mutation_judge import Judge

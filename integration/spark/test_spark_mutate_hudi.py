@@ -24,13 +24,13 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnknownRecordError,
 )
-from hudi_hive.metadata.reader.lister import validate
+from hudi_hive.metadata.reader import validate
 from hudi_hive.spark.mutate import hudi as module
-from hudi_hive.spark.mutate.hudi import mutate_hudi
-from hudi_hive.spark.write.tasks import WriteGroups
-from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
-from hudi_hive.table_api.table import HudiTable
-from hudi_hive.write.writers.local import WriteReport
+from hudi_hive.spark.mutate import mutate_hudi
+from hudi_hive.spark.write import WriteGroups
+from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table_api import HudiTable
+from hudi_hive.write.writers import WriteReport
 from tests.mutation.hudi.test_hudi_mutation import AT_FIRST, MANY, QUICK, data_files, make, seen, table_of
 
 pytestmark = pytest.mark.jvm

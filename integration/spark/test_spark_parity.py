@@ -14,9 +14,9 @@ import pytest
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.formats.base.base_file import open_base_file
+from hudi_hive.formats.base import open_base_file
 from hudi_hive.table import MetaClient, create_table
-from hudi_hive.write.writers.local import LocalWriter
+from hudi_hive.write.writers import LocalWriter
 
 pytestmark = pytest.mark.jvm
 

@@ -15,7 +15,7 @@ from hudi_hive.errors import InvalidOptionError, SparkError, WriteError
 from hudi_hive.metadata import validate
 from hudi_hive.spark.write import executor as write_executor
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instants.instant import COMPACTION
+from hudi_hive.timeline.instants import COMPACTION
 from hudi_hive.write.services import compaction
 
 pytestmark = pytest.mark.jvm

@@ -7,7 +7,7 @@ import pytest
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
-from hudi_hive.spark.bridge.jvm import scala_items
+from hudi_hive.spark.bridge import scala_items
 from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture
 
 pytestmark = pytest.mark.jvm

@@ -20,12 +20,9 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 
 import hudi_hive.spark as hudi_spark
 from hudi_hive.plan import Query
-from hudi_hive.spark.bridge.jvm import Function1, Jvm, relations, scala_items
-from hudi_hive.spark.bridge.rows import DIRECTORY_SCHEMA, packed, packed_files
-from hudi_hive.spark.catalog.session_hook import SessionHook
-from hudi_hive.spark.scan import merging
-from hudi_hive.spark.scan.relation import file_index, scanned
-from hudi_hive.spark.scan.snapshot import TableSnapshot, location_of
+from hudi_hive.spark.bridge import DIRECTORY_SCHEMA, Function1, Jvm, packed, packed_files, relations, scala_items
+from hudi_hive.spark.catalog import SessionHook
+from hudi_hive.spark.scan import TableSnapshot, file_index, location_of, merging, scanned
 from hudi_hive.spark.session import reader
 from hudi_hive.spark.source import source
 from hudi_hive.table import MetaClient

@@ -22,7 +22,7 @@ from hudi_hive.errors import (
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient
-from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.commit import Transaction
 from tests.support.fixture_tables import unzip_fixture
 
 pytestmark = pytest.mark.jvm

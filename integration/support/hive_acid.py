@@ -15,14 +15,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from hudi_hive.formats.orc.acid import BucketProperty
-from hudi_hive.formats.orc.hive_type import HiveType, parse_hive_type
+from hudi_hive.formats.orc import BucketProperty, HiveType, parse_hive_type
 from hudi_hive.metastore import TransactionClient, ValidTransactions, ValidWriteIds
-from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
-from hudi_hive.mutation.acid_table.row_ids import ROW_ID
-from hudi_hive.mutation.acid_table.table import AcidTable
-from hudi_hive.mutation.acid_write.coordinator import RowId
-from hudi_hive.mutation.acid_write.transaction import Transaction
+from hudi_hive.mutation.acid_table import ROW_ID, AcidPartition, AcidReader, AcidTable
+from hudi_hive.mutation.acid_write import RowId, Transaction
 from integration.support.hive_process import HiveProcess
 
 _MAIN = Path(__file__).with_name("HiveAcidReader.java")

@@ -14,8 +14,7 @@ from typing import Self
 from xml.sax.saxutils import escape
 
 from hudi_hive.metastore import find_java
-from hudi_hive.metastore.embedded.embedded import find_jars
-from hudi_hive.metastore.embedded.embedded_files import JAVA_OPTIONS
+from hudi_hive.metastore.embedded import JAVA_OPTIONS, find_jars
 from integration.support.metastores import _free_port, _jars, fetch
 
 _MAIN = Path(__file__).with_name("HiveServer2Main.java")

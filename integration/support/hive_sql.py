@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, Self
 from xml.sax.saxutils import escape
 
-from hudi_hive.metastore.transactions.transactions import CAPABILITIES
+from hudi_hive.metastore.transactions import CAPABILITIES
 from integration.support.hive_process import HiveProcess
 from integration.support.metastores import ReleasedMetastore, _jars, fetch
 

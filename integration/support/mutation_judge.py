@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hudi_hive.metastore import TransactionClient
-from hudi_hive.mutation.acid_write.coordinator import RowId
-from hudi_hive.mutation.acid_write.transaction import Transaction
+from hudi_hive.mutation.acid_write import RowId, Transaction
 from integration.support.hive_acid import MODES, HiveAcid, Row, Rows, Snapshot
 from integration.support.metastores import ReleasedMetastore, dying
 from tests.support.mutation.acid_definitions import acid_table

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudi_hive.formats.orc.hive_type import parse_hive_type
+from hudi_hive.formats.orc import parse_hive_type
 
 PRIMITIVES: Mapping[str, tuple[str, Sequence[Any]]] = {
     "c_boolean": ("boolean", (True, False)),

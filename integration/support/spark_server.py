@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hudi_hive.spark import ThriftServer
-from hudi_hive.spark.thrift.main import Orders
+from hudi_hive.spark.thrift import Orders
 
 
 class PlainThriftServer(ThriftServer):

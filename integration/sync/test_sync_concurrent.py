@@ -12,7 +12,7 @@ import pytest
 
 from hudi_hive.errors import TableChangedError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.sync.table.table_spec import LAST_COMMIT
+from hudi_hive.sync.table import LAST_COMMIT
 from tests.support.faults.sync_faults import (
     DATABASE,
     Stage,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hudi_hive.table import MetaClient, create_table
-from hudi_hive.table_api.table import HudiTable
-from hudi_hive.timeline.archival.archive_writer import archive
+from hudi_hive.table_api import HudiTable
+from hudi_hive.timeline.archival import archive
 from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
 from tests.support.fixture_tables import VERSIONS
 

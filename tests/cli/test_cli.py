@@ -23,8 +23,8 @@ from hudi_hive.cli.main import main
 from hudi_hive.cli.output import Output
 from hudi_hive.cli.timeline.timeline_data import InstantMark, TimelinePicture
 from hudi_hive.cli.timeline.timeline_page import render
-from hudi_hive.formats.base.base_file import open_base_file
-from hudi_hive.table.properties.writer import table_checksum
+from hudi_hive.formats.base import open_base_file
+from hudi_hive.table.properties import table_checksum
 from hudi_hive.timeline import Instant, State
 from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
 

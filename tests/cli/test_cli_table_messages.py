@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from hudi_hive.cli.main import cli
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.table_api.table import HudiTable
+from hudi_hive.table_api import HudiTable
 
 SERVICES = ("compact", "cluster", "clean", "archive")
 ROWS = pa.table({"id": ["a"], "v": [1]})

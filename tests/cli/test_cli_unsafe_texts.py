@@ -16,8 +16,8 @@ from click.testing import CliRunner
 
 from hudi_hive.cli.main import cli
 from hudi_hive.cli.output import Output, csv_cell, raw_cell
-from hudi_hive.metastore.embedded.private_files import make_private_folder, open_private, write_private
-from hudi_hive.table_api.table import HudiTable
+from hudi_hive.metastore.embedded import make_private_folder, open_private, write_private
+from hudi_hive.table_api import HudiTable
 
 STEERING = ["\x1b[31m", "\x9b31m", "\x07", "\x08", "\x7f", "\u202eevil", "\u2066x", "\u200f"]
 FORMULAS = ["=cmd|'/C calc'!A0", "+1+2", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "=", "-", "'=1", "''=1", "- a", "+a"]

@@ -21,8 +21,8 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.plan.model.options import QueryType
-from hudi_hive.plan.splits.splits import SplitOptions
+from hudi_hive.plan.model import QueryType
+from hudi_hive.plan.splits import SplitOptions
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.testing import FakeMetastore
 from tests.formats.hfile.test_hfile_base import folder as hfile_folder

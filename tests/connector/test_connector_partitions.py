@@ -25,9 +25,9 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metastore import HiveMetastore, Retries
-from hudi_hive.plan.splits.split_loader import DynamicFilter
-from hudi_hive.sync.config.extractors import single_part, slash_encoded_day
-from hudi_hive.table.keys.partition_paths import escape_value
+from hudi_hive.plan.splits import DynamicFilter
+from hudi_hive.sync.config import single_part, slash_encoded_day
+from hudi_hive.table.keys import escape_value
 from hudi_hive.table.view import listing
 from hudi_hive.testing import FakeMetastore
 from tests.support.fixture_tables import unzip_fixture

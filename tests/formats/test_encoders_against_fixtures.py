@@ -16,7 +16,7 @@ from hudi_hive.formats.avro.encoder import encode_binaries
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.formats.log.block import BlockType, HeaderKey, LogBlock, iter_blocks
 from hudi_hive.formats.log.writer import cdc_block, command_block, data_block, delete_block
-from hudi_hive.table.logs.log_data import decode_block
+from hudi_hive.table.logs import decode_block
 from tests.support.fixture_tables import fixture_names, unzip_fixture
 
 

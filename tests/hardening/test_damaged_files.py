@@ -11,12 +11,11 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import CorruptFileError
-from hudi_hive.formats.log.block import MAGIC
+from hudi_hive.formats.log import MAGIC
 from hudi_hive.table import MetaClient
-from hudi_hive.table.logs.log_scanner import scan_logs
-from hudi_hive.write.service_base.context import ServiceContext
-from hudi_hive.write.services.clustering import cluster
-from hudi_hive.write.services.compaction import compact
+from hudi_hive.table.logs import scan_logs
+from hudi_hive.write.service_base import ServiceContext
+from hudi_hive.write.services import cluster, compact
 from tests.support.faults.damage_sweep import FIXTURES, SCANS, Sweep, sweep_table
 from tests.support.faults.write_scenarios import prepare
 from tests.support.fixture_tables import VERSIONS, unzip_fixture

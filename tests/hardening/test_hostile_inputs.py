@@ -13,11 +13,9 @@ import fastavro
 import pytest
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.formats.avro.container import read_container, write_container
-from hudi_hive.formats.avro.object_count import count_objects, density
-from hudi_hive.formats.avro.schema import parse_record
-from hudi_hive.formats.properties import parse_properties
-from hudi_hive.storage.hadoop_paths import compile_glob, expand_braces
+from hudi_hive.formats import parse_properties
+from hudi_hive.formats.avro import count_objects, density, parse_record, read_container, write_container
+from hudi_hive.storage import compile_glob, expand_braces
 from tests.support.faults.hostile_inputs import CASES, MEGABYTES
 
 

@@ -13,10 +13,9 @@ import pytest
 from hudi_hive.connector import HudiConnector
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.metastore import HiveMetastore, Retries
-from hudi_hive.sql import SqlEngine
-from hudi_hive.sql.catalog import ConnectorCatalog
+from hudi_hive.sql import ConnectorCatalog, SqlEngine
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
-from hudi_hive.table_api.table import HudiTable
+from hudi_hive.table_api import HudiTable
 from hudi_hive.testing import FakeMetastore
 from tests.support.metastore.registered import register
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hudi_hive.errors import InvalidOptionError, InvalidPropertiesError, PathNotFoundError, TableError
 from hudi_hive.input_format.job.input_paths import Coverage, InputPath, classify
 from hudi_hive.metrics import IoCounters
-from hudi_hive.storage.hadoop_paths import HadoopPath
+from hudi_hive.storage import HadoopPath
 
 PROPERTIES = (
     "hoodie.table.name={name}\nhoodie.table.type=COPY_ON_WRITE\nhoodie.table.version=8\n"

@@ -9,16 +9,7 @@ from hypothesis import strategies as st
 
 from hudi_hive.errors import InvalidOptionError, PathNotFoundError
 from hudi_hive.input_format.job.job_conf import INPUT_DIR, SPLIT_MIN_SIZE, JobConf
-from hudi_hive.storage.hadoop_paths import (
-    HadoopPath,
-    Stores,
-    compile_glob,
-    expand,
-    expand_braces,
-    is_glob,
-    join_paths,
-    split_paths,
-)
+from hudi_hive.storage import HadoopPath, Stores, compile_glob, expand, expand_braces, is_glob, join_paths, split_paths
 
 
 @pytest.mark.parametrize(

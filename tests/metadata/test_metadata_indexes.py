@@ -8,7 +8,7 @@ import fastavro
 import pytest
 
 from hudi_hive.errors import MetadataTableError
-from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block, iter_blocks
+from hudi_hive.formats.log import BlockType, HeaderKey, encode_block, iter_blocks
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.reader.keys import escape_secondary, file_key, group_indexes, partition_key
 from hudi_hive.table import MetaClient

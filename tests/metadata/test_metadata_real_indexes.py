@@ -12,7 +12,7 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import CorruptFileError, HudiHiveError, MetadataTableError
-from hudi_hive.formats.hash.bloom import BloomFilter, key_hashes
+from hudi_hive.formats.hash import BloomFilter, key_hashes
 from hudi_hive.metadata.reader.keys import file_key, partition_key
 from tests.support.fixture_tables import DATA
 

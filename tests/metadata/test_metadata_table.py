@@ -15,7 +15,7 @@ from hudi_hive.metadata import MetadataListing, MetadataTable, validate
 from hudi_hive.metadata.reader.records import WRAPPERS
 from hudi_hive.metrics import MetadataMetrics
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view.listing import DirectoryLister
+from hudi_hive.table.view import DirectoryLister
 from tests.support.fixture_tables import encode_value, expected, fixture_names, unzip_fixture
 
 ALL = fixture_names()

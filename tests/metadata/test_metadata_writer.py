@@ -9,7 +9,7 @@ import pytest
 
 from hudi_hive.errors import MetadataTableError
 from hudi_hive.metadata import MetadataTable, validate
-from hudi_hive.table.properties.writer import update_properties
+from hudi_hive.table.properties import update_properties
 from tests.support.fixture_tables import VERSIONS
 from tests.support.tables.metadata_writing import HandMade
 

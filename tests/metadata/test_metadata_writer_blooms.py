@@ -15,7 +15,7 @@ from hudi_hive.metadata import MetadataListing, MetadataTable, validate
 from hudi_hive.metadata.writer.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.write.index import KEYS_SCHEMA, Index
-from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.options import WriteConfig
 from tests.support.fixture_tables import DATA, VERSIONS
 
 BLOOMS = {

@@ -12,11 +12,11 @@ import os
 import pyarrow as pa
 import pytest
 
-from hudi_hive.formats.log.block import iter_blocks
+from hudi_hive.formats.log import iter_blocks
 from hudi_hive.metadata import MetadataListing, MetadataTable, validate
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view.file_names import parse_file_names
+from hudi_hive.table.view import parse_file_names
 from hudi_hive.timeline import State
 from tests.support.fixture_tables import VERSIONS
 from tests.support.tables.metadata_writing import HandMade

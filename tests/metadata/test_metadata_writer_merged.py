@@ -13,8 +13,8 @@ from hudi_hive.metadata import MetadataListing, MetadataTable, validate
 from hudi_hive.metadata.writer import services
 from hudi_hive.metadata.writer.store import MetadataStore
 from hudi_hive.table import MetaClient
-from hudi_hive.write.rollback.rollback_action import rollback
-from hudi_hive.write.service_base.context import ServiceContext
+from hudi_hive.write.rollback import rollback
+from hudi_hive.write.service_base import ServiceContext
 from tests.support.fixture_tables import VERSIONS
 from tests.support.tables.metadata_writing import ALL
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.formats.hfile import HFileReader
-from hudi_hive.formats.log.block import iter_blocks
+from hudi_hive.formats.log import iter_blocks
 from hudi_hive.metadata.reader.records import STATS_SCHEMA, WRAPPED, WRAPPERS
 from hudi_hive.metadata.writer import records as written
 from hudi_hive.metadata.writer.record_schema import branches, record_schema

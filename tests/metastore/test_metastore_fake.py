@@ -6,8 +6,7 @@ import pytest
 
 from hudi_hive.errors import MetastoreConnectError, MetastoreServerError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.testing import FakeMetastore
-from hudi_hive.testing.column_types import change_allowed, is_valid
+from hudi_hive.testing import FakeMetastore, change_allowed, is_valid
 from tests.support.metastore.metastore_behaviour import MetastoreBehaviour, columns, table_of
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from hudi_hive.errors import KeyGenerationError
 from hudi_hive.storage import Storage
-from hudi_hive.table.keys.partition_paths import MAX_DEPTH, MAX_FOLDER_BYTES, path_defect
-from hudi_hive.table_api.table import HudiTable
-from hudi_hive.write.records.key_style import longest_partition_path
+from hudi_hive.table.keys import MAX_DEPTH, MAX_FOLDER_BYTES, path_defect
+from hudi_hive.table_api import HudiTable
+from hudi_hive.write.records import longest_partition_path
 from tests.support.fixture_tables import VERSIONS
 from tests.support.tables.written_rows import HOODIE_NAMES, rows_by_listing, rows_by_metadata, tree
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hudi_hive.errors import TimeTravelError
-from hudi_hive.metastore.transactions.valid_ids import ValidTransactions, ValidWriteIds
+from hudi_hive.metastore.transactions import ValidTransactions, ValidWriteIds
 from hudi_hive.mutation.acid_table.directories import choose, parse_directory
 from hudi_hive.mutation.acid_table.reader import AcidReader
 from tests.support.mutation.acid_rows import insert, names, snapshot, table_at

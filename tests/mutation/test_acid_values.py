@@ -12,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_hive.errors import UnsupportedAcidValueError
-from hudi_hive.formats.orc.hive_type import parse_hive_type
-from hudi_hive.formats.orc.hive_values import as_hive_reads
-from hudi_hive.formats.orc.tail import JULIAN, parse_tail
+from hudi_hive.formats.orc import JULIAN, as_hive_reads, parse_hive_type, parse_tail
 from hudi_hive.mutation.acid_table.reader import AcidReader
 from tests.support.mutation.acid_rows import insert, snapshot, table_at
 

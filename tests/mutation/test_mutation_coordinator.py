@@ -25,7 +25,7 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnsupportedAcidValueError,
 )
-from hudi_hive.formats.hash.hive_bucket import bucket_numbers
+from hudi_hive.formats.hash import bucket_numbers
 from hudi_hive.mutation.acid_table.acid_names import staging_folder
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.acid_table.table import AcidTable

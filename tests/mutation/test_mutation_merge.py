@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import InvalidOptionError, MutationError, SchemaError, UnknownColumnError
-from hudi_hive.formats.hash.hive_bucket import bucket_numbers
-from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
+from hudi_hive.formats.hash import bucket_numbers
+from hudi_hive.formats.orc import DELETE, INSERT, UPDATE
 from hudi_hive.mutation.acid_table.acid_names import staging_folder
 from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID, row_id_keys

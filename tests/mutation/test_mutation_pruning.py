@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from pyarrow import orc
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.formats.orc.acid_writer import DeltaWriter
-from hudi_hive.formats.orc.column_ranges import stripe_ranges
+from hudi_hive.formats.orc import DeltaWriter, stripe_ranges
 from hudi_hive.metrics import IoCounters
 from hudi_hive.mutation.acid_table.reader import AcidReader
 from hudi_hive.mutation.acid_table.table import AcidTable

@@ -24,7 +24,7 @@ from hudi_hive.errors import (
     UnsupportedAcidValueError,
 )
 from hudi_hive.metastore import Partition, StorageDescriptor
-from hudi_hive.metastore.transactions.valid_ids import ValidTransactions
+from hudi_hive.metastore.transactions import ValidTransactions
 from hudi_hive.mutation.acid_table.directories import choose, parse_directory
 from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID, DeletedRows, row_id_keys

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import MutationError, RecordIdentifierError, SchemaError
-from hudi_hive.formats.orc.acid import DELETE, INSERT
+from hudi_hive.formats.orc import DELETE, INSERT
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
 from hudi_hive.mutation.acid_write.records import column_of, to_table

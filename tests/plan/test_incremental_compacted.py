@@ -16,7 +16,7 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.table import MetaClient
-from hudi_hive.write.services.compaction import compact
+from hudi_hive.write.services import compact
 from tests.support.fixture_tables import VERSIONS, unzip_fixture
 from tests.write.services.test_services_rollback import context_of
 

@@ -10,7 +10,7 @@ import pytest
 
 from hudi_hive.errors import PredicateError, UnknownColumnError, UnsupportedTableError
 from hudi_hive.plan import PLAN_SCHEMA, Query, plan_scan
-from hudi_hive.read.scan.scan import read_plan
+from hudi_hive.read.scan import read_plan
 from hudi_hive.table import MetaClient
 from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
 

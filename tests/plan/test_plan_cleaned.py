@@ -12,7 +12,7 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import IncrementalRangeError, InvalidOptionError, TimeTravelError
 from hudi_hive.input_format import HoodieParquetRealtimeInputFormat
-from hudi_hive.input_format.job.job_conf import INPUT_DIR
+from hudi_hive.input_format.job import INPUT_DIR
 from tests.support.fixture_tables import unzip_fixture
 from tests.support.tables.mor_table import MorTable
 

@@ -9,7 +9,7 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import FileVanishedError, TimeTravelError
 from hudi_hive.input_format import HoodieParquetInputFormat
-from hudi_hive.input_format.job.job_conf import INPUT_DIR
+from hudi_hive.input_format.job import INPUT_DIR
 from hudi_hive.timeline import Instant
 from tests.support.fixture_tables import fixture_names, unzip_fixture
 

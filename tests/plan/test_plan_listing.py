@@ -7,8 +7,8 @@ from hudi_hive import HudiTable
 from hudi_hive.plan import Query, plan_scan
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.table.keys.partition_paths import PARTITION_METAFILE
-from hudi_hive.table.view.listing import DirectoryLister
+from hudi_hive.table.keys import PARTITION_METAFILE
+from hudi_hive.table.view import DirectoryLister
 from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
 
 WITH = tuple(name for name in fixture_names() if expected(name).get("mdt_files_partition"))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hudi_hive.plan.model.partitions import prunable_fields, prune_partitions
 from hudi_hive.predicate import parse_filter
 from hudi_hive.table import MetaClient, TableConfig
-from hudi_hive.table.keys.partition_paths import partition_path
+from hudi_hive.table.keys import partition_path
 from tests.support.fixture_tables import unzip_fixture
 
 SCHEMA = pa.schema([("name", pa.string()), ("number", pa.int32()), ("day", pa.date32()), ("v", pa.int64())])

@@ -29,7 +29,7 @@ from hudi_hive.plan.pruning.keys import by_bloom_filters, wanted_keys
 from hudi_hive.plan.pruning.statistics import by_column_stats, by_partition_stats, prunable_columns
 from hudi_hive.predicate import parse_filter
 from hudi_hive.table import scan_logs
-from hudi_hive.table_api.table import HudiTable
+from hudi_hive.table_api import HudiTable
 from tests.support.fixture_tables import encode_rows, fixture_names, unzip_fixture
 
 SCHEMA = pa.schema(

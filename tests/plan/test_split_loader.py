@@ -33,7 +33,7 @@ from hudi_hive.plan import (
 from hudi_hive.plan.splits.splits import split_slices, split_table
 from hudi_hive.predicate import parse_filter
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.table.view.listing import in_batches
+from hudi_hive.table.view import in_batches
 from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
 
 PARTITIONS = 1000

@@ -27,7 +27,7 @@ from hudi_hive.plan.splits.splits import (
     split_table,
     to_splits,
 )
-from hudi_hive.read.scan.scan import read_plan
+from hudi_hive.read.scan import read_plan
 from hudi_hive.storage import Storage
 from tests.support.fixture_tables import fixture_names, unzip_fixture
 

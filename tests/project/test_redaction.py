@@ -11,13 +11,10 @@ import pytest
 from hudi_hive.errors import HudiHiveError, StorageError
 from hudi_hive.input_format import JobConf
 from hudi_hive.redaction import is_secret, printable, redact, redact_options
-from hudi_hive.storage import Storage
-from hudi_hive.storage.hadoop_paths import HadoopPath
+from hudi_hive.storage import HadoopPath, Storage
 from hudi_hive.sync import HiveSyncConfig
-from hudi_hive.sync.run.discover import ListedTable
-from hudi_hive.sync.run.many import TableResult
-from hudi_hive.sync.run.watch import WatchEvent
-from hudi_hive.sync.table.locations import absolute
+from hudi_hive.sync.run import ListedTable, TableResult, WatchEvent
+from hudi_hive.sync.table import absolute
 
 SECRET = "T0pSecretValue"
 

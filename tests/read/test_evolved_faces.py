@@ -14,9 +14,8 @@ from hudi_hive.errors import InvalidOptionError, UnknownColumnError
 from hudi_hive.input_format import HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat, JobConf
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metrics import IoCounters
-from hudi_hive.plan.splits.splits import SplitOptions
-from hudi_hive.sql import SqlEngine
-from hudi_hive.sql.catalog import ConnectorCatalog
+from hudi_hive.plan.splits import SplitOptions
+from hudi_hive.sql import ConnectorCatalog, SqlEngine
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.testing import FakeMetastore
 from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.read.merge.merge import merge_slice
-from hudi_hive.table.logs.log_data import LogData, LogDeletes
-from hudi_hive.table.logs.log_scanner import LogRecords
-from hudi_hive.table.merge.merge_spec import UNAVAILABLE_VALUE, MergeSpec, Order, Partial
+from hudi_hive.table.logs import LogData, LogDeletes, LogRecords
+from hudi_hive.table.merge import UNAVAILABLE_VALUE, MergeSpec, Order, Partial
 from tests.support.tables.merge_model import Event, merge
 
 EXAMPLES = int(os.environ.get("MERGE_HISTORIES", "60"))

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.read.merge.merge import merge_slice
-from hudi_hive.table.logs.log_data import LogData
-from hudi_hive.table.logs.log_scanner import LogRecords
-from hudi_hive.table.merge.merge_spec import MergeSpec, Order
+from hudi_hive.table.logs import LogData, LogRecords
+from hudi_hive.table.merge import MergeSpec, Order
 
 C = Order.COMMIT_TIME
 

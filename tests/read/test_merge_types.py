@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import MutationError, SchemaError
-from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
-from hudi_hive.mutation.acid_write.merge_by_key import merge
+from hudi_hive.mutation.acid_table import AcidPartition, AcidReader
+from hudi_hive.mutation.acid_write import merge
 from tests.support.mutation.acid_rows import insert, snapshot, table_at
 
 NOON = datetime.datetime(2024, 2, 29, 12, 0, 0, 5)

@@ -12,16 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.connector.metadata import HudiTableHandle
-from hudi_hive.connector.page_source import PageSources
+from hudi_hive.connector import HudiTableHandle, PageSources
 from hudi_hive.input_format import HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat, JobConf
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.plan.model.options import QueryType
-from hudi_hive.schema.mislabelled import as_in_table, holds_mislabelled, is_mislabelled, may_be_mislabelled
+from hudi_hive.plan.model import QueryType
+from hudi_hive.schema import as_in_table, holds_mislabelled, is_mislabelled, may_be_mislabelled
 from hudi_hive.sql import PathCatalog, SqlEngine
 from hudi_hive.table import MetaClient
-from hudi_hive.write.services.clustering import cluster
-from hudi_hive.write.services.compaction import compact
+from hudi_hive.write.services import cluster, compact
 from tests.support.tables.mislabelled_times import (
     TIMES,
     answers,

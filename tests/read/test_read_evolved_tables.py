@@ -13,17 +13,12 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import SchemaError
-from hudi_hive.metadata.reader.ranges import typed_ranges
-from hudi_hive.metadata.reader.records import STATS_SCHEMA
-from hudi_hive.plan.model.file_schemas import with_commit_versions
-from hudi_hive.plan.model.scan_plan import PLAN_SCHEMA
-from hudi_hive.plan.pruning import stays
-from hudi_hive.plan.pruning.statistics import by_column_stats
-from hudi_hive.plan.pruning.versions import MovedColumns
+from hudi_hive.metadata.reader import STATS_SCHEMA, typed_ranges
+from hudi_hive.plan.model import PLAN_SCHEMA, with_commit_versions
+from hudi_hive.plan.pruning import MovedColumns, by_column_stats, stays
 from hudi_hive.predicate import parse_filter
 from hudi_hive.read.scan.sources import mapping_at
-from hudi_hive.schema import internal
-from hudi_hive.schema.internal import EvolvedSchema, parse_internal_schema
+from hudi_hive.schema import EvolvedSchema, internal, parse_internal_schema
 from hudi_hive.table.core import meta_client
 from tests.support.fixture_tables import VERSIONS, unzip_fixture
 from tests.support.tables.mor_table import MorTable

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.table.keys.partition_paths import partition_path
-from hudi_hive.table_api.table import HudiTable
+from hudi_hive.table.keys import partition_path
+from hudi_hive.table_api import HudiTable
 from tests.support.fixture_tables import VERSIONS
 from tests.support.tables.written_rows import HOODIE_NAMES, ODD_TEXTS, OWN_NAMES, rows_by_peer, tree
 from tests.write.services.test_services_random import Life, Model

@@ -18,17 +18,15 @@ from hudi_hive.errors import InvalidOptionError, SchemaError, UnsupportedTableEr
 from hudi_hive.schema.evolution import SchemaUpdate
 from hudi_hive.schema.internal import parse_history
 from hudi_hive.table import MetaClient
-from hudi_hive.table.core.creation import create_table
+from hudi_hive.table.core import create_table
 from hudi_hive.timeline import State
-from hudi_hive.write.alter.alter_table import alter, alter_schema
-from hudi_hive.write.alter.schema_builder import VERSIONS_SCHEMA
-from hudi_hive.write.commit.transaction import Transaction
-from hudi_hive.write.files.statuses import WRITE_STATUS_SCHEMA
-from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.alter import VERSIONS_SCHEMA, alter, alter_schema
+from hudi_hive.write.commit import Transaction
+from hudi_hive.write.files import WRITE_STATUS_SCHEMA
+from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.schema import schema_history
-from hudi_hive.write.service_base.context import ServiceContext
-from hudi_hive.write.services.archival import archive_instants
-from hudi_hive.write.services.clustering import execute_clustering, schedule_clustering
+from hudi_hive.write.service_base import ServiceContext
+from hudi_hive.write.services import archive_instants, execute_clustering, schedule_clustering
 from tests.support.faults.write_faults import check_tidy, count_calls, kill_points, killed, rows_of
 from tests.support.faults.write_scenarios import SEVERAL_WRITERS
 from tests.support.faults.write_sweep import evenly

@@ -20,12 +20,12 @@ from hudi_hive.errors import (
     SchemaError,
     UnknownColumnError,
 )
-from hudi_hive.formats.hash.hive_bucket import bucket_numbers
+from hudi_hive.formats.hash import bucket_numbers
 from hudi_hive.metastore import HiveMetastore, TransactionClient
 from hudi_hive.mutation import AcidTable, MutationManifest, MutatorClient
-from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
-from hudi_hive.mutation.acid_write.merge_rules import MergeRules
-from hudi_hive.read.remote.executor_read import carried_error
+from hudi_hive.mutation.acid_table import ROW_ID, ROW_ID_TYPE
+from hudi_hive.mutation.acid_write import MergeRules
+from hudi_hive.read.remote import carried_error
 from hudi_hive.spark.mutate.mutate_frame import _only_one
 from hudi_hive.spark.mutate.tasks import (
     BUCKET,

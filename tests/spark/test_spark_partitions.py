@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.spark.statements.partitions import partition_names
-from hudi_hive.table.keys.partition_paths import partition_value_columns
+from hudi_hive.table.keys import partition_value_columns
 
 
 @pytest.mark.parametrize("fields", [("city",), ("year", "month")])

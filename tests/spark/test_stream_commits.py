@@ -8,7 +8,7 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import HollowCommitError, InvalidOptionError, SparkError
-from hudi_hive.plan.model.query import EARLIEST
+from hudi_hive.plan.model import EARLIEST
 from hudi_hive.spark.source.stream_commits import Commits, StreamOffset, StreamOptions, is_on_timeline
 from hudi_hive.table import MetaClient
 from tests.support.fixture_tables import fixture_names, unzip_fixture

@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.connector.dataset import ScanDataset
+from hudi_hive.connector import ScanDataset
 from hudi_hive.errors import FileVanishedError, PredicateError, QueryError, UnknownColumnError
 from tests.support.fixture_tables import fixture_names, unzip_fixture
 

@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from hudi_hive.errors import PredicateError, UnknownColumnError
-from hudi_hive.predicate import RowFilter, nodes
-from hudi_hive.predicate.arrow_expression import bind_as_sql
+from hudi_hive.predicate import RowFilter, bind_as_sql, nodes
 
 ROWS = pa.table(
     {

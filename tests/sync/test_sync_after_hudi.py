@@ -9,7 +9,7 @@ import pytest
 from hudi_hive.metastore import FieldSchema, HiveMetastore, Partition, SerDeInfo, StorageDescriptor, Table
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.table.table_spec import LAST_COMMIT, LAST_COMPLETION
-from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.table.core import MetaClient
 from hudi_hive.testing import FakeMetastore
 from tests.support.metastore import sync_golden as golden
 

@@ -12,7 +12,7 @@ from hudi_hive.sync.diff.changes import (
     is_archived,
     newest_stamp,
 )
-from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.table.core import MetaClient
 from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
 
 

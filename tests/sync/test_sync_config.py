@@ -11,7 +11,7 @@ from hudi_hive.sync import HiveSyncConfig
 from hudi_hive.sync.config.buckets import BucketSpec, parse_bucket_spec
 from hudi_hive.sync.config.options import OPTIONS, parse_property_lines
 from hudi_hive.sync.table.table_spec import View, hive_classes, views
-from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.table.core import MetaClient
 from tests.support.fixture_tables import DATA, unzip_fixture
 
 K = "hoodie.datasource.hive_sync."

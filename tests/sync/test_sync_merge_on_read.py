@@ -8,7 +8,7 @@ from hudi_hive.errors import NoSuchObjectError, PartitionValueError, SchemaSyncE
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.table.table_spec import LAST_COMMIT, LAST_COMPLETION
-from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.table.core import MetaClient
 from hudi_hive.testing import FakeMetastore
 from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
 from tests.support.metastore import sync_golden as golden

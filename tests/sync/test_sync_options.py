@@ -12,7 +12,7 @@ from hudi_hive.metastore import HiveMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.table.locations import absolute
 from hudi_hive.sync.table.table_spec import LAST_COMMIT, LAST_COMPLETION
-from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.table.core import MetaClient
 from hudi_hive.testing import FakeMetastore
 from tests.support.fixture_tables import expected, unzip_fixture
 from tests.support.metastore import sync_golden as golden
@@ -284,7 +284,7 @@ def test_partitions_come_from_the_metadata_table(client, name):
 
 
 def test_a_table_of_many_partitions_is_not_walked_when_it_has_a_metadata_table(client, monkeypatch):
-    from hudi_hive.table.view.listing import DirectoryLister
+    from hudi_hive.table.view import DirectoryLister
 
     path = unzip_fixture("v8_mor_part_rli")
 

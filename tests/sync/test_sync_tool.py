@@ -26,7 +26,7 @@ from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.config.extractors import EXTRACTORS, SLASH_DAY, slash_encoded_day
 from hudi_hive.sync.diff.metastore_partitions import batch_sizes
 from hudi_hive.sync.table.table_spec import LAST_COMMIT, LAST_COMPLETION
-from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.table.core import MetaClient
 from hudi_hive.testing import FakeMetastore
 from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
 from tests.support.metastore import sync_golden as golden

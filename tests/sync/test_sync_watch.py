@@ -18,7 +18,7 @@ from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
 from hudi_hive.sync.run.discover import discover_tables, expand_pattern, read_table_list
 from hudi_hive.sync.run.many import sync_many
 from hudi_hive.sync.run.watch import SyncWatcher, WatchSettings
-from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.table.core import MetaClient
 from hudi_hive.testing import FakeMetastore
 from tests.support.fixture_tables import unzip_fixture
 from tests.support.metastore.sync_behaviour import story_table

@@ -12,13 +12,13 @@ import pytest
 from hudi_hive.errors import HudiHiveError, UnsafePathError
 from hudi_hive.input_format import HoodieParquetInputFormat, JobConf
 from hudi_hive.metrics import IoCounters
-from hudi_hive.plan.core.planner import plan_scan
-from hudi_hive.plan.model.query import Query
-from hudi_hive.read.scan.scan import read_plan
-from hudi_hive.sync.run.discover import discover_tables
+from hudi_hive.plan.core import plan_scan
+from hudi_hive.plan.model import Query
+from hudi_hive.read.scan import read_plan
+from hudi_hive.sync.run import discover_tables
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.view.listing import DirectoryLister, walk, walk_batches
-from hudi_hive.table_api.table import HudiTable
+from hudi_hive.table_api import HudiTable
 
 LISTED = {"hoodie.metadata.enable": "false"}
 ROWS = [{"id": str(number), "city": city} for number, city in enumerate("abc")]

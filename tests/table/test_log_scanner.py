@@ -26,8 +26,8 @@ from hudi_hive.errors import (
 )
 from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.hfile import ENTRY_SCHEMA
-from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block
-from hudi_hive.metadata.reader.file_group import FileGroup
+from hudi_hive.formats.log import BlockType, HeaderKey, encode_block
+from hudi_hive.metadata.reader import FileGroup
 from hudi_hive.schema import avro_to_arrow
 from hudi_hive.storage import Storage
 from hudi_hive.table.core.meta_client import MetaClient

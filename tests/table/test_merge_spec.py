@@ -9,9 +9,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import CorruptFileError, InvalidPropertiesError, UnknownColumnError, UnsupportedTableError
-from hudi_hive.read.merge.keys import record_keys
-from hudi_hive.read.merge.merge import merge_slice
-from hudi_hive.read.merge.ordering_values import as_numbers, not_less, ranks
+from hudi_hive.read.merge import as_numbers, merge_slice, not_less, ranks, record_keys
 from hudi_hive.table.logs.log_data import LogData
 from hudi_hive.table.logs.log_scanner import LogRecords
 from hudi_hive.table.merge.merge_spec import MergeSpec, Order, Partial

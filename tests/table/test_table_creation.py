@@ -19,7 +19,7 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnsupportedTableError,
 )
-from hudi_hive.formats.properties import parse_properties
+from hudi_hive.formats import parse_properties
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.core.creation import create_table

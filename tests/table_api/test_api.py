@@ -21,7 +21,7 @@ from hudi_hive.errors import (
     UnsupportedTableError,
 )
 from hudi_hive.input_format import HoodieParquetInputFormat
-from hudi_hive.input_format.job.job_conf import INPUT_DIR
+from hudi_hive.input_format.job import INPUT_DIR
 from tests.support.fixture_tables import fixture_names, unzip_fixture
 
 

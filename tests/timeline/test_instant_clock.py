@@ -14,9 +14,9 @@ from hudi_hive.timeline import State
 from hudi_hive.timeline.core.instant_times import InstantClock, next_time
 from hudi_hive.timeline.core.writer import TimelineWriter
 from hudi_hive.timeline.payloads.encoders import CommitOut, encode_commit
-from hudi_hive.write.rollback.rollback_action import rollback
-from hudi_hive.write.service_base.context import ServiceContext
-from hudi_hive.write.services.compaction import compact
+from hudi_hive.write.rollback import rollback
+from hudi_hive.write.service_base import ServiceContext
+from hudi_hive.write.services import compact
 from tests.support.faults.write_faults import check_tidy, rows_of
 from tests.support.faults.write_scenarios import rows
 

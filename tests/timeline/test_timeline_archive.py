@@ -22,7 +22,7 @@ from hudi_hive.errors import (
     HudiHiveError,
     InstantNotFoundError,
 )
-from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block, iter_blocks
+from hudi_hive.formats.log import BlockType, HeaderKey, encode_block, iter_blocks
 from hudi_hive.storage import Storage
 from hudi_hive.timeline import ArchivedTimeline, Instant, State, Timeline
 from hudi_hive.timeline.payloads.payload import decode_payload

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import CorruptFileError, CorruptInstantError, HudiHiveError, UnsupportedFormatError
-from hudi_hive.formats.avro.container import read_container, write_container
+from hudi_hive.formats.avro import read_container, write_container
 from hudi_hive.storage import Storage
 from hudi_hive.timeline import Instant, State, Timeline
 from hudi_hive.timeline.payloads.commit import WRITE_STATS_SCHEMA, decode_commit

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudi_hive.formats.avro.container import is_container, read_container
+from hudi_hive.formats.avro import is_container, read_container
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.payloads import plans

@@ -13,8 +13,7 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import SchemaError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.schema.promotions import may_become
-from hudi_hive.schema.type_text import parse_type
+from hudi_hive.schema import may_become, parse_type
 from hudi_hive.testing import FakeMetastore
 
 QUIET = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false", "hoodie.metadata.enable": "false"}

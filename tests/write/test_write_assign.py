@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hudi_hive.table.view.file_system_view import SLICE_SCHEMA
+from hudi_hive.table.view import SLICE_SCHEMA
 from hudi_hive.write.files.assign import assign_inserts, spread
 
 

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_hive.errors import InvalidOptionError, SchemaError, WriteConflictError
-from hudi_hive.schema.internal import InternalSchema, parse_internal_schema
+from hudi_hive.schema import InternalSchema, parse_internal_schema
 from hudi_hive.table import MetaClient
-from hudi_hive.table_api.table import HudiTable
-from hudi_hive.timeline.instants.instant import COMMIT, COMPACTION, DELTA_COMMIT
+from hudi_hive.table_api import HudiTable
+from hudi_hive.timeline.instants import COMMIT, COMPACTION, DELTA_COMMIT
 from hudi_hive.write.commit.transaction import Transaction
 from hudi_hive.write.files.statuses import WRITE_STATUS_SCHEMA
 from hudi_hive.write.options.config import WriteConfig

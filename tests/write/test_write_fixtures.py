@@ -15,7 +15,7 @@ import pytest
 
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.table_api.table import HudiTable
+from hudi_hive.table_api import HudiTable
 from tests.support.fixture_tables import VERSIONS, canonical, encode_value, fixture_names, unzip_fixture
 
 _ALL = os.environ.get("HUDI_HIVE_ALL_FIXTURES") == "1"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hudi_hive.errors import KeyGenerationError, SchemaError, UnknownColumnError
 from hudi_hive.schema import avro_to_arrow
 from hudi_hive.table import TableConfig
-from hudi_hive.table.keys.key_generator import KeyGenerator
-from hudi_hive.table.merge.merge_spec import MergeSpec
+from hudi_hive.table.keys import KeyGenerator
+from hudi_hive.table.merge import MergeSpec
 from hudi_hive.write.options.config import WriteConfig
 from hudi_hive.write.records.incoming import combine, conformed, prepare, prepare_keys
 from hudi_hive.write.schema.schemas import merged_schema

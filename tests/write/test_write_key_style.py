@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.table_api.table import HudiTable
+from hudi_hive.table_api import HudiTable
 
 ENCODING = "hoodie.write.complex.keygen.new.encoding"
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import SchemaError, WriteError
-from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
-from hudi_hive.table_api.table import HudiTable
+from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table_api import HudiTable
 from hudi_hive.write.files.markers import MarkerKind
 from tests.support.fixture_tables import VERSIONS
 

@@ -8,8 +8,8 @@ import pytest
 from hudi_hive.errors import InvalidOptionError, SyncError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
-from hudi_hive.sync.table.table_spec import LAST_COMMIT
-from hudi_hive.table_api.table import HudiTable
+from hudi_hive.sync.table import LAST_COMMIT
+from hudi_hive.table_api import HudiTable
 from hudi_hive.testing import FakeMetastore
 from tests.support.metastore.sync_behaviour import DATABASE, state
 

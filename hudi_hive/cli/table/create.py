@@ -103,7 +103,7 @@ def archive(
     path: str, conf: tuple[str, ...], threads: int | None, storage_option: tuple[str, ...], output: Output
 ) -> None:
     """Move old instants to the archive: those beyond hoodie.keep.max.commits, down to hoodie.keep.min.commits."""
-    from hudi_hive.write.services.archival import archive_instants
+    from hudi_hive.write.services import archive_instants
 
     report = archive_instants(service_context("archival", path, conf, threads, storage_option))
     rows = [{"instant": i.requested, "action": i.action, "completed": i.completed} for i in report.archived]

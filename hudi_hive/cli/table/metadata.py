@@ -59,8 +59,8 @@ def init(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ...]
 
 
 def _make(client: MetaClient, partitions: tuple[str, ...], output: Output) -> None:
-    from hudi_hive.metadata.writer.writer import MetadataWriter
-    from hudi_hive.write.coordination.locks import table_lock
+    from hudi_hive.metadata.writer import MetadataWriter
+    from hudi_hive.write.coordination import table_lock
 
     with table_lock({}, client.storage):
         writer = MetadataWriter.open(client.reload(), {})
@@ -79,8 +79,8 @@ def _make(client: MetaClient, partitions: tuple[str, ...], output: Output) -> No
 @with_output
 def delete(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ...], output: Output) -> None:
     """Delete the metadata table, or partitions of it; the table's rows stay."""
-    from hudi_hive.metadata.writer.writer import MetadataWriter
-    from hudi_hive.write.coordination.locks import table_lock
+    from hudi_hive.metadata.writer import MetadataWriter
+    from hudi_hive.write.coordination import table_lock
 
     client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
     there = client.config.metadata_partitions
@@ -100,8 +100,8 @@ def delete(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ..
 @with_output
 def set_(path: str, on: bool, storage_option: tuple[str, ...], output: Output) -> None:
     """Switch the metadata table on (made where it is missing) or off (deleted: nobody may read it stale)."""
-    from hudi_hive.metadata.writer.writer import MetadataWriter
-    from hudi_hive.write.coordination.locks import table_lock
+    from hudi_hive.metadata.writer import MetadataWriter
+    from hudi_hive.write.coordination import table_lock
 
     client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
     if on:

@@ -9,10 +9,10 @@ import click
 
 from hudi_hive.cli.common import pairs, storage_options, with_output
 from hudi_hive.cli.output import Output
-from hudi_hive.cli.timeline.inspect import schema as inspect_schema
+from hudi_hive.cli.timeline import schema as inspect_schema
 
 if TYPE_CHECKING:
-    from hudi_hive.write.alter.schema_builder import SchemaBuilder
+    from hudi_hive.write.alter import SchemaBuilder
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -76,7 +76,7 @@ def _altered(
     storage_option: tuple[str, ...],
 ) -> None:
     """Make a change, commit it and tell what it came to."""
-    from hudi_hive.table_api.table import HudiTable
+    from hudi_hive.table_api import HudiTable
 
     table = HudiTable.open(path, pairs(storage_option, "--storage-option"))
     builder = table.update_schema(pairs(conf, "--conf"))

@@ -14,7 +14,7 @@ from hudi_hive.cli.output import Output
 if TYPE_CHECKING:
     from hudi_hive.table import MetaClient
     from hudi_hive.timeline import Instant
-    from hudi_hive.write.service_base.context import ServiceContext
+    from hudi_hive.write.service_base import ServiceContext
 
 F = TypeVar("F", bound=Callable[..., Any])
 _T = TypeVar("_T")
@@ -39,7 +39,7 @@ class _ProgressExecutor:
     """Threads of this process, with a bar on stderr while there are several tasks and somebody watches."""
 
     def __init__(self, title: str, threads: int | None) -> None:
-        from hudi_hive.write.coordination.executor import LocalExecutor
+        from hudi_hive.write.coordination import LocalExecutor
 
         self._title = title
         self._threads = LocalExecutor(threads)
@@ -66,11 +66,11 @@ def service_context(
     title: str, path: str, conf: tuple[str, ...], threads: int | None, storage_option: tuple[str, ...]
 ) -> ServiceContext:
     """The table, and its options: all that a write takes are known, so that a typing error is not passed over."""
-    from hudi_hive.metastore.transactions.locks import MetastoreLock
+    from hudi_hive.metastore.transactions import MetastoreLock
     from hudi_hive.table import MetaClient
-    from hudi_hive.write.coordination.locks import table_lock
-    from hudi_hive.write.options.config import WriteConfig
-    from hudi_hive.write.service_base.context import ServiceContext
+    from hudi_hive.write.coordination import table_lock
+    from hudi_hive.write.options import WriteConfig
+    from hudi_hive.write.service_base import ServiceContext
 
     client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
     options = WriteConfig.of(pairs(conf, "--conf"), client.config).options
@@ -133,9 +133,9 @@ def compact(
     output: Output,
 ) -> None:
     """Merge log files into new base files: run the planned compactions, then plan and run one."""
-    from hudi_hive.timeline.instants.instant import COMPACTION
-    from hudi_hive.write.services.compaction import compact as run_compaction
-    from hudi_hive.write.services.compaction import execute_compaction, schedule_compaction
+    from hudi_hive.timeline.instants import COMPACTION
+    from hudi_hive.write.services import compact as run_compaction
+    from hudi_hive.write.services import execute_compaction, schedule_compaction
 
     _either(schedule=schedule, execute=execute)
     context = service_context("compaction", path, conf, threads, storage_option)
@@ -168,13 +168,8 @@ def cluster(
     output: Output,
 ) -> None:
     """Join small file groups into larger ones, sorted if asked."""
-    from hudi_hive.write.services.clustering import (
-        SORT_COLUMNS,
-        execute_clustering,
-        pending_clusterings,
-        schedule_clustering,
-    )
-    from hudi_hive.write.services.clustering import cluster as run_clustering
+    from hudi_hive.write.services import SORT_COLUMNS, execute_clustering, pending_clusterings, schedule_clustering
+    from hudi_hive.write.services import cluster as run_clustering
 
     _either(schedule=schedule, execute=execute)
     if sort_columns:
@@ -207,7 +202,7 @@ def clean(
     path: str, conf: tuple[str, ...], threads: int | None, storage_option: tuple[str, ...], output: Output
 ) -> None:
     """Delete file slices that no retained commit needs; --conf hoodie.clean.* choose the policy."""
-    from hudi_hive.write.services.cleaning import clean as run
+    from hudi_hive.write.services import clean as run
 
     done = run(service_context("clean", path, conf, threads, storage_option))
     rows = [] if done is None else sorted(done.partitions.items())
@@ -251,8 +246,8 @@ def rollback(
 
     `hudi-hive timeline PATH` lists the writes. Older ones are undone newest first, or all at once by a restore.
     """
-    from hudi_hive.write.rollback.rollback_action import rollback as rollback_instant
-    from hudi_hive.write.rollback.rollback_action import rollback_failed_writes
+    from hudi_hive.write.rollback import rollback as rollback_instant
+    from hudi_hive.write.rollback import rollback_failed_writes
 
     if (instant is None) == (not failed):
         raise click.UsageError("give --instant TIME or --failed")
@@ -300,11 +295,7 @@ def savepoint(
     output: Output,
 ) -> None:
     """Keep the files of a write from being cleaned, so that the table can be restored to it."""
-    from hudi_hive.write.rollback.savepoint_action import (
-        create_savepoint,
-        delete_savepoint,
-        savepoints,
-    )
+    from hudi_hive.write.rollback import create_savepoint, delete_savepoint, savepoints
 
     _either(delete=delete, list=list_)
     context = service_context("savepoint", path, conf, threads, storage_option)
@@ -345,7 +336,7 @@ def restore(
     output: Output,
 ) -> None:
     """Bring the table back to a savepoint. What was written after it is deleted for good."""
-    from hudi_hive.write.rollback.restore_action import restore as run
+    from hudi_hive.write.rollback import restore as run
 
     context = service_context("restore", path, conf, threads, storage_option)
     _confirm(f"Delete what was written to {context.client.base_path} after {point}?", yes=yes)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from hudi_hive.cli.common import known_partitions, open_client, storage_options, with_output
 from hudi_hive.cli.output import Output
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view.file_names import FileKind, parse_file_names
+from hudi_hive.table.view import FileKind, parse_file_names
 
 _FOOTER_THREADS = 8
 _SERVICES = ("COMPACT", "LOG_COMPACT", "CLUSTER")
@@ -82,7 +82,7 @@ def _base_rows(client: MetaClient, slices: pa.Table, written: pa.Table) -> tuple
 
 
 def _footer_rows(client: MetaClient, path: str) -> int:
-    from hudi_hive.formats.base.base_file import open_base_file
+    from hudi_hive.formats.base import open_base_file
 
     with open_base_file(client.storage, path) as file:
         return file.num_rows

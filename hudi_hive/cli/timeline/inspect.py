@@ -103,7 +103,7 @@ def schema(path: str, as_of: str | None, history: bool, storage_option: tuple[st
         raise click.UsageError("--history and --as-of do not go together")
     client = open_client(path, storage_option)
     if history:
-        from hudi_hive.write.alter.schema_builder import versions_table
+        from hudi_hive.write.alter import versions_table
 
         versions = versions_table(client)
         output.arrow("schema history", versions.filter(~pc.starts_with(pc.field("column"), "_hoodie_")))
@@ -137,7 +137,7 @@ def files(
     path: str, partitions: tuple[str, ...], as_of: str | None, storage_option: tuple[str, ...], output: Output
 ) -> None:
     """The latest file slices of a table."""
-    from hudi_hive.plan.core.snapshot import check_time_travel
+    from hudi_hive.plan.core import check_time_travel
     from hudi_hive.timeline import normalise_instant
 
     client = open_client(path, storage_option)

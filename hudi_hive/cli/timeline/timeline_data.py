@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view.file_names import FileKind, parse_file_names
+from hudi_hive.table.view import FileKind, parse_file_names
 from hudi_hive.timeline import Instant
 
 BASE, LOG = "base", "log"

@@ -3,7 +3,42 @@
 Also the one mapping of Avro to Arrow types. Bytes that do not follow the schema raise ``CorruptFileError``.
 """
 
+from hudi_hive.formats.avro.container import checked_schema, describe, is_container, read_container, write_container
 from hudi_hive.formats.avro.decoder import decode_records
-from hudi_hive.formats.avro.schema import avro_to_arrow
+from hudi_hive.formats.avro.encoder import encode_binaries, encode_records
+from hudi_hive.formats.avro.object_count import count_objects, density
+from hudi_hive.formats.avro.schema import (
+    ArrayNode,
+    EnumNode,
+    FixedNode,
+    MapNode,
+    Node,
+    PlainNode,
+    RecordNode,
+    UnionNode,
+    avro_to_arrow,
+    parse_record,
+)
 
-__all__ = ["avro_to_arrow", "decode_records"]
+__all__ = [
+    "ArrayNode",
+    "EnumNode",
+    "FixedNode",
+    "MapNode",
+    "Node",
+    "PlainNode",
+    "RecordNode",
+    "UnionNode",
+    "avro_to_arrow",
+    "checked_schema",
+    "count_objects",
+    "decode_records",
+    "density",
+    "describe",
+    "encode_binaries",
+    "encode_records",
+    "is_container",
+    "parse_record",
+    "read_container",
+    "write_container",
+]

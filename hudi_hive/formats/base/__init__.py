@@ -1,1 +1,34 @@
 """Base files (Parquet, ORC, HFile) behind one interface: schema, statistics, rows by column, and their writer."""
+
+from __future__ import annotations
+
+from hudi_hive.formats.base.base_file import (
+    BATCH_ROWS,
+    BaseFile,
+    ByteRange,
+    decoding,
+    empty_columns,
+    open_base_file,
+    parquet_image,
+    select,
+)
+from hudi_hive.formats.base.base_file_writer import CODECS, ParquetBaseWriter, WrittenBase
+from hudi_hive.formats.base.column_ranges import COLUMN_RANGES_SCHEMA, WRAPPED, WRAPPERS, ColumnRanges
+
+__all__ = [
+    "BATCH_ROWS",
+    "CODECS",
+    "COLUMN_RANGES_SCHEMA",
+    "WRAPPED",
+    "WRAPPERS",
+    "BaseFile",
+    "ByteRange",
+    "ColumnRanges",
+    "ParquetBaseWriter",
+    "WrittenBase",
+    "decoding",
+    "empty_columns",
+    "open_base_file",
+    "parquet_image",
+    "select",
+]

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from hudi_hive.errors import InvalidOptionError, SchemaError, StorageError
 from hudi_hive.formats.base.column_ranges import ColumnRanges
-from hudi_hive.formats.hash.bloom import BloomBuilder, BloomSettings
+from hudi_hive.formats.hash import BloomBuilder, BloomSettings
 from hudi_hive.storage import Storage
 
 RECORD_KEY: Final = "_hoodie_record_key"

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 
 from hudi_hive.formats.base.base_file import BATCH_ROWS, ByteRange, OpenFile, decoding, empty_columns, select
-from hudi_hive.formats.orc.footer import read_stripes
+from hudi_hive.formats.orc import read_stripes
 from hudi_hive.metrics import IoCounters
 from hudi_hive.predicate import RowFilter
 

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from hudi_hive.predicate import ColumnRange
-from hudi_hive.predicate.nodes import Node, own_columns, walk_outlines
+from hudi_hive.predicate import ColumnRange, Node, own_columns, walk_outlines
 
 _NAN_SHOWS: Final = "parquet-mr"
 """Writer whose bounds take NaN for the greatest value, so that bounds without NaN prove that there is none."""

@@ -1,1 +1,17 @@
 """Hashes that decide where a record goes: bloom filters, Java's ``hashCode``, Hive's bucket numbers."""
+
+from __future__ import annotations
+
+from hudi_hive.formats.hash.bloom import SIMPLE, BloomBuilder, BloomFilter, BloomSettings, key_hashes
+from hudi_hive.formats.hash.hive_bucket import bucket_numbers
+from hudi_hive.formats.hash.java_hash import string_hashes
+
+__all__ = [
+    "SIMPLE",
+    "BloomBuilder",
+    "BloomFilter",
+    "BloomSettings",
+    "bucket_numbers",
+    "key_hashes",
+    "string_hashes",
+]

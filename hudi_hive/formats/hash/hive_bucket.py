@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import SchemaError, UnsupportedAcidValueError
 from hudi_hive.formats.hash.java_hash import unit_hashes
-from hudi_hive.formats.orc.hive_type import HiveType, parse_hive_type
+from hudi_hive.formats.orc import HiveType, parse_hive_type
 
 IntArray = npt.NDArray[np.int32]
 _Bytes = npt.NDArray[np.uint8]

@@ -7,5 +7,11 @@ Bytes that do not follow the format raise ``CorruptFileError``, codecs and featu
 
 from hudi_hive.formats.hfile.entries import ENTRY_SCHEMA
 from hudi_hive.formats.hfile.reader import HFileReader
+from hudi_hive.formats.hfile.writer import LONGEST_KEY, write_hfile
 
-__all__ = ["ENTRY_SCHEMA", "HFileReader"]
+__all__ = [
+    "ENTRY_SCHEMA",
+    "LONGEST_KEY",
+    "HFileReader",
+    "write_hfile",
+]

@@ -14,7 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
-from hudi_hive.formats.avro.container import describe
+from hudi_hive.formats.avro import describe
 from hudi_hive.formats.hfile.wire import delimited_message
 
 DATA: Final = b"DATABLK*"

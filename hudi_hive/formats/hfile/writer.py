@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedFormatError
-from hudi_hive.formats.hash.bloom import BloomFilter
+from hudi_hive.formats.hash import BloomFilter
 from hudi_hive.formats.hfile import blocks
 
 Codec: TypeAlias = Literal["gz", "none"]

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
-from hudi_hive.formats.avro.container import checked_schema, describe
+from hudi_hive.formats.avro import checked_schema, describe
 
 Positions = npt.NDArray[np.int64]
 """Offsets in bytes."""

@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
-from hudi_hive.formats.avro import avro_to_arrow, decode_records
-from hudi_hive.formats.avro.container import describe
+from hudi_hive.formats.avro import avro_to_arrow, decode_records, describe
 from hudi_hive.formats.log.block import BlockType, LogBlock
 
 DELETE_BLOCK_VERSION: Final = 3

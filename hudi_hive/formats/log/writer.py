@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedFormatError
-from hudi_hive.formats.avro.encoder import encode_binaries
+from hudi_hive.formats.avro import encode_binaries
 from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block
 from hudi_hive.formats.log.deletes import DELETE_BLOCK_VERSION, DELETE_RECORD, wrap_ordering
 

@@ -24,8 +24,8 @@ from hudi_hive.input_format.job.consume import (
 )
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.metrics import IoCounters
-from hudi_hive.plan.core.listing import METADATA_ENABLE, METADATA_VALIDATE
-from hudi_hive.storage.hadoop_paths import Found, HadoopPath, Stores, expand, stat_many
+from hudi_hive.plan.core import METADATA_ENABLE, METADATA_VALIDATE
+from hudi_hive.storage import Found, HadoopPath, Stores, expand, stat_many
 from hudi_hive.table import MetaClient
 
 _HOODIE = ".hoodie"

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.redaction import redact_options
-from hudi_hive.storage.hadoop_paths import join_paths, split_paths
+from hudi_hive.storage import join_paths, split_paths
 
 T = TypeVar("T")
 

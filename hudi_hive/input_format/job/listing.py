@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.input_format.job.input_paths import InputPath, TableInputs
 from hudi_hive.input_format.job.job_conf import INPUT_RECURSIVE
-from hudi_hive.metadata.reader.lister import MetadataLister, ValidatingLister
-from hudi_hive.storage.hadoop_paths import Stores, is_hidden
-from hudi_hive.table.keys.partition_paths import METAFOLDER, PARTITION_METAFILES
-from hudi_hive.table.view.listing import LISTED_SCHEMA, list_concurrently, list_folders, walk
+from hudi_hive.metadata.reader import MetadataLister, ValidatingLister
+from hudi_hive.storage import Stores, is_hidden
+from hudi_hive.table.keys import METAFOLDER, PARTITION_METAFILES
+from hudi_hive.table.view import LISTED_SCHEMA, list_concurrently, list_folders, walk
 
 PLAIN_SCHEMA = pa.schema([("path", pa.string()), ("size", pa.int64()), ("mtime_ms", pa.int64())])
 """Plain files: path as the caller writes paths, bytes, milliseconds since the epoch."""

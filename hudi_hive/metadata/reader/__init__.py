@@ -1,1 +1,93 @@
 """Reads the metadata table (RFC-15): listings, column statistics, bloom filters and the record index."""
+
+from __future__ import annotations
+
+from hudi_hive.metadata.reader.changes import (
+    DELETED_FILES_SCHEMA,
+    INDEX_ADDED_SCHEMA,
+    RANGES_SCHEMA,
+    REPLACED_SCHEMA,
+    MetadataChanges,
+)
+from hudi_hive.metadata.reader.definitions import IndexDefinition, index_definitions
+from hudi_hive.metadata.reader.file_group import FileGroup
+from hudi_hive.metadata.reader.instants import ValidInstants, missing_write, newest_write_time
+from hudi_hive.metadata.reader.keys import (
+    ALL_PARTITIONS,
+    ROOT_PARTITION,
+    column_key,
+    file_key,
+    group_indexes,
+    group_numbers,
+    partition_identifier,
+    partition_key,
+)
+from hudi_hive.metadata.reader.lister import (
+    METADATA_SOURCE,
+    MetadataLister,
+    MetadataListing,
+    ValidatingLister,
+    validate,
+)
+from hudi_hive.metadata.reader.merge import merge_entries, newest_records
+from hudi_hive.metadata.reader.ranges import column_type, decimals_of_bytes, merge_stats, typed_ranges
+from hudi_hive.metadata.reader.records import STATS_SCHEMA, bloom_filters, locations
+from hudi_hive.metadata.reader.rows import partition_rows, row_partitions, row_schema
+from hudi_hive.metadata.reader.table import (
+    BLOOM_FILTERS,
+    COLUMN_STATS,
+    FILES,
+    METADATA_FOLDER,
+    PARTITION_STATS,
+    RECORD_INDEX,
+    MetadataTable,
+)
+from hudi_hive.metadata.reader.validation import ValidationReport, committed_files
+
+__all__ = [
+    "ALL_PARTITIONS",
+    "BLOOM_FILTERS",
+    "COLUMN_STATS",
+    "DELETED_FILES_SCHEMA",
+    "FILES",
+    "INDEX_ADDED_SCHEMA",
+    "METADATA_FOLDER",
+    "METADATA_SOURCE",
+    "PARTITION_STATS",
+    "RANGES_SCHEMA",
+    "RECORD_INDEX",
+    "REPLACED_SCHEMA",
+    "ROOT_PARTITION",
+    "STATS_SCHEMA",
+    "FileGroup",
+    "IndexDefinition",
+    "MetadataChanges",
+    "MetadataLister",
+    "MetadataListing",
+    "MetadataTable",
+    "ValidInstants",
+    "ValidatingLister",
+    "ValidationReport",
+    "bloom_filters",
+    "column_key",
+    "column_type",
+    "committed_files",
+    "decimals_of_bytes",
+    "file_key",
+    "group_indexes",
+    "group_numbers",
+    "index_definitions",
+    "locations",
+    "merge_entries",
+    "merge_stats",
+    "missing_write",
+    "newest_records",
+    "newest_write_time",
+    "partition_identifier",
+    "partition_key",
+    "partition_rows",
+    "row_partitions",
+    "row_schema",
+    "typed_ranges",
+    "validate",
+]

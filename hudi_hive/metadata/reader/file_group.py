@@ -21,8 +21,7 @@ from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.metadata.reader.instants import ValidInstants
 from hudi_hive.storage import Storage
-from hudi_hive.table.logs.log_data import LogData
-from hudi_hive.table.logs.log_scanner import LogRecords, scan_logs
+from hudi_hive.table.logs import LogData, LogRecords, scan_logs
 
 _WHOLE_FILE_BYTES: Final = 4 << 20
 """Base files up to this size are read in one go: seeking in them costs more than it saves."""

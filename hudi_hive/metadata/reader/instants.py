@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Container
 
 from hudi_hive.timeline import Instant, Timeline
-from hudi_hive.timeline.instants.instant import DELTA_COMMIT, RESTORE, ROLLBACK
+from hudi_hive.timeline.instants import DELTA_COMMIT, RESTORE, ROLLBACK
 
 _INITIAL = "00000000000000"
 _LENGTH = 17  # of an ordinary instant; table services of version 6 append three digits to one

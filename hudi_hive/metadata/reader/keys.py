@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_hive.formats.hash.java_hash import string_hashes
-from hudi_hive.table.keys.partition_paths import ALL_PARTITIONS as PATHS_ALL_PARTITIONS
+from hudi_hive.formats.hash import string_hashes
+from hudi_hive.table.keys import ALL_PARTITIONS as PATHS_ALL_PARTITIONS
 
 ALL_PARTITIONS: Final = PATHS_ALL_PARTITIONS
 """Key of the record that names all partitions."""

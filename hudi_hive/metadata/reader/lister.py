@@ -14,7 +14,7 @@ from hudi_hive.metadata.reader.table import MetadataTable
 from hudi_hive.metadata.reader.validation import ValidationReport, compare_listings
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view.listing import DirectoryLister, Lister, in_batches
+from hudi_hive.table.view import DirectoryLister, Lister, in_batches
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.formats.base.column_ranges import WRAPPED as WRAPPED
-from hudi_hive.formats.base.column_ranges import WRAPPERS as WRAPPERS
+from hudi_hive.formats.base import WRAPPED as WRAPPED
+from hudi_hive.formats.base import WRAPPERS as WRAPPERS
 from hudi_hive.metadata.reader.file_group import Payloads
 
 STATS_SCHEMA: Final = pa.schema(

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, HudiHiveError, MetadataTableError, TableNotFoundError
-from hudi_hive.formats.avro.container import describe
+from hudi_hive.formats.avro import describe
 from hudi_hive.metadata.reader import keys as names
 from hudi_hive.metadata.reader import records
 from hudi_hive.metadata.reader.definitions import IndexDefinition, index_definitions
@@ -22,9 +22,9 @@ from hudi_hive.metadata.reader.merge import merge_entries, newest_records
 from hudi_hive.metadata.reader.ranges import Columns, column_type, merge_stats, typed_ranges
 from hudi_hive.metrics import METADATA_METRICS, MetadataMetrics
 from hudi_hive.table import FILES_SCHEMA, MetaClient, TableConfig
-from hudi_hive.table.keys.partition_paths import unescape_value
-from hudi_hive.table.view.listing import list_folders
-from hudi_hive.timeline.instants.instant import millis_to_instant
+from hudi_hive.table.keys import unescape_value
+from hudi_hive.table.view import list_folders
+from hudi_hive.timeline.instants import millis_to_instant
 
 METADATA_FOLDER: Final = ".hoodie/metadata"
 

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.table.core.generations import refuse_earlier_table
-from hudi_hive.table.view.file_names import FileKind, parse_file_names
-from hudi_hive.table.view.listing import list_folders
+from hudi_hive.table.core import refuse_earlier_table
+from hudi_hive.table.view import FileKind, list_folders, parse_file_names
 
 
 @dataclass(frozen=True, slots=True)

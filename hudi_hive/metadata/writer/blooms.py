@@ -16,16 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError
-from hudi_hive.formats.base.base_file import open_base_file
-from hudi_hive.formats.hash.bloom import SIMPLE
-from hudi_hive.metadata.reader.file_group import FileGroup
-from hudi_hive.metadata.reader.keys import file_key, partition_key
-from hudi_hive.metadata.reader.merge import newest_records
-from hudi_hive.metadata.reader.records import bloom_filters
+from hudi_hive.formats.base import open_base_file
+from hudi_hive.formats.hash import SIMPLE
+from hudi_hive.metadata.reader import FileGroup, bloom_filters, file_key, newest_records, partition_key
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.records import Records
 from hudi_hive.storage import Storage
-from hudi_hive.table.view.file_names import FileKind, parse_file_names
+from hudi_hive.table.view import FileKind, parse_file_names
 
 BLOOM_ENABLE: Final = "hoodie.metadata.index.bloom.filter.enable"
 BLOOM_GROUPS: Final = "hoodie.metadata.index.bloom.filter.file.group.count"

@@ -14,16 +14,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnknownColumnError
-from hudi_hive.metadata.reader.changes import MetadataChanges
-from hudi_hive.metadata.reader.definitions import index_definitions
-from hudi_hive.metadata.reader.keys import column_key, file_key, partition_identifier, partition_key
-from hudi_hive.metadata.reader.ranges import column_type, decimals_of_bytes
-from hudi_hive.metadata.reader.records import STATS_SCHEMA, WRAPPED, WRAPPERS
+from hudi_hive.formats.base import WRAPPED, WRAPPERS
+from hudi_hive.metadata.reader import (
+    STATS_SCHEMA,
+    MetadataChanges,
+    column_key,
+    column_type,
+    decimals_of_bytes,
+    file_key,
+    index_definitions,
+    partition_identifier,
+    partition_key,
+)
 from hudi_hive.metadata.writer.records import unscaled
-from hudi_hive.schema import META_FIELDS
-from hudi_hive.schema.internal import InternalSchema
+from hudi_hive.schema import META_FIELDS, InternalSchema
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view.file_names import FileKind, parse_file_names
+from hudi_hive.table.view import FileKind, parse_file_names
 
 KEYED_STATS_SCHEMA: Final = pa.schema([pa.field("key", pa.string()), *STATS_SCHEMA])
 

@@ -15,24 +15,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError, UnknownColumnError
-from hudi_hive.formats.base.base_file import open_base_file
-from hudi_hive.formats.base.column_ranges import COLUMN_RANGES_SCHEMA, WRAPPED, ColumnRanges
-from hudi_hive.metadata.reader.changes import RANGES_SCHEMA, MetadataChanges
-from hudi_hive.metadata.reader.keys import ALL_PARTITIONS, ROOT_PARTITION, partition_identifier
-from hudi_hive.metadata.reader.ranges import column_type
-from hudi_hive.metadata.reader.table import BLOOM_FILTERS, COLUMN_STATS, FILES, PARTITION_STATS, MetadataTable
-from hudi_hive.metadata.reader.validation import committed_files
+from hudi_hive.formats.base import COLUMN_RANGES_SCHEMA, WRAPPED, ColumnRanges, open_base_file
+from hudi_hive.metadata.reader import (
+    ALL_PARTITIONS,
+    BLOOM_FILTERS,
+    COLUMN_STATS,
+    FILES,
+    PARTITION_STATS,
+    RANGES_SCHEMA,
+    ROOT_PARTITION,
+    MetadataChanges,
+    MetadataTable,
+    column_type,
+    committed_files,
+    partition_identifier,
+)
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.blooms import FooterFilter, filter_records
 from hudi_hive.metadata.writer.column_stats import IndexedColumn, data_files, statistics
 from hudi_hive.metadata.writer.records import Records
-from hudi_hive.schema.mislabelled import as_in_table
+from hudi_hive.schema import as_in_table
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.table.logs.log_scanner import scan_logs
-from hudi_hive.table.view.file_names import FileKind, parse_file_names
-from hudi_hive.table.view.listing import list_folders, walk
-from hudi_hive.timeline.instants.instant import instant_to_millis
+from hudi_hive.table.logs import scan_logs
+from hudi_hive.table.view import FileKind, list_folders, parse_file_names, walk
+from hudi_hive.timeline.instants import instant_to_millis
 
 _KEY: Final = "_hoodie_record_key"
 _KEYS_SCHEMA: Final = pa.schema([("key", pa.string())])

@@ -14,9 +14,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from hudi_hive.errors import PathNotFoundError
-from hudi_hive.formats.log.writer import delete_block
-from hudi_hive.formats.properties import format_properties
-from hudi_hive.metadata.reader.table import METADATA_FOLDER, RECORD_INDEX
+from hudi_hive.formats import format_properties
+from hudi_hive.formats.log import delete_block
+from hudi_hive.metadata.reader import METADATA_FOLDER, RECORD_INDEX
 from hudi_hive.metadata.writer.records import Records
 from hudi_hive.metadata.writer.store import (
     PREFIXES,
@@ -28,10 +28,9 @@ from hudi_hive.metadata.writer.store import (
 )
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient, TableConfig
-from hudi_hive.table.keys.partition_paths import PARTITION_METAFILE
-from hudi_hive.table.properties.config import PROPERTIES_PATH
-from hudi_hive.table.properties.writer import properties_bytes, update_properties
-from hudi_hive.timeline.instants.instant import DELTA_COMMIT
+from hudi_hive.table.keys import PARTITION_METAFILE
+from hudi_hive.table.properties import PROPERTIES_PATH, properties_bytes, update_properties
+from hudi_hive.timeline.instants import DELTA_COMMIT
 
 COMPLETE_PARTITIONS: Final = "hoodie.table.metadata.partitions"
 INFLIGHT_PARTITIONS: Final = "hoodie.table.metadata.partitions.inflight"

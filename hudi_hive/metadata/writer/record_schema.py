@@ -11,7 +11,7 @@ import json
 from functools import lru_cache
 from typing import Any, Final
 
-from hudi_hive.metadata.reader.records import WRAPPERS
+from hudi_hive.formats.base import WRAPPERS
 
 _STRING: Final = {"type": "string", "avro.java.string": "String"}
 

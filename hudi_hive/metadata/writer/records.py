@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.metadata.reader.records import WRAPPERS
+from hudi_hive.formats.base import WRAPPERS
 from hudi_hive.metadata.writer.record_schema import branches
 
 ALL_PARTITIONS_TYPE: Final = 1

@@ -16,30 +16,39 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.metadata.reader.file_group import FileGroup
-from hudi_hive.metadata.reader.instants import ValidInstants
-from hudi_hive.metadata.reader.keys import ALL_PARTITIONS
-from hudi_hive.metadata.reader.merge import merge_entries, newest_records
-from hudi_hive.metadata.reader.ranges import merge_stats
-from hudi_hive.metadata.reader.records import locations
-from hudi_hive.metadata.reader.table import BLOOM_FILTERS, COLUMN_STATS, FILES, PARTITION_STATS, RECORD_INDEX
+from hudi_hive.metadata.reader import (
+    ALL_PARTITIONS,
+    BLOOM_FILTERS,
+    COLUMN_STATS,
+    FILES,
+    PARTITION_STATS,
+    RECORD_INDEX,
+    FileGroup,
+    ValidInstants,
+    locations,
+    merge_entries,
+    merge_stats,
+    newest_records,
+)
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.blooms import merged_filters
 from hudi_hive.metadata.writer.initialise import write_base
 from hudi_hive.metadata.writer.record_schema import record_schema
 from hudi_hive.metadata.writer.records import Records
 from hudi_hive.metadata.writer.store import MetadataStore, in_threads
-from hudi_hive.table.view.listing import list_folders
+from hudi_hive.table.view import list_folders
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.archival.archive_writer import MAX_COMMITS, MIN_COMMITS, archive
-from hudi_hive.timeline.instants.instant import CLEAN, COMMIT, COMPACTION, DELTA_COMMIT
-from hudi_hive.timeline.payloads.plan_encoders import encode_clean_metadata, encode_cleaner_plan, encode_compaction_plan
-from hudi_hive.timeline.payloads.plans import (
+from hudi_hive.timeline.archival import MAX_COMMITS, MIN_COMMITS, archive
+from hudi_hive.timeline.instants import CLEAN, COMMIT, COMPACTION, DELTA_COMMIT
+from hudi_hive.timeline.payloads import (
     OPERATIONS_SCHEMA,
     CleanerPlan,
     CleanMetadata,
     CleanPartition,
     CompactionPlan,
+    encode_clean_metadata,
+    encode_cleaner_plan,
+    encode_compaction_plan,
 )
 
 COMPACT_AFTER: Final = "hoodie.metadata.compact.max.delta.commits"

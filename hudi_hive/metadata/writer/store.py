@@ -19,23 +19,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError
-from hudi_hive.formats.hfile.writer import write_hfile
-from hudi_hive.formats.log.block import iter_blocks
-from hudi_hive.formats.log.writer import command_block, delete_block, hfile_block
-from hudi_hive.metadata.reader.instants import newest_write_time
-from hudi_hive.metadata.reader.keys import group_numbers
-from hudi_hive.metadata.reader.table import METADATA_FOLDER
+from hudi_hive.formats.hfile import write_hfile
+from hudi_hive.formats.log import command_block, delete_block, hfile_block, iter_blocks
+from hudi_hive.metadata.reader import METADATA_FOLDER, group_numbers, newest_write_time
 from hudi_hive.metadata.writer.record_schema import record_schema
 from hudi_hive.metadata.writer.records import Records
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient, TableConfig
-from hudi_hive.table.view.file_names import FileKind, parse_file_names
-from hudi_hive.table.view.listing import list_folders
+from hudi_hive.table.view import FileKind, list_folders, parse_file_names
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.core.instant_times import InstantClock
-from hudi_hive.timeline.core.writer import TimelineWriter
-from hudi_hive.timeline.instants.instant import DELTA_COMMIT
-from hudi_hive.timeline.payloads.encoders import CommitOut, encode_commit
+from hudi_hive.timeline.core import InstantClock, TimelineWriter
+from hudi_hive.timeline.instants import DELTA_COMMIT
+from hudi_hive.timeline.payloads import CommitOut, encode_commit
 
 PREFIXES: Final[Mapping[str, str]] = {
     "files": "files-",

@@ -14,17 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError, TableNotFoundError
-from hudi_hive.metadata.reader.changes import MetadataChanges
-from hudi_hive.metadata.reader.definitions import index_definitions
-from hudi_hive.metadata.reader.instants import missing_write
-from hudi_hive.metadata.reader.keys import ALL_PARTITIONS, ROOT_PARTITION, partition_identifier
-from hudi_hive.metadata.reader.table import (
+from hudi_hive.metadata.reader import (
+    ALL_PARTITIONS,
     BLOOM_FILTERS,
     COLUMN_STATS,
     FILES,
     PARTITION_STATS,
     RECORD_INDEX,
+    ROOT_PARTITION,
+    MetadataChanges,
     MetadataTable,
+    index_definitions,
+    missing_write,
+    partition_identifier,
 )
 from hudi_hive.metadata.writer import initialise as init
 from hudi_hive.metadata.writer import records
@@ -34,10 +36,9 @@ from hudi_hive.metadata.writer.initial import initial_records, record_index_grou
 from hudi_hive.metadata.writer.records import Records
 from hudi_hive.metadata.writer.services import run_services
 from hudi_hive.metadata.writer.store import Change, MetadataStore, in_threads
-from hudi_hive.schema import avro_to_arrow, with_meta_fields
-from hudi_hive.schema.internal import InternalSchema
+from hudi_hive.schema import InternalSchema, avro_to_arrow, with_meta_fields
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instants.instant import DELTA_COMMIT, instant_to_millis
+from hudi_hive.timeline.instants import DELTA_COMMIT, instant_to_millis
 
 WRITTEN_PARTITIONS: Final = (FILES, COLUMN_STATS, PARTITION_STATS, BLOOM_FILTERS, RECORD_INDEX)
 """Partitions of the metadata table that are made and kept in step, in the order of making."""

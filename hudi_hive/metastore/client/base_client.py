@@ -17,11 +17,16 @@ from hudi_hive.errors import (
     NoSuchObjectError,
 )
 from hudi_hive.metastore.client.batches import BatchSize, run_batches, was_refused
-from hudi_hive.metastore.connection.address import parse_addresses
-from hudi_hive.metastore.connection.calls import CallCounter
-from hudi_hive.metastore.connection.pool import ConnectionPool
-from hudi_hive.metastore.connection.security import Sasl, Tls
-from hudi_hive.metastore.connection.settings import BatchSizes, Retries, Timeouts
+from hudi_hive.metastore.connection import (
+    BatchSizes,
+    CallCounter,
+    ConnectionPool,
+    Retries,
+    Sasl,
+    Timeouts,
+    Tls,
+    parse_addresses,
+)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

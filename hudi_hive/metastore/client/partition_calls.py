@@ -10,7 +10,7 @@ from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.client.base_client import BaseClient
 from hudi_hive.metastore.client.partition_names import parse_partition_name
 from hudi_hive.metastore.client.types import Partition, Table
-from hudi_hive.metastore.connection.settings import BatchSizes
+from hudi_hive.metastore.connection import BatchSizes
 
 if TYPE_CHECKING:
     import pyarrow as pa

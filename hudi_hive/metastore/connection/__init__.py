@@ -1,1 +1,30 @@
 """Connections to a metastore: addresses, time-outs, SASL and TLS, retries, answers checked and counted."""
+
+from __future__ import annotations
+
+from hudi_hive.metastore.connection.address import Address, parse_addresses
+from hudi_hive.metastore.connection.calls import CallCounter
+from hudi_hive.metastore.connection.hive_site import SECURITY, URIS, read_hive_site, secured_uris
+from hudi_hive.metastore.connection.pool import ConnectionPool
+from hudi_hive.metastore.connection.security import Sasl, Tls, from_hive_properties
+from hudi_hive.metastore.connection.settings import BatchSizes, Retries, Timeouts
+from hudi_hive.metastore.connection.wire import BoundedExchange, BoundedSocket
+
+__all__ = [
+    "SECURITY",
+    "URIS",
+    "Address",
+    "BatchSizes",
+    "BoundedExchange",
+    "BoundedSocket",
+    "CallCounter",
+    "ConnectionPool",
+    "Retries",
+    "Sasl",
+    "Timeouts",
+    "Tls",
+    "from_hive_properties",
+    "parse_addresses",
+    "read_hive_site",
+    "secured_uris",
+]

@@ -14,7 +14,7 @@ from typing import Final
 
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, LockError, LockLostError, NoSuchObjectError
 from hudi_hive.metastore._thrift import ttypes
-from hudi_hive.metastore.client.client import HiveMetastore
+from hudi_hive.metastore.client import HiveMetastore
 
 DATABASE: Final = "hoodie.write.lock.hivemetastore.database"
 TABLE: Final = "hoodie.write.lock.hivemetastore.table"

@@ -18,8 +18,7 @@ from hudi_hive.errors import (
     TransactionError,
 )
 from hudi_hive.metastore._thrift import ttypes
-from hudi_hive.metastore.client.client import HiveMetastore
-from hudi_hive.metastore.client.types import Partition, Table
+from hudi_hive.metastore.client import HiveMetastore, Partition, Table
 from hudi_hive.metastore.transactions.transaction_values import (
     LockKind,
     LockPart,

@@ -1,1 +1,49 @@
 """Hive ACID tables as they lie: names of base and delta directories, row ids, and a snapshot reader."""
+
+from __future__ import annotations
+
+from hudi_hive.mutation.acid_table.acid_file_reader import OpenAcidFile
+from hudi_hive.mutation.acid_table.acid_names import (
+    MAX_BUCKETS,
+    MAX_STATEMENT,
+    STAGING,
+    VERSION,
+    VERSION_FILE,
+    bucket_file,
+    delta_folder,
+    partition_path,
+    staging_folder,
+    stored_value,
+)
+from hudi_hive.mutation.acid_table.directories import AcidDirectory, AcidFile, PartitionState
+from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
+from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE, Keys, key_order, row_id_keys
+from hudi_hive.mutation.acid_table.table import ORC_INPUT, TABLE_TAG, AcidTable, Column
+
+__all__ = [
+    "MAX_BUCKETS",
+    "MAX_STATEMENT",
+    "ORC_INPUT",
+    "ROW_ID",
+    "ROW_ID_TYPE",
+    "STAGING",
+    "TABLE_TAG",
+    "VERSION",
+    "VERSION_FILE",
+    "AcidDirectory",
+    "AcidFile",
+    "AcidPartition",
+    "AcidReader",
+    "AcidTable",
+    "Column",
+    "Keys",
+    "OpenAcidFile",
+    "PartitionState",
+    "bucket_file",
+    "delta_folder",
+    "key_order",
+    "partition_path",
+    "row_id_keys",
+    "staging_folder",
+    "stored_value",
+]

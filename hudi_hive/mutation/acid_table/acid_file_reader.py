@@ -25,13 +25,20 @@ from hudi_hive.errors import (
     UnsupportedAcidValueError,
     UnsupportedFormatError,
 )
-from hudi_hive.formats.base.base_file import decoding
-from hudi_hive.formats.orc.acid import ACID_FIELDS, DELETE, INSERT, UPDATE
-from hudi_hive.formats.orc.column_ranges import stripe_ranges
-from hudi_hive.formats.orc.footer import read_stripes
-from hudi_hive.formats.orc.hive_type import HiveType
-from hudi_hive.formats.orc.hive_values import as_hive_reads, has_days
-from hudi_hive.formats.orc.tail import PROLEPTIC_GREGORIAN, read_tail
+from hudi_hive.formats.base import decoding
+from hudi_hive.formats.orc import (
+    ACID_FIELDS,
+    DELETE,
+    INSERT,
+    PROLEPTIC_GREGORIAN,
+    UPDATE,
+    HiveType,
+    as_hive_reads,
+    has_days,
+    read_stripes,
+    read_tail,
+    stripe_ranges,
+)
 from hudi_hive.mutation.acid_table.directories import AcidFile
 from hudi_hive.mutation.acid_table.row_ids import Keys, Longs
 from hudi_hive.predicate import RowFilter

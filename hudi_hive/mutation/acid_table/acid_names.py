@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from hudi_hive.errors import MutationError
-from hudi_hive.metastore.client.partition_names import DEFAULT_PARTITION, format_partition_name
+from hudi_hive.metastore.client import DEFAULT_PARTITION, format_partition_name
 
 STAGING: Final = "_hudi_hive_mutation"
 """Folder below a table's location where attempts wait. Hive ignores names that begin with an underscore."""

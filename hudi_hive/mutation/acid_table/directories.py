@@ -15,7 +15,7 @@ from typing import Final
 import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError, TimeTravelError, UnsupportedAcidTableError
-from hudi_hive.metastore.transactions.valid_ids import RangeState, ValidIds
+from hudi_hive.metastore.transactions import RangeState, ValidIds
 from hudi_hive.storage import Storage
 
 _BASE: Final = re.compile(r"base_(-?\d+)(?:_v(\d+))?")

@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_hive.formats.orc.hive_type import HiveType
-from hudi_hive.metastore.transactions.valid_ids import ValidWriteIds
+from hudi_hive.formats.orc import HiveType
+from hudi_hive.metastore.transactions import ValidWriteIds
 from hudi_hive.mutation.acid_table.acid_file_reader import Events, OpenAcidFile
 from hudi_hive.mutation.acid_table.directories import AcidFile, PartitionState
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID, DeletedRows, Keys, row_id_array
 from hudi_hive.predicate import RowFilter
-from hudi_hive.read.scan.ordered import in_order
+from hudi_hive.read.scan import in_order
 from hudi_hive.storage import Storage
 
 BATCH_ROWS: Final = 131_072

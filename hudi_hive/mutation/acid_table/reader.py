@@ -22,18 +22,15 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnsupportedAcidTableError,
 )
-from hudi_hive.formats.orc.hive_type import parse_hive_type
-from hudi_hive.metastore.client.partition_names import DEFAULT_PARTITION, unescape
-from hudi_hive.metastore.client.types import Partition
-from hudi_hive.metastore.transactions.transactions import TransactionClient
-from hudi_hive.metastore.transactions.valid_ids import ValidTransactions, ValidWriteIds
+from hudi_hive.formats.orc import parse_hive_type
+from hudi_hive.metastore.client import DEFAULT_PARTITION, Partition, unescape
+from hudi_hive.metastore.transactions import TransactionClient, ValidTransactions, ValidWriteIds
 from hudi_hive.mutation.acid_table.directories import PartitionState, partition_state
 from hudi_hive.mutation.acid_table.partition_reader import PartitionReader, Wanted, without_columns
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.acid_table.table import AcidTable
-from hudi_hive.predicate import RowFilter, parse_filter
-from hudi_hive.predicate.row_filter import Dnf
-from hudi_hive.read.scan.ordered import in_order
+from hudi_hive.predicate import Dnf, RowFilter, parse_filter
+from hudi_hive.read.scan import in_order
 from hudi_hive.storage import Storage
 
 THREADS: Final = 4

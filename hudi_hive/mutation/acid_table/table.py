@@ -12,12 +12,12 @@ from typing import Any, Final, Self
 import pyarrow as pa
 
 from hudi_hive.errors import MutationError, UnsupportedAcidTableError
-from hudi_hive.formats.orc.hive_type import parse_hive_type
-from hudi_hive.metastore.client.types import Table
+from hudi_hive.formats.orc import parse_hive_type
+from hudi_hive.metastore.client import Table
 from hudi_hive.mutation.acid_table.acid_names import MAX_BUCKETS
-from hudi_hive.mutation.core.serialization import check_fields
-from hudi_hive.mutation.core.serialization import decode as decode_text
-from hudi_hive.mutation.core.serialization import encode as encode_text
+from hudi_hive.mutation.core import check_fields
+from hudi_hive.mutation.core import decode as decode_text
+from hudi_hive.mutation.core import encode as encode_text
 
 TABLE_TAG: Final = "HudiHiveAcidTableV1:"
 """What the text form begins with."""

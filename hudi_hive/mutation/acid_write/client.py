@@ -10,12 +10,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from hudi_hive.errors import InvalidOptionError, MutationStateError
-from hudi_hive.metastore.client.client import HiveMetastore
-from hudi_hive.metastore.transactions.transactions import TransactionClient
-from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.metastore.client import HiveMetastore
+from hudi_hive.metastore.transactions import TransactionClient
+from hudi_hive.mutation.acid_table import AcidTable
 from hudi_hive.mutation.acid_write.transaction import Settings, Transaction
-from hudi_hive.mutation.core.heartbeat import LockFailureListener
-from hudi_hive.mutation.core.transaction_base import TransactionState
+from hudi_hive.mutation.core import LockFailureListener, TransactionState
 
 
 class MutatorClient:

@@ -14,13 +14,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.errors import MutationStateError
-from hudi_hive.mutation.acid_table.acid_names import MAX_BUCKETS, MAX_STATEMENT, staging_folder
-from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_table import MAX_BUCKETS, MAX_STATEMENT, AcidTable, staging_folder
 from hudi_hive.mutation.acid_write.groups import GroupValidator, OpenGroup, changed, runs
 from hudi_hive.mutation.acid_write.incoming import Incoming, check_values, read_incoming
 from hudi_hive.mutation.acid_write.manifest import GroupFiles, MutationManifest
 from hudi_hive.mutation.acid_write.records import to_table
-from hudi_hive.mutation.core.base import Coordinator
+from hudi_hive.mutation.core import Coordinator
 from hudi_hive.storage import Storage
 
 

@@ -12,11 +12,15 @@ from collections.abc import Iterable
 import numpy as np
 
 from hudi_hive.errors import GroupRevisitedError
-from hudi_hive.mutation.acid_table.acid_file_reader import OpenAcidFile
-from hudi_hive.mutation.acid_table.acid_names import staging_folder
-from hudi_hive.mutation.acid_table.directories import AcidDirectory, AcidFile
-from hudi_hive.mutation.acid_table.row_ids import Keys, key_order
-from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_table import (
+    AcidDirectory,
+    AcidFile,
+    AcidTable,
+    Keys,
+    OpenAcidFile,
+    key_order,
+    staging_folder,
+)
 from hudi_hive.mutation.acid_write.manifest import GroupFiles
 from hudi_hive.storage import Storage
 

@@ -17,10 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.errors import GroupRevisitedError, RecordSequenceError, StorageError
-from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE, Key, first_descent
-from hudi_hive.formats.orc.acid_writer import DeleteDeltaWriter, DeltaWriter
-from hudi_hive.mutation.acid_table.acid_names import bucket_file, delta_folder, partition_path
-from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.formats.orc import DELETE, INSERT, UPDATE, DeleteDeltaWriter, DeltaWriter, Key, first_descent
+from hudi_hive.mutation.acid_table import AcidTable, bucket_file, delta_folder, partition_path
 from hudi_hive.mutation.acid_write.incoming import Incoming, Ints
 from hudi_hive.mutation.acid_write.manifest import GroupFiles
 from hudi_hive.storage import Storage

@@ -24,13 +24,10 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnsupportedAcidValueError,
 )
-from hudi_hive.formats.hash.hive_bucket import bucket_numbers
-from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE, BucketProperty
-from hudi_hive.formats.orc.hive_type import parse_hive_type
-from hudi_hive.mutation.acid_table.acid_names import MAX_BUCKETS, stored_value
-from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
-from hudi_hive.mutation.acid_table.table import AcidTable, Column
-from hudi_hive.mutation.core.column_types import holds
+from hudi_hive.formats.hash import bucket_numbers
+from hudi_hive.formats.orc import DELETE, INSERT, UPDATE, BucketProperty, parse_hive_type
+from hudi_hive.mutation.acid_table import MAX_BUCKETS, ROW_ID, ROW_ID_TYPE, AcidTable, Column, stored_value
+from hudi_hive.mutation.core import holds
 
 Ints = npt.NDArray[np.int64]
 

@@ -14,13 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MutationError
-from hudi_hive.metastore.client.partition_names import DEFAULT_PARTITION
-from hudi_hive.mutation.acid_table.acid_names import partition_path
-from hudi_hive.mutation.acid_table.reader import AcidReader
+from hudi_hive.metastore.client import DEFAULT_PARTITION
+from hudi_hive.mutation.acid_table import AcidReader, partition_path
 from hudi_hive.mutation.acid_write.incoming import padded
 from hudi_hive.mutation.acid_write.merge_rules import Longs, MergeRecords, MergeRules, WhenMatched, WhenNotMatched
-from hudi_hive.predicate import RowFilter
-from hudi_hive.predicate.row_filter import Dnf
+from hudi_hive.predicate import Dnf, RowFilter
 
 __all__ = [
     "MergeRecords",

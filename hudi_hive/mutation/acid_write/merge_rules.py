@@ -17,15 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, SchemaError, UnknownColumnError
-from hudi_hive.formats.hash.hive_bucket import bucket_numbers
-from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE, BucketProperty
-from hudi_hive.formats.orc.hive_type import parse_hive_type
-from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE, row_id_keys
-from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.formats.hash import bucket_numbers
+from hudi_hive.formats.orc import DELETE, INSERT, UPDATE, BucketProperty, parse_hive_type
+from hudi_hive.mutation.acid_table import ROW_ID, ROW_ID_TYPE, AcidTable, row_id_keys
 from hudi_hive.mutation.acid_write.incoming import padded
-from hudi_hive.mutation.core.column_types import holds
-from hudi_hive.predicate import RowFilter, parse_filter
-from hudi_hive.predicate.row_filter import Dnf
+from hudi_hive.mutation.core import holds
+from hudi_hive.predicate import Dnf, RowFilter, parse_filter
 
 WhenMatched = Literal["update", "delete", "ignore"]
 """What becomes of rows whose key is among the changes."""

@@ -15,8 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from hudi_hive.errors import HudiHiveError, StorageError
-from hudi_hive.mutation.acid_table.acid_names import STAGING, VERSION, VERSION_FILE, partition_path, staging_folder
-from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_table import STAGING, VERSION, VERSION_FILE, AcidTable, partition_path, staging_folder
 from hudi_hive.mutation.acid_write.disjoint import check_disjoint
 from hudi_hive.mutation.acid_write.manifest import GroupFiles
 from hudi_hive.storage import Storage

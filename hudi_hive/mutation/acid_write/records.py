@@ -17,9 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_hive.errors import RecordIdentifierError, SchemaError
-from hudi_hive.formats.orc.acid import DELETE
-from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
-from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.formats.orc import DELETE
+from hudi_hive.mutation.acid_table import ROW_ID, ROW_ID_TYPE, AcidTable
 
 _MICROS: Final = {"s": 1_000_000, "ms": 1_000}
 """Microseconds of units that are coarser."""

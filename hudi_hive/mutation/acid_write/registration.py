@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from hudi_hive.errors import PartitionCreationError, UnsupportedAcidTableError
-from hudi_hive.metastore.client.partition_names import format_partition_name
-from hudi_hive.metastore.client.types import Partition, Table
-from hudi_hive.metastore.transactions.transactions import Operation, TransactionClient, ValidWriteIds
-from hudi_hive.mutation.acid_table.acid_names import partition_path, stored_value
-from hudi_hive.mutation.acid_table.table import ORC_INPUT, AcidTable
+from hudi_hive.metastore.client import Partition, Table, format_partition_name
+from hudi_hive.metastore.transactions import Operation, TransactionClient, ValidWriteIds
+from hudi_hive.mutation.acid_table import ORC_INPUT, AcidTable, partition_path, stored_value
 from hudi_hive.mutation.acid_write.manifest import GroupFiles
 from hudi_hive.storage import Storage
 

@@ -23,7 +23,7 @@ from hudi_hive.errors import (
     TransactionLockError,
     TransactionLostError,
 )
-from hudi_hive.metastore.transactions.transactions import (
+from hudi_hive.metastore.transactions import (
     LockKind,
     LockPart,
     LockState,
@@ -33,14 +33,12 @@ from hudi_hive.metastore.transactions.transactions import (
     ValidTransactions,
     ValidWriteIds,
 )
-from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
-from hudi_hive.mutation.acid_table.table import AcidTable
+from hudi_hive.mutation.acid_table import AcidPartition, AcidReader, AcidTable
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
 from hudi_hive.mutation.acid_write.manifest import GroupFiles, MutationManifest, check_manifests
 from hudi_hive.mutation.acid_write.publish import Publisher
 from hudi_hive.mutation.acid_write.registration import Registration, Touched, touched_partitions
-from hudi_hive.mutation.core.heartbeat import Heartbeat, LockFailure, LockFailureListener
-from hudi_hive.mutation.core.transaction_base import TransactionBase, TransactionState
+from hudi_hive.mutation.core import Heartbeat, LockFailure, LockFailureListener, TransactionBase, TransactionState
 
 __all__ = ["Settings", "Transaction", "TransactionState"]
 

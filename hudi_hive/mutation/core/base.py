@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MutationError, MutationStateError, SchemaError
-from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
+from hudi_hive.formats.orc import DELETE, INSERT, UPDATE
 
 _PENDING: Final = 8192
 """Records that come one by one are checked and turned into columns so many at a time."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hudi_hive.errors import HudiHiveError, TransactionLockError, TransactionLostError
-from hudi_hive.metastore.transactions.transactions import TransactionClient
+from hudi_hive.metastore.transactions import TransactionClient
 
 
 @dataclass(frozen=True, slots=True)

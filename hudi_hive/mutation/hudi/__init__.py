@@ -8,19 +8,24 @@ from __future__ import annotations
 
 from hudi_hive.mutation.hudi.client import HudiMutatorClient
 from hudi_hive.mutation.hudi.coordinator import HudiMutatorCoordinator
-from hudi_hive.mutation.hudi.manifest import HudiManifest
-from hudi_hive.mutation.hudi.merge import HudiMergeRecords, merge
+from hudi_hive.mutation.hudi.manifest import HUDI_MANIFEST_TAG, HudiManifest
+from hudi_hive.mutation.hudi.merge import HudiMergeRecords, HudiMergeRules, merge
 from hudi_hive.mutation.hudi.reader import HudiReader
-from hudi_hive.mutation.hudi.table import HudiMutationTable
+from hudi_hive.mutation.hudi.staging import Intake
+from hudi_hive.mutation.hudi.table import HUDI_TABLE_TAG, HudiMutationTable
 from hudi_hive.mutation.hudi.transaction import HudiTransaction
 
 __all__ = [
+    "HUDI_MANIFEST_TAG",
+    "HUDI_TABLE_TAG",
     "HudiManifest",
     "HudiMergeRecords",
+    "HudiMergeRules",
     "HudiMutationTable",
     "HudiMutatorClient",
     "HudiMutatorCoordinator",
     "HudiReader",
     "HudiTransaction",
+    "Intake",
     "merge",
 ]

@@ -9,15 +9,14 @@ from typing import Any, Self
 
 from hudi_hive.errors import InvalidOptionError, MutationStateError
 from hudi_hive.metadata import MetadataListing
-from hudi_hive.metastore.transactions.locks import MetastoreLock
-from hudi_hive.mutation.core.transaction_base import TransactionState
+from hudi_hive.metastore.transactions import MetastoreLock
+from hudi_hive.mutation.core import TransactionState
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.mutation.hudi.transaction import HudiTransaction, OnCommit
 from hudi_hive.table import MetaClient
-from hudi_hive.write.coordination.executor import Executor
-from hudi_hive.write.coordination.locks import table_lock
-from hudi_hive.write.mutation.mutation_writer import MutationWriter
-from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.coordination import Executor, table_lock
+from hudi_hive.write.mutation import MutationWriter
+from hudi_hive.write.options import WriteConfig
 
 _OPERATION = "hoodie.datasource.write.operation"
 

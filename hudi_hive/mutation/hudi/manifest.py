@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 from hudi_hive.errors import GroupRevisitedError, MutationError
-from hudi_hive.mutation.core.serialization import decode as decode_text
-from hudi_hive.mutation.core.serialization import encode as encode_text
+from hudi_hive.mutation.core import decode as decode_text
+from hudi_hive.mutation.core import encode as encode_text
 
 HUDI_MANIFEST_TAG: Final = "HudiHiveHudiManifestV1:"
 """What the text form begins with."""

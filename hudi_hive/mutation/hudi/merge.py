@@ -23,23 +23,24 @@ from hudi_hive.errors import (
     SchemaError,
     UnknownColumnError,
 )
-from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
-from hudi_hive.mutation.acid_write.merge_by_key import check_keys, key_pairs, key_tests
-from hudi_hive.mutation.acid_write.merge_rules import (
+from hudi_hive.formats.orc import DELETE, INSERT, UPDATE
+from hudi_hive.mutation.acid_write import (
     MergeChoices,
     WhenMatched,
     WhenNotMatched,
     check_joinable,
+    check_keys,
+    key_pairs,
+    key_tests,
     lowered_names,
 )
 from hudi_hive.mutation.hudi.coordinator import HudiMutatorCoordinator
 from hudi_hive.mutation.hudi.reader import HudiReader
 from hudi_hive.mutation.hudi.table import HudiMutationTable
-from hudi_hive.predicate import RowFilter
-from hudi_hive.predicate.row_filter import Dnf
+from hudi_hive.predicate import Dnf, RowFilter
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.write.records.incoming import conformed
-from hudi_hive.write.schema.schemas import merged_schema
+from hudi_hive.write.records import conformed
+from hudi_hive.write.schema import merged_schema
 
 Longs = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

@@ -8,9 +8,8 @@ import pyarrow as pa
 
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.plan import Query, plan_scan
-from hudi_hive.plan.core.planner import Filter
-from hudi_hive.read.scan.files import output_schema
-from hudi_hive.read.scan.scan import read_plan
+from hudi_hive.plan.core import Filter
+from hudi_hive.read.scan import output_schema, read_plan
 from hudi_hive.table import MetaClient
 
 

@@ -18,17 +18,16 @@ from hudi_hive.errors import (
     SchemaError,
     UnknownColumnError,
 )
-from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
-from hudi_hive.mutation.acid_write.records import column_of
+from hudi_hive.formats.orc import DELETE, INSERT, UPDATE
+from hudi_hive.mutation.acid_write import column_of
 from hudi_hive.mutation.hudi.table import HudiMutationTable
-from hudi_hive.read.merge.partial import default_of, keeps
+from hudi_hive.read.merge import default_of, keeps
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.table.merge.merge_spec import MergeSpec
-from hudi_hive.write.files.context import RECORD_KEY
-from hudi_hive.write.index.tables import one_array
-from hudi_hive.write.records.incoming import KEYS_SCHEMA, check_required, conformed
-from hudi_hive.write.records.tagged_changes import OPERATION
-from hudi_hive.write.schema.schemas import merged_schema
+from hudi_hive.table.merge import MergeSpec
+from hudi_hive.write.files import RECORD_KEY
+from hudi_hive.write.index import one_array
+from hudi_hive.write.records import KEYS_SCHEMA, OPERATION, check_required, conformed
+from hudi_hive.write.schema import merged_schema
 
 Flags = npt.NDArray[np.bool_]
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.mutation.core.serialization import check_fields
-from hudi_hive.mutation.core.serialization import decode as decode_text
-from hudi_hive.mutation.core.serialization import encode as encode_text
+from hudi_hive.mutation.core import check_fields
+from hudi_hive.mutation.core import decode as decode_text
+from hudi_hive.mutation.core import encode as encode_text
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient, TableConfig
-from hudi_hive.table.keys.key_generator import KeyGenerator
-from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.records.keyed_records import row_generator
-from hudi_hive.write.schema.schemas import WriterSchema, merged_schema
+from hudi_hive.table.keys import KeyGenerator
+from hudi_hive.write.options import WriteConfig
+from hudi_hive.write.records import row_generator
+from hudi_hive.write.schema import WriterSchema, merged_schema
 
 HUDI_TABLE_TAG: Final = "HudiHiveHudiTableV1:"
 """What the text form begins with."""

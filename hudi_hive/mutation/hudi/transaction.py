@@ -26,7 +26,7 @@ from hudi_hive.errors import (
     TransactionLostError,
     WriteConflictError,
 )
-from hudi_hive.mutation.core.transaction_base import TransactionBase, TransactionState
+from hudi_hive.mutation.core import TransactionBase, TransactionState
 from hudi_hive.mutation.hudi.coordinator import HudiMutatorCoordinator
 from hudi_hive.mutation.hudi.manifest import HudiManifest, check_manifests
 from hudi_hive.mutation.hudi.reader import HudiReader
@@ -35,11 +35,11 @@ from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
-from hudi_hive.write.commit.transaction import Transaction as Write
-from hudi_hive.write.coordination.after_commit import CALLBACK, followed
-from hudi_hive.write.files.markers import remove_staging
-from hudi_hive.write.mutation.mutation_writer import MutationWriter
-from hudi_hive.write.writers.report import WriteReport
+from hudi_hive.write.commit import Transaction as Write
+from hudi_hive.write.coordination import CALLBACK, followed
+from hudi_hive.write.files import remove_staging
+from hudi_hive.write.mutation import MutationWriter
+from hudi_hive.write.writers import WriteReport
 
 OnCommit = Callable[[MetaClient, Instant], object]
 """Follows a commit."""

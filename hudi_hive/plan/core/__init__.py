@@ -1,1 +1,63 @@
 """Makes scan plans: snapshot, incremental and change-data queries over the file slices of a table."""
+
+from __future__ import annotations
+
+from hudi_hive.plan.core.cdc import CDC_SCHEMA, DATA_BEFORE_AFTER, OP_KEY_ONLY, Case
+from hudi_hive.plan.core.incremental import (
+    CommitRange,
+    cleaned_error,
+    files_of_range,
+    merges_logs,
+    missing_files,
+    range_time,
+    select_commits,
+    slices_of_range,
+    without_hollow,
+)
+from hudi_hive.plan.core.listing import METADATA_ENABLE, METADATA_VALIDATE, listed_as_asked
+from hudi_hive.plan.core.partition_planner import PartitionPlanner, both
+from hudi_hive.plan.core.planner import (
+    Filter,
+    narrowed_plan,
+    plan_of_files,
+    plan_of_slices,
+    plan_scan,
+    refuse_bootstrap,
+)
+from hudi_hive.plan.core.snapshot import (
+    check_time_travel,
+    earliest_retained,
+    newest_slice_instant,
+    refuse_cleaned_files,
+)
+
+__all__ = [
+    "CDC_SCHEMA",
+    "DATA_BEFORE_AFTER",
+    "METADATA_ENABLE",
+    "METADATA_VALIDATE",
+    "OP_KEY_ONLY",
+    "Case",
+    "CommitRange",
+    "Filter",
+    "PartitionPlanner",
+    "both",
+    "check_time_travel",
+    "cleaned_error",
+    "earliest_retained",
+    "files_of_range",
+    "listed_as_asked",
+    "merges_logs",
+    "missing_files",
+    "narrowed_plan",
+    "newest_slice_instant",
+    "plan_of_files",
+    "plan_of_slices",
+    "plan_scan",
+    "range_time",
+    "refuse_bootstrap",
+    "refuse_cleaned_files",
+    "select_commits",
+    "slices_of_range",
+    "without_hollow",
+]

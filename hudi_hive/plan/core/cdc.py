@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import IncrementalRangeError, UnsupportedTableError
-from hudi_hive.metadata.reader.lister import METADATA_SOURCE
+from hudi_hive.metadata.reader import METADATA_SOURCE
 from hudi_hive.plan.core.incremental import CommitRange
-from hudi_hive.plan.model.scan_plan import CHANGE_SCHEMA, PLAN_SCHEMA, with_paths
+from hudi_hive.plan.model import CHANGE_SCHEMA, PLAN_SCHEMA, with_paths
 from hudi_hive.table import FileSystemView, MetaClient
-from hudi_hive.table.logs.committed_logs import with_recorded_sizes
-from hudi_hive.table.view.file_system_view import SLICE_SCHEMA
+from hudi_hive.table.logs import with_recorded_sizes
+from hudi_hive.table.view import SLICE_SCHEMA
 
 CDC_SCHEMA = pa.schema([("op", pa.string()), ("ts_ms", pa.string()), ("before", pa.string()), ("after", pa.string())])
 """What a change data query shows: ``i``, ``u`` or ``d``, the commit's requested time, and both images as JSON."""

@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptInstantError, HollowCommitError, IncrementalRangeError
-from hudi_hive.plan.model.options import HollowCommitPolicy
-from hudi_hive.plan.model.scan_plan import with_paths
+from hudi_hive.plan.model import HollowCommitPolicy, with_paths
 from hudi_hive.storage import Storage
 from hudi_hive.table import FileSystemView, MetaClient
 from hudi_hive.timeline import CommitMetadata, Instant, Timeline, millis_to_instant

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hudi_hive.metadata import MetadataListing
-from hudi_hive.plan.model.options import ReadOptions
+from hudi_hive.plan.model import ReadOptions
 from hudi_hive.table import MetaClient
 
 METADATA_ENABLE = "hoodie.metadata.enable"

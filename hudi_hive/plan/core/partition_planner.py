@@ -15,13 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_hive.plan.core.planner import Filter, PlanBuilder, plan_scan, refuse_bootstrap
-from hudi_hive.plan.model.partitions import prune_partitions
-from hudi_hive.plan.model.query import Query
-from hudi_hive.plan.model.scan_plan import PLAN_SCHEMA, ScanPlan
-from hudi_hive.predicate import RowFilter, parse_filter
-from hudi_hive.predicate.nodes import conjunction
+from hudi_hive.plan.model import PLAN_SCHEMA, Query, ScanPlan, prune_partitions
+from hudi_hive.predicate import RowFilter, conjunction, parse_filter
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view.listing import in_batches
+from hudi_hive.table.view import in_batches
 
 
 class PartitionPlanner:

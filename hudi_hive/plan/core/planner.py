@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
-from hudi_hive.metadata.reader.lister import METADATA_SOURCE
+from hudi_hive.metadata.reader import METADATA_SOURCE
 from hudi_hive.plan.core.cdc import CDC_SCHEMA, changes_of_range, partitions_of, refuse_without_changes
 from hudi_hive.plan.core.incremental import (
     CommitRange,
@@ -23,18 +23,25 @@ from hudi_hive.plan.core.incremental import (
 )
 from hudi_hive.plan.core.listing import listed_as_asked
 from hudi_hive.plan.core.snapshot import check_time_travel, partitions_cleaned, snapshot_slices
-from hudi_hive.plan.model.file_schemas import with_commit_versions
-from hudi_hive.plan.model.options import MergeType, QueryType
-from hudi_hive.plan.model.partitions import prune_partitions
-from hudi_hive.plan.model.query import Query
-from hudi_hive.plan.model.scan_plan import PLAN_SCHEMA, LogMerge, PlanStep, ScanPlan, base_files_as_slices, has_logs
+from hudi_hive.plan.model import (
+    PLAN_SCHEMA,
+    LogMerge,
+    MergeType,
+    PlanStep,
+    Query,
+    QueryType,
+    ScanPlan,
+    base_files_as_slices,
+    has_logs,
+    prune_partitions,
+    with_commit_versions,
+)
 from hudi_hive.plan.pruning import SkipContext, prune, prune_changes, stays, wanted_keys
-from hudi_hive.predicate import RowFilter, parse_filter
-from hudi_hive.predicate.row_filter import Dnf
-from hudi_hive.schema.internal import EvolvedSchema
+from hudi_hive.predicate import Dnf, RowFilter, parse_filter
+from hudi_hive.schema import EvolvedSchema
 from hudi_hive.table import MetaClient
-from hudi_hive.table.logs.committed_logs import with_recorded_sizes
-from hudi_hive.table.merge.merge_spec import MergeSpec
+from hudi_hive.table.logs import with_recorded_sizes
+from hudi_hive.table.merge import MergeSpec
 
 Filter: TypeAlias = str | Dnf | pc.Expression | RowFilter | None
 """A row filter in any form that :func:`~hudi_hive.predicate.parse_filter` takes."""

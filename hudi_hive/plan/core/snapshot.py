@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import TimeTravelError
-from hudi_hive.plan.model.options import QueryType
-from hudi_hive.plan.model.scan_plan import PlanStep, base_files_as_slices, with_paths
+from hudi_hive.plan.model import PlanStep, QueryType, base_files_as_slices, with_paths
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.timeline import Instant, State, Timeline
 

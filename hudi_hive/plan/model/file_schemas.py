@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.schema.internal import EvolvedSchema
+from hudi_hive.schema import EvolvedSchema
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view.file_names import parse_file_names
+from hudi_hive.table.view import parse_file_names
 
 
 def with_commit_versions(

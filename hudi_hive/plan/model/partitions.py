@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import PartitionValueError
 from hudi_hive.predicate import RowFilter
 from hudi_hive.table import MetaClient
-from hudi_hive.table.keys.partition_paths import DEFAULT_PARTITION, partition_value_columns
+from hudi_hive.table.keys import DEFAULT_PARTITION, partition_value_columns
 
 _EXACT = (
     pa.types.is_string,

@@ -12,10 +12,9 @@ import pyarrow.compute as pc
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.plan.model.query import Query
 from hudi_hive.predicate import RowFilter
-from hudi_hive.schema.internal import EvolvedSchema
-from hudi_hive.table.merge.merge_spec import MergeSpec
-from hudi_hive.table.view.data_files import check_partitions
-from hudi_hive.table.view.file_system_view import SLICE_SCHEMA
+from hudi_hive.schema import EvolvedSchema
+from hudi_hive.table.merge import MergeSpec
+from hudi_hive.table.view import SLICE_SCHEMA, check_partitions
 from hudi_hive.timeline import Timeline
 
 PLAN_SCHEMA = SLICE_SCHEMA.append(pa.field("path", pa.string()))

@@ -6,6 +6,15 @@ tell for sure is kept; an index that cannot be read prunes nothing.
 
 from hudi_hive.plan.pruning.keys import wanted_keys
 from hudi_hive.plan.pruning.prune import SkipContext, prune, prune_changes
-from hudi_hive.plan.pruning.versions import stays
+from hudi_hive.plan.pruning.statistics import by_column_stats
+from hudi_hive.plan.pruning.versions import MovedColumns, stays
 
-__all__ = ["SkipContext", "prune", "prune_changes", "stays", "wanted_keys"]
+__all__ = [
+    "MovedColumns",
+    "SkipContext",
+    "by_column_stats",
+    "prune",
+    "prune_changes",
+    "stays",
+    "wanted_keys",
+]

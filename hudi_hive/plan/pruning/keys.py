@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.formats.hash.bloom import BloomFilter, key_hashes
+from hudi_hive.formats.hash import BloomFilter, key_hashes
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.predicate import RowFilter
 from hudi_hive.table import MetaClient

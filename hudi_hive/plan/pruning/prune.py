@@ -13,13 +13,13 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import HudiHiveError, MetadataTableError
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metadata.reader.table import BLOOM_FILTERS, COLUMN_STATS, PARTITION_STATS, RECORD_INDEX
-from hudi_hive.plan.model.scan_plan import PlanStep
+from hudi_hive.metadata.reader import BLOOM_FILTERS, COLUMN_STATS, PARTITION_STATS, RECORD_INDEX
+from hudi_hive.plan.model import PlanStep
 from hudi_hive.plan.pruning.keys import by_bloom_filters, by_record_index, wanted_keys
 from hudi_hive.plan.pruning.statistics import by_column_stats, by_partition_stats, prunable_columns
 from hudi_hive.plan.pruning.versions import MovedColumns, may_match_by_version, stays
 from hudi_hive.predicate import RowFilter
-from hudi_hive.schema.internal import EvolvedSchema
+from hudi_hive.schema import EvolvedSchema
 from hudi_hive.table import MetaClient
 
 _OPERATIONS = (("inserted", "i"), ("deleted", "d"))

@@ -20,8 +20,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.plan.pruning.versions import MovedColumns, ranges_by_version
-from hudi_hive.predicate import ColumnRange, RowFilter
-from hudi_hive.predicate.nodes import own_columns, walk_outlines
+from hudi_hive.predicate import ColumnRange, RowFilter, own_columns, walk_outlines
 from hudi_hive.table import MetaClient
 
 # A column that each file with statistics has statistics of, in every version.

@@ -16,13 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metadata.reader.ranges import typed_ranges
-from hudi_hive.metadata.reader.records import STATS_SCHEMA
-from hudi_hive.predicate import ColumnRange, RowFilter
-from hudi_hive.predicate.nodes import own_columns, walk_outlines
-from hudi_hive.schema.internal import EvolvedSchema, InternalField, InternalSchema
+from hudi_hive.metadata.reader import STATS_SCHEMA, typed_ranges
+from hudi_hive.predicate import ColumnRange, RowFilter, own_columns, walk_outlines
+from hudi_hive.schema import EvolvedSchema, InternalField, InternalSchema
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view.file_names import parse_file_names
+from hudi_hive.table.view import parse_file_names
 
 _NUMBERS: Final = {"int": ("long", "float", "double"), "long": ("float", "double"), "float": ("double",)}
 """Promotions of types whose bounds, and counts of nulls, still tell of the newer type or say that they do not."""

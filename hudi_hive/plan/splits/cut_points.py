@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from hudi_hive.formats.base.base_file import open_base_file
+from hudi_hive.formats.base import open_base_file
 from hudi_hive.plan.splits.splits import ROW_GROUP_SCHEMA
 from hudi_hive.storage import Storage
-from hudi_hive.table.view.listing import list_concurrently
+from hudi_hive.table.view import list_concurrently
 
 
 def read_row_groups(storage: Storage, paths: Sequence[str]) -> pa.Table:

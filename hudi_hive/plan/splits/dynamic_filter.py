@@ -8,9 +8,8 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.plan.core.partition_planner import both
-from hudi_hive.plan.core.planner import Filter
-from hudi_hive.plan.model.scan_plan import ScanPlan
+from hudi_hive.plan.core import Filter, both
+from hudi_hive.plan.model import ScanPlan
 from hudi_hive.predicate import RowFilter, parse_filter
 
 

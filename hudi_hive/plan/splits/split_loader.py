@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_hive.errors import InvalidOptionError, LoadCancelledError
-from hudi_hive.plan.core.partition_planner import PartitionPlanner, both
-from hudi_hive.plan.model.scan_plan import ScanPlan
+from hudi_hive.plan.core import PartitionPlanner, both
+from hudi_hive.plan.model import ScanPlan
 from hudi_hive.plan.splits.cut_points import read_row_groups
 from hudi_hive.plan.splits.dynamic_filter import BatchPlanner, DynamicFilter, Narrowing
 from hudi_hive.plan.splits.splits import (

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, PartitionValueError
-from hudi_hive.plan.model.scan_plan import PLAN_SCHEMA, ScanPlan
+from hudi_hive.plan.model import PLAN_SCHEMA, ScanPlan
 from hudi_hive.predicate import RowFilter
-from hudi_hive.table.keys.partition_paths import partition_value_columns
+from hudi_hive.table.keys import partition_value_columns
 
 SPLIT_SCHEMA: Final = pa.schema(
     [

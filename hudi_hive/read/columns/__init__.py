@@ -1,1 +1,16 @@
 """The columns of a file made those of the query: reconciliation, promotion of types, filters."""
+
+from __future__ import annotations
+
+from hudi_hive.read.columns.file_filter import file_conditions, may_pass
+from hudi_hive.read.columns.promote import scalar_promotion
+from hudi_hive.read.columns.reconcile import BY_NAME, ColumnMapping, Reconciler
+
+__all__ = [
+    "BY_NAME",
+    "ColumnMapping",
+    "Reconciler",
+    "file_conditions",
+    "may_pass",
+    "scalar_promotion",
+]

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.predicate import RowFilter
-from hudi_hive.predicate.nodes import (
+from hudi_hive.predicate import (
     And,
     ColumnComparison,
     ColumnRef,
@@ -30,6 +29,7 @@ from hudi_hive.predicate.nodes import (
     Opaque,
     Operator,
     Or,
+    RowFilter,
     Unknown,
     WhenValid,
     conjunction,

@@ -17,8 +17,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.schema.java_strings import float_text, shortest
-from hudi_hive.schema.mislabelled import is_mislabelled
+from hudi_hive.schema import float_text, is_mislabelled, shortest
 
 Convert: TypeAlias = Callable[[pa.Array], pa.Array]
 

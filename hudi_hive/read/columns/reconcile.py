@@ -15,7 +15,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.formats.base.base_file import empty_columns
+from hudi_hive.formats.base import empty_columns
 from hudi_hive.read.columns.promote import scalar_of_file
 
 Convert: TypeAlias = Callable[[pa.Array], pa.Array]

@@ -17,9 +17,8 @@ from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.read.merge.keys import record_keys
 from hudi_hive.read.merge.ordering_values import Flags, Ints, column_of, ordering_columns, ranks
 from hudi_hive.read.merge.partial import column_sources, turns, winner_sources
-from hudi_hive.table.logs.log_data import LogData, LogDeletes
-from hudi_hive.table.logs.log_scanner import LogRecords
-from hudi_hive.table.merge.merge_spec import IS_DELETED, OPERATION, MergeSpec, Order
+from hudi_hive.table.logs import LogData, LogDeletes, LogRecords
+from hudi_hive.table.merge import IS_DELETED, OPERATION, MergeSpec, Order
 
 _DELETING_OPERATIONS = ("D", "-U")
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, UnsupportedTableError
-from hudi_hive.read.columns.promote import scalar_promotion
+from hudi_hive.read.columns import scalar_promotion
 from hudi_hive.read.merge.ordering_values import column_of
-from hudi_hive.table.merge.merge_spec import RECORD_KEY, MergeSpec
+from hudi_hive.table.merge import RECORD_KEY, MergeSpec
 
 
 def record_keys(batch: pa.RecordBatch, spec: MergeSpec, path: str | None = None) -> pa.Array:

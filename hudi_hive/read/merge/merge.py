@@ -15,16 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.read.columns.reconcile import Reconciler
+from hudi_hive.read.columns import Reconciler
 from hudi_hive.read.merge.folding import Folded, fold
 from hudi_hive.read.merge.keys import record_keys
 from hudi_hive.read.merge.ordering_values import Flags, Ints, not_less, ordering_columns, sequence_numbers
 from hudi_hive.read.merge.partial import default_of, keeps
 from hudi_hive.read.merge.put import put
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.table.logs.log_data import LogData
-from hudi_hive.table.logs.log_scanner import LogRecords
-from hudi_hive.table.merge.merge_spec import MergeSpec, Order
+from hudi_hive.table.logs import LogData, LogRecords
+from hudi_hive.table.merge import MergeSpec, Order
 
 _BATCH_ROWS = 65_536
 _MOST_WAITING_ROWS = 1 << 20

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.read.merge.ordering_values import Flags, Ints, ranks
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.table.merge.merge_spec import MergeSpec, Order, Partial
+from hudi_hive.table.merge import MergeSpec, Order, Partial
 
 if TYPE_CHECKING:
     from hudi_hive.read.merge.folding import Events

@@ -1,1 +1,14 @@
 """Reads parts of a scan plan in other processes: executors get serialised plans and give Arrow batches."""
+
+from __future__ import annotations
+
+from hudi_hive.read.remote.executor_plan import MetadataRows, PlanRows
+from hudi_hive.read.remote.executor_read import SliceRows, carried_error, carrying
+
+__all__ = [
+    "MetadataRows",
+    "PlanRows",
+    "SliceRows",
+    "carried_error",
+    "carrying",
+]

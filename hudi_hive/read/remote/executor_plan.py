@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.formats.base.base_file import BATCH_ROWS
+from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metadata.reader.rows import partition_rows
+from hudi_hive.metadata.reader import partition_rows
 from hudi_hive.plan import ScanPlan
 from hudi_hive.read.remote.executor_read import carrying
-from hudi_hive.read.scan.scan import read_plan
+from hudi_hive.read.scan import read_plan
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.plan import ScanPlan
-from hudi_hive.read.columns.reconcile import Reconciler
-from hudi_hive.read.scan.scan import read_plan
+from hudi_hive.read.columns import Reconciler
+from hudi_hive.read.scan import read_plan
 from hudi_hive.storage import Storage
 
 ERROR_MARK = "hudi_hive error "

@@ -1,1 +1,20 @@
 """Executes scan plans: base files, file slices with logs, change data, as Arrow batches."""
+
+from __future__ import annotations
+
+from hudi_hive.read.scan.files import output_schema, read_base_files
+from hudi_hive.read.scan.ordered import in_order
+from hudi_hive.read.scan.scan import footer_steps, read_plan
+from hudi_hive.read.scan.slices import SliceReader
+from hudi_hive.read.scan.sources import mapping_at, partition_columns
+
+__all__ = [
+    "SliceReader",
+    "footer_steps",
+    "in_order",
+    "mapping_at",
+    "output_schema",
+    "partition_columns",
+    "read_base_files",
+    "read_plan",
+]

@@ -20,17 +20,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, IncrementalRangeError
-from hudi_hive.formats.base.base_file import select
-from hudi_hive.plan.core.cdc import CDC_SCHEMA, DATA_BEFORE_AFTER, OP_KEY_ONLY, Case
-from hudi_hive.plan.model.scan_plan import ScanPlan
-from hudi_hive.read.columns.reconcile import BY_NAME, ColumnMapping, Reconciler
+from hudi_hive.formats.base import select
+from hudi_hive.plan.core import CDC_SCHEMA, DATA_BEFORE_AFTER, OP_KEY_ONLY, Case
+from hudi_hive.plan.model import ScanPlan
+from hudi_hive.read.columns import BY_NAME, ColumnMapping, Reconciler
 from hudi_hive.read.scan.files import output_schema
 from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.read.scan.slices import SliceReader
 from hudi_hive.read.scan.sources import mapping_at, partition_columns
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.storage import Storage
-from hudi_hive.table.logs.log_scanner import scan_logs
+from hudi_hive.table.logs import scan_logs
 
 RECORD_KEY = "_hoodie_record_key"
 

@@ -11,14 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, PredicateError, SchemaError, UnknownColumnError
-from hudi_hive.formats.base.base_file import BATCH_ROWS, BaseFile, decoding, empty_columns, open_base_file, select
-from hudi_hive.predicate import RowFilter
-from hudi_hive.predicate.nodes import ColumnRef, In, Node, conjunction
-from hudi_hive.read.columns.file_filter import file_conditions, may_pass
-from hudi_hive.read.columns.reconcile import BY_NAME, ColumnMapping, Reconciler
+from hudi_hive.formats.base import BATCH_ROWS, BaseFile, decoding, empty_columns, open_base_file, select
+from hudi_hive.predicate import ColumnRef, In, Node, RowFilter, conjunction
+from hudi_hive.read.columns import BY_NAME, ColumnMapping, Reconciler, file_conditions, may_pass
 from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.storage import Storage
-from hudi_hive.table.core.base_files import refuse_damaged_names, refuse_rows_of_others
+from hudi_hive.table.core import refuse_damaged_names, refuse_rows_of_others
 
 COMMIT_TIME: Final = "_hoodie_commit_time"
 

@@ -12,9 +12,9 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.formats.base.base_file import BATCH_ROWS
+from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.plan import ScanPlan
-from hudi_hive.plan.model.scan_plan import PlanStep
+from hudi_hive.plan.model import PlanStep
 from hudi_hive.read.scan.cdc import read_changes
 from hudi_hive.read.scan.files import DEFAULT_THREADS, MappingOf, limited, read_base_files, row_groups
 from hudi_hive.read.scan.slices import read_slices

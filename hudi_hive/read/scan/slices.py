@@ -16,20 +16,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.formats.base.base_file import select
-from hudi_hive.plan.model.scan_plan import LogMerge, ScanPlan
-from hudi_hive.predicate import RowFilter
-from hudi_hive.predicate.nodes import ColumnRef, In
-from hudi_hive.read.columns.reconcile import BY_NAME, ColumnMapping, Reconciler
-from hudi_hive.read.merge.merge import merge_slice
+from hudi_hive.formats.base import select
+from hudi_hive.plan.model import LogMerge, ScanPlan
+from hudi_hive.predicate import ColumnRef, In, RowFilter
+from hudi_hive.read.columns import BY_NAME, ColumnMapping, Reconciler
+from hudi_hive.read.merge import merge_slice
 from hudi_hive.read.scan.files import COMMIT_TIME, output_schema, read_base_files
 from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.read.scan.sources import mapping_at, partition_columns, shown_schema, source_names
-from hudi_hive.schema.internal import EvolvedSchema
+from hudi_hive.schema import EvolvedSchema
 from hudi_hive.storage import Storage
 from hudi_hive.table import FileSystemView
-from hudi_hive.table.logs.log_data import RECORD_KEY, LogData
-from hudi_hive.table.logs.log_scanner import LogRecords, scan_logs
+from hudi_hive.table.logs import RECORD_KEY, LogData, LogRecords, scan_logs
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_hive.errors import PartitionValueError, SchemaError
-from hudi_hive.plan.model.scan_plan import ScanPlan
-from hudi_hive.read.columns.reconcile import ColumnMapping
-from hudi_hive.schema.internal import EvolvedSchema, FieldSource, InternalSchema, field_sources, is_identity
-from hudi_hive.table.keys.partition_paths import partition_value_columns
+from hudi_hive.plan.model import ScanPlan
+from hudi_hive.read.columns import ColumnMapping
+from hudi_hive.schema import EvolvedSchema, FieldSource, InternalSchema, field_sources, is_identity
+from hudi_hive.table.keys import partition_value_columns
 
 
 def partition_columns(plan: ScanPlan, files: pa.Table) -> pa.Table | None:

@@ -1,1 +1,51 @@
 """Between Python and Spark's JVM: calls by py4j, proxies, errors, rows and Arrow types."""
+
+from __future__ import annotations
+
+from hudi_hive.spark.bridge.arrow_types import (
+    from_arrow_schema,
+    in_microseconds,
+    repartition_by_number,
+    to_arrow_schema,
+)
+from hudi_hive.spark.bridge.jvm import (
+    Function1,
+    Function2,
+    JavaProxy,
+    Jvm,
+    Rewrite,
+    class_name,
+    java_source,
+    option,
+    relations,
+    scala_items,
+)
+from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java, watch
+from hudi_hive.spark.bridge.rows import DIRECTORY_SCHEMA, RowBuilder, packed, packed_files, strictly
+from hudi_hive.spark.bridge.weak import Weak
+
+__all__ = [
+    "DIRECTORY_SCHEMA",
+    "Function1",
+    "Function2",
+    "JavaProxy",
+    "JavaValue",
+    "Jvm",
+    "Rewrite",
+    "RowBuilder",
+    "Weak",
+    "class_name",
+    "from_arrow_schema",
+    "in_microseconds",
+    "java_source",
+    "option",
+    "packed",
+    "packed_files",
+    "relations",
+    "repartition_by_number",
+    "scala_items",
+    "strictly",
+    "to_arrow_schema",
+    "to_java",
+    "watch",
+]

@@ -25,7 +25,7 @@ from pyspark import SparkContext
 from pyspark.errors.exceptions import captured
 
 from hudi_hive.errors import CorruptFileError, FileVanishedError, HudiHiveError, SchemaError, SparkError
-from hudi_hive.read.remote.executor_read import carried_error
+from hudi_hive.read.remote import carried_error
 
 JavaValue: TypeAlias = Any
 """A reference to an object in the JVM; its methods are known only there."""

@@ -10,7 +10,7 @@ from hudi_hive.metastore import HiveMetastore, Table
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.catalog.table_lookup import HudiTableEntry
 from hudi_hive.sync import HiveSyncConfig
-from hudi_hive.sync.config.options import read_options
+from hudi_hive.sync.config import read_options
 from hudi_hive.table import MetaClient
 
 _READ_OPTIMISED = "hoodie.query.as.ro.table"

@@ -5,11 +5,9 @@ from __future__ import annotations
 import threading
 
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.bridge.jvm import Function1
-from hudi_hive.spark.bridge.py4j_errors import JavaValue
-from hudi_hive.spark.bridge.weak import Weak
+from hudi_hive.spark.bridge import Function1, JavaValue, Weak
 from hudi_hive.spark.catalog.table_lookup import HudiTableEntry, find_table, table_of_key
-from hudi_hive.spark.scan.relation import Environment, relation_plan
+from hudi_hive.spark.scan import Environment, relation_plan
 
 CACHE_LABEL = "hudi_hive.RelationCache"
 

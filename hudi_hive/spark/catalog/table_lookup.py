@@ -10,9 +10,8 @@ from pyspark.sql.types import StructType
 
 from hudi_hive.errors import SparkError
 from hudi_hive.plan import Query
-from hudi_hive.spark.bridge.jvm import Jvm, option, relations, scala_items
-from hudi_hive.spark.bridge.py4j_errors import JavaValue
-from hudi_hive.spark.scan.relation import Declared
+from hudi_hive.spark.bridge import JavaValue, Jvm, option, relations, scala_items
+from hudi_hive.spark.scan import Declared
 
 PROVIDER = "hudi"
 

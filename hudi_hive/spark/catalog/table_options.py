@@ -10,10 +10,9 @@ from pyspark.sql.readwriter import DataFrameReader
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.plan import Query, QueryType
-from hudi_hive.spark.bridge.jvm import Jvm, class_name, option, scala_items
-from hudi_hive.spark.bridge.py4j_errors import JavaValue
+from hudi_hive.spark.bridge import JavaValue, Jvm, class_name, option, scala_items
 from hudi_hive.spark.catalog.table_lookup import HudiTableEntry, find_table
-from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex
+from hudi_hive.spark.scan import HudiFileIndex
 
 SOURCE = "hudi"
 

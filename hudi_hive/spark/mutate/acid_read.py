@@ -20,21 +20,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from hudi_hive.errors import InvalidOptionError, SparkError
-from hudi_hive.metastore.client.client import HiveMetastore
-from hudi_hive.metastore.transactions.transactions import TransactionClient
-from hudi_hive.metastore.transactions.valid_ids import ValidTransactions, ValidWriteIds
-from hudi_hive.mutation.acid_table.directories import PartitionState
-from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
-from hudi_hive.mutation.acid_table.table import AcidTable
-from hudi_hive.predicate import RowFilter
-from hudi_hive.predicate.row_filter import Dnf
-from hudi_hive.spark.bridge.arrow_types import from_arrow_schema
-from hudi_hive.spark.write.tasks import Batches, step
+from hudi_hive.metastore.client import HiveMetastore
+from hudi_hive.metastore.transactions import TransactionClient, ValidTransactions, ValidWriteIds
+from hudi_hive.mutation.acid_table import AcidPartition, AcidReader, AcidTable, PartitionState
+from hudi_hive.predicate import Dnf, RowFilter
+from hudi_hive.spark.bridge import from_arrow_schema
+from hudi_hive.spark.write import Batches, step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hudi_hive.mutation.acid_write.transaction import Transaction
+    from hudi_hive.mutation.acid_write import Transaction
 
 _LISTING_THREADS: Final = 8
 _TASKS_PER_CORE: Final = 4

@@ -19,29 +19,36 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
 from hudi_hive.errors import InvalidOptionError, SchemaError, UnknownColumnError
-from hudi_hive.mutation.acid_write.merge_rules import WhenMatched, WhenNotMatched
-from hudi_hive.mutation.core.base import operation_numbers
-from hudi_hive.mutation.hudi import HudiMutationTable, HudiMutatorClient
-from hudi_hive.mutation.hudi.merge import HudiMergeRules
-from hudi_hive.mutation.hudi.staging import Intake
-from hudi_hive.predicate import RowFilter
-from hudi_hive.predicate.row_filter import Dnf
-from hudi_hive.spark.bridge.arrow_types import from_arrow_schema, repartition_by_number, to_arrow_schema
+from hudi_hive.mutation.acid_write import WhenMatched, WhenNotMatched
+from hudi_hive.mutation.core import operation_numbers
+from hudi_hive.mutation.hudi import HudiMergeRules, HudiMutationTable, HudiMutatorClient, Intake
+from hudi_hive.predicate import Dnf, RowFilter
+from hudi_hive.spark.bridge import from_arrow_schema, repartition_by_number, to_arrow_schema
 from hudi_hive.spark.mutate.tasks import REMOVING, TIMES, quoted, refuse_twice
-from hudi_hive.spark.session.reader import load
-from hudi_hive.spark.write.executor import SparkExecutor, task_errors
-from hudi_hive.spark.write.rows import default_tasks, kept, statuses_of
-from hudi_hive.spark.write.tasks import GROUP, IS_GONE, IS_NEW, Batches, WriteGroups, as_schema, gathered_tables, step
-from hudi_hive.sync.run.after_write import SyncAfterWrite
+from hudi_hive.spark.session import load
+from hudi_hive.spark.write import (
+    GROUP,
+    IS_GONE,
+    IS_NEW,
+    Batches,
+    SparkExecutor,
+    WriteGroups,
+    as_schema,
+    default_tasks,
+    gathered_tables,
+    kept,
+    statuses_of,
+    step,
+    task_errors,
+)
+from hudi_hive.sync.run import SyncAfterWrite
 from hudi_hive.table import MetaClient
-from hudi_hive.write.commit.transaction import Transaction
-from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY
-from hudi_hive.write.files.handles import Target
-from hudi_hive.write.files.write_tasks import Handle
-from hudi_hive.write.mutation.mutation_writer import MutationPlan, MutationWriter
-from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.records.tagged_changes import OPERATION
-from hudi_hive.write.writers.report import WriteReport
+from hudi_hive.write.commit import Transaction
+from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, Handle, Target
+from hudi_hive.write.mutation import MutationPlan, MutationWriter
+from hudi_hive.write.options import WriteConfig
+from hudi_hive.write.records import OPERATION
+from hudi_hive.write.writers import WriteReport
 
 FOUND: Final = "_hudi_hive_found"
 

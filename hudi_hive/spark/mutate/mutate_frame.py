@@ -20,20 +20,22 @@ from pyspark.sql import DataFrame, Window, types
 from pyspark.sql import functions as sql
 
 from hudi_hive.errors import InvalidOptionError, MutationStateError, SchemaError, UnknownColumnError
-from hudi_hive.formats.orc.acid import INSERT
-from hudi_hive.metastore.transactions.valid_ids import ValidWriteIds
-from hudi_hive.mutation.acid_table.acid_names import MAX_BUCKETS
-from hudi_hive.mutation.acid_table.reader import AcidReader
-from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
-from hudi_hive.mutation.acid_table.table import AcidTable
-from hudi_hive.mutation.acid_write.client import MutatorClient
-from hudi_hive.mutation.acid_write.manifest import MutationManifest
-from hudi_hive.mutation.acid_write.merge_by_key import check_places, key_tests
-from hudi_hive.mutation.acid_write.merge_rules import MergeRules, WhenMatched, WhenNotMatched
-from hudi_hive.mutation.acid_write.transaction import Transaction, TransactionState
-from hudi_hive.predicate import RowFilter
-from hudi_hive.predicate.row_filter import Dnf
-from hudi_hive.spark.bridge.arrow_types import from_arrow_schema, repartition_by_number
+from hudi_hive.formats.orc import INSERT
+from hudi_hive.metastore.transactions import ValidWriteIds
+from hudi_hive.mutation.acid_table import MAX_BUCKETS, ROW_ID, ROW_ID_TYPE, AcidReader, AcidTable
+from hudi_hive.mutation.acid_write import (
+    MergeRules,
+    MutationManifest,
+    MutatorClient,
+    Transaction,
+    WhenMatched,
+    WhenNotMatched,
+    check_places,
+    key_tests,
+)
+from hudi_hive.mutation.core import TransactionState
+from hudi_hive.predicate import Dnf, RowFilter
+from hudi_hive.spark.bridge import from_arrow_schema, repartition_by_number
 from hudi_hive.spark.mutate.acid_read import Metastore, metastore_of, rows_of, table_name
 from hudi_hive.spark.mutate.tasks import (
     BUCKET,
@@ -50,9 +52,8 @@ from hudi_hive.spark.mutate.tasks import (
     placed_schema,
     quoted,
 )
-from hudi_hive.spark.write.executor import settled, task_errors
-from hudi_hive.spark.write.rows import default_tasks, kept
-from hudi_hive.write.writers.report import WriteReport
+from hudi_hive.spark.write import default_tasks, kept, settled, task_errors
+from hudi_hive.write.writers import WriteReport
 
 _MOST_VALUES: Final = 100_000
 """Values of a key that the driver collects to leave other rows unread; of more it takes the ends."""

@@ -18,16 +18,11 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from hudi_hive.errors import MutationError, RecordIdentifierError
-from hudi_hive.formats.orc.acid import DELETE, INSERT
-from hudi_hive.formats.orc.hive_type import parse_hive_type
-from hudi_hive.mutation.acid_table.acid_names import partition_path
-from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
-from hudi_hive.mutation.acid_table.table import AcidTable
-from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
-from hudi_hive.mutation.acid_write.incoming import Incoming, read_incoming
-from hudi_hive.mutation.acid_write.merge_rules import MergeRules
-from hudi_hive.mutation.core.base import operation_numbers
-from hudi_hive.spark.write.tasks import Batches, as_schema, gathered_tables, step
+from hudi_hive.formats.orc import DELETE, INSERT, parse_hive_type
+from hudi_hive.mutation.acid_table import ROW_ID, ROW_ID_TYPE, AcidTable, partition_path
+from hudi_hive.mutation.acid_write import Incoming, MergeRules, MutatorCoordinator, read_incoming
+from hudi_hive.mutation.core import operation_numbers
+from hudi_hive.spark.write import Batches, as_schema, gathered_tables, step
 
 OPERATION: Final = "_hudi_hive_operation"
 BUCKET: Final = "_hudi_hive_bucket"

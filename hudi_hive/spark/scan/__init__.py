@@ -1,1 +1,39 @@
 """Plans of Hudi tables as Spark's own scans: file index, filters, slices with logs, change data."""
+
+from __future__ import annotations
+
+from hudi_hive.spark.scan.changes import changes_plan, metadata_plan
+from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlannedScan
+from hudi_hive.spark.scan.merging import described_scans, install_merge_rule
+from hudi_hive.spark.scan.relation import (
+    Declared,
+    Environment,
+    Scanned,
+    commit_times,
+    file_index,
+    files_relation,
+    relation_plan,
+    scanned,
+    table_snapshot,
+)
+from hudi_hive.spark.scan.snapshot import TableSnapshot, location_of
+
+__all__ = [
+    "Declared",
+    "Environment",
+    "HudiFileIndex",
+    "PlannedScan",
+    "Scanned",
+    "TableSnapshot",
+    "changes_plan",
+    "commit_times",
+    "described_scans",
+    "file_index",
+    "files_relation",
+    "install_merge_rule",
+    "location_of",
+    "metadata_plan",
+    "relation_plan",
+    "scanned",
+    "table_snapshot",
+]

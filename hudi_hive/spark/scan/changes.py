@@ -13,11 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metadata.reader.rows import row_partitions, row_schema
+from hudi_hive.metadata.reader import row_partitions, row_schema
 from hudi_hive.plan import ScanPlan
-from hudi_hive.read.remote.executor_plan import MetadataRows, PlanRows
-from hudi_hive.spark.bridge.arrow_types import from_arrow_schema
-from hudi_hive.spark.bridge.py4j_errors import JavaValue, watch
+from hudi_hive.read.remote import MetadataRows, PlanRows
+from hudi_hive.spark.bridge import JavaValue, from_arrow_schema, watch
 from hudi_hive.spark.scan.snapshot import TableSnapshot
 from hudi_hive.table import MetaClient
 

@@ -15,15 +15,7 @@ from pyspark.sql.types import DataType, StructType
 from pyspark.sql.types import MapType as SparkMap
 
 from hudi_hive.plan import ScanPlan
-from hudi_hive.schema.internal import (
-    ArrayType,
-    EvolvedSchema,
-    InternalField,
-    InternalSchema,
-    InternalType,
-    MapType,
-    RecordType,
-)
+from hudi_hive.schema import ArrayType, EvolvedSchema, InternalField, InternalSchema, InternalType, MapType, RecordType
 
 
 def unlike(plan: ScanPlan, columns: StructType | None = None) -> tuple[pa.Array, str | None]:

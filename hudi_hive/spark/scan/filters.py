@@ -15,9 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from hudi_hive.errors import PredicateError
-from hudi_hive.predicate import RowFilter
-from hudi_hive.predicate.binding import bind
-from hudi_hive.predicate.syntax import (
+from hudi_hive.predicate import (
     AllOf,
     AnyOf,
     Compare,
@@ -27,10 +25,12 @@ from hudi_hive.predicate.syntax import (
     Name,
     Negation,
     NullTest,
+    RowFilter,
     Syntax,
     Value,
+    bind,
 )
-from hudi_hive.spark.bridge.py4j_errors import JavaValue
+from hudi_hive.spark.bridge import JavaValue
 
 _OPERATORS: Final[dict[str, tuple[ComparisonOperator, ComparisonOperator]]] = {
     "EqualTo": ("=", "="),

@@ -21,10 +21,19 @@ from pyspark.sql.types import DateType, StructType
 from hudi_hive.errors import PartitionValueError
 from hudi_hive.plan import ScanPlan
 from hudi_hive.predicate import RowFilter
-from hudi_hive.spark.bridge.jvm import Function2, JavaProxy, Jvm, relations
-from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java, watch
-from hudi_hive.spark.bridge.rows import packed, packed_files, strictly
-from hudi_hive.spark.bridge.weak import Weak
+from hudi_hive.spark.bridge import (
+    Function2,
+    JavaProxy,
+    JavaValue,
+    Jvm,
+    Weak,
+    packed,
+    packed_files,
+    relations,
+    strictly,
+    to_java,
+    watch,
+)
 from hudi_hive.spark.scan.filters import filter_of_json
 from hudi_hive.spark.scan.snapshot import PlannedFiles, TableSnapshot
 

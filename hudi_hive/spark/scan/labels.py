@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
-from hudi_hive.formats.base.base_file import open_base_file
+from hudi_hive.formats.base import open_base_file
 from hudi_hive.plan import ScanPlan
-from hudi_hive.schema.mislabelled import holds_mislabelled, may_be_mislabelled
+from hudi_hive.schema import holds_mislabelled, may_be_mislabelled
 from hudi_hive.storage import Storage
 from hudi_hive.table import TableConfig
-from hudi_hive.table.view.listing import list_concurrently
+from hudi_hive.table.view import list_concurrently
 
 _RIGHT_FROM: Final = 9
 """Tables that were made in this version have no writers that label timestamps wrongly."""

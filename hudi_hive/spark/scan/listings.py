@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, Final, TypeAlias, TypeVar
 
 from hudi_hive.table import MetaClient, TableConfig
-from hudi_hive.table.view.listing import DirectoryLister
+from hudi_hive.table.view import DirectoryLister
 from hudi_hive.timeline import Instant
 
 _TABLES_KEPT: Final = 8

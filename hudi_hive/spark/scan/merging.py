@@ -25,10 +25,8 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.plan import ScanPlan
 from hudi_hive.predicate import RowFilter
-from hudi_hive.read.remote.executor_read import SliceRows
-from hudi_hive.spark.bridge.jvm import Jvm, class_name, relations, scala_items
-from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java
-from hudi_hive.spark.bridge.rows import RowBuilder
+from hudi_hive.read.remote import SliceRows
+from hudi_hive.spark.bridge import JavaValue, Jvm, RowBuilder, class_name, relations, scala_items, to_java
 from hudi_hive.spark.scan.filters import is_known
 from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog, PlannedScan
 from hudi_hive.spark.scan.schema import arrow_schema

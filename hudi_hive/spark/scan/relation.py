@@ -28,13 +28,12 @@ from pyspark.sql.types import (
 from hudi_hive.errors import SchemaError, SparkError
 from hudi_hive.plan import Query, QueryType
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge.jvm import Jvm, relations
-from hudi_hive.spark.bridge.py4j_errors import JavaValue
+from hudi_hive.spark.bridge import JavaValue, Jvm, relations
 from hudi_hive.spark.scan.changes import changes_plan
 from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog
 from hudi_hive.spark.scan.merging import MergeFileIndex, install_merge_rule
 from hudi_hive.spark.scan.snapshot import TableSnapshot
-from hudi_hive.table.keys.partition_paths import DEFAULT_PARTITION
+from hudi_hive.table.keys import DEFAULT_PARTITION
 
 COMMIT_TIME = "_hoodie_commit_time"
 

@@ -9,8 +9,7 @@ from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StringT
 
 from hudi_hive.errors import SchemaError
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.sync.table.parquet_schema import storage_fields
-from hudi_hive.sync.table.spark_schema import spark_schema_json
+from hudi_hive.sync.table import spark_schema_json, storage_fields
 from hudi_hive.table import MetaClient
 
 _ARROW = {

@@ -17,16 +17,15 @@ from pyspark.sql.types import StructType
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.plan import Query, QueryType, ScanPlan, narrowed_plan, plan_scan
-from hudi_hive.plan.core.listing import listed_as_asked
-from hudi_hive.plan.core.snapshot import check_time_travel
+from hudi_hive.plan.core import check_time_travel, listed_as_asked
 from hudi_hive.predicate import RowFilter
-from hudi_hive.spark.bridge.rows import DIRECTORY_SCHEMA
+from hudi_hive.spark.bridge import DIRECTORY_SCHEMA
 from hudi_hive.spark.scan.evolution import unlike
 from hudi_hive.spark.scan.labels import FileLabels, has_doubtful_times
 from hudi_hive.spark.scan.listings import Answers, KeptListings, answers_of
 from hudi_hive.spark.scan.schema import spark_schema
 from hudi_hive.table import MetaClient
-from hudi_hive.table.keys.partition_paths import partition_value_columns
+from hudi_hive.table.keys import partition_value_columns
 from hudi_hive.timeline import instant_to_millis
 
 _LISTINGS = KeptListings()

@@ -23,15 +23,11 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.plan import Query
-from hudi_hive.spark.bridge.jvm import Function1, scala_items
-from hudi_hive.spark.bridge.py4j_errors import JavaValue
-from hudi_hive.spark.bridge.rows import RowBuilder
-from hudi_hive.spark.catalog.table_lookup import require_table
-from hudi_hive.spark.scan.changes import metadata_plan
-from hudi_hive.spark.scan.relation import Declared, Environment, relation_plan
-from hudi_hive.spark.scan.snapshot import location_of
+from hudi_hive.spark.bridge import Function1, JavaValue, RowBuilder, scala_items
+from hudi_hive.spark.catalog import require_table
+from hudi_hive.spark.scan import Declared, Environment, location_of, metadata_plan, relation_plan
 from hudi_hive.table import MetaClient
-from hudi_hive.table.core.overview import instant_rows, slice_rows
+from hudi_hive.table.core import instant_rows, slice_rows
 
 TABLE_CHANGES = "hudi_table_changes"
 

@@ -18,12 +18,10 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.bridge.jvm import Function2
-from hudi_hive.spark.bridge.py4j_errors import JavaValue
-from hudi_hive.spark.catalog.session_hook import SessionHook
-from hudi_hive.spark.scan.relation import Environment
-from hudi_hive.spark.statements.guarded_writers import guard_writers
-from hudi_hive.spark.statements.parser import HudiParser
+from hudi_hive.spark.bridge import Function2, JavaValue
+from hudi_hive.spark.catalog import SessionHook
+from hudi_hive.spark.scan import Environment
+from hudi_hive.spark.statements import HudiParser, guard_writers
 
 _enabled: WeakKeyDictionary[SparkContext, Environment] = WeakKeyDictionary()
 

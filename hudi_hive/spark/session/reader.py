@@ -14,18 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hudi_hive.errors import SparkError
 from hudi_hive.plan import Query
-from hudi_hive.spark.bridge.jvm import Jvm
-from hudi_hive.spark.bridge.py4j_errors import JavaValue
-from hudi_hive.spark.catalog.session_hook import SessionHook
-from hudi_hive.spark.catalog.table_lookup import HudiTableEntry, require_table
-from hudi_hive.spark.catalog.table_options import hook_table_reads
-from hudi_hive.spark.scan.hudi_file_index import PlannedScan
-from hudi_hive.spark.scan.merging import described_scans
-from hudi_hive.spark.scan.relation import Environment, relation_plan
-from hudi_hive.spark.scan.snapshot import location_of
+from hudi_hive.spark.bridge import JavaValue, Jvm
+from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, hook_table_reads, require_table
+from hudi_hive.spark.scan import Environment, PlannedScan, described_scans, location_of, relation_plan
 from hudi_hive.spark.session.functions import inject_functions
 from hudi_hive.spark.session.install import hook_later_sessions, hook_of, install
-from hudi_hive.spark.source.source import install_source
+from hudi_hive.spark.source import install_source
 
 _lock = threading.Lock()
 _environments: WeakKeyDictionary[SparkContext, Environment] = WeakKeyDictionary()

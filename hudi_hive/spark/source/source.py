@@ -22,24 +22,22 @@ from pyspark.sql.types import StructType
 from hudi_hive.errors import InvalidOptionError, SchemaError, SparkError, UnknownColumnError
 from hudi_hive.plan import QueryType
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge.jvm import Function1, JavaProxy, Jvm, java_source
-from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java
-from hudi_hive.spark.bridge.weak import Weak
-from hudi_hive.spark.catalog.table_options import path_question
-from hudi_hive.spark.scan.changes import changes_plan
-from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex
-from hudi_hive.spark.scan.relation import (
+from hudi_hive.spark.bridge import Function1, JavaProxy, JavaValue, Jvm, Weak, java_source, to_java
+from hudi_hive.spark.catalog import path_question
+from hudi_hive.spark.scan import (
     Declared,
     Environment,
+    HudiFileIndex,
     Scanned,
+    TableSnapshot,
+    changes_plan,
     commit_times,
     file_index,
     files_relation,
     scanned,
     table_snapshot,
 )
-from hudi_hive.spark.scan.snapshot import TableSnapshot
-from hudi_hive.write.coordination.after_commit import log_failure
+from hudi_hive.write.coordination import log_failure
 
 RULE = "hudi_hive.CommitRule"
 
@@ -133,7 +131,7 @@ def _write(
     environment: Environment, session: JavaValue, parameters: dict[str, str], mode: str, rows: JavaValue
 ) -> JavaValue:
     """What ``df.write.format("hudi").save(path)`` does; the relation is of the table afterwards."""
-    from hudi_hive.spark.write.write_frame import write
+    from hudi_hive.spark.write import write
 
     path = parameters.pop("path", None)
     if path is None:

@@ -11,10 +11,9 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, SparkError
 from hudi_hive.plan import Query
-from hudi_hive.plan.core.incremental import CommitRange, range_time, select_commits
-from hudi_hive.plan.model.options import HollowCommitPolicy, IncrementalFormat, ReadOptions
-from hudi_hive.plan.model.query import EARLIEST
-from hudi_hive.spark.scan.snapshot import location_of
+from hudi_hive.plan.core import CommitRange, range_time, select_commits
+from hudi_hive.plan.model import EARLIEST, HollowCommitPolicy, IncrementalFormat, ReadOptions
+from hudi_hive.spark.scan import location_of
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, Timeline
 

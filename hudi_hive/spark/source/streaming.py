@@ -15,11 +15,19 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from hudi_hive.errors import HudiHiveError, IncrementalRangeError, SchemaError, SparkError
-from hudi_hive.plan.model.query import EARLIEST
-from hudi_hive.spark.bridge.jvm import Function1, JavaProxy, Jvm, Rewrite, class_name, option, scala_items
-from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java
-from hudi_hive.spark.scan.merging import install_merge_rule
-from hudi_hive.spark.scan.relation import Environment, relation_plan
+from hudi_hive.plan.model import EARLIEST
+from hudi_hive.spark.bridge import (
+    Function1,
+    JavaProxy,
+    JavaValue,
+    Jvm,
+    Rewrite,
+    class_name,
+    option,
+    scala_items,
+    to_java,
+)
+from hudi_hive.spark.scan import Environment, install_merge_rule, relation_plan
 from hudi_hive.spark.source.stream_commits import (
     FAIL_ON_DATA_LOSS,
     Commits,

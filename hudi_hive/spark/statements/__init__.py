@@ -1,1 +1,11 @@
 """SQL statements over synced tables: parser, ALTER, SHOW PARTITIONS, time travel, refusals."""
+
+from __future__ import annotations
+
+from hudi_hive.spark.statements.guarded_writers import guard_writers
+from hudi_hive.spark.statements.parser import HudiParser
+
+__all__ = [
+    "HudiParser",
+    "guard_writers",
+]

@@ -16,24 +16,19 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from hudi_hive.errors import SchemaError, SparkError, SyncError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.metastore.connection.hive_site import SECURITY, URIS
-from hudi_hive.metastore.transactions.locks import MetastoreLock
-from hudi_hive.schema.evolution import SchemaUpdate
-from hudi_hive.schema.internal import InternalSchema
-from hudi_hive.spark.bridge.jvm import JavaProxy, Jvm, class_name, option, scala_items
-from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java
-from hudi_hive.spark.catalog.recorded_sync_config import sync_config
-from hudi_hive.spark.catalog.session_hook import SessionHook
-from hudi_hive.spark.catalog.table_lookup import HudiTableEntry
+from hudi_hive.metastore.connection import SECURITY, URIS
+from hudi_hive.metastore.transactions import MetastoreLock
+from hudi_hive.schema import InternalSchema, SchemaUpdate
+from hudi_hive.spark.bridge import JavaProxy, JavaValue, Jvm, class_name, option, scala_items, to_java
+from hudi_hive.spark.catalog import HudiTableEntry, SessionHook, sync_config
 from hudi_hive.sync import HiveSyncTool
-from hudi_hive.sync.config.options import read_options
-from hudi_hive.sync.run.catalog_types import refuse_catalog_types
+from hudi_hive.sync.config import read_options
+from hudi_hive.sync.run import refuse_catalog_types
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
-from hudi_hive.write.alter.alter_table import alter, alter_schema, schema_update
-from hudi_hive.write.coordination.after_commit import reported
-from hudi_hive.write.coordination.locks import table_lock
-from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.alter import alter, alter_schema, schema_update
+from hudi_hive.write.coordination import reported, table_lock
+from hudi_hive.write.options import WriteConfig
 
 _OPTIONS: Final = ("hoodie.write.concurrency.", "hoodie.write.lock.", "hoodie.metadata.")
 _SYNC_OPTIONS: Final = ("hoodie.datasource.hive_sync.", "hoodie.datasource.meta.sync.", "hoodie.meta.sync.")

@@ -17,7 +17,7 @@ from pyspark.sql.classic.dataframe import DataFrame
 from pyspark.sql.readwriter import DataFrameWriter, DataFrameWriterV2
 
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.catalog.table_lookup import FORMATS
+from hudi_hive.spark.catalog import FORMATS
 from hudi_hive.spark.statements.statements import SYNC_REMEDY, WRITE_REMEDY, check_name
 
 Check = Callable[[SparkSession, str, str, str], None]

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from hudi_hive.spark.bridge.jvm import JavaProxy, class_name
-from hudi_hive.spark.bridge.py4j_errors import JavaValue, to_java
-from hudi_hive.spark.catalog.session_hook import SessionHook
+from hudi_hive.spark.bridge import JavaProxy, JavaValue, class_name, to_java
+from hudi_hive.spark.catalog import SessionHook
 from hudi_hive.spark.statements.partitions import show_partitions
 from hudi_hive.spark.statements.statements import alter_columns, check_statement, check_syntax
 

@@ -14,11 +14,10 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import SparkError
 from hudi_hive.plan import Query
-from hudi_hive.spark.bridge.jvm import option, scala_items
-from hudi_hive.spark.bridge.py4j_errors import JavaValue
-from hudi_hive.spark.catalog.session_hook import SessionHook
-from hudi_hive.spark.scan.snapshot import TableSnapshot
-from hudi_hive.table.keys.partition_paths import DEFAULT_PARTITION, escape_value
+from hudi_hive.spark.bridge import JavaValue, option, scala_items
+from hudi_hive.spark.catalog import SessionHook
+from hudi_hive.spark.scan import TableSnapshot
+from hudi_hive.table.keys import DEFAULT_PARTITION, escape_value
 
 
 def show_partitions(hook: SessionHook, node: JavaValue) -> JavaValue:

@@ -13,12 +13,9 @@ from collections.abc import Callable, Iterator
 from py4j.java_gateway import JavaObject
 
 from hudi_hive.errors import SparkError
-from hudi_hive.spark.bridge.jvm import Jvm, class_name, option, scala_items
-from hudi_hive.spark.bridge.py4j_errors import JavaValue
-from hudi_hive.spark.catalog.session_hook import SessionHook
-from hudi_hive.spark.catalog.table_lookup import FORMATS, PROVIDER, managed_tables
-from hudi_hive.spark.catalog.table_options import path_of_view
-from hudi_hive.spark.scan.snapshot import location_of
+from hudi_hive.spark.bridge import JavaValue, Jvm, class_name, option, scala_items
+from hudi_hive.spark.catalog import FORMATS, PROVIDER, SessionHook, managed_tables, path_of_view
+from hudi_hive.spark.scan import location_of
 from hudi_hive.spark.statements.alter import COLUMN_CHANGES, Target, alter_plan, changes_of
 from hudi_hive.table import is_hudi_table
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 import re
 
 from hudi_hive.errors import InvalidOptionError, SparkError
-from hudi_hive.spark.bridge.jvm import Rewrite, class_name, option, scala_items
-from hudi_hive.spark.bridge.py4j_errors import JavaValue
-from hudi_hive.spark.catalog.session_hook import SessionHook
-from hudi_hive.spark.catalog.table_options import SOURCE, entry_query, path_question
-from hudi_hive.spark.scan.relation import relation_plan
+from hudi_hive.spark.bridge import JavaValue, Rewrite, class_name, option, scala_items
+from hudi_hive.spark.catalog import SOURCE, SessionHook, entry_query, path_question
+from hudi_hive.spark.scan import relation_plan
 
 _MICROSECONDS = re.compile(r"(\.\d{3})\d+$")
 

@@ -1,1 +1,11 @@
 """A Spark Thrift server whose sessions are enabled."""
+
+from __future__ import annotations
+
+from hudi_hive.spark.thrift.main import Orders
+from hudi_hive.spark.thrift.server import ThriftServer
+
+__all__ = [
+    "Orders",
+    "ThriftServer",
+]

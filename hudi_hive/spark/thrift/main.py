@@ -142,7 +142,7 @@ def _serve(process: _Process, orders: Orders) -> int:
     from pyspark.sql import SparkSession
 
     import hudi_hive.spark as hudi_spark
-    from hudi_hive.spark.bridge.jvm import class_name
+    from hudi_hive.spark.bridge import class_name
 
     launch = SparkConf(loadDefaults=False).setAll(list(orders.launch.items()))
     gateway = launch_gateway(launch, {"stdout": sys.stderr})

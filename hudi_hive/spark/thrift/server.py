@@ -25,11 +25,16 @@ from typing import Any, Self
 
 from hudi_hive.errors import InvalidOptionError, MetastoreConnectError, SparkError
 from hudi_hive.metastore import find_java
-from hudi_hive.metastore.connection.address import Address, parse_addresses
-from hudi_hive.metastore.embedded.embedded import find_jars
-from hudi_hive.metastore.embedded.java import Java
-from hudi_hive.metastore.embedded.java_process import end_process, wait_for_port
-from hudi_hive.metastore.embedded.private_files import make_private_folder, open_private, write_private
+from hudi_hive.metastore.connection import Address, parse_addresses
+from hudi_hive.metastore.embedded import (
+    Java,
+    end_process,
+    find_jars,
+    make_private_folder,
+    open_private,
+    wait_for_port,
+    write_private,
+)
 from hudi_hive.spark.thrift.main import Orders
 
 _MAIN = "from hudi_hive.spark.thrift.main import main; main()"

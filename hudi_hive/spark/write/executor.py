@@ -13,7 +13,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 from hudi_hive.errors import HudiHiveError, SparkError, WriteError
-from hudi_hive.read.remote.executor_read import carried_error, carrying
+from hudi_hive.read.remote import carried_error, carrying
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")

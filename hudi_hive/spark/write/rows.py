@@ -14,22 +14,28 @@ from pyspark.sql.types import StructType
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.spark.bridge.arrow_types import from_arrow_schema, to_arrow_schema
+from hudi_hive.spark.bridge import from_arrow_schema, to_arrow_schema
 from hudi_hive.spark.write.executor import settled, task_errors
 from hudi_hive.spark.write.tasks import ORDER, CombineRows, PrepareKeys, PrepareRows
 from hudi_hive.table import MetaClient
-from hudi_hive.table.merge.merge_spec import IS_DELETED, OPERATION, MergeSpec
-from hudi_hive.write.commit.transaction import Transaction
-from hudi_hive.write.coordination.after_commit import quietly
-from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY, WriteJob
-from hudi_hive.write.files.statuses import WRITE_STATUS_SCHEMA
+from hudi_hive.table.merge import IS_DELETED, OPERATION, MergeSpec
+from hudi_hive.write.commit import Transaction
+from hudi_hive.write.coordination import quietly
+from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, WRITE_STATUS_SCHEMA, WriteJob
 from hudi_hive.write.index import IndexOptions
-from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.records.carried_keys import FILE_NAME, carried_files, names_records
-from hudi_hive.write.records.incoming import KEYS_SCHEMA
-from hudi_hive.write.records.key_style import table_generator
-from hudi_hive.write.records.keyed_records import Prepared, job_of, physical_schema, row_generator
-from hudi_hive.write.schema.schemas import WriterSchema, writer_schema
+from hudi_hive.write.options import WriteConfig
+from hudi_hive.write.records import (
+    FILE_NAME,
+    KEYS_SCHEMA,
+    Prepared,
+    carried_files,
+    job_of,
+    names_records,
+    physical_schema,
+    row_generator,
+    table_generator,
+)
+from hudi_hive.write.schema import WriterSchema, writer_schema
 
 TASKS_PER_CORE: Final = 2
 

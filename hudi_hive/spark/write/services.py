@@ -13,31 +13,32 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.metadata.writer.writer import MetadataWriter
-from hudi_hive.metastore.transactions.locks import MetastoreLock
+from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.metastore.transactions import MetastoreLock
 from hudi_hive.spark.write.executor import SparkExecutor
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
-from hudi_hive.timeline.archival.archive_writer import ArchiveReport
-from hudi_hive.timeline.archival.archive_writer import archive as archive_instants
-from hudi_hive.timeline.instants.instant import COMPACTION
-from hudi_hive.timeline.payloads.plans import CleanMetadata, RestoreMetadata, RollbackMetadata
-from hudi_hive.write.coordination.locks import table_lock
-from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.rollback.restore_action import restore as run_restore
-from hudi_hive.write.rollback.rollback_action import rollback as run_rollback
-from hudi_hive.write.rollback.rollback_action import rollback_failed_writes
-from hudi_hive.write.service_base.context import ServiceContext
-from hudi_hive.write.services.cleaning import clean as run_clean
-from hudi_hive.write.services.clustering import (
+from hudi_hive.timeline.archival import ArchiveReport
+from hudi_hive.timeline.archival import archive as archive_instants
+from hudi_hive.timeline.instants import COMPACTION
+from hudi_hive.timeline.payloads import CleanMetadata, RestoreMetadata, RollbackMetadata
+from hudi_hive.write.coordination import table_lock
+from hudi_hive.write.options import WriteConfig
+from hudi_hive.write.rollback import restore as run_restore
+from hudi_hive.write.rollback import rollback as run_rollback
+from hudi_hive.write.rollback import rollback_failed_writes
+from hudi_hive.write.service_base import ServiceContext
+from hudi_hive.write.services import (
     SORT_COLUMNS,
     execute_clustering,
+    execute_compaction,
     pending_clusterings,
     schedule_clustering,
+    schedule_compaction,
 )
-from hudi_hive.write.services.clustering import cluster as run_clustering
-from hudi_hive.write.services.compaction import compact as run_compaction
-from hudi_hive.write.services.compaction import execute_compaction, schedule_compaction
+from hudi_hive.write.services import clean as run_clean
+from hudi_hive.write.services import cluster as run_clustering
+from hudi_hive.write.services import compact as run_compaction
 
 Path = str | os.PathLike[str]
 

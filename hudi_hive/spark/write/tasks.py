@@ -17,23 +17,32 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.metadata.reader.keys import group_indexes
-from hudi_hive.read.remote.executor_read import carrying
-from hudi_hive.spark.bridge.arrow_types import in_microseconds
-from hudi_hive.table.keys.key_generator import KeyGenerator
-from hudi_hive.table.merge.merge_spec import MergeSpec
+from hudi_hive.metadata.reader import group_indexes
+from hudi_hive.read.remote import carrying
+from hudi_hive.spark.bridge import in_microseconds
+from hudi_hive.table.keys import KeyGenerator
+from hudi_hive.table.merge import MergeSpec
 from hudi_hive.timeline import Timeline
-from hudi_hive.write.files.assign import assign_inserts, spread
-from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY, WriteJob
-from hudi_hive.write.files.handles import Target
-from hudi_hive.write.files.statuses import WRITE_STATUS_SCHEMA
-from hudi_hive.write.files.write_tasks import DELETES_SCHEMA, PLACES_SCHEMA, Handle, Work, attempts, pieces, run_work
-from hudi_hive.write.index import HITS_SCHEMA, Index, LookupPlan
-from hudi_hive.write.index.tables import one_array
-from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.records.incoming import KEYS_SCHEMA, combine, prepare, prepare_keys
-from hudi_hive.write.records.keyed_records import Prepared
-from hudi_hive.write.schema.schemas import WriterSchema
+from hudi_hive.write.files import (
+    DELETES_SCHEMA,
+    PARTITION_PATH,
+    PLACES_SCHEMA,
+    RECORD_KEY,
+    WRITE_STATUS_SCHEMA,
+    Handle,
+    Target,
+    Work,
+    WriteJob,
+    assign_inserts,
+    attempts,
+    pieces,
+    run_work,
+    spread,
+)
+from hudi_hive.write.index import HITS_SCHEMA, Index, LookupPlan, one_array
+from hudi_hive.write.options import WriteConfig
+from hudi_hive.write.records import KEYS_SCHEMA, Prepared, combine, prepare, prepare_keys
+from hudi_hive.write.schema import WriterSchema
 
 FILE_ID: Final = "_hudi_hive_file_id"
 IS_NEW: Final = "_hudi_hive_is_new"

@@ -19,8 +19,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
 from hudi_hive.errors import InvalidOptionError, PathExistsError, TableNotFoundError
-from hudi_hive.metastore.transactions.locks import MetastoreLock
-from hudi_hive.spark.bridge.arrow_types import from_arrow_schema, repartition_by_number
+from hudi_hive.metastore.transactions import MetastoreLock
+from hudi_hive.spark.bridge import from_arrow_schema, repartition_by_number
 from hudi_hive.spark.write.executor import SparkExecutor, task_errors
 from hudi_hive.spark.write.rows import (
     TASKS_PER_CORE,
@@ -46,32 +46,34 @@ from hudi_hive.spark.write.tasks import (
     WriteGroups,
     WriteNewGroups,
 )
-from hudi_hive.sync.run.after_write import SyncAfterWrite
+from hudi_hive.sync.run import SyncAfterWrite
 from hudi_hive.table import MetaClient, is_hudi_table
-from hudi_hive.table.core.creation import DEFAULT_TABLE_VERSION, create_table
-from hudi_hive.timeline.instants.instant import REPLACE_COMMIT
-from hudi_hive.write.commit.new_table import discarded_on_failure, in_place_of
-from hudi_hive.write.commit.transaction import Transaction
-from hudi_hive.write.coordination.after_commit import SYNC, followed
-from hudi_hive.write.coordination.locks import table_lock
-from hudi_hive.write.files.assign import assign_inserts, record_size
-from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY, WriteJob
-from hudi_hive.write.files.handles import Target
-from hudi_hive.write.files.write_tasks import Groups, Handle, knowing_versions
+from hudi_hive.table.core import DEFAULT_TABLE_VERSION, create_table
+from hudi_hive.timeline.instants import REPLACE_COMMIT
+from hudi_hive.write.commit import Transaction, discarded_on_failure, in_place_of
+from hudi_hive.write.coordination import SYNC, followed, table_lock
+from hudi_hive.write.files import (
+    PARTITION_PATH,
+    RECORD_KEY,
+    Groups,
+    Handle,
+    Target,
+    WriteJob,
+    assign_inserts,
+    knowing_versions,
+    record_size,
+)
 from hudi_hive.write.index import HITS_SCHEMA, Index
-from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.options.settings import DuplicatePolicy, Operation
-from hudi_hive.write.records.carried_keys import config_for, refuse_gone_groups
-from hudi_hive.write.records.incoming import KEYS_SCHEMA
-from hudi_hive.write.records.nested_partitions import refuse_nested_partitions
-from hudi_hive.write.writers.local import (
+from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
+from hudi_hive.write.records import KEYS_SCHEMA, config_for, refuse_gone_groups, refuse_nested_partitions
+from hudi_hive.write.writers import (
     LocalWriter,
+    WriteReport,
     busy_groups,
     newest_slices,
     refuse_clustered_groups,
     small_groups,
 )
-from hudi_hive.write.writers.report import WriteReport
 
 MODES: Final = ("append", "overwrite", "error", "errorifexists", "ignore")
 

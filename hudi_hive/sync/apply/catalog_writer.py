@@ -15,7 +15,7 @@ from hudi_hive.metastore import Partition, Table
 
 if TYPE_CHECKING:
     from hudi_hive.metastore import HiveMetastore
-    from hudi_hive.sync.config.config import HiveSyncConfig
+    from hudi_hive.sync.config import HiveSyncConfig
 
 LAST_DDL_TIME = "transient_lastDdlTime"
 """Parameter in which the metastore keeps the time of the last change; without it the metastore sets a new one."""

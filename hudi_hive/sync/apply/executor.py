@@ -9,15 +9,26 @@ from dataclasses import replace
 from hudi_hive.errors import InvalidOperationError, MetastoreServerError, SchemaSyncError
 from hudi_hive.metastore import HiveMetastore, Partition, Table
 from hudi_hive.sync.apply.catalog_writer import CatalogWriter
-from hudi_hive.sync.config.config import HiveSyncConfig
-from hudi_hive.sync.diff.changes import NEVER
-from hudi_hive.sync.diff.column_steps import detour, is_by_position
-from hudi_hive.sync.diff.concurrency import Worked, check_stamp, expected_stamp
-from hudi_hive.sync.diff.hive_objects import changed_table, kept_comments, moved_partition, new_partition, new_table
-from hudi_hive.sync.diff.metastore_partitions import batch_sizes
-from hudi_hive.sync.diff.plan import CREATE, RECREATE, TablePlan
-from hudi_hive.sync.diff.planner import Planner
-from hudi_hive.sync.table.table_spec import TableSpec
+from hudi_hive.sync.config import HiveSyncConfig
+from hudi_hive.sync.diff import (
+    CREATE,
+    NEVER,
+    RECREATE,
+    Planner,
+    TablePlan,
+    Worked,
+    batch_sizes,
+    changed_table,
+    check_stamp,
+    detour,
+    expected_stamp,
+    is_by_position,
+    kept_comments,
+    moved_partition,
+    new_partition,
+    new_table,
+)
+from hudi_hive.sync.table import TableSpec
 
 DATABASE_DESCRIPTION = "automatically created by hoodie"
 

@@ -29,15 +29,15 @@ from hudi_hive.errors import (
     TableChangedError,
 )
 from hudi_hive.metastore import FieldSchema, HiveMetastore, Partition, StorageDescriptor, Table
-from hudi_hive.metastore.client.partition_names import DEFAULT_PARTITION, format_partition_name
+from hudi_hive.metastore.client import DEFAULT_PARTITION, format_partition_name
 from hudi_hive.sync.apply import ddl
 from hudi_hive.sync.apply.catalog_writer import MetastoreWriter
 from hudi_hive.sync.apply.sql_server import SqlServer, parse_jdbc_url
-from hudi_hive.sync.diff.concurrency import expected_stamp
-from hudi_hive.sync.table.locations import same_location
+from hudi_hive.sync.diff import expected_stamp
+from hudi_hive.sync.table import same_location
 
 if TYPE_CHECKING:
-    from hudi_hive.sync.config.config import HiveSyncConfig
+    from hudi_hive.sync.config import HiveSyncConfig
 
 _DATA_SOURCE = "spark.sql.sources."
 # What servers, not syncs, decide: times and statistics. They stay as the server made them.

@@ -29,7 +29,7 @@ from hudi_hive.errors import (
     MissingDependencyError,
 )
 from hudi_hive.metastore import Timeouts
-from hudi_hive.metastore.connection.wire import BoundedExchange, BoundedSocket
+from hudi_hive.metastore.connection import BoundedExchange, BoundedSocket
 
 # Errors are raised; without a handler Python would print what the library logs about them too.
 logging.getLogger("thrift").addHandler(logging.NullHandler())

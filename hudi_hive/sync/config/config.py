@@ -11,7 +11,7 @@ from hudi_hive.redaction import redact
 from hudi_hive.sync.config.buckets import parse_bucket_spec
 from hudi_hive.sync.config.extractors import NON_PARTITIONED, find_extractor, infer_extractor
 from hudi_hive.sync.config.options import BASE_FILE_FORMATS, HIVE_SYNC, OPTIONS, STRATEGIES, read_options
-from hudi_hive.table.properties.config import TableConfig
+from hudi_hive.table.properties import TableConfig
 
 MODES = ("hms", "hiveql", "jdbc")
 

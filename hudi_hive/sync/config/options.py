@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.metastore.connection.hive_site import SECURITY, URIS, secured_uris
+from hudi_hive.metastore.connection import SECURITY, URIS, secured_uris
 
 HIVE_SYNC = "hoodie.datasource.hive_sync."
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hudi_hive.timeline import Instant, Timeline
-from hudi_hive.timeline.instants.instant import millis_to_instant
+from hudi_hive.timeline.instants import millis_to_instant
 
 _DROPPING = frozenset({"DELETE_PARTITION", "INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE"})
 

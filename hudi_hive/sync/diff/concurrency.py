@@ -28,7 +28,7 @@ from hudi_hive.errors import (
 from hudi_hive.metastore import Table
 from hudi_hive.sync.diff.changes import LastSync, is_archived, is_taken_back, newest_stamp
 from hudi_hive.sync.diff.hive_objects import read_stamp
-from hudi_hive.sync.table.table_spec import LAST_COMMIT, Column, TableSpec
+from hudi_hive.sync.table import LAST_COMMIT, Column, TableSpec
 from hudi_hive.timeline import Timeline
 
 Result = TypeVar("Result")

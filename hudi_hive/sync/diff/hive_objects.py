@@ -10,9 +10,17 @@ from types import MappingProxyType
 
 from hudi_hive.metastore import FieldSchema, Order, Partition, SerDeInfo, StorageDescriptor, Table
 from hudi_hive.sync.diff.changes import NEVER, LastSync
-from hudi_hive.sync.table.locations import absolute, join, qualified_like, same_location
-from hudi_hive.sync.table.spark_schema import NUM_PARTS
-from hudi_hive.sync.table.table_spec import LAST_COMMIT, LAST_COMPLETION, Column, TableSpec
+from hudi_hive.sync.table import (
+    LAST_COMMIT,
+    LAST_COMPLETION,
+    NUM_PARTS,
+    Column,
+    TableSpec,
+    absolute,
+    join,
+    qualified_like,
+    same_location,
+)
 
 _OWN_PARAMETERS = frozenset(
     {

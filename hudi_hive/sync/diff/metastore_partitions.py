@@ -11,13 +11,12 @@ import pyarrow as pa
 
 from hudi_hive.errors import MetastoreServerError, NoSuchObjectError, PartitionValueError
 from hudi_hive.metastore import BatchSizes, HiveMetastore, Table
-from hudi_hive.metastore.client.partition_names import format_partition_name
-from hudi_hive.sync.config.extractors import EXTRACTORS
+from hudi_hive.metastore.client import format_partition_name
+from hudi_hive.sync.config import EXTRACTORS
 from hudi_hive.sync.diff.filters import partition_filter
 from hudi_hive.sync.diff.partition_diff import REGISTERED
-from hudi_hive.sync.table.locations import relative_to
-from hudi_hive.sync.table.table_spec import TableSpec
-from hudi_hive.table.keys.partition_paths import unescape_value
+from hudi_hive.sync.table import TableSpec, relative_to
+from hudi_hive.table.keys import unescape_value
 
 _FIRST, _SMALLEST, _LARGEST = 100, 100, 1000
 _FIELDS_AT_ONCE = 100_000

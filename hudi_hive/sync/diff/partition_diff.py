@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import PartitionValueError
-from hudi_hive.metastore.client.partition_names import format_partition_name
-from hudi_hive.sync.config.extractors import Extractor, multi_part
-from hudi_hive.table.keys.partition_paths import unescape_value
+from hudi_hive.metastore.client import format_partition_name
+from hudi_hive.sync.config import Extractor, multi_part
+from hudi_hive.table.keys import unescape_value
 
 PARTITIONS = pa.schema([("name", pa.string()), ("values", pa.list_(pa.string())), ("path", pa.string())])
 """A table's partitions: the metastore's name, the values, the path relative to the base path."""

@@ -9,8 +9,7 @@ from hudi_hive.metastore import Table
 from hudi_hive.sync.diff.changes import LastSync
 from hudi_hive.sync.diff.partition_diff import PARTITIONS, REGISTERED, PartitionDiff
 from hudi_hive.sync.diff.schema_diff import ColumnChange, normal_type
-from hudi_hive.sync.table.locations import join, same_location
-from hudi_hive.sync.table.table_spec import TableSpec
+from hudi_hive.sync.table import TableSpec, join, same_location
 
 NO_PARTITIONS = PartitionDiff(PARTITIONS.empty_table(), PARTITIONS.empty_table(), REGISTERED.empty_table(), 0)
 

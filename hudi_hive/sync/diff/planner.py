@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import NoSuchObjectError, PartitionValueError, SchemaSyncError
 from hudi_hive.metastore import HiveMetastore, Table
-from hudi_hive.sync.config.config import HiveSyncConfig, SyncTarget
-from hudi_hive.sync.config.extractors import find_extractor
+from hudi_hive.sync.config import HiveSyncConfig, SyncTarget, find_extractor
 from hudi_hive.sync.diff import hive_objects as objects
 from hudi_hive.sync.diff.changes import (
     LastSync,
@@ -27,9 +26,8 @@ from hudi_hive.sync.diff.metastore_partitions import RegisteredPartitions, regis
 from hudi_hive.sync.diff.partition_diff import PARTITIONS, REGISTERED, PartitionDiff, diff_partitions, partition_table
 from hudi_hive.sync.diff.plan import ALTER, CREATE, KEEP, NO_PARTITIONS, RECREATE, TablePlan
 from hudi_hive.sync.diff.schema_diff import column_changes, key_mismatch, key_type_warnings, renamed_columns
-from hudi_hive.sync.table.locations import relative_to, same_location
-from hudi_hive.sync.table.table_spec import TableSpec
-from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.sync.table import TableSpec, relative_to, same_location
+from hudi_hive.table.core import MetaClient
 
 
 @dataclass(frozen=True, slots=True)

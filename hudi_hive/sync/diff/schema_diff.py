@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hudi_hive.sync.diff.changes import LastSync
-from hudi_hive.sync.table.table_spec import Column
-from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.sync.table import Column
+from hudi_hive.table.core import MetaClient
 
 
 @dataclass(frozen=True, slots=True)

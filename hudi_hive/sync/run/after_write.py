@@ -11,15 +11,15 @@ from typing import Any, Self
 
 from hudi_hive.errors import InvalidOptionError, SyncError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.schema.internal import InternalSchema
-from hudi_hive.sync.config.config import HiveSyncConfig
+from hudi_hive.schema import InternalSchema
+from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.run.catalog_types import refuse_catalog_types
 from hudi_hive.sync.run.report import SyncReport
 from hudi_hive.sync.run.tool import HiveSyncTool
-from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.table.core import MetaClient
 from hudi_hive.timeline import Instant
-from hudi_hive.write.coordination.after_commit import reported
-from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.coordination import reported
+from hudi_hive.write.options import WriteConfig
 
 _BASE_PATH = "hoodie.datasource.meta.sync.base.path"
 

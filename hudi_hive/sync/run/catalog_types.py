@@ -11,15 +11,12 @@ from typing import Final
 
 from hudi_hive.errors import MetastoreServerError, SchemaError
 from hudi_hive.metastore import HiveMetastore, Table
-from hudi_hive.schema.internal import InternalSchema
-from hudi_hive.sync.config.config import HiveSyncConfig
-from hudi_hive.sync.diff.schema_diff import normal_type
-from hudi_hive.sync.diff.type_changes import follows
-from hudi_hive.sync.table.parquet_schema import storage_fields
-from hudi_hive.sync.table.table_spec import views
-from hudi_hive.sync.table.types import metastore_type
+from hudi_hive.schema import InternalSchema
+from hudi_hive.sync.config import HiveSyncConfig
+from hudi_hive.sync.diff import follows, normal_type
+from hudi_hive.sync.table import metastore_type, storage_fields, views
 from hudi_hive.table import MetaClient
-from hudi_hive.write.alter.alter_table import avro_text
+from hudi_hive.write.alter import avro_text
 
 CHECK: Final = "hive.metastore.disallow.incompatible.col.type.changes"
 """The metastore's own setting."""

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from hudi_hive.errors import HudiHiveError, InvalidOptionError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.redaction import without_credentials
-from hudi_hive.sync.config.config import HiveSyncConfig
+from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.run.report import SyncReport
 from hudi_hive.sync.run.tool import HiveSyncTool
-from hudi_hive.sync.table.table_spec import views
-from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.sync.table import views
+from hudi_hive.table.core import MetaClient
 
 RESULT_COLUMNS = ("base_path", "result", "added", "moved", "dropped", "calls", "seconds", "detail")
 

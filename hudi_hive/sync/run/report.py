@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from hudi_hive.metastore import Partition, Table
-from hudi_hive.sync.apply.catalog_writer import CatalogWriter
-from hudi_hive.sync.diff.plan import SyncPlan, TablePlan
+from hudi_hive.sync.apply import CatalogWriter
+from hudi_hive.sync.diff import SyncPlan, TablePlan
 
 STEP_COLUMNS = ("table", "step", "objects", "calls", "seconds")
 

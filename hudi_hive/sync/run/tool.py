@@ -14,15 +14,12 @@ from dataclasses import replace
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.sync.apply.catalog_writer import open_writer
-from hudi_hive.sync.apply.executor import Executor
-from hudi_hive.sync.config.config import HiveSyncConfig, SyncTarget
-from hudi_hive.sync.diff.concurrency import Worked, races_noticed, settle
-from hudi_hive.sync.diff.plan import SyncPlan, TablePlan
-from hudi_hive.sync.diff.planner import Planner
+from hudi_hive.sync.apply import Executor, open_writer
+from hudi_hive.sync.config import HiveSyncConfig, SyncTarget
+from hudi_hive.sync.diff import Planner, SyncPlan, TablePlan, Worked, races_noticed, settle
 from hudi_hive.sync.run.report import PLAN, READ_TABLE, MeasuredWriter, StepLog, SyncReport
-from hudi_hive.sync.table.table_spec import TableSpec, build_spec, storage_schema, views
-from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.sync.table import TableSpec, build_spec, storage_schema, views
+from hudi_hive.table.core import MetaClient
 
 
 class HiveSyncTool:

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from hudi_hive.errors import HudiHiveError, InvalidOptionError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.redaction import without_credentials
-from hudi_hive.sync.config.config import HiveSyncConfig
+from hudi_hive.sync.config import HiveSyncConfig
 from hudi_hive.sync.run.many import Taken, claim_names
 from hudi_hive.sync.run.report import SyncReport
 from hudi_hive.sync.run.tool import HiveSyncTool
-from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.table.core import MetaClient
 
 EVENT_COLUMNS = ("base_path", "event", "instant", "added", "moved", "dropped", "calls", "seconds", "detail")
 

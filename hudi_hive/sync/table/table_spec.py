@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hudi_hive.errors import SchemaSyncError
-from hudi_hive.sync.config.buckets import BucketSpec, parse_bucket_spec
-from hudi_hive.sync.config.config import HiveSyncConfig, SyncTarget
+from hudi_hive.sync.config import BucketSpec, HiveSyncConfig, SyncTarget, parse_bucket_spec
 from hudi_hive.sync.table.locations import absolute
 from hudi_hive.sync.table.parquet_schema import OPTIONAL, StorageField, storage_fields
 from hudi_hive.sync.table.spark_schema import spark_schema_json, spark_table_parameters
 from hudi_hive.sync.table.types import metastore_type, type_warnings
-from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.table.core import MetaClient
 
 LAST_COMMIT = "last_commit_time_sync"
 LAST_COMPLETION = "last_commit_completion_time_sync"

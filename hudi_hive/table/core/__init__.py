@@ -1,1 +1,21 @@
 """``MetaClient``: one table at one moment (configuration, timeline, file-system view); and making a table."""
+
+from __future__ import annotations
+
+from hudi_hive.table.core.base_files import refuse_damaged_names, refuse_rows_of_others
+from hudi_hive.table.core.creation import DEFAULT_TABLE_VERSION, create_table
+from hudi_hive.table.core.generations import refuse_earlier_table
+from hudi_hive.table.core.meta_client import MetaClient, is_hudi_table
+from hudi_hive.table.core.overview import instant_rows, slice_rows
+
+__all__ = [
+    "DEFAULT_TABLE_VERSION",
+    "MetaClient",
+    "create_table",
+    "instant_rows",
+    "is_hudi_table",
+    "refuse_damaged_names",
+    "refuse_earlier_table",
+    "refuse_rows_of_others",
+    "slice_rows",
+]

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError
-from hudi_hive.formats.base.base_file import BaseFile
+from hudi_hive.formats.base import BaseFile
 
 _FILE_NAME: Final = "_hoodie_file_name"
 _NAME: Final = re.compile(r"(?P<file_id>[^_/]+)_[^_/]*_(?P<instant>[0-9]+)\.[a-z]+")

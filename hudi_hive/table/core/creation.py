@@ -15,9 +15,8 @@ from hudi_hive.errors import InvalidOptionError, PathExistsError, SchemaError, T
 from hudi_hive.schema import META_FIELDS, avro_to_arrow
 from hudi_hive.storage import Storage
 from hudi_hive.table.core.meta_client import MetaClient, is_hudi_table
-from hudi_hive.table.merge.merge_spec import MergeSpec
-from hudi_hive.table.merge.properties import merge_properties
-from hudi_hive.table.properties.config import (
+from hudi_hive.table.merge import MergeSpec, merge_properties
+from hudi_hive.table.properties import (
     COPY_ON_WRITE,
     KEY_GENERATOR_CLASSES,
     LAYOUT_OF_VERSION,
@@ -25,8 +24,9 @@ from hudi_hive.table.properties.config import (
     PROPERTIES_PATH,
     SUPPORTED_VERSIONS,
     TableConfig,
+    properties_bytes,
+    table_checksum,
 )
-from hudi_hive.table.properties.writer import properties_bytes, table_checksum
 
 DEFAULT_TABLE_VERSION: Final = 8
 """Version of a new table when none is asked for."""

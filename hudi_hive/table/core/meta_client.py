@@ -14,15 +14,22 @@ import pyarrow as pa
 
 from hudi_hive.errors import FileVanishedError, InvalidPropertiesError, SchemaError, TableNotFoundError
 from hudi_hive.metrics import IoCounters
-from hudi_hive.schema import META_FIELDS, add_partition_columns, avro_to_arrow, with_meta_fields
-from hudi_hive.schema.internal import EvolvedSchema, InternalSchema, parse_history, parse_internal_schema
+from hudi_hive.schema import (
+    META_FIELDS,
+    EvolvedSchema,
+    InternalSchema,
+    add_partition_columns,
+    avro_to_arrow,
+    parse_history,
+    parse_internal_schema,
+    with_meta_fields,
+)
 from hudi_hive.storage import Storage
 from hudi_hive.table.core.generations import refuse_earlier_table
-from hudi_hive.table.properties.config import BACKUP_PATH, PROPERTIES_PATH, TableConfig
-from hudi_hive.table.view.file_system_view import FileSystemView
-from hudi_hive.table.view.listing import DirectoryLister, Lister
+from hudi_hive.table.properties import BACKUP_PATH, PROPERTIES_PATH, TableConfig
+from hudi_hive.table.view import DirectoryLister, FileSystemView, Lister
 from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline
-from hudi_hive.timeline.instants.instant import CLEAN
+from hudi_hive.timeline.instants import CLEAN
 
 _T = TypeVar("_T")
 

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.table.core.meta_client import MetaClient
-from hudi_hive.table.view.file_names import FileKind, parse_file_names
+from hudi_hive.table.view import FileKind, parse_file_names
 from hudi_hive.timeline import Instant, Timeline
-from hudi_hive.timeline.instants.instant import COMPLETED_WRITE_ACTIONS, instant_file_name, millis_to_instant
+from hudi_hive.timeline.instants import COMPLETED_WRITE_ACTIONS, instant_file_name, millis_to_instant
 
 _TOTALS = (
     "Total_Bytes_Written",

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, KeyGenerationError, UnknownColumnError, UnsupportedTableError
-from hudi_hive.schema.java_strings import java_text, text_or
+from hudi_hive.schema import java_text, text_or
 from hudi_hive.table.keys.partition_paths import DEFAULT_PARTITION, escape_value, path_defect
 from hudi_hive.table.keys.timestamp_path import TimestampFormat
-from hudi_hive.table.properties.config import TableConfig
+from hudi_hive.table.properties import TableConfig
 
 NULL_KEY: Final = "__null__"
 EMPTY_KEY: Final = "__empty__"

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from hudi_hive.errors import CorruptFileError
-from hudi_hive.formats.log.block import BlockType, HeaderKey, LogBlock
+from hudi_hive.formats.log import BlockType, HeaderKey, LogBlock
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.timeline import Timeline
 

@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError
-from hudi_hive.formats.log.block import BlockType, LogBlock
+from hudi_hive.formats.log import BlockType, LogBlock
 from hudi_hive.storage import Storage
 from hudi_hive.table.logs.log_data import LogData, LogDeletes
-from hudi_hive.table.view.file_names import parse_file_names
+from hudi_hive.table.view import parse_file_names
 from hudi_hive.timeline import CommitMetadata, Instant, Timeline
-from hudi_hive.timeline.payloads.commit import LOG_WRITES_SCHEMA
+from hudi_hive.timeline.payloads import LOG_WRITES_SCHEMA
 
 CONTENT_TYPES: Final = frozenset(BlockType) - {BlockType.COMMAND, BlockType.CORRUPT}
 """Types of blocks that hold records or deletes."""

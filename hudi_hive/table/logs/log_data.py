@@ -13,12 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
-from hudi_hive.formats.avro import decode_records
-from hudi_hive.formats.avro.container import describe
-from hudi_hive.formats.base.base_file import BaseFile, decoding, empty_columns, parquet_image
+from hudi_hive.formats.avro import decode_records, describe
+from hudi_hive.formats.base import BaseFile, decoding, empty_columns, parquet_image
 from hudi_hive.formats.hfile import HFileReader
-from hudi_hive.formats.log.block import BlockType, HeaderKey, LogBlock, Positions, avro_bounds
-from hudi_hive.formats.log.deletes import decode_deletes
+from hudi_hive.formats.log import BlockType, HeaderKey, LogBlock, Positions, avro_bounds, decode_deletes
 
 _METADATA_RECORD: Final = "HoodieMetadataRecord"
 _KEY_FIELD: Final = "key"

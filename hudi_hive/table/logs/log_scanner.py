@@ -18,7 +18,7 @@ from typing import Final, Protocol
 import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundError, UnsupportedFormatError
-from hudi_hive.formats.log.block import BlockType, HeaderKey, LogBlock, iter_blocks
+from hudi_hive.formats.log import BlockType, HeaderKey, LogBlock, iter_blocks
 from hudi_hive.storage import Storage
 from hudi_hive.table.logs.block_schemas import refuse_damaged_schemas
 from hudi_hive.table.logs.committed_logs import CONTENT_TYPES, LogImage, refuse_damaged_logs, refuse_records_of_others

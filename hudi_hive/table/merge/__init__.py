@@ -1,1 +1,25 @@
 """Which of two records of one key wins: merge modes, payload classes and their properties."""
+
+from __future__ import annotations
+
+from hudi_hive.table.merge.merge_spec import (
+    IS_DELETED,
+    OPERATION,
+    RECORD_KEY,
+    UNAVAILABLE_VALUE,
+    MergeSpec,
+    Order,
+    Partial,
+)
+from hudi_hive.table.merge.properties import merge_properties
+
+__all__ = [
+    "IS_DELETED",
+    "OPERATION",
+    "RECORD_KEY",
+    "UNAVAILABLE_VALUE",
+    "MergeSpec",
+    "Order",
+    "Partial",
+    "merge_properties",
+]

@@ -15,7 +15,7 @@ from typing import Final
 import pyarrow as pa
 
 from hudi_hive.errors import InvalidPropertiesError, UnknownColumnError, UnsupportedTableError
-from hudi_hive.table.properties.config import TableConfig
+from hudi_hive.table.properties import TableConfig
 
 RECORD_KEY: Final = "_hoodie_record_key"
 IS_DELETED: Final = "_hoodie_is_deleted"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hudi_hive.errors import InvalidPropertiesError, PathNotFoundError, TableNotFoundError, UnsupportedTableError
-from hudi_hive.formats.properties import parse_properties
+from hudi_hive.formats import parse_properties
 from hudi_hive.storage import Storage
 from hudi_hive.table.properties.damage import refuse_damaged
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from hudi_hive.errors import InvalidPropertiesError, PathNotFoundError, TableNotFoundError
-from hudi_hive.formats.properties import format_properties, parse_properties
+from hudi_hive.formats import format_properties, parse_properties
 from hudi_hive.storage import Storage
 from hudi_hive.table.properties.config import BACKUP_PATH, PROPERTIES_PATH, TableConfig
 

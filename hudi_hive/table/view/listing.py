@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsafePathError
 from hudi_hive.storage import LISTING_SCHEMA, Storage
-from hudi_hive.table.keys.partition_paths import METAFOLDER, PARTITION_METAFILES, holds_partitions
+from hudi_hive.table.keys import METAFOLDER, PARTITION_METAFILES, holds_partitions
 from hudi_hive.table.view.data_files import refuse_linked_files
 from hudi_hive.table.view.file_system_view import FILES_SCHEMA
 

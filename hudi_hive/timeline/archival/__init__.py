@@ -1,1 +1,12 @@
 """Moves old instants from the active to the archived timeline."""
+
+from __future__ import annotations
+
+from hudi_hive.timeline.archival.archive_writer import MAX_COMMITS, MIN_COMMITS, ArchiveReport, archive
+
+__all__ = [
+    "MAX_COMMITS",
+    "MIN_COMMITS",
+    "ArchiveReport",
+    "archive",
+]

@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_hive.errors import CorruptFileError, PathNotFoundError
-from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block
+from hudi_hive.formats.log import BlockType, HeaderKey, encode_block
 from hudi_hive.storage import Storage
-from hudi_hive.timeline.instants.instant import (
+from hudi_hive.timeline.instants import (
     CLEAN,
     CLUSTERING,
     COMMIT,
@@ -33,8 +33,7 @@ from hudi_hive.timeline.instants.instant import (
     State,
     millis_to_instant,
 )
-from hudi_hive.timeline.payloads.avro_models import model_schema, model_text
-from hudi_hive.timeline.payloads.payload import decode_payload
+from hudi_hive.timeline.payloads import decode_payload, model_schema, model_text
 
 HISTORY_SCHEMA: Final = pa.schema(
     [

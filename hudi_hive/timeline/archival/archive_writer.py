@@ -15,16 +15,8 @@ from hudi_hive.errors import InvalidOptionError, PathNotFoundError
 from hudi_hive.storage import Storage
 from hudi_hive.timeline.archival.archive_files import HistoryArchiveWriter, LogArchiveWriter
 from hudi_hive.timeline.archival.selection import Selection, select_instants
-from hudi_hive.timeline.core.timeline import Timeline
-from hudi_hive.timeline.core.writer import TimelineSettings, TimelineWriter
-from hudi_hive.timeline.instants.instant import (
-    COMMIT,
-    REPLACE_COMMIT,
-    Instant,
-    State,
-    comparable_action,
-    parse_instant_name,
-)
+from hudi_hive.timeline.core import Timeline, TimelineSettings, TimelineWriter
+from hudi_hive.timeline.instants import COMMIT, REPLACE_COMMIT, Instant, State, comparable_action, parse_instant_name
 
 MIN_COMMITS: Final = 20
 """Default of ``hoodie.keep.min.commits``."""

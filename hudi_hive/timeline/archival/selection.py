@@ -9,16 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from hudi_hive.timeline.core.timeline import Timeline
-from hudi_hive.timeline.instants.instant import (
-    CLEAN,
-    REPLACE_COMMIT,
-    RESTORE,
-    ROLLBACK,
-    SAVEPOINT,
-    WRITE_ACTIONS,
-    Instant,
-)
+from hudi_hive.timeline.core import Timeline
+from hudi_hive.timeline.instants import CLEAN, REPLACE_COMMIT, RESTORE, ROLLBACK, SAVEPOINT, WRITE_ACTIONS, Instant
 
 _NO_TABLE_SCHEMA: Final = frozenset({"CLUSTER", "COMPACT", "INDEX", "LOG_COMPACT"})
 _SERVICES: Final = frozenset({CLEAN, ROLLBACK})

@@ -17,8 +17,8 @@ from hudi_hive.errors import InstantNotFoundError
 from hudi_hive.storage import Storage
 from hudi_hive.timeline.archive.archive_log import LogArchive
 from hudi_hive.timeline.archive.lsm_history import HistoryArchive
-from hudi_hive.timeline.instants.instant import COMPLETED_WRITE_ACTIONS, Instant
-from hudi_hive.timeline.payloads.commit import CommitMetadata, decode_commit
+from hudi_hive.timeline.instants import COMPLETED_WRITE_ACTIONS, Instant
+from hudi_hive.timeline.payloads import CommitMetadata, decode_commit
 
 COMPLETION_SCHEMA: Final = pa.schema([("requested", pa.string()), ("completed", pa.string())])
 """Columns of :meth:`ArchivedTimeline.completion_times`."""

@@ -14,16 +14,10 @@ import fastavro
 import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundError
-from hudi_hive.formats.log.block import (
-    BlockType,
-    avro_spans,
-    block_schema,
-    decode_avro_record,
-    iter_blocks,
-)
+from hudi_hive.formats.log import BlockType, avro_spans, block_schema, decode_avro_record, iter_blocks
 from hudi_hive.storage import Storage
-from hudi_hive.timeline.instants.instant import ACTIONS, Instant, State
-from hudi_hive.timeline.payloads.payload import Fields, corrupt
+from hudi_hive.timeline.instants import ACTIONS, Instant, State
+from hudi_hive.timeline.payloads import Fields, corrupt
 
 _FILE_NAME = re.compile(r"\.commits_\.archive\.([0-9]+)(?:_.*)?")
 _TIME = re.compile(rb"(?<![0-9])[0-9]{14,17}(?![0-9])")

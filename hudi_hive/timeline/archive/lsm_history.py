@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_hive.errors import CorruptFileError, FileVanishedError, HudiHiveError, PathNotFoundError
-from hudi_hive.formats.avro.container import describe
+from hudi_hive.formats.avro import describe
 from hudi_hive.storage import Storage
-from hudi_hive.timeline.instants.instant import ACTIONS, Instant, State, comparable_action
-from hudi_hive.timeline.payloads.payload import decode_payload
+from hudi_hive.timeline.instants import ACTIONS, Instant, State, comparable_action
+from hudi_hive.timeline.payloads import decode_payload
 
 _DATA_NAME = re.compile(r"([0-9]+)_([0-9]+)_[0-9]+\.parquet")
 _MANIFEST_NAME = re.compile(r"manifest_([0-9]+)")

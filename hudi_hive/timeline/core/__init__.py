@@ -1,1 +1,14 @@
 """The timeline of one table: loads its instants, makes new instant times, and writes instants' files."""
+
+from __future__ import annotations
+
+from hudi_hive.timeline.core.instant_times import InstantClock
+from hudi_hive.timeline.core.timeline import Timeline
+from hudi_hive.timeline.core.writer import TimelineSettings, TimelineWriter
+
+__all__ = [
+    "InstantClock",
+    "Timeline",
+    "TimelineSettings",
+    "TimelineWriter",
+]

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import InstantNotFoundError, PathNotFoundError, TimelineError
 from hudi_hive.storage import Storage
-from hudi_hive.timeline.archive.archive import ArchivedTimeline
-from hudi_hive.timeline.instants.instant import Instant, State, comparable_action, instant_file_name
-from hudi_hive.timeline.payloads.payload import Fields, corrupt, decode_payload
+from hudi_hive.timeline.archive import ArchivedTimeline
+from hudi_hive.timeline.instants import Instant, State, comparable_action, instant_file_name
+from hudi_hive.timeline.payloads import Fields, corrupt, decode_payload
 
 
 class InstantFiles:

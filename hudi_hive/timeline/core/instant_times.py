@@ -15,7 +15,7 @@ from typing import Final
 
 from hudi_hive.errors import TimelineError
 from hudi_hive.timeline.core.timeline import Timeline
-from hudi_hive.timeline.instants.instant import millis_to_instant
+from hudi_hive.timeline.instants import millis_to_instant
 
 _DIGITS: Final = 17
 _FIXED: Final = "0000"

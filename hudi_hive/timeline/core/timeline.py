@@ -18,9 +18,9 @@ from hudi_hive.errors import (
     UnsupportedTableError,
 )
 from hudi_hive.storage import Storage
-from hudi_hive.timeline.archive.archive import ArchivedTimeline
+from hudi_hive.timeline.archive import ArchivedTimeline
 from hudi_hive.timeline.core.instant_files import InstantFiles, never_written
-from hudi_hive.timeline.instants.instant import (
+from hudi_hive.timeline.instants import (
     CLEAN,
     CLUSTERING,
     COMMIT,
@@ -37,11 +37,11 @@ from hudi_hive.timeline.instants.instant import (
     millis_to_instant,
     parse_instant_name,
 )
-from hudi_hive.timeline.payloads.commit import CommitMetadata, decode_commit
-from hudi_hive.timeline.payloads.plans import (
+from hudi_hive.timeline.payloads import (
     CleanerPlan,
     CleanMetadata,
     ClusteringPlan,
+    CommitMetadata,
     CompactionPlan,
     IndexMetadata,
     RestoreMetadata,
@@ -50,16 +50,17 @@ from hudi_hive.timeline.payloads.plans import (
     RollbackPlan,
     SavepointMetadata,
     clustering_plan,
+    decode_commit,
 )
-from hudi_hive.timeline.payloads.plans import clean_metadata as decode_clean_metadata
-from hudi_hive.timeline.payloads.plans import cleaner_plan as decode_cleaner_plan
-from hudi_hive.timeline.payloads.plans import compaction_plan as decode_compaction_plan
-from hudi_hive.timeline.payloads.plans import index_metadata as decode_index_metadata
-from hudi_hive.timeline.payloads.plans import restore_metadata as decode_restore_metadata
-from hudi_hive.timeline.payloads.plans import restore_plan as decode_restore_plan
-from hudi_hive.timeline.payloads.plans import rollback_metadata as decode_rollback_metadata
-from hudi_hive.timeline.payloads.plans import rollback_plan as decode_rollback_plan
-from hudi_hive.timeline.payloads.plans import savepoint_metadata as decode_savepoint_metadata
+from hudi_hive.timeline.payloads import clean_metadata as decode_clean_metadata
+from hudi_hive.timeline.payloads import cleaner_plan as decode_cleaner_plan
+from hudi_hive.timeline.payloads import compaction_plan as decode_compaction_plan
+from hudi_hive.timeline.payloads import index_metadata as decode_index_metadata
+from hudi_hive.timeline.payloads import restore_metadata as decode_restore_metadata
+from hudi_hive.timeline.payloads import restore_plan as decode_restore_plan
+from hudi_hive.timeline.payloads import rollback_metadata as decode_rollback_metadata
+from hudi_hive.timeline.payloads import rollback_plan as decode_rollback_plan
+from hudi_hive.timeline.payloads import savepoint_metadata as decode_savepoint_metadata
 
 REPLACED_GROUPS_SCHEMA: Final = pa.schema(
     [("partition", pa.string()), ("file_id", pa.string()), ("instant", pa.string()), ("completed", pa.string())]

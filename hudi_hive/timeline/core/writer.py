@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from hudi_hive.errors import InvalidOptionError, PathExistsError, PathNotFoundError, TimelineError
 from hudi_hive.storage import Storage
-from hudi_hive.timeline.instants.instant import (
+from hudi_hive.timeline.instants import (
     CLUSTERING,
     REPLACE_COMMIT,
     SAVEPOINT,

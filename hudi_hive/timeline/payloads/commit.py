@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.formats.avro.container import describe
-from hudi_hive.timeline.instants.instant import REPLACE_COMMIT, Instant
+from hudi_hive.formats.avro import describe
+from hudi_hive.timeline.instants import REPLACE_COMMIT, Instant
 from hudi_hive.timeline.payloads.payload import Fields, corrupt
 
 UNKNOWN_OPERATION: Final = "UNKNOWN"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hudi_hive.errors import TimelineError
-from hudi_hive.formats.avro.container import write_container
+from hudi_hive.formats.avro import write_container
 from hudi_hive.timeline.payloads.avro_models import field_names, model_schema
 from hudi_hive.timeline.payloads.plan_encoders import (
     encode_clean_metadata,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hudi_hive.errors import CorruptFileError, CorruptInstantError
-from hudi_hive.formats.avro.container import describe, is_container, read_container
+from hudi_hive.formats.avro import describe, is_container, read_container
 
 _T = TypeVar("_T")
 

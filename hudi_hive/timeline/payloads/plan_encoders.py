@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hudi_hive.formats.avro.container import write_container
+from hudi_hive.formats.avro import write_container
 from hudi_hive.timeline.payloads import plans
 from hudi_hive.timeline.payloads.avro_models import model_schema
 

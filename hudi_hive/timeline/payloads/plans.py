@@ -14,7 +14,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from hudi_hive.timeline.instants.instant import Instant
+from hudi_hive.timeline.instants import Instant
 from hudi_hive.timeline.payloads.payload import Fields
 
 OPERATIONS_SCHEMA: Final = pa.schema(

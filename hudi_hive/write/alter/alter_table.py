@@ -15,22 +15,27 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, SchemaError, UnsupportedTableError, WriteConflictError
-from hudi_hive.schema import META_FIELDS, record_name
-from hudi_hive.schema.evolution import SchemaUpdate
-from hudi_hive.schema.internal import InternalSchema
-from hudi_hive.schema.internal_avro import from_avro, to_avro
-from hudi_hive.schema.promotions import may_become, type_name
-from hudi_hive.schema.schema_diff import Difference, differences
+from hudi_hive.schema import (
+    META_FIELDS,
+    Difference,
+    InternalSchema,
+    SchemaUpdate,
+    differences,
+    from_avro,
+    may_become,
+    record_name,
+    to_avro,
+    type_name,
+)
 from hudi_hive.table import MetaClient
-from hudi_hive.table.merge.merge_spec import IS_DELETED, MergeSpec
+from hudi_hive.table.merge import IS_DELETED, MergeSpec
 from hudi_hive.timeline import Instant
-from hudi_hive.timeline.instants.instant import COMMIT, DELTA_COMMIT
-from hudi_hive.write.commit.transaction import Transaction
-from hudi_hive.write.coordination.executor import Executor
-from hudi_hive.write.coordination.locks import TableLock
-from hudi_hive.write.files.statuses import WRITE_STATUS_SCHEMA
-from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.schema.schema_history import read
+from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT
+from hudi_hive.write.commit import Transaction
+from hudi_hive.write.coordination import Executor, TableLock
+from hudi_hive.write.files import WRITE_STATUS_SCHEMA
+from hudi_hive.write.options import WriteConfig
+from hudi_hive.write.schema import read
 
 Change: TypeAlias = Callable[[SchemaUpdate], SchemaUpdate]
 """One change: takes the columns as they are, gives them as they shall be."""

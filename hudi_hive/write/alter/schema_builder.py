@@ -9,13 +9,10 @@ from typing import Final, Self, TypeAlias
 import pyarrow as pa
 
 from hudi_hive.errors import SchemaError, WriteError
-from hudi_hive.schema.internal import InternalSchema, InternalType
-from hudi_hive.schema.internal_avro import to_arrow
-from hudi_hive.schema.promotions import type_name
-from hudi_hive.schema.schema_diff import Difference, differences
+from hudi_hive.schema import Difference, InternalSchema, InternalType, differences, to_arrow, type_name
 from hudi_hive.table import MetaClient
 from hudi_hive.write.alter.alter_table import AlterReport, Change, schema_update
-from hudi_hive.write.schema.schema_history import read
+from hudi_hive.write.schema import read
 
 Commit: TypeAlias = Callable[[Sequence[Change], bool], AlterReport]
 """Commits changes, or only tries them."""

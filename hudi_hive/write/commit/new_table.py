@@ -15,8 +15,8 @@ from hudi_hive.errors import HudiHiveError, InvalidOptionError, WriteConflictErr
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import State
-from hudi_hive.timeline.instants.instant import ROLLBACK
-from hudi_hive.write.coordination.locks import TableLock
+from hudi_hive.timeline.instants import ROLLBACK
+from hudi_hive.write.coordination import TableLock
 
 _PARTITION_FILE: Final = ".hoodie_partition_metadata"
 _Made = TypeVar("_Made")

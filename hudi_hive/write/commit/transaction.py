@@ -30,33 +30,36 @@ from hudi_hive.errors import (
     WriteConflictError,
     WriteError,
 )
-from hudi_hive.metadata.reader.changes import RANGES_SCHEMA, REPLACED_SCHEMA, MetadataChanges
-from hudi_hive.metadata.writer.writer import MetadataWriter
-from hudi_hive.schema.internal import InternalSchema
+from hudi_hive.metadata.reader import RANGES_SCHEMA, REPLACED_SCHEMA, MetadataChanges
+from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.schema import InternalSchema
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.timeline import Instant, Timeline
-from hudi_hive.timeline.core.instant_times import InstantClock
-from hudi_hive.timeline.core.writer import TimelineWriter
-from hudi_hive.timeline.instants.instant import REPLACE_COMMIT
-from hudi_hive.timeline.payloads.encoders import CommitOut, encode_commit, encode_requested_replace
-from hudi_hive.write.coordination.after_commit import COMMIT, HEARTBEAT, MARKERS, AfterCommit, quietly
-from hudi_hive.write.coordination.conflicts import (
+from hudi_hive.timeline.core import InstantClock, TimelineWriter
+from hudi_hive.timeline.instants import REPLACE_COMMIT
+from hudi_hive.timeline.payloads import CommitOut, encode_commit, encode_requested_replace
+from hudi_hive.write.coordination import (
+    COMMIT,
     EVERYTHING,
+    HEARTBEAT,
+    MARKERS,
+    AfterCommit,
+    Executor,
+    Heartbeat,
+    LocalExecutor,
     Operation,
+    TableLock,
     check_conflicts,
+    quietly,
     refuse_new_index,
+    table_lock,
     touched_groups,
 )
-from hudi_hive.write.coordination.executor import Executor, LocalExecutor
-from hudi_hive.write.coordination.heartbeat import Heartbeat
-from hudi_hive.write.coordination.locks import TableLock, table_lock
-from hudi_hive.write.files.markers import remove_markers, remove_unclaimed
-from hudi_hive.write.files.statuses import from_ipc, index_changes, write_stats
-from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.options.settings import IndexType
-from hudi_hive.write.rollback.rollback_action import remove_late_files, rollback, rollback_failed_writes
-from hudi_hive.write.schema.evolving import SCHEMA_KEY, next_versions, with_version
-from hudi_hive.write.service_base.context import ServiceContext
+from hudi_hive.write.files import from_ipc, index_changes, remove_markers, remove_unclaimed, write_stats
+from hudi_hive.write.options import IndexType, WriteConfig
+from hudi_hive.write.rollback import remove_late_files, rollback, rollback_failed_writes
+from hudi_hive.write.schema import SCHEMA_KEY, next_versions, with_version
+from hudi_hive.write.service_base import ServiceContext
 
 _log = logging.getLogger(__name__)
 _DRAWS: Final = 20
@@ -264,7 +267,7 @@ class Transaction:
                     table.apply(self.instant, self._action, changes, schema=avro, versions=versions)
                 completion = self._clock.completion_time(now.timeline, self.instant, config.timezone)
                 if versions:
-                    from hudi_hive.write.schema.schema_history import persist
+                    from hudi_hive.write.schema import persist
 
                     persist(now, self.instant, completion, versions)
                 lock.verify()

@@ -1,1 +1,71 @@
 """What keeps writers from harming each other: locks, heartbeats, conflict checks, steps after a commit."""
+
+from __future__ import annotations
+
+from hudi_hive.write.coordination.after_commit import (
+    CALLBACK,
+    COMMIT,
+    HEARTBEAT,
+    MARKERS,
+    REFRESH,
+    SERVICES,
+    SYNC,
+    AfterCommit,
+    followed,
+    log_failure,
+    quietly,
+    reported,
+)
+from hudi_hive.write.coordination.conflicts import (
+    BASE,
+    EVERYTHING,
+    TOUCHED_SCHEMA,
+    Operation,
+    check_conflicts,
+    refuse_clustered,
+    refuse_new_index,
+    touched_groups,
+)
+from hudi_hive.write.coordination.executor import Executor, LocalExecutor
+from hudi_hive.write.coordination.heartbeat import (
+    FOLDER,
+    Heartbeat,
+    beating_instants,
+    heartbeat_times,
+    remove_heartbeat,
+    silent_instants,
+)
+from hudi_hive.write.coordination.locks import TableLock, table_lock
+
+__all__ = [
+    "BASE",
+    "CALLBACK",
+    "COMMIT",
+    "EVERYTHING",
+    "FOLDER",
+    "HEARTBEAT",
+    "MARKERS",
+    "REFRESH",
+    "SERVICES",
+    "SYNC",
+    "TOUCHED_SCHEMA",
+    "AfterCommit",
+    "Executor",
+    "Heartbeat",
+    "LocalExecutor",
+    "Operation",
+    "TableLock",
+    "beating_instants",
+    "check_conflicts",
+    "followed",
+    "heartbeat_times",
+    "log_failure",
+    "quietly",
+    "refuse_clustered",
+    "refuse_new_index",
+    "remove_heartbeat",
+    "reported",
+    "silent_instants",
+    "table_lock",
+    "touched_groups",
+]

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, Self, TypeVar, cast
 
 from hudi_hive.errors import HudiHiveError, WriteError
 from hudi_hive.timeline import Instant
-from hudi_hive.timeline.core.writer import TimelineWriter
+from hudi_hive.timeline.core import TimelineWriter
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")

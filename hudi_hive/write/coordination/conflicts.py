@@ -16,18 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import WriteConflictError
-from hudi_hive.metadata.reader.table import RECORD_INDEX
-from hudi_hive.schema.internal import InternalField
-from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.metadata.reader import RECORD_INDEX
+from hudi_hive.schema import InternalField
+from hudi_hive.table.core import MetaClient
 from hudi_hive.timeline import CommitMetadata, Instant, State, Timeline
-from hudi_hive.timeline.instants.instant import (
-    COMPACTION,
-    LOG_COMPACTION,
-    RESTORE,
-    ROLLBACK,
-    WRITE_ACTIONS,
-    millis_to_instant,
-)
+from hudi_hive.timeline.instants import COMPACTION, LOG_COMPACTION, RESTORE, ROLLBACK, WRITE_ACTIONS, millis_to_instant
 
 BASE: Final = "base"
 LOG: Final = "log"

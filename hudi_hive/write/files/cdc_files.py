@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.formats.log.writer import cdc_block
+from hudi_hive.formats.log import cdc_block
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.write.files.context import RECORD_KEY, Attempt, WriteJob, data_columns
 

@@ -14,15 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import PathExistsError
-from hudi_hive.formats.hash.bloom import BloomSettings
-from hudi_hive.formats.properties import format_properties
-from hudi_hive.schema import META_FIELDS
-from hudi_hive.schema.internal import EvolvedSchema
+from hudi_hive.formats import format_properties
+from hudi_hive.formats.hash import BloomSettings
+from hudi_hive.schema import META_FIELDS, EvolvedSchema
 from hudi_hive.storage import Storage
 from hudi_hive.table import TableConfig
-from hudi_hive.table.keys.partition_paths import PARTITION_METAFILE
-from hudi_hive.table.merge.merge_spec import MergeSpec
-from hudi_hive.table.view.data_files import data_file_path
+from hudi_hive.table.keys import PARTITION_METAFILE
+from hudi_hive.table.merge import MergeSpec
+from hudi_hive.table.view import data_file_path
 from hudi_hive.write.files.markers import MarkerKind, create_marker
 
 COMMIT_TIME: Final = "_hoodie_commit_time"

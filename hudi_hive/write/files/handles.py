@@ -18,17 +18,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.formats.base.base_file_writer import ParquetBaseWriter, WrittenBase
-from hudi_hive.formats.base.column_ranges import ColumnRanges
-from hudi_hive.formats.log.writer import data_block, delete_block, parquet_block
-from hudi_hive.read.merge.folding import soft_deletes
-from hudi_hive.read.merge.keys import record_keys
-from hudi_hive.read.merge.merge import merge_slice
-from hudi_hive.read.merge.ordering_values import ordering_columns
-from hudi_hive.read.scan.files import read_base_files
-from hudi_hive.read.scan.sources import mapping_at
-from hudi_hive.table.logs.log_data import LogData, LogDeletes, one_batch
-from hudi_hive.table.logs.log_scanner import LogRecords
+from hudi_hive.formats.base import ColumnRanges, ParquetBaseWriter, WrittenBase
+from hudi_hive.formats.log import data_block, delete_block, parquet_block
+from hudi_hive.read.merge import merge_slice, ordering_columns, record_keys, soft_deletes
+from hudi_hive.read.scan import mapping_at, read_base_files
+from hudi_hive.table.logs import LogData, LogDeletes, LogRecords, one_batch
 from hudi_hive.write.files.cdc_files import write_changes
 from hudi_hive.write.files.context import COMMIT_TIME, FILE_NAME, PARTITION_PATH, RECORD_KEY, Attempt, WriteJob
 from hudi_hive.write.files.statuses import status

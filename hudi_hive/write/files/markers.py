@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.storage import Storage
-from hudi_hive.table.view.data_files import delete_data_files, is_partition_path
-from hudi_hive.table.view.file_names import FileKind, parse_file_names
+from hudi_hive.table.view import FileKind, delete_data_files, is_partition_path, parse_file_names
 
 _log = logging.getLogger(__name__)
 

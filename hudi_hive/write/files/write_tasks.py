@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.plan.model.file_schemas import with_commit_versions
+from hudi_hive.plan.model import with_commit_versions
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view.file_names import parse_file_names
-from hudi_hive.table.view.file_system_view import SLICE_SCHEMA
+from hudi_hive.table.view import SLICE_SCHEMA, parse_file_names
 from hudi_hive.write.files.context import RECORD_KEY, Attempt, WriteJob
 from hudi_hive.write.files.handles import Target, append_log, write_merged_base, write_new_group
 

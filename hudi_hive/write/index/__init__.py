@@ -4,10 +4,12 @@ An :class:`Index` makes a plan of tasks, each of which looks keys up by itself, 
 """
 
 from hudi_hive.write.index.base import Index
+from hudi_hive.write.index.key_source import KeySource, slices_of
+from hudi_hive.write.index.live import existing_records, with_ordering
 from hudi_hive.write.index.options import IndexOptions
-from hudi_hive.write.index.plan import LookupPlan
-from hudi_hive.write.index.tables import HITS_SCHEMA, KEYS_SCHEMA, TAG_SCHEMA, locate
-from hudi_hive.write.index.tasks import LookupTask, lookup
+from hudi_hive.write.index.plan import LookupPlan, shares
+from hudi_hive.write.index.tables import HITS_SCHEMA, KEYS_SCHEMA, TAG_SCHEMA, joined_hits, locate, one_array
+from hudi_hive.write.index.tasks import LookupTask, SliceTask, lookup
 
 __all__ = [
     "HITS_SCHEMA",
@@ -15,8 +17,16 @@ __all__ = [
     "TAG_SCHEMA",
     "Index",
     "IndexOptions",
+    "KeySource",
     "LookupPlan",
     "LookupTask",
+    "SliceTask",
+    "existing_records",
+    "joined_hits",
     "locate",
     "lookup",
+    "one_array",
+    "shares",
+    "slices_of",
+    "with_ordering",
 ]

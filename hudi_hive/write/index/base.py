@@ -9,17 +9,17 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from hudi_hive.metadata.reader.lister import METADATA_SOURCE
+from hudi_hive.metadata.reader import METADATA_SOURCE
 from hudi_hive.table import MetaClient
-from hudi_hive.table.logs.committed_logs import with_recorded_sizes
-from hudi_hive.write.coordination.executor import Executor, LocalExecutor
+from hudi_hive.table.logs import with_recorded_sizes
+from hudi_hive.write.coordination import Executor, LocalExecutor
 from hudi_hive.write.index.key_source import Slice, slices_of
 from hudi_hive.write.index.live import settled
 from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.plan import LookupPlan, partitions_of
 from hudi_hive.write.index.tables import TAG_SCHEMA, joined_hits, locate
 from hudi_hive.write.index.tasks import LookupTask
-from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.options import WriteConfig
 
 
 class Index(ABC):

@@ -19,13 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError
-from hudi_hive.formats.base.base_file import open_base_file
-from hudi_hive.formats.hash.bloom import SIMPLE, BloomFilter, key_hashes
+from hudi_hive.formats.base import open_base_file
+from hudi_hive.formats.hash import SIMPLE, BloomFilter, key_hashes
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metadata.reader.table import BLOOM_FILTERS, COLUMN_STATS
+from hudi_hive.metadata.reader import BLOOM_FILTERS, COLUMN_STATS
 from hudi_hive.storage import Storage
-from hudi_hive.table.logs.log_data import RECORD_KEY
-from hudi_hive.write.coordination.executor import Executor
+from hudi_hive.table.logs import RECORD_KEY
+from hudi_hive.write.coordination import Executor
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.key_source import KeySource, Slice
 from hudi_hive.write.index.plan import LookupPlan, by_partition, rows_by_partition

@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.formats.hash.java_hash import string_hashes
+from hudi_hive.formats.hash import string_hashes
 from hudi_hive.table import MetaClient
-from hudi_hive.write.coordination.executor import Executor
+from hudi_hive.write.coordination import Executor
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.plan import LookupPlan, ToAll, partitions_of

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from hudi_hive.formats.base.base_file import BaseFile, open_base_file
-from hudi_hive.read.merge.keys import record_keys
+from hudi_hive.formats.base import BaseFile, open_base_file
+from hudi_hive.read.merge import record_keys
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.table.logs.log_data import RECORD_KEY, LogData
-from hudi_hive.table.logs.log_scanner import scan_logs
-from hudi_hive.table.merge.merge_spec import MergeSpec
+from hudi_hive.table.logs import RECORD_KEY, LogData, scan_logs
+from hudi_hive.table.merge import MergeSpec
 from hudi_hive.timeline import Timeline
 from hudi_hive.write.index.tables import one_array
 

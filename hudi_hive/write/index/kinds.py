@@ -12,7 +12,7 @@ from hudi_hive.write.index.bucket import BucketIndex
 from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.record_index import record_index
 from hudi_hive.write.index.simple import SimpleIndex
-from hudi_hive.write.options.settings import IndexType
+from hudi_hive.write.options import IndexType
 
 KINDS: Final[Mapping[IndexType, Callable[[MetaClient, IndexOptions], Index]]] = {
     IndexType.SIMPLE: SimpleIndex,

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.plan import Query, plan_scan
-from hudi_hive.read.merge.ordering_values import not_less, ordering_columns
-from hudi_hive.read.scan.scan import read_plan
+from hudi_hive.read.merge import not_less, ordering_columns
+from hudi_hive.read.scan import read_plan
 from hudi_hive.table import MetaClient
-from hudi_hive.table.logs.log_data import RECORD_KEY
-from hudi_hive.table.merge.merge_spec import MergeSpec, Order
+from hudi_hive.table.logs import RECORD_KEY
+from hudi_hive.table.merge import MergeSpec, Order
 from hudi_hive.write.index.tables import HITS_SCHEMA, one_array
 
 _FEW_KEYS: Final = 1_000

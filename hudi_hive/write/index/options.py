@@ -7,7 +7,7 @@ from typing import Final
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.table import TableConfig
-from hudi_hive.write.options.settings import IndexSettings, IndexType
+from hudi_hive.write.options import IndexSettings, IndexType
 
 _COUNT: Final = "hoodie.bucket.index.num.buckets"
 _MOST_BUCKETS: Final = 100_000_000

@@ -17,13 +17,9 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import MetadataTableError, UnsupportedTableError
 from hudi_hive.metadata import MetadataTable
-from hudi_hive.metadata.reader.file_group import FileGroup
-from hudi_hive.metadata.reader.keys import group_indexes
-from hudi_hive.metadata.reader.merge import newest_records
-from hudi_hive.metadata.reader.records import locations
-from hudi_hive.metadata.reader.table import RECORD_INDEX
+from hudi_hive.metadata.reader import RECORD_INDEX, FileGroup, group_indexes, locations, newest_records
 from hudi_hive.table import MetaClient
-from hudi_hive.write.coordination.executor import Executor
+from hudi_hive.write.coordination import Executor
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.plan import LookupPlan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hudi_hive.write.coordination.executor import Executor
+from hudi_hive.write.coordination import Executor
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.key_source import KeySource
 from hudi_hive.write.index.plan import ByPartition, LookupPlan, ToAll, by_partition, shares

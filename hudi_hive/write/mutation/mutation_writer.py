@@ -16,24 +16,26 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError, WriteError
 from hudi_hive.table import MetaClient
-from hudi_hive.table.merge.merge_spec import IS_DELETED, MergeSpec
-from hudi_hive.table.merge.merge_spec import OPERATION as HUDI_OPERATION
-from hudi_hive.write.commit.transaction import Transaction
-from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY, WriteJob
-from hudi_hive.write.files.handles import Target
-from hudi_hive.write.files.statuses import joined
-from hudi_hive.write.files.write_tasks import DELETES_SCHEMA, PLACES_SCHEMA, Groups, Handle, knowing_versions, run_work
-from hudi_hive.write.index import HITS_SCHEMA, Index
-from hudi_hive.write.index.key_source import KeySource
-from hudi_hive.write.index.plan import shares
-from hudi_hive.write.index.tables import joined_hits, one_array
-from hudi_hive.write.index.tasks import SliceTask
-from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.records.keyed_records import Prepared, physical_schema
-from hudi_hive.write.records.nested_partitions import refuse_nested_partitions
-from hudi_hive.write.records.tagged_changes import OPERATION, Located, flagged
-from hudi_hive.write.writers.local import LocalWriter, newest_slices, refuse_clustered_groups
-from hudi_hive.write.writers.report import WriteReport
+from hudi_hive.table.merge import IS_DELETED, MergeSpec
+from hudi_hive.table.merge import OPERATION as HUDI_OPERATION
+from hudi_hive.write.commit import Transaction
+from hudi_hive.write.files import (
+    DELETES_SCHEMA,
+    PARTITION_PATH,
+    PLACES_SCHEMA,
+    RECORD_KEY,
+    Groups,
+    Handle,
+    Target,
+    WriteJob,
+    joined,
+    knowing_versions,
+    run_work,
+)
+from hudi_hive.write.index import HITS_SCHEMA, Index, KeySource, SliceTask, joined_hits, one_array, shares
+from hudi_hive.write.options import WriteConfig
+from hudi_hive.write.records import OPERATION, Located, Prepared, flagged, physical_schema, refuse_nested_partitions
+from hudi_hive.write.writers import LocalWriter, WriteReport, newest_slices, refuse_clustered_groups
 
 
 @dataclass(frozen=True)

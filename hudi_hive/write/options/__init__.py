@@ -1,1 +1,23 @@
 """The options of writers, by Hudi's own names: values, ranges, defaults, and refusals by name."""
+
+from __future__ import annotations
+
+from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.options.settings import (
+    ClusteringSettings,
+    CompactionSettings,
+    DuplicatePolicy,
+    IndexSettings,
+    IndexType,
+    Operation,
+)
+
+__all__ = [
+    "ClusteringSettings",
+    "CompactionSettings",
+    "DuplicatePolicy",
+    "IndexSettings",
+    "IndexType",
+    "Operation",
+    "WriteConfig",
+]

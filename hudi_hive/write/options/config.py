@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.table.properties.config import TableConfig
+from hudi_hive.table.properties import TableConfig
 from hudi_hive.write.options.option_fields import Read, fill, known
 from hudi_hive.write.options.settings import (
     ArchiveSettings,

@@ -10,13 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.table.properties.config import (
-    COPY_ON_WRITE,
-    MERGE_ON_READ,
-    SUPPORTED_VERSIONS,
-    TableConfig,
-    key_generator_name,
-)
+from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ, SUPPORTED_VERSIONS, TableConfig, key_generator_name
 from hudi_hive.write.options.option_fields import fill, flag, items, option, optional_text, text, word
 
 _MODES: Final = ("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING", "CUSTOM")

@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import KeyGenerationError, UnknownColumnError, WriteError
 from hudi_hive.table import MetaClient
-from hudi_hive.table.logs.log_data import RECORD_KEY
-from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.options.settings import Operation
+from hudi_hive.table.logs import RECORD_KEY
+from hudi_hive.write.options import Operation, WriteConfig
 
 PARTITION_PATH: Final = "_hoodie_partition_path"
 FILE_NAME: Final = "_hoodie_file_name"

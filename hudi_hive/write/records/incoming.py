@@ -14,18 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import KeyGenerationError, SchemaError, UnknownColumnError
-from hudi_hive.read.columns.promote import scalar_promotion
-from hudi_hive.read.columns.reconcile import Reconciler
-from hudi_hive.read.merge.folding import fold
-from hudi_hive.read.merge.ordering_values import Ints
+from hudi_hive.read.columns import Reconciler, scalar_promotion
+from hudi_hive.read.merge import Ints, fold
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.table.keys.key_generator import KeyGenerator
-from hudi_hive.table.logs.log_data import LogData, one_batch
-from hudi_hive.table.logs.log_scanner import LogRecords
-from hudi_hive.table.merge.merge_spec import MergeSpec
-from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.table.keys import KeyGenerator
+from hudi_hive.table.logs import LogData, LogRecords, one_batch
+from hudi_hive.table.merge import MergeSpec
+from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.records.carried_keys import carried_keys, names_records
-from hudi_hive.write.schema.schemas import WriterSchema, normal_schema
+from hudi_hive.write.schema import WriterSchema, normal_schema
 
 RECORD_KEY: Final = "_hoodie_record_key"
 PARTITION_PATH: Final = "_hoodie_partition_path"

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.table.keys.key_generator import NEW_COMPLEX_ENCODING, KeyGenerator
-from hudi_hive.write.index.key_source import KeySource, slices_of
+from hudi_hive.table.keys import NEW_COMPLEX_ENCODING, KeyGenerator
+from hudi_hive.write.index import KeySource, slices_of
 
 _LOCAL_PATH_BYTES: Final = 4095
 """``PATH_MAX`` of Linux without its NUL."""

@@ -12,24 +12,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.formats.hash.bloom import BloomSettings
-from hudi_hive.formats.hfile.writer import LONGEST_KEY
-from hudi_hive.read.merge.folding import soft_deletes
+from hudi_hive.formats.hash import BloomSettings
+from hudi_hive.formats.hfile import LONGEST_KEY
+from hudi_hive.read.merge import soft_deletes
 from hudi_hive.schema import avro_to_arrow, with_meta_fields
 from hudi_hive.table import MetaClient
-from hudi_hive.table.keys.key_generator import KeyGenerator
-from hudi_hive.table.logs.log_data import one_batch
-from hudi_hive.table.merge.merge_spec import MergeSpec
-from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY, FileStyle, WriteJob
-from hudi_hive.write.index import IndexOptions
-from hudi_hive.write.index.live import with_ordering
-from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.options.settings import Operation
+from hudi_hive.table.keys import KeyGenerator
+from hudi_hive.table.logs import one_batch
+from hudi_hive.table.merge import MergeSpec
+from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, FileStyle, WriteJob
+from hudi_hive.write.index import IndexOptions, with_ordering
+from hudi_hive.write.options import Operation, WriteConfig
 from hudi_hive.write.records.carried_keys import carried_files, names_records
 from hudi_hive.write.records.incoming import combine, prepare, prepare_keys
 from hudi_hive.write.records.key_style import table_generator
-from hudi_hive.write.schema.evolving import evolved_after, with_meta_avro
-from hudi_hive.write.schema.schemas import writer_schema
+from hudi_hive.write.schema import evolved_after, with_meta_avro, writer_schema
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import KeyGenerationError
 from hudi_hive.table import MetaClient
-from hudi_hive.table.keys.partition_paths import PARTITION_METAFILES, holds_partitions
-from hudi_hive.table.view.listing import list_concurrently, list_folders, walk
+from hudi_hive.table.keys import PARTITION_METAFILES, holds_partitions
+from hudi_hive.table.view import list_concurrently, list_folders, walk
 
 _REMEDY: Final = (
     "give values of which none begins with another one and a slash, "

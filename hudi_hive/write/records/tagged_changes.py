@@ -22,14 +22,12 @@ from hudi_hive.errors import (
     UnknownRecordError,
     UnsupportedTableError,
 )
-from hudi_hive.formats.orc.acid import DELETE, INSERT, UPDATE
-from hudi_hive.read.merge.ordering_values import not_less, ordering_columns
+from hudi_hive.formats.orc import DELETE, INSERT, UPDATE
+from hudi_hive.read.merge import not_less, ordering_columns
 from hudi_hive.table import MetaClient
-from hudi_hive.table.merge.merge_spec import MergeSpec, Order
-from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY
-from hudi_hive.write.files.write_tasks import PLACES_SCHEMA
-from hudi_hive.write.index.live import existing_records
-from hudi_hive.write.index.tables import one_array
+from hudi_hive.table.merge import MergeSpec, Order
+from hudi_hive.write.files import PARTITION_PATH, PLACES_SCHEMA, RECORD_KEY
+from hudi_hive.write.index import existing_records, one_array
 from hudi_hive.write.records.keyed_records import Prepared
 
 OPERATION: Final = "_hudi_hive_operation"

@@ -10,18 +10,21 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from hudi_hive.errors import WriteError
-from hudi_hive.metadata.writer.writer import MetadataWriter
+from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instants.instant import CLUSTERING, COMPLETED_WRITE_ACTIONS, REPLACE_COMMIT, RESTORE, SAVEPOINT
-from hudi_hive.timeline.payloads.plan_encoders import encode_restore_metadata, encode_restore_plan
-from hudi_hive.timeline.payloads.plans import RestoreMetadata, RestorePlan, RollbackMetadata
-from hudi_hive.write.coordination.heartbeat import Heartbeat
+from hudi_hive.timeline.instants import CLUSTERING, COMPLETED_WRITE_ACTIONS, REPLACE_COMMIT, RESTORE, SAVEPOINT
+from hudi_hive.timeline.payloads import (
+    RestoreMetadata,
+    RestorePlan,
+    RollbackMetadata,
+    encode_restore_metadata,
+    encode_restore_plan,
+)
+from hudi_hive.write.coordination import Heartbeat
 from hudi_hive.write.rollback.rollback_action import forget, hand_down_versions, undo
 from hudi_hive.write.rollback.undo import files_to_undo
-from hudi_hive.write.service_base.checks import refuse_pending_restore
-from hudi_hive.write.service_base.claim import claimed
-from hudi_hive.write.service_base.context import ServiceContext
+from hudi_hive.write.service_base import ServiceContext, claimed, refuse_pending_restore
 
 
 def restore(context: ServiceContext, savepoint: str) -> RestoreMetadata:

@@ -20,14 +20,14 @@ from typing import Final
 import pyarrow as pa
 
 from hudi_hive.errors import InstantNotFoundError, PathExistsError, WriteConflictError, WriteError
-from hudi_hive.formats.log.writer import command_block
-from hudi_hive.metadata.reader.changes import DELETED_FILES_SCHEMA, MetadataChanges
-from hudi_hive.metadata.writer.writer import MetadataWriter
+from hudi_hive.formats.log import command_block
+from hudi_hive.metadata.reader import DELETED_FILES_SCHEMA, MetadataChanges
+from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.table.view.data_files import check_data_files, data_file_path, delete_data_files
+from hudi_hive.table.view import check_data_files, data_file_path, delete_data_files
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instants.instant import (
+from hudi_hive.timeline.instants import (
     CLUSTERING,
     COMPACTION,
     COMPLETED_WRITE_ACTIONS,
@@ -36,17 +36,24 @@ from hudi_hive.timeline.instants.instant import (
     ROLLBACK,
     SAVEPOINT,
 )
-from hudi_hive.timeline.payloads.plan_encoders import encode_rollback_metadata, encode_rollback_plan
-from hudi_hive.timeline.payloads.plans import RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
-from hudi_hive.write.coordination.after_commit import HEARTBEAT, quietly
-from hudi_hive.write.coordination.heartbeat import (
+from hudi_hive.timeline.payloads import (
+    RollbackMetadata,
+    RollbackPartition,
+    RollbackPlan,
+    RollbackRequest,
+    encode_rollback_metadata,
+    encode_rollback_plan,
+)
+from hudi_hive.write.coordination import (
+    HEARTBEAT,
     Heartbeat,
     beating_instants,
     heartbeat_times,
+    quietly,
     remove_heartbeat,
     silent_instants,
 )
-from hudi_hive.write.files.markers import (
+from hudi_hive.write.files import (
     marked_instants,
     remove_markers,
     remove_staging,
@@ -54,17 +61,20 @@ from hudi_hive.write.files.markers import (
     try_remove_leftovers,
 )
 from hudi_hive.write.rollback.undo import files_to_undo, log_versions
-from hudi_hive.write.schema.evolving import LATEST_SCHEMA, versions_until
-from hudi_hive.write.schema.schema_history import persist, read, remove
-from hudi_hive.write.service_base.checks import (
+from hudi_hive.write.schema import LATEST_SCHEMA, persist, read, remove, versions_until
+from hudi_hive.write.service_base import (
+    ServiceContext,
+    claimed,
+    is_beating,
+    pending_still,
+    refuse_beating,
     refuse_lost_versions,
     refuse_pending_restore,
     refuse_planned,
     refuse_savepointed,
     refuse_topped,
+    rolled_back_now,
 )
-from hudi_hive.write.service_base.claim import claimed, is_beating, pending_still, refuse_beating, rolled_back_now
-from hudi_hive.write.service_base.context import ServiceContext
 
 FAILED_WRITES: Final = "hoodie.cleaner.policy.failed.writes"
 _COMMAND_TOKEN: Final = "1-0-1"

@@ -13,15 +13,12 @@ from collections.abc import Mapping, Sequence
 import pyarrow.compute as pc
 
 from hudi_hive.errors import TimeTravelError, WriteError
-from hudi_hive.plan.core.snapshot import earliest_retained, refuse_cleaned_files
+from hudi_hive.plan.core import earliest_retained, refuse_cleaned_files
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instants.instant import CLEAN, RESTORE, SAVEPOINT
-from hudi_hive.timeline.payloads.plan_encoders import encode_savepoint_metadata
-from hudi_hive.timeline.payloads.plans import SavepointMetadata
-from hudi_hive.write.service_base.checks import refuse_pending_restore
-from hudi_hive.write.service_base.claim import refuse_pending_undo
-from hudi_hive.write.service_base.context import ServiceContext
+from hudi_hive.timeline.instants import CLEAN, RESTORE, SAVEPOINT
+from hudi_hive.timeline.payloads import SavepointMetadata, encode_savepoint_metadata
+from hudi_hive.write.service_base import ServiceContext, refuse_pending_restore, refuse_pending_undo
 
 
 def create_savepoint(

@@ -19,17 +19,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsafePathError
-from hudi_hive.formats.log.block import iter_blocks
+from hudi_hive.formats.log import iter_blocks
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view.data_files import check_data_files
-from hudi_hive.table.view.file_names import FileKind, parse_file_names
-from hudi_hive.table.view.listing import DirectoryLister
+from hudi_hive.table.view import DirectoryLister, FileKind, check_data_files, parse_file_names
 from hudi_hive.timeline import Instant
-from hudi_hive.timeline.instants.instant import DELTA_COMMIT, LOG_COMPACTION
-from hudi_hive.timeline.payloads.plans import RollbackRequest
-from hudi_hive.write.coordination.executor import Executor
-from hudi_hive.write.files.markers import marked_files, marker_folder
+from hudi_hive.timeline.instants import DELTA_COMMIT, LOG_COMPACTION
+from hudi_hive.timeline.payloads import RollbackRequest
+from hudi_hive.write.coordination import Executor
+from hudi_hive.write.files import marked_files, marker_folder
 
 _log = logging.getLogger(__name__)
 

@@ -14,12 +14,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.schema import META_FIELDS
-from hudi_hive.schema.evolution import merge_writer
-from hudi_hive.schema.internal import EvolvedSchema, InternalSchema
-from hudi_hive.schema.internal_json import to_json
+from hudi_hive.schema import META_FIELDS, EvolvedSchema, InternalSchema, merge_writer, to_json
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.payloads.encoders import CommitOut
+from hudi_hive.timeline.payloads import CommitOut
 
 SCHEMA_KEY: Final = "schema"
 """Key of the extra metadata that every commit must have: the table's schema for all readers."""

@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from hudi_hive.errors import UnknownColumnError
 from hudi_hive.table import TableConfig
-from hudi_hive.table.merge.merge_spec import MergeSpec
-from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.options.settings import Operation
+from hudi_hive.table.merge import MergeSpec
+from hudi_hive.write.options import Operation, WriteConfig
 
 
 def check_wanted(incoming: pa.Schema, table: TableConfig, config: WriteConfig) -> None:

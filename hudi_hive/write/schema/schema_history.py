@@ -15,11 +15,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from hudi_hive.schema.internal import InternalSchema
-from hudi_hive.schema.internal_json import history_bytes
+from hudi_hive.schema import InternalSchema, history_bytes
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instants.instant import SAVEPOINT
+from hudi_hive.timeline.instants import SAVEPOINT
 
 FOLDER: Final = ".hoodie/.schema"
 _NAME: Final = re.compile(r"(\d+)(?:_\d+)?\.schemacommit(?:\.requested|\.inflight)?")

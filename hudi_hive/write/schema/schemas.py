@@ -16,12 +16,10 @@ from typing import Any, Final
 import pyarrow as pa
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.read.columns.promote import scalar_promotion
-from hudi_hive.schema import META_FIELDS, avro_to_arrow
-from hudi_hive.schema.avro import OPERATION_FIELD
-from hudi_hive.schema.from_arrow import arrow_to_avro, record_name
+from hudi_hive.read.columns import scalar_promotion
+from hudi_hive.schema import META_FIELDS, OPERATION_FIELD, arrow_to_avro, avro_to_arrow, record_name
 from hudi_hive.table import MetaClient, TableConfig
-from hudi_hive.write.options.config import WriteConfig
+from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.schema.evolving import evolved_after
 from hudi_hive.write.schema.required_columns import check_wanted
 

@@ -11,12 +11,11 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError, WriteError
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view.file_names import FileKind, parse_file_names
-from hudi_hive.table.view.listing import DirectoryLister
+from hudi_hive.table.view import DirectoryLister, FileKind, parse_file_names
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instants.instant import CLEAN, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, RESTORE, SAVEPOINT
-from hudi_hive.timeline.payloads.plans import CLEAN_FILES_SCHEMA, RollbackRequest
-from hudi_hive.write.options.settings import IndexType
+from hudi_hive.timeline.instants import CLEAN, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, RESTORE, SAVEPOINT
+from hudi_hive.timeline.payloads import CLEAN_FILES_SCHEMA, RollbackRequest
+from hudi_hive.write.options import IndexType
 
 _BUCKET: Final = r"^0000\d{4}-"
 """Ids of the first 10,000 buckets; random ids do not begin so."""

@@ -11,9 +11,8 @@ from contextlib import contextmanager
 
 from hudi_hive.errors import TimelineError, WriteConflictError
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instants.instant import ROLLBACK
-from hudi_hive.write.coordination.after_commit import HEARTBEAT, quietly
-from hudi_hive.write.coordination.heartbeat import Heartbeat, heartbeat_times, silent_instants
+from hudi_hive.timeline.instants import ROLLBACK
+from hudi_hive.write.coordination import HEARTBEAT, Heartbeat, heartbeat_times, quietly, silent_instants
 from hudi_hive.write.service_base.context import ServiceContext
 
 

@@ -7,14 +7,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.metadata.writer.writer import MetadataWriter
+from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
-from hudi_hive.timeline.core.instant_times import InstantClock
-from hudi_hive.timeline.core.writer import TimelineWriter
-from hudi_hive.write.coordination.after_commit import AfterCommit
-from hudi_hive.write.coordination.executor import Executor, LocalExecutor
-from hudi_hive.write.coordination.locks import TableLock, table_lock
+from hudi_hive.timeline.core import InstantClock, TimelineWriter
+from hudi_hive.write.coordination import AfterCommit, Executor, LocalExecutor, TableLock, table_lock
 
 Lock = Callable[[], AbstractContextManager[TableLock | None]]
 """Gives the table's lock as a context manager; one that gives None locks nothing."""

@@ -3,3 +3,32 @@
 Rollback, clean, compaction, clustering, savepoint and restore; each is scheduled (its plan is written) and executed
 apart, and an execution that died is taken up again from its plan.
 """
+
+from __future__ import annotations
+
+from hudi_hive.write.services.archival import archive_instants
+from hudi_hive.write.services.cleaning import clean
+from hudi_hive.write.services.clustering import (
+    SORT_COLUMNS,
+    cluster,
+    execute_clustering,
+    pending_clusterings,
+    schedule_clustering,
+)
+from hudi_hive.write.services.compaction import compact, execute_compaction, schedule_compaction
+from hudi_hive.write.services.inline import InlineReport, run_inline_services
+
+__all__ = [
+    "SORT_COLUMNS",
+    "InlineReport",
+    "archive_instants",
+    "clean",
+    "cluster",
+    "compact",
+    "execute_clustering",
+    "execute_compaction",
+    "pending_clusterings",
+    "run_inline_services",
+    "schedule_clustering",
+    "schedule_compaction",
+]

@@ -5,9 +5,9 @@ Source: docs/format.md#archived-timeline.
 
 from __future__ import annotations
 
-from hudi_hive.timeline.archival.archive_writer import ArchiveReport, archive
-from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.service_base.context import ServiceContext
+from hudi_hive.timeline.archival import ArchiveReport, archive
+from hudi_hive.write.options import WriteConfig
+from hudi_hive.write.service_base import ServiceContext
 
 
 def archive_instants(context: ServiceContext) -> ArchiveReport:

@@ -23,20 +23,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, WriteConflictError
-from hudi_hive.metadata.reader.changes import DELETED_FILES_SCHEMA, MetadataChanges
-from hudi_hive.metadata.writer.writer import MetadataWriter
+from hudi_hive.metadata.reader import DELETED_FILES_SCHEMA, MetadataChanges
+from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.table.keys.partition_paths import PARTITION_METAFILES
-from hudi_hive.table.view.data_files import check_data_files, check_partitions, delete_data_files
-from hudi_hive.table.view.file_names import FileKind, parse_file_names
+from hudi_hive.table.keys import PARTITION_METAFILES
+from hudi_hive.table.view import FileKind, check_data_files, check_partitions, delete_data_files, parse_file_names
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instants.instant import CLEAN, millis_to_instant
-from hudi_hive.timeline.payloads.plan_encoders import encode_clean_metadata, encode_cleaner_plan
-from hudi_hive.timeline.payloads.plans import CLEAN_FILES_SCHEMA, CleanerPlan, CleanMetadata, CleanPartition
-from hudi_hive.write.coordination.heartbeat import Heartbeat
-from hudi_hive.write.service_base.claim import claimed, refuse_pending_undo
-from hudi_hive.write.service_base.context import ServiceContext
+from hudi_hive.timeline.instants import CLEAN, millis_to_instant
+from hudi_hive.timeline.payloads import (
+    CLEAN_FILES_SCHEMA,
+    CleanerPlan,
+    CleanMetadata,
+    CleanPartition,
+    encode_clean_metadata,
+    encode_cleaner_plan,
+)
+from hudi_hive.write.coordination import Heartbeat
+from hudi_hive.write.service_base import ServiceContext, claimed, refuse_pending_undo
 
 _log = logging.getLogger(__name__)
 

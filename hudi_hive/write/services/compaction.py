@@ -19,26 +19,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError, WriteError
-from hudi_hive.metadata.writer.writer import MetadataWriter
+from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.plan import ScanPlan
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.instants.instant import COMMIT, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, instant_to_millis
-from hudi_hive.timeline.payloads.encoders import encode_commit
-from hudi_hive.timeline.payloads.plan_encoders import encode_compaction_plan
-from hudi_hive.timeline.payloads.plans import CompactionPlan
-from hudi_hive.write.commit.transaction import metadata_changes
-from hudi_hive.write.coordination.conflicts import Operation, check_conflicts, touched_groups
-from hudi_hive.write.coordination.heartbeat import Heartbeat
-from hudi_hive.write.files.context import Attempt, WriteJob
-from hudi_hive.write.files.markers import remove_unclaimed, try_remove_markers
-from hudi_hive.write.files.statuses import joined, status, write_stats
-from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.options.settings import CompactionSettings
-from hudi_hive.write.rollback.rollback_action import requested_again, rollback
-from hudi_hive.write.service_base.checks import refuse_pending_restore
-from hudi_hive.write.service_base.claim import claimed, is_beating, refuse_pending_undo
-from hudi_hive.write.service_base.context import ServiceContext
+from hudi_hive.timeline.instants import COMMIT, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, instant_to_millis
+from hudi_hive.timeline.payloads import CompactionPlan, encode_commit, encode_compaction_plan
+from hudi_hive.write.commit import metadata_changes
+from hudi_hive.write.coordination import Heartbeat, Operation, check_conflicts, touched_groups
+from hudi_hive.write.files import Attempt, WriteJob, joined, remove_unclaimed, status, try_remove_markers, write_stats
+from hudi_hive.write.options import CompactionSettings, WriteConfig
+from hudi_hive.write.rollback import requested_again, rollback
+from hudi_hive.write.service_base import (
+    ServiceContext,
+    claimed,
+    is_beating,
+    refuse_pending_restore,
+    refuse_pending_undo,
+)
 from hudi_hive.write.services.rewrite import NewBase, plan_of, service_job, slice_rows, slices_of, write_base
 
 _log = logging.getLogger(__name__)

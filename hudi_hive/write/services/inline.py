@@ -11,13 +11,13 @@ from functools import partial
 
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.archival.archive_writer import ArchiveReport, archive
-from hudi_hive.timeline.core.timeline import Timeline
-from hudi_hive.timeline.instants.instant import CLEAN, COMPACTION, REPLACE_COMMIT
-from hudi_hive.timeline.payloads.plans import CleanMetadata
-from hudi_hive.write.coordination.after_commit import log_failure, reported
-from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.service_base.context import ServiceContext
+from hudi_hive.timeline.archival import ArchiveReport, archive
+from hudi_hive.timeline.core import Timeline
+from hudi_hive.timeline.instants import CLEAN, COMPACTION, REPLACE_COMMIT
+from hudi_hive.timeline.payloads import CleanMetadata
+from hudi_hive.write.coordination import log_failure, reported
+from hudi_hive.write.options import WriteConfig
+from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services.cleaning import clean
 from hudi_hive.write.services.clustering import cluster, execute_clustering, pending_clusterings, schedule_clustering
 from hudi_hive.write.services.compaction import (

@@ -15,20 +15,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
-from hudi_hive.formats.base.base_file_writer import ParquetBaseWriter, WrittenBase
+from hudi_hive.formats.base import ParquetBaseWriter, WrittenBase
 from hudi_hive.plan import ScanPlan
-from hudi_hive.plan.core.planner import plan_of_slices, refuse_bootstrap
-from hudi_hive.plan.model.query import Query
-from hudi_hive.plan.model.scan_plan import with_paths
-from hudi_hive.read.scan.scan import read_plan
+from hudi_hive.plan.core import plan_of_slices, refuse_bootstrap
+from hudi_hive.plan.model import Query, with_paths
+from hudi_hive.read.scan import read_plan
 from hudi_hive.table import MetaClient
-from hudi_hive.table.view.file_system_view import SLICE_SCHEMA
-from hudi_hive.timeline.payloads.encoders import CommitOut
-from hudi_hive.write.files.context import FILE_NAME, Attempt, WriteJob
-from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.records.keyed_records import Prepared, job_of
-from hudi_hive.write.schema.evolving import SCHEMA_KEY, with_version
-from hudi_hive.write.service_base.context import ServiceContext
+from hudi_hive.table.view import SLICE_SCHEMA
+from hudi_hive.timeline.payloads import CommitOut
+from hudi_hive.write.files import FILE_NAME, Attempt, WriteJob
+from hudi_hive.write.options import WriteConfig
+from hudi_hive.write.records import Prepared, job_of
+from hudi_hive.write.schema import SCHEMA_KEY, with_version
+from hudi_hive.write.service_base import ServiceContext
 
 _ATTEMPTS: Final = 1 << 30
 

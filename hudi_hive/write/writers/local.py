@@ -19,35 +19,51 @@ import pyarrow.compute as pc
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError, WriteError
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instants.instant import COMMIT, DELTA_COMMIT, REPLACE_COMMIT
-from hudi_hive.write.commit.transaction import Transaction
-from hudi_hive.write.coordination.after_commit import SERVICES, AfterCommit
-from hudi_hive.write.coordination.conflicts import BASE, TOUCHED_SCHEMA, refuse_clustered
-from hudi_hive.write.coordination.executor import Executor, LocalExecutor
-from hudi_hive.write.coordination.locks import TableLock, table_lock
-from hudi_hive.write.files.assign import assign_inserts, record_size, spread
-from hudi_hive.write.files.context import PARTITION_PATH, RECORD_KEY, WriteJob
-from hudi_hive.write.files.statuses import joined
-from hudi_hive.write.files.write_tasks import (
+from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT, REPLACE_COMMIT
+from hudi_hive.write.commit import Transaction
+from hudi_hive.write.coordination import (
+    BASE,
+    SERVICES,
+    TOUCHED_SCHEMA,
+    AfterCommit,
+    Executor,
+    LocalExecutor,
+    TableLock,
+    refuse_clustered,
+    table_lock,
+)
+from hudi_hive.write.files import (
     DELETES_SCHEMA,
+    PARTITION_PATH,
     PLACES_SCHEMA,
+    RECORD_KEY,
     Groups,
     Handle,
     Work,
+    WriteJob,
+    assign_inserts,
     attempts,
+    joined,
     knowing_versions,
     pieces,
+    record_size,
     run_work,
+    spread,
 )
 from hudi_hive.write.index import Index
-from hudi_hive.write.options.config import WriteConfig
-from hudi_hive.write.options.settings import DuplicatePolicy, Operation
-from hudi_hive.write.records.carried_keys import config_for, refuse_gone_groups
-from hudi_hive.write.records.keyed_records import Prepared, job_of, prepared_keys, prepared_rows
-from hudi_hive.write.records.nested_partitions import refuse_nested_partitions
-from hudi_hive.write.schema.evolving import refuse_without_ids
-from hudi_hive.write.service_base.context import ServiceContext
-from hudi_hive.write.services.inline import InlineReport, run_inline_services
+from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
+from hudi_hive.write.records import (
+    Prepared,
+    config_for,
+    job_of,
+    prepared_keys,
+    prepared_rows,
+    refuse_gone_groups,
+    refuse_nested_partitions,
+)
+from hudi_hive.write.schema import refuse_without_ids
+from hudi_hive.write.service_base import ServiceContext
+from hudi_hive.write.services import InlineReport, run_inline_services
 from hudi_hive.write.writers.report import WriteReport
 
 

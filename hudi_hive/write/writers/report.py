@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.timeline import Instant
-from hudi_hive.write.options.settings import Operation
-from hudi_hive.write.services.inline import InlineReport
+from hudi_hive.write.options import Operation
+from hudi_hive.write.services import InlineReport
 
 
 @dataclass(frozen=True)

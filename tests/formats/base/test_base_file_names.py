@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import CorruptFileError
-from hudi_hive.table.core.base_files import refuse_rows_of_others
+from hudi_hive.table.core import refuse_rows_of_others
 
 
 def check(own: str, held: str, writer: str) -> None:

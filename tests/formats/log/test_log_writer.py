@@ -15,7 +15,7 @@ from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatErr
 from hudi_hive.formats.avro import avro_to_arrow
 from hudi_hive.formats.log.block import BlockType, HeaderKey, iter_blocks
 from hudi_hive.formats.log.writer import cdc_block, command_block, data_block, delete_block
-from hudi_hive.table.logs.log_data import decode_block
+from hudi_hive.table.logs import decode_block
 from tests.support.tables import log_files
 
 INSTANT = "20260102030405006"

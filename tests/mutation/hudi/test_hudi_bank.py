@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
 from tests.support.mutation.hudi_bank import run
 
 

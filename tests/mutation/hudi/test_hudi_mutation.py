@@ -25,7 +25,7 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnknownRecordError,
 )
-from hudi_hive.metadata.reader.lister import validate
+from hudi_hive.metadata.reader import validate
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.mutation import TransactionState
 from hudi_hive.mutation.hudi import (
@@ -35,10 +35,10 @@ from hudi_hive.mutation.hudi import (
     HudiMutatorCoordinator,
     HudiTransaction,
 )
-from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
-from hudi_hive.table_api.table import HudiTable
+from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table_api import HudiTable
 from hudi_hive.testing import FakeMetastore
-from hudi_hive.write.coordination.heartbeat import beating_instants, remove_heartbeat
+from hudi_hive.write.coordination import beating_instants, remove_heartbeat
 from tests.support.fixture_tables import VERSIONS
 
 QUICK = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}

@@ -17,10 +17,10 @@ from hudi_hive.errors import (
     WriteError,
 )
 from hudi_hive.mutation.hudi import HudiMutatorClient, HudiMutatorCoordinator
-from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
-from hudi_hive.table_api.table import HudiTable
-from hudi_hive.write.coordination.executor import LocalExecutor
-from hudi_hive.write.files.write_tasks import run_work
+from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table_api import HudiTable
+from hudi_hive.write.coordination import LocalExecutor
+from hudi_hive.write.files import run_work
 from tests.mutation.hudi.test_hudi_mutation import AT_FIRST, QUICK, change, make, make_by_day, row, seen, table_of
 
 INSERT, UPDATE, DELETE = 0, 1, 2

@@ -18,7 +18,7 @@ from typing import Any
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.formats.log.block import BlockType, iter_blocks
+from hudi_hive.formats.log import BlockType, iter_blocks
 from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture
 
 Answer = tuple[str, Any]

@@ -23,11 +23,10 @@ import numpy as np
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.formats.avro import decode_records
-from hudi_hive.formats.avro.container import read_container
+from hudi_hive.formats import parse_properties
+from hudi_hive.formats.avro import decode_records, read_container
 from hudi_hive.formats.hfile import HFileReader
-from hudi_hive.formats.log.block import BlockType, HeaderKey, avro_spans, block_schema, iter_blocks
-from hudi_hive.formats.properties import parse_properties
+from hudi_hive.formats.log import BlockType, HeaderKey, avro_spans, block_schema, iter_blocks
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.table import MetaClient
 from tests.support.fixture_tables import encode_rows, fixture_names, rows_sha256, unzip_fixture

@@ -25,25 +25,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.formats.avro import decode_records
-from hudi_hive.formats.avro.container import read_container
-from hudi_hive.formats.base.base_file import open_base_file
-from hudi_hive.formats.hash.bloom import BloomFilter
+from hudi_hive.formats import parse_properties
+from hudi_hive.formats.avro import decode_records, read_container
+from hudi_hive.formats.base import open_base_file
+from hudi_hive.formats.hash import BloomFilter
 from hudi_hive.formats.hfile import HFileReader
-from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block, iter_blocks
-from hudi_hive.formats.orc.footer import read_stripes
-from hudi_hive.formats.orc.hive_type import parse_hive_type
-from hudi_hive.formats.orc.tail import varint as protobuf_varint
-from hudi_hive.formats.properties import parse_properties
-from hudi_hive.metastore.connection.hive_site import read_hive_site
-from hudi_hive.predicate.sql import parse_sql
-from hudi_hive.schema.internal import parse_history
-from hudi_hive.schema.type_text import parse_type
-from hudi_hive.storage import Storage
-from hudi_hive.storage.hadoop_paths import compile_glob, expand_braces
-from hudi_hive.sync.diff.type_changes import follows
-from hudi_hive.table.logs.log_data import decode_block
-from hudi_hive.timeline.payloads.payload import decode_payload
+from hudi_hive.formats.log import BlockType, HeaderKey, encode_block, iter_blocks
+from hudi_hive.formats.orc import parse_hive_type, read_stripes
+from hudi_hive.formats.orc import varint as protobuf_varint
+from hudi_hive.metastore.connection import read_hive_site
+from hudi_hive.predicate import parse_sql
+from hudi_hive.schema import parse_history, parse_type
+from hudi_hive.storage import Storage, compile_glob, expand_braces
+from hudi_hive.sync.diff import follows
+from hudi_hive.table.logs import decode_block
+from hudi_hive.timeline.payloads import decode_payload
 
 SIZE = 64 * 1024
 """Bytes of an input at the most."""

@@ -24,8 +24,8 @@ import pyarrow as pa
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.table.core.creation import create_table
-from hudi_hive.timeline.instants.instant import COMPLETED_WRITE_ACTIONS, parse_instant_name
+from hudi_hive.table.core import create_table
+from hudi_hive.timeline.instants import COMPLETED_WRITE_ACTIONS, parse_instant_name
 from tests.support.faults.write_faults import CALLS, Rows, check_tidy, rows_of, with_row
 from tests.support.faults.write_scenarios import ALL_SERVICES, PROBE, SEVERAL_WRITERS, rows
 

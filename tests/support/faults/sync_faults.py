@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from hudi_hive.errors import MetastoreTransportError
 from hudi_hive.metastore import HiveMetastore, Retries
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool, SyncReport
-from hudi_hive.sync.table.table_spec import LAST_COMMIT
-from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.sync.table import LAST_COMMIT
+from hudi_hive.table.core import MetaClient
 from tests.support.metastore import sync_behaviour as behaviour
 from tests.support.metastore import sync_golden as golden
 from tests.support.metastore.flaky_proxy import FlakyProxy

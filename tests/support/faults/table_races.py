@@ -29,22 +29,17 @@ import pyarrow as pa
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.metadata.reader.lister import validate
+from hudi_hive.metadata.reader import validate
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.timeline import CommitMetadata
-from hudi_hive.timeline.instants.instant import RESTORE, ROLLBACK, millis_to_instant
-from hudi_hive.write.coordination.executor import LocalExecutor
-from hudi_hive.write.rollback.restore_action import restore
-from hudi_hive.write.rollback.rollback_action import rollback, rollback_failed_writes
-from hudi_hive.write.rollback.savepoint_action import create_savepoint, savepoints
-from hudi_hive.write.service_base.context import ServiceContext
-from hudi_hive.write.services.archival import archive_instants
-from hudi_hive.write.services.cleaning import clean
-from hudi_hive.write.services.clustering import cluster
-from hudi_hive.write.services.compaction import compact
-from hudi_hive.write.writers.local import LocalWriter
+from hudi_hive.timeline.instants import RESTORE, ROLLBACK, millis_to_instant
+from hudi_hive.write.coordination import LocalExecutor
+from hudi_hive.write.rollback import create_savepoint, restore, rollback, rollback_failed_writes, savepoints
+from hudi_hive.write.service_base import ServiceContext
+from hudi_hive.write.services import archive_instants, clean, cluster, compact
+from hudi_hive.write.writers import LocalWriter
 from tests.support.faults.write_faults import Calls, watched
 
 PARTITIONS = ("x", "y")

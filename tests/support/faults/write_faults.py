@@ -26,10 +26,10 @@ from hudi_hive.errors import StorageError, WriteError
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instants.instant import COMPLETED_WRITE_ACTIONS, RESTORE, ROLLBACK
-from hudi_hive.timeline.payloads.plans import RollbackMetadata
-from hudi_hive.write.rollback.rollback_action import keeps_plan
-from hudi_hive.write.service_base.context import ServiceContext
+from hudi_hive.timeline.instants import COMPLETED_WRITE_ACTIONS, RESTORE, ROLLBACK
+from hudi_hive.timeline.payloads import RollbackMetadata
+from hudi_hive.write.rollback import keeps_plan
+from hudi_hive.write.service_base import ServiceContext
 
 CALLS = (
     "list",

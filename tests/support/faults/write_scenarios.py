@@ -9,29 +9,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudi_hive.metadata.writer.writer import MetadataWriter
+from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
-from hudi_hive.table.core.creation import create_table
-from hudi_hive.timeline.instants.instant import (
-    CLEAN,
-    COMMIT,
-    COMPLETED_WRITE_ACTIONS,
-    REPLACE_COMMIT,
-    RESTORE,
-    SAVEPOINT,
-)
-from hudi_hive.write.alter.alter_table import alter_schema
-from hudi_hive.write.coordination.executor import LocalExecutor
-from hudi_hive.write.coordination.locks import table_lock
-from hudi_hive.write.rollback.restore_action import restore
-from hudi_hive.write.rollback.rollback_action import rollback, rollback_failed_writes
-from hudi_hive.write.rollback.savepoint_action import create_savepoint
-from hudi_hive.write.service_base.context import ServiceContext
-from hudi_hive.write.services.archival import archive_instants
-from hudi_hive.write.services.cleaning import clean
-from hudi_hive.write.services.clustering import cluster
-from hudi_hive.write.services.compaction import compact
-from hudi_hive.write.writers.local import LocalWriter
+from hudi_hive.table.core import create_table
+from hudi_hive.timeline.instants import CLEAN, COMMIT, COMPLETED_WRITE_ACTIONS, REPLACE_COMMIT, RESTORE, SAVEPOINT
+from hudi_hive.write.alter import alter_schema
+from hudi_hive.write.coordination import LocalExecutor, table_lock
+from hudi_hive.write.rollback import create_savepoint, restore, rollback, rollback_failed_writes
+from hudi_hive.write.service_base import ServiceContext
+from hudi_hive.write.services import archive_instants, clean, cluster, compact
+from hudi_hive.write.writers import LocalWriter
 from tests.support.faults.write_faults import Scenario
 
 _SCHEMA = pa.schema([("id", pa.string()), ("part", pa.string()), ("ts", pa.int64()), ("value", pa.string())])

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from hudi_hive.metastore import FieldSchema, HiveMetastore, Partition, SerDeInfo, StorageDescriptor, Table
 from hudi_hive.schema import avro_to_arrow, with_meta_fields
 from hudi_hive.table import MetaClient
-from hudi_hive.table.keys.partition_paths import partition_values
+from hudi_hive.table.keys import partition_values
 
 HUDI = "org.apache.hudi.hadoop."
 PARQUET = HUDI + "HoodieParquetInputFormat"

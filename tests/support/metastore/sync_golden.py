@@ -29,9 +29,9 @@ from hudi_hive.errors import (
     TableNotFoundError,
 )
 from hudi_hive.metastore import HiveMetastore, partition_name
-from hudi_hive.metastore.client.partition_names import format_partition_name
+from hudi_hive.metastore.client import format_partition_name
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool, SyncReport
-from hudi_hive.table.keys.partition_paths import unescape_value
+from hudi_hive.table.keys import unescape_value
 from hudi_hive.timeline import instant_to_millis
 from tests.support.fixture_tables import GOLDEN, _session_folder
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from hudi_hive.formats.orc.acid_writer import DeleteDeltaWriter, DeltaWriter
-from hudi_hive.metastore.transactions.valid_ids import ValidWriteIds
-from hudi_hive.mutation.acid_table.table import AcidTable, Column
+from hudi_hive.formats.orc import DeleteDeltaWriter, DeltaWriter
+from hudi_hive.metastore.transactions import ValidWriteIds
+from hudi_hive.mutation.acid_table import AcidTable, Column
 
 Key = tuple[int, int, int]
 

@@ -16,11 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_hive.metastore import Partition, TransactionClient, ValidTransactions, ValidWriteIds
-from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
-from hudi_hive.mutation.acid_table.table import AcidTable
-from hudi_hive.mutation.acid_write.client import MutatorClient
-from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
-from hudi_hive.mutation.acid_write.merge_by_key import merge
+from hudi_hive.mutation.acid_table import AcidPartition, AcidReader, AcidTable
+from hudi_hive.mutation.acid_write import MutatorClient, MutatorCoordinator, RowId, merge
 from tests.support.mutation.acid_definitions import acid_table
 
 FOLDER = Path(__file__).parents[3] / "integration" / "data" / "hive_acid"

@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import HeartbeatLostError, TransactionConflictError, TransactionLockError, TransactionLostError
 from hudi_hive.mutation.hudi import HudiMutatorClient, HudiMutatorCoordinator
-from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
-from hudi_hive.table_api.table import HudiTable
+from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table_api import HudiTable
 
 OPTIONS = {
     "hoodie.metadata.enable": "false",

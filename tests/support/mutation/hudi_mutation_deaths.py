@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hudi_hive.mutation.hudi import HudiMutationTable, HudiMutatorClient, HudiMutatorCoordinator
-from hudi_hive.write.coordination.executor import LocalExecutor
-from hudi_hive.write.files.write_tasks import run_work
+from hudi_hive.write.coordination import LocalExecutor
+from hudi_hive.write.files import run_work
 
 
 class Dying(LocalExecutor):

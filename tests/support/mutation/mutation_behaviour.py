@@ -31,12 +31,9 @@ from hudi_hive.errors import (
     UnsupportedAcidTableError,
 )
 from hudi_hive.metastore import HiveMetastore, Partition, TransactionClient, ValidWriteIds
-from hudi_hive.mutation.acid_table.table import AcidTable
-from hudi_hive.mutation.acid_write.client import MutatorClient
-from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
-from hudi_hive.mutation.acid_write.manifest import MutationManifest
-from hudi_hive.mutation.acid_write.merge_by_key import merge
-from hudi_hive.mutation.acid_write.transaction import Transaction, TransactionState
+from hudi_hive.mutation.acid_table import AcidTable
+from hudi_hive.mutation.acid_write import MutationManifest, MutatorClient, MutatorCoordinator, RowId, Transaction, merge
+from hudi_hive.mutation.core import TransactionState
 from tests.support.mutation.acid_definitions import acid_table
 
 STATISTICS = "COLUMN_STATS_ACCURATE"
@@ -405,7 +402,7 @@ class MutationBehaviour(MutationTables):
 
     def test_many_rows(self, metastore: Any, warehouse: Path, transactions: TransactionClient) -> None:
         name = self.make(transactions, warehouse)
-        from hudi_hive.formats.hash.hive_bucket import bucket_numbers
+        from hudi_hive.formats.hash import bucket_numbers
 
         numbers = pa.array(range(10_000), pa.int32())
         buckets = bucket_numbers([numbers], ["int"], 2, 2)

@@ -15,16 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_hive.errors import CorruptFileError
-from hudi_hive.formats.avro.schema import (
-    ArrayNode,
-    EnumNode,
-    FixedNode,
-    MapNode,
-    Node,
-    PlainNode,
-    RecordNode,
-    UnionNode,
-)
+from hudi_hive.formats.avro import ArrayNode, EnumNode, FixedNode, MapNode, Node, PlainNode, RecordNode, UnionNode
 
 
 def decode_with_fastavro(view: memoryview, spans: Sequence[tuple[int, int]], root: RecordNode) -> list[pa.Array]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from hudi_hive.formats.base.base_file import BATCH_ROWS, ByteRange, open_base_file, select
+from hudi_hive.formats.base import BATCH_ROWS, ByteRange, open_base_file, select
 from hudi_hive.predicate import RowFilter, parse_filter
 from hudi_hive.storage import Storage
 

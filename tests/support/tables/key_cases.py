@@ -18,8 +18,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudi_hive.formats.avro.encoder import encode_records
-from hudi_hive.schema.from_arrow import arrow_to_avro
+from hudi_hive.formats.avro import encode_records
+from hudi_hive.schema import arrow_to_avro
 
 ANSWERS = Path(__file__).parents[2] / "data" / "key_generators"
 RELEASES = {6: "0.15.0", 8: "1.0.2", 9: "1.1.1"}

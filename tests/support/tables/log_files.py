@@ -13,8 +13,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.formats.log.block import BlockType, HeaderKey, encode_block
-from hudi_hive.formats.log.deletes import DELETE_RECORD
+from hudi_hive.formats.log import DELETE_RECORD, BlockType, HeaderKey, encode_block
 
 ROW_SCHEMA: dict[str, Any] = {
     "type": "record",

@@ -17,11 +17,8 @@ import pytest
 
 from hudi_hive.errors import MetastoreServerError, UnsupportedAcidTableError
 from hudi_hive.metastore import HiveMetastore, TransactionClient
-from hudi_hive.mutation.acid_table.reader import AcidReader
-from hudi_hive.mutation.acid_write.client import MutatorClient
-from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
-from hudi_hive.mutation.acid_write.merge_by_key import MergeRecords, merge
-from hudi_hive.mutation.acid_write.transaction import Transaction
+from hudi_hive.mutation.acid_table import AcidReader
+from hudi_hive.mutation.acid_write import MergeRecords, MutatorClient, MutatorCoordinator, Transaction, merge
 from tests.support.mutation.acid_definitions import acid_table
 
 _numbers = itertools.count(int(time.time() * 1000))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.table.merge.merge_spec import MergeSpec, Order, Partial
+from hudi_hive.table.merge import MergeSpec, Order, Partial
 
 Row = dict
 

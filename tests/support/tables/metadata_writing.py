@@ -10,15 +10,14 @@ import uuid
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_hive.formats.base.column_ranges import ColumnRanges
-from hudi_hive.metadata.reader.changes import DELETED_FILES_SCHEMA, INDEX_ADDED_SCHEMA, RANGES_SCHEMA, MetadataChanges
-from hudi_hive.metadata.writer.writer import MetadataWriter
+from hudi_hive.formats.base import ColumnRanges
+from hudi_hive.metadata.reader import DELETED_FILES_SCHEMA, INDEX_ADDED_SCHEMA, RANGES_SCHEMA, MetadataChanges
+from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.table.core.creation import create_table
+from hudi_hive.table.core import create_table
 from hudi_hive.timeline import State
-from hudi_hive.timeline.core.instant_times import InstantClock
-from hudi_hive.timeline.core.writer import TimelineWriter
-from hudi_hive.timeline.payloads.encoders import CommitOut, encode_commit
+from hudi_hive.timeline.core import InstantClock, TimelineWriter
+from hudi_hive.timeline.payloads import CommitOut, encode_commit
 
 ALL = {
     "hoodie.metadata.index.column.stats.enable": "true",

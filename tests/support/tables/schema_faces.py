@@ -10,11 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_hive import HudiTable
-from hudi_hive.connector.metadata import HudiTableHandle
-from hudi_hive.connector.page_source import PageSources
+from hudi_hive.connector import HudiTableHandle, PageSources
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.input_format import HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat, JobConf
-from hudi_hive.plan.model.options import QueryType
+from hudi_hive.plan.model import QueryType
 from hudi_hive.sql import PathCatalog, SqlEngine
 from tests.support.fixture_tables import (
     assert_same_rows,

@@ -18,13 +18,13 @@ import pytest
 
 from hudi_hive.errors import HudiHiveError, SchemaError
 from hudi_hive.table import MetaClient
-from hudi_hive.table_api.table import HudiTable
-from hudi_hive.timeline.core.writer import TimelineWriter
-from hudi_hive.write.coordination.executor import LocalExecutor
+from hudi_hive.table_api import HudiTable
+from hudi_hive.timeline.core import TimelineWriter
+from hudi_hive.write.coordination import LocalExecutor
 from hudi_hive.write.rollback import restore_action as restore
 from hudi_hive.write.rollback import rollback_action as rollback
 from hudi_hive.write.rollback import savepoint_action as savepoint
-from hudi_hive.write.service_base.context import ServiceContext
+from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import archival, clustering, compaction
 from hudi_hive.write.services import cleaning as clean
 from tests.support.tables.schema_model import (

@@ -6,15 +6,13 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import WriteError
-from hudi_hive.mutation.core.transaction_base import TransactionState
+from hudi_hive.mutation.core import TransactionState
 from hudi_hive.mutation.hudi import HudiMutatorClient
-from hudi_hive.sync.run.tool import HiveSyncTool
+from hudi_hive.sync.run import HiveSyncTool
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.core.instant_times import InstantClock
-from hudi_hive.timeline.core.writer import TimelineWriter
-from hudi_hive.timeline.instants.instant import CLEAN
-from hudi_hive.timeline.payloads.plan_encoders import encode_cleaner_plan
-from hudi_hive.timeline.payloads.plans import CLEAN_FILES_SCHEMA, CleanerPlan
+from hudi_hive.timeline.core import InstantClock, TimelineWriter
+from hudi_hive.timeline.instants import CLEAN
+from hudi_hive.timeline.payloads import CLEAN_FILES_SCHEMA, CleanerPlan, encode_cleaner_plan
 from hudi_hive.write.coordination.after_commit import AfterCommit
 from tests.support.faults.step_faults import CallersError
 from tests.support.faults.write_faults import rows_of

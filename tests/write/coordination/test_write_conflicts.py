@@ -11,12 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudi_hive.errors import WriteConflictError
-from hudi_hive.formats.avro.container import write_container
+from hudi_hive.formats.avro import write_container
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.core.writer import TimelineWriter
-from hudi_hive.timeline.instants.instant import instant_to_millis
-from hudi_hive.timeline.payloads.avro_models import model_schema
-from hudi_hive.timeline.payloads.encoders import CommitOut, encode_commit
+from hudi_hive.timeline.core import TimelineWriter
+from hudi_hive.timeline.instants import instant_to_millis
+from hudi_hive.timeline.payloads import CommitOut, encode_commit, model_schema
 from hudi_hive.write.coordination.conflicts import (
     EVERYTHING,
     TOUCHED_SCHEMA,

@@ -32,12 +32,12 @@ from hudi_hive.errors import (
     WriteConflictError,
     WriteError,
 )
-from hudi_hive.metadata.writer.writer import MetadataWriter
+from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
-from hudi_hive.timeline.core.instant_times import InstantClock
-from hudi_hive.timeline.instants.instant import COMMIT, DELTA_COMMIT
+from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.timeline.core import InstantClock
+from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT
 from hudi_hive.write.commit.transaction import Transaction
 from hudi_hive.write.coordination.executor import LocalExecutor
 from hudi_hive.write.coordination.folder_lock import FolderLock

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import StorageError, WriteConflictError, WriteError
-from hudi_hive.table.properties.config import COPY_ON_WRITE, MERGE_ON_READ
-from hudi_hive.table_api.table import HudiTable
-from hudi_hive.timeline.instants.instant import COMMIT, DELTA_COMMIT
+from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
+from hudi_hive.table_api import HudiTable
+from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT
 from hudi_hive.write.commit.transaction import Transaction
 from hudi_hive.write.coordination.executor import LocalExecutor
 from hudi_hive.write.files.markers import marked_files

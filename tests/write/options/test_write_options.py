@@ -8,7 +8,7 @@ import pytest
 
 from hudi_hive.errors import InvalidOptionError, SchemaError
 from hudi_hive.table import TableConfig
-from hudi_hive.table_api.table import HudiTable
+from hudi_hive.table_api import HudiTable
 from hudi_hive.write.options.config import WriteConfig
 
 ROWS = pa.table({"id": list(range(4000)), "name": ["one", "two"] * 2000, "p": ["a"] * 2000 + ["b"] * 2000})

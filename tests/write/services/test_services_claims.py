@@ -15,10 +15,10 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import WriteConflictError
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
-from hudi_hive.timeline.archival.archive_writer import archive
-from hudi_hive.timeline.core.writer import TimelineWriter
-from hudi_hive.timeline.instants.instant import CLEAN, COMPACTION, DELTA_COMMIT, REPLACE_COMMIT, ROLLBACK
-from hudi_hive.timeline.payloads.encoders import encode_requested_replace
+from hudi_hive.timeline.archival import archive
+from hudi_hive.timeline.core import TimelineWriter
+from hudi_hive.timeline.instants import CLEAN, COMPACTION, DELTA_COMMIT, REPLACE_COMMIT, ROLLBACK
+from hudi_hive.timeline.payloads import encode_requested_replace
 from hudi_hive.write.coordination.heartbeat import FOLDER, Heartbeat, beating_instants
 from hudi_hive.write.coordination.locks import InProcessLock, TableLock
 from hudi_hive.write.rollback.rollback_action import rollback, rollback_failed_writes

@@ -9,8 +9,8 @@ import pytest
 
 from hudi_hive.errors import InvalidOptionError, TimeTravelError
 from hudi_hive.table import MetaClient
-from hudi_hive.table_api.table import HudiTable
-from hudi_hive.timeline.instants.instant import CLEAN
+from hudi_hive.table_api import HudiTable
+from hudi_hive.timeline.instants import CLEAN
 from hudi_hive.write.rollback.savepoint_action import create_savepoint, delete_savepoint
 from hudi_hive.write.services.cleaning import (
     BY_COMMITS,
@@ -79,7 +79,7 @@ def test_file_versions(version: int, tmp_path: Path) -> None:
 def test_hours(version: int, tmp_path: Path) -> None:
     client = MetaClient.load(copy_of(f"v{version}_cow_nonpart", tmp_path))
     writes = client.timeline.write_instants()
-    from hudi_hive.timeline.instants.instant import instant_to_millis
+    from hudi_hive.timeline.instants import instant_to_millis
 
     last = instant_to_millis(writes[-1].requested, client.config.timezone)
     plan = plan_clean(client, CleanPolicy(BY_HOURS, hours=1), now_ms=last + 3_600_000)

@@ -10,8 +10,8 @@ import pytest
 
 from hudi_hive.errors import CorruptFileError, UnknownColumnError, UnsupportedTableError
 from hudi_hive.table import MetaClient
-from hudi_hive.table_api.table import HudiTable
-from hudi_hive.timeline.instants.instant import COMMIT, COMPACTION, DELTA_COMMIT, instant_to_millis
+from hudi_hive.table_api import HudiTable
+from hudi_hive.timeline.instants import COMMIT, COMPACTION, DELTA_COMMIT, instant_to_millis
 from hudi_hive.write.options.settings import CompactionSettings
 from hudi_hive.write.rollback.restore_action import restore
 from hudi_hive.write.rollback.savepoint_action import create_savepoint

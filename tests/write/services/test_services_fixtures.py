@@ -14,7 +14,7 @@ import pytest
 from hudi_hive.errors import HudiHiveError, WriteError
 from hudi_hive.metadata import validate
 from hudi_hive.table import MetaClient
-from hudi_hive.table_api.table import HudiTable
+from hudi_hive.table_api import HudiTable
 from hudi_hive.write.rollback import restore_action as restore
 from hudi_hive.write.rollback import rollback_action as rollback
 from hudi_hive.write.rollback import savepoint_action as savepoint

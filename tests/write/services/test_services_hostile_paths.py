@@ -14,18 +14,11 @@ import pytest
 
 from hudi_hive.errors import CorruptInstantError, HudiHiveError, UnsafePathError
 from hudi_hive.table import MetaClient
-from hudi_hive.table_api.table import HudiTable
+from hudi_hive.table_api import HudiTable
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.core.writer import TimelineWriter
-from hudi_hive.timeline.instants.instant import CLEAN, COMPACTION, LOG_COMPACTION, RESTORE, ROLLBACK
-from hudi_hive.timeline.payloads.plan_encoders import (
-    encode_cleaner_plan,
-    encode_compaction_plan,
-    encode_requested_replace,
-    encode_restore_plan,
-    encode_rollback_plan,
-)
-from hudi_hive.timeline.payloads.plans import (
+from hudi_hive.timeline.core import TimelineWriter
+from hudi_hive.timeline.instants import CLEAN, COMPACTION, LOG_COMPACTION, RESTORE, ROLLBACK
+from hudi_hive.timeline.payloads import (
     CLEAN_FILES_SCHEMA,
     CLUSTERING_SCHEMA,
     OPERATIONS_SCHEMA,
@@ -35,6 +28,11 @@ from hudi_hive.timeline.payloads.plans import (
     RestorePlan,
     RollbackPlan,
     RollbackRequest,
+    encode_cleaner_plan,
+    encode_compaction_plan,
+    encode_requested_replace,
+    encode_restore_plan,
+    encode_rollback_plan,
 )
 from hudi_hive.write.files.markers import marker_folder
 from hudi_hive.write.rollback.restore_action import restore

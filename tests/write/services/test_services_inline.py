@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from hudi_hive.cli.main import cli
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.instants.instant import CLEAN, COMPACTION
+from hudi_hive.timeline.instants import CLEAN, COMPACTION
 from hudi_hive.write.services.inline import run_inline_services
 from tests.write.services.test_services_compaction import all_rows
 from tests.write.services.test_services_rollback import context_of, copy_of, version

@@ -10,8 +10,8 @@ import pytest
 
 from hudi_hive.metadata import validate
 from hudi_hive.table import MetaClient
-from hudi_hive.table_api.table import HudiTable
-from hudi_hive.timeline.instants.instant import CLEAN, REPLACE_COMMIT
+from hudi_hive.table_api import HudiTable
+from hudi_hive.timeline.instants import CLEAN, REPLACE_COMMIT
 from tests.support.fixture_tables import VERSIONS
 
 SERVICES = {

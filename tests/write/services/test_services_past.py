@@ -11,9 +11,9 @@ import pytest
 
 from hudi_hive.errors import TimeTravelError, UnsupportedTableError, WriteError
 from hudi_hive.table import MetaClient
-from hudi_hive.table_api.table import HudiTable
+from hudi_hive.table_api import HudiTable
 from hudi_hive.timeline import Instant
-from hudi_hive.timeline.instants.instant import COMPACTION, REPLACE_COMMIT
+from hudi_hive.timeline.instants import COMPACTION, REPLACE_COMMIT
 from hudi_hive.write.rollback.restore_action import restore
 from hudi_hive.write.rollback.rollback_action import rollback
 from hudi_hive.write.rollback.savepoint_action import create_savepoint, delete_savepoint

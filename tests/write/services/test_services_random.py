@@ -17,9 +17,9 @@ import pytest
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata import validate
 from hudi_hive.table import MetaClient
-from hudi_hive.table_api.table import HudiTable
-from hudi_hive.timeline.core.writer import TimelineWriter
-from hudi_hive.timeline.instants.instant import COMPACTION
+from hudi_hive.table_api import HudiTable
+from hudi_hive.timeline.core import TimelineWriter
+from hudi_hive.timeline.instants import COMPACTION
 from hudi_hive.write.coordination.executor import LocalExecutor
 from hudi_hive.write.rollback import restore_action as restore
 from hudi_hive.write.rollback import rollback_action as rollback

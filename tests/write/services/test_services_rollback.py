@@ -11,8 +11,8 @@ import pytest
 from hudi_hive.errors import WriteError
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.table_api.table import HudiTable
-from hudi_hive.timeline.instants.instant import ROLLBACK
+from hudi_hive.table_api import HudiTable
+from hudi_hive.timeline.instants import ROLLBACK
 from hudi_hive.write.files.markers import MarkerKind, create_marker, marker_folder
 from hudi_hive.write.rollback.rollback_action import rollback, rollback_failed_writes
 from hudi_hive.write.service_base.context import ServiceContext

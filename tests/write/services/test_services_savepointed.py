@@ -7,11 +7,16 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import WriteError
 from hudi_hive.timeline import Instant, State
-from hudi_hive.timeline.core.instant_times import InstantClock
-from hudi_hive.timeline.core.writer import TimelineWriter
-from hudi_hive.timeline.instants.instant import CLEAN, RESTORE, ROLLBACK
-from hudi_hive.timeline.payloads.plan_encoders import encode_cleaner_plan, encode_restore_plan, encode_rollback_plan
-from hudi_hive.timeline.payloads.plans import CleanerPlan, RestorePlan, RollbackPlan
+from hudi_hive.timeline.core import InstantClock, TimelineWriter
+from hudi_hive.timeline.instants import CLEAN, RESTORE, ROLLBACK
+from hudi_hive.timeline.payloads import (
+    CleanerPlan,
+    RestorePlan,
+    RollbackPlan,
+    encode_cleaner_plan,
+    encode_restore_plan,
+    encode_rollback_plan,
+)
 from hudi_hive.write.coordination.executor import LocalExecutor
 from hudi_hive.write.rollback.restore_action import restore
 from hudi_hive.write.rollback.rollback_action import rollback_failed_writes
