@@ -1,4 +1,4 @@
-"""File formats: bytes or streams of single files to blocks, records and Arrow batches, and Arrow rows to such bytes.
+"""Readers and writers of the formats of single files: blocks, records, Arrow batches.
 
 Nothing here knows of timelines or tables; import from the modules (``properties``, ``log_block``, ``log_writer`` …).
 Bytes that do not follow their format raise ``CorruptFileError``, formats that we refuse ``UnsupportedFormatError``.

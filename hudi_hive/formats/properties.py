@@ -1,4 +1,4 @@
-"""Java ``Properties`` text: ``hoodie.properties`` and partition metafiles.
+"""Reads and writes Java ``Properties`` text: ``hoodie.properties`` and partition metafiles.
 
 Source: docs/format.md#table-properties.
 """
@@ -21,7 +21,7 @@ _WRITTEN_ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
 
 
 def parse_properties(data: bytes, *, path: str | None = None) -> dict[str, str]:
-    """Keys and values of a Java properties file.
+    """Parse the keys and values of a Java properties file.
 
     The text is ISO-8859-1; ``\\uXXXX`` and the other escapes are undone, lines that end in an odd number of backslashes
     go on in the next one, lines that begin with ``#`` or ``!`` are remarks. Of a key that occurs twice the last counts.
@@ -42,7 +42,7 @@ def parse_properties(data: bytes, *, path: str | None = None) -> dict[str, str]:
 
 
 def format_properties(mapping: Mapping[str, str], comments: Iterable[str] = ()) -> bytes:
-    """Bytes of a properties file that Java and :func:`parse_properties` read back to the same mapping.
+    """Format a mapping as a properties file, which Java and :func:`parse_properties` read back alike.
 
     Args:
         mapping: keys and values, written in this order.

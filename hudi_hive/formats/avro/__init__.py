@@ -1,4 +1,4 @@
-"""Avro records by column: in come bare binaries, their spans and the writer's schema, out come Arrow batches.
+"""Avro records and Arrow columns: decodes many bare Avro binaries to Arrow batches, and encodes Arrow rows to Avro.
 
 Also the one mapping of Avro to Arrow types. Bytes that do not follow the schema raise ``CorruptFileError``.
 """

@@ -1,4 +1,4 @@
-"""Values at many cursors to one Arrow array, by type.
+"""Decodes the values at the positions of a cursor to one Arrow array, by Avro type.
 
 Nulls are not filled in afterwards: each array is made at its full length at once, with the values of the records that
 have one put in their places.
@@ -32,7 +32,7 @@ _MAX_OFFSET: Final = (1 << 31) - 1
 
 
 class Places:
-    """Which rows of an array the values of a cursor belong to; the others are null.
+    """The rows of an Arrow array that the values of a cursor fill; all other rows are null.
 
     Args:
         total: length of the array.
@@ -47,11 +47,11 @@ class Places:
         self._validity: pa.Buffer | None = None
 
     def select(self, chosen: Positions) -> Places:
-        """The places of some of the values."""
+        """The rows of a selection of the values."""
         return Places(self.total, chosen if self.rows is None else self.rows[chosen])
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values in their rows, zero in the others."""
+        """An array of full length with the values in their rows and zero in all others."""
         if self.rows is None:
             return np.ascontiguousarray(values)
         spread = np.zeros((self.total, *values.shape[1:]), values.dtype)
@@ -61,7 +61,7 @@ class Places:
     def array(
         self, arrow: pa.DataType, buffers: Sequence[NDArray[Any]] = (), children: Sequence[pa.Array] | None = None
     ) -> pa.Array:
-        """An array of buffers that are at full length already."""
+        """An Arrow array made of data buffers that have its full length."""
         nulls = 0 if self.rows is None else self.total - len(self.rows)
         packed = [pa.py_buffer(buffer) for buffer in buffers]
         return pa.Array.from_buffers(arrow, self.total, [self.validity, *packed], nulls, children=children)
@@ -77,7 +77,7 @@ class Places:
 
 
 def decode(node: Node, cursor: Cursor, places: Places) -> pa.Array:
-    """One value at each cursor as an array; the cursor moves behind them.
+    """Decode one value at each position of a cursor to an Arrow array, and move the cursor behind the values.
 
     Args:
         node: the type.

@@ -40,7 +40,7 @@ def is_container(data: bytes) -> bool:
 
 
 def read_container(data: bytes, path: str) -> list[dict[str, Any]]:
-    """All records of an Avro object container, decoded with the schema it carries.
+    """The records of an Avro object container, decoded with the schema in its header.
 
     Args:
         data: the container's bytes.
@@ -75,7 +75,7 @@ def read_container(data: bytes, path: str) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=128)
 def checked_schema(text: str) -> tuple[RecordNode, object]:
-    """A record schema from its JSON text: as a tree of nodes, and parsed for fastavro.
+    """Parse the JSON text of a record schema: to a tree of nodes, and for fastavro.
 
     What fastavro would follow without end is refused: types that hold themselves, and items or records without bytes,
     of which damaged data may claim any number.
@@ -172,7 +172,7 @@ def _read_records(
 def write_container(
     schema: Mapping[str, Any], records: Iterable[Mapping[str, Any]], *, metadata: Mapping[str, str] | None = None
 ) -> bytes:
-    """An Avro object container without compression, as the timeline wants it.
+    """The bytes of an Avro object container without compression, the form of the files of a timeline.
 
     Args:
         schema: Avro schema of the records.
@@ -185,7 +185,7 @@ def write_container(
 
 
 def describe(error: BaseException) -> str:
-    """Kind and text of a decoder's exception, short enough for one line; it may quote damaged bytes."""
+    """One short line with type and message of a decoder's exception, which may quote damaged bytes."""
     text = " ".join(str(error).split())[:200]
     printable = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
     return f"{type(error).__name__} {printable}".strip()

@@ -1,4 +1,4 @@
-"""Many places in one stretch of bytes at once: reading Avro's numbers and lengths at all of them in a few array steps.
+"""Cursors: positions in many Avro records, at which numbers and lengths are read in a few array operations.
 
 A cursor never leaves its record: each length is compared with the bytes that are left before it is used. What lies
 behind a record may be looked at (numbers are read eight bytes at a time), but never counts.
@@ -39,7 +39,7 @@ _SQUEEZE: Final = (
 
 
 def check_memory(columns: int, records: int) -> None:
-    """Refuse columns that take up a great many times the bytes of their records.
+    """Refuse records whose columns would take up far more memory than the records themselves.
 
     Args:
         columns: size of the columns in bytes.
@@ -74,7 +74,7 @@ class Block:
         check_memory(self._reserved, len(self.bytes))
 
     def words(self, dtype: str) -> NDArray[Any]:
-        """Elements of a type of fixed width, one beginning at each byte."""
+        """A view of the bytes as elements of a fixed width, one beginning at each byte."""
         width = np.dtype(dtype).itemsize
         return np.ndarray((len(self.bytes) - width + 1,), dtype, self.view, strides=(1,))
 
@@ -83,7 +83,7 @@ class Block:
 
 
 class Cursor:
-    """A position in each of many records.
+    """The current position in each of many Avro records.
 
     Args:
         block: the bytes.
@@ -102,11 +102,11 @@ class Cursor:
         return len(self.pos)
 
     def select(self, rows: Positions) -> Cursor:
-        """A cursor of some of the records; put its positions back with ``cursor.pos[rows] = selected.pos``."""
+        """A cursor over a selection of the records; its positions go back by ``cursor.pos[rows] = selected.pos``."""
         return Cursor(self.block, self.pos[rows], self.end[rows])
 
     def advance(self, lengths: Positions | int) -> None:
-        """Move on by lengths in bytes.
+        """Move each position on by a number of bytes.
 
         Raises:
             CorruptFileError: one is negative, or more than is left of its record.
@@ -119,7 +119,7 @@ class Cursor:
         self.pos = self.pos + lengths
 
     def longs(self) -> Positions:
-        """Zig-zag numbers of up to 64 bits."""
+        """Read an Avro ``long`` (zig-zag, up to 64 bits) at each position."""
         first = self.block.bytes[self.pos]
         if int(first.max(initial=0)) < 0x80:
             self.advance(1)
@@ -129,7 +129,7 @@ class Cursor:
         return ((value >> np.uint64(1)) ^ -(value & np.uint64(1))).view(np.int64)
 
     def ints(self) -> NDArray[np.int32]:
-        """Zig-zag numbers of up to 32 bits."""
+        """Read an Avro ``int`` (zig-zag, up to 32 bits) at each position."""
         values = self.longs()
         if len(values) and (values.min() < _INT32_MIN or values.max() > _INT32_MAX):
             wrong = (values < _INT32_MIN) | (values > _INT32_MAX)
@@ -137,7 +137,7 @@ class Cursor:
         return values.astype(np.int32)
 
     def choices(self, count: int) -> NDArray[Any]:
-        """Numbers of branches or symbols, each from 0 to less than the count."""
+        """Read the number of a union branch or enum symbol at each position, each less than ``count``."""
         first = self.block.bytes[self.pos]
         if int(first.max(initial=0)) < min(0x80, 2 * count) and not (first & 1).any():
             self.advance(1)
@@ -149,20 +149,20 @@ class Cursor:
         return values
 
     def lengths(self) -> Positions:
-        """Lengths of strings or bytes; the positions move to the end of these, which lie within their records."""
+        """Read the length of a string or bytes at each position, and move the positions behind the value."""
         values = self.longs()
         self.advance(values)
         return values
 
     def skip_varints(self) -> None:
-        """Move over numbers without working them out."""
+        """Skip a variable-length number at each position."""
         if int(self.block.bytes[self.pos].max(initial=0)) < 0x80:
             self.advance(1)
         else:
             self.advance(self._varints()[1])
 
     def fixed(self, dtype: str) -> NDArray[Any]:
-        """Little-endian elements of a type of fixed width."""
+        """Read a little-endian element of a fixed width at each position."""
         start = self.pos
         self.advance(np.dtype(dtype).itemsize)
         return self.block.words(dtype)[start]

@@ -1,4 +1,4 @@
-"""Many bare Avro records to one Arrow batch, field by field over all records at once."""
+"""Decodes many bare Avro records to one Arrow batch, field by field over all records at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def decode_records(
     *,
     columns: Sequence[str] | None = None,
 ) -> pa.RecordBatch:
-    """Decode bare Avro binaries (no container) to columns.
+    """Decode bare Avro binaries (records without a container) to an Arrow batch.
 
     Fields that are not asked for are skipped, those behind the last one that is are not even looked at.
 

@@ -1,4 +1,4 @@
-"""Arrow rows to bare Avro binaries, column by column (Avro specification 1.11, "Binary Encoding").
+"""Encodes Arrow rows to bare Avro binaries, column by column (Avro specification 1.11, "Binary Encoding").
 
 The counterpart of :mod:`hudi_hive.formats.avro`: what it decodes to Arrow is encoded from it again. Small values of
 neighbouring columns – numbers, lengths, branches of unions – are laid out as one matrix of bytes of which some are
@@ -54,7 +54,7 @@ _Part: TypeAlias = "_Cells | pa.Array"
 def encode_records(
     batch: pa.RecordBatch | pa.Table, schema: Mapping[str, Any] | str
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """All rows as bare Avro binaries back to back, and where each begins: one offset more than rows.
+    """Encode rows as bare Avro binaries, one behind the other, and the offset of each: one offset more than rows.
 
     Args:
         batch: the rows; columns are found by name, in any order. A field without column is null.
@@ -76,7 +76,7 @@ def encode_records(
 
 
 def encode_binaries(batch: pa.RecordBatch | pa.Table, schema: Mapping[str, Any] | str) -> pa.ChunkedArray:
-    """As :func:`encode_records`, as a column of binaries: what HFiles and log blocks take."""
+    """Encode rows as a column of bare Avro binaries, which HFiles and log blocks take; see :func:`encode_records`."""
     root = parse_record(schema)
     known = {field.name for field in root.fields}
     if extra := [name for name in batch.schema.names if name not in known]:

@@ -1,4 +1,4 @@
-"""How many Python objects a decoder would make of Avro binaries, without making them.
+"""Counts the Python objects that a decoder would make of Avro binaries, without making them.
 
 A byte of Avro can stand for many objects: nulls take no byte at all, and a record takes none of its own. So what a
 decoder is handed is counted first, by the schema alone where its densest values cannot exceed the limit, else value by
@@ -29,7 +29,7 @@ _FIXED_WIDTHS: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
 def count_objects(root: RecordNode, data: bytes, count: int, limit: int) -> int:
-    """Python objects that records become, or more than that; containers count twice.
+    """An upper bound of the Python objects that records become; containers count twice.
 
     Args:
         root: type of the records.
@@ -52,7 +52,7 @@ def count_objects(root: RecordNode, data: bytes, count: int, limit: int) -> int:
 
 @lru_cache(maxsize=128)
 def density(node: Node) -> float:
-    """Most objects that a byte of values of a type can become, those of items in lists and maps included."""
+    """The greatest number of Python objects that one byte of a type can become, items of lists and maps included."""
     return _flat(node) / max(node.least, 1) + sum(density(item) for item in _items(node))
 
 

@@ -79,21 +79,21 @@ class PlainNode(Node):
 
 @dataclass(frozen=True, slots=True)
 class FixedNode(Node):
-    """Values of always the same number of bytes."""
+    """An Avro ``fixed``: values of a constant number of bytes."""
 
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class EnumNode(Node):
-    """One of a list of words, encoded as its position."""
+    """An Avro ``enum``: one of a list of symbols, encoded as its number."""
 
     symbols: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordNode(Node):
-    """Fields one after the other."""
+    """An Avro ``record``: fields, encoded one after the other."""
 
     fields: tuple[pa.Field, ...]
     children: tuple[Node, ...]
@@ -101,21 +101,21 @@ class RecordNode(Node):
 
 @dataclass(frozen=True, slots=True)
 class ArrayNode(Node):
-    """Blocks of items."""
+    """An Avro ``array``: items, encoded in blocks."""
 
     item: Node
 
 
 @dataclass(frozen=True, slots=True)
 class MapNode(Node):
-    """Blocks of entries, encoded as records of key and value."""
+    """An Avro ``map``: entries of key and value, encoded in blocks."""
 
     entry: RecordNode
 
 
 @dataclass(frozen=True, slots=True)
 class UnionNode(Node):
-    """One of several types; a single type beside null stands for itself, several make a struct of members.
+    """An Avro ``union``: null and one type become that type, several types a struct of members.
 
     Attributes:
         branches: all branches, null among them, as written.

@@ -1,4 +1,4 @@
-"""Moving cursors over values that nobody asked for, and finding where the items of arrays and maps begin."""
+"""Skips values that are not decoded, and finds where the items of arrays and maps begin."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WIDTHS: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
 def fixed_width(node: Node) -> int | None:
-    """Bytes that each value of the type takes, or None if that differs."""
+    """The bytes that every value of a type takes, or None if values differ in length."""
     if isinstance(node, PlainNode):
         return _WIDTHS.get(node.kind)
     if isinstance(node, FixedNode):
@@ -47,7 +47,7 @@ def fixed_width(node: Node) -> int | None:
 
 
 def skip(node: Node, cursor: Cursor) -> None:
-    """Move over one value of the type in each record.
+    """Skip one value of a type in each record.
 
     Raises:
         CorruptFileError: a value does not lie in its record.

@@ -1,4 +1,4 @@
-"""Base files: Parquet, ORC and HFiles to Arrow batches, with the types and names that the file has.
+"""Reads base files (Parquet, ORC, HFile) as Arrow batches, with each file's own column names and types.
 
 One open per file. Row groups whose statistics rule a filter out are not read. Lists in the old two-level layout, INT96
 and TIMESTAMP_MILLIS columns come out as lists and timestamps (Parquet format, "LogicalTypes.md").
@@ -63,29 +63,36 @@ ByteRange = tuple[int, int]
 
 
 class BaseFile(Protocol):
-    """An open base file; a context manager."""
+    """The interface of an open base file of any format; a context manager that closes it."""
 
     @property
     def path(self) -> str:
-        """Its URI, for messages."""
+        """URI of the file, for error messages."""
 
     @property
     def schema(self) -> pa.Schema:
-        """Its columns as they stand in it."""
+        """Arrow schema of the file, with the names and types that it was written with."""
 
     @property
     def num_rows(self) -> int:
-        """Rows in the whole file."""
+        """Number of rows of the file."""
 
     @property
     def writer(self) -> str:
-        """The library that wrote it, as its footer tells; empty where it does not."""
+        """The library that wrote the file, from its footer; empty where the footer does not say."""
 
     def groups(self, skip: RowFilter | None) -> tuple[int, int]:
-        """Row groups (stripes) of the file, and those in which a row can pass a filter bound to its columns."""
+        """Number of row groups (ORC: stripes), and number of those in which a row can pass a filter.
+
+        Args:
+            skip: a filter that is bound to the columns of this file; None for all.
+        """
 
     def row_ranges(self) -> list[ByteRange]:
-        """Where each row group (stripe) lies; ``byte_range`` of :meth:`batches` goes by start + length // 2."""
+        """Start and length in bytes of each row group (ORC: stripe).
+
+        Whether one is in the ``byte_range`` of :meth:`batches` is decided by its middle, start + length // 2.
+        """
 
     def batches(
         self,
@@ -96,7 +103,7 @@ class BaseFile(Protocol):
         batch_size: int = BATCH_ROWS,
         use_threads: bool = True,
     ) -> Iterator[pa.RecordBatch]:
-        """Rows in file order, with the named columns in the given order.
+        """Read rows in file order, with the named columns in the given order.
 
         Args:
             columns: top-level columns of :attr:`schema`; with none the batches only have a number of rows.
@@ -158,12 +165,12 @@ def open_base_file(storage: Storage, path: str, *, extension: str | None = None,
 
 
 def parquet_image(content: memoryview, path: str) -> BaseFile:
-    """A Parquet file that lies in memory, as log blocks hold them; its path is for errors."""
+    """Open a Parquet file that lies in memory, such as the content of a log block; ``path`` is for error messages."""
     return ParquetBaseFile(pa.BufferReader(pa.py_buffer(content)), path, IoCounters(), remote=False)
 
 
 def select(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
-    """Some columns of a batch; with none of them the number of rows is kept."""
+    """Select columns of a batch; a selection of none keeps the number of rows."""
     return batch.select(list(columns)) if columns else empty_columns(batch.num_rows)
 
 
@@ -174,7 +181,16 @@ def empty_columns(rows: int) -> pa.RecordBatch:
 
 @contextmanager
 def decoding(path: str) -> Iterator[None]:
-    """Turn what decoders raise into our errors."""
+    """Context manager that turns the exceptions of decoders into errors of :mod:`hudi_hive.errors`.
+
+    Args:
+        path: URI of the file, for messages.
+
+    Raises:
+        CorruptFileError: the file breaks its format.
+        UnsupportedFormatError: it uses a feature that the reader does not have.
+        StorageError: the storage failed.
+    """
     try:
         yield
     except pa.ArrowNotImplementedError as error:
@@ -193,7 +209,7 @@ def _line(error: BaseException) -> str:
 
 
 class OpenFile:
-    """What all formats share."""
+    """Base class of open base files: schema, counters, the stream and its closing."""
 
     def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, schema: pa.Schema) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Writing base files: Arrow rows in, a Parquet file with Hudi's footer out.
+"""Writes Parquet base files with the metadata of Hudi's in their footer.
 
 Each page has a checksum. Types are those that Hudi's readers want: lists in three levels, decimals as fixed bytes,
 timestamps as 64-bit numbers.
@@ -44,7 +44,7 @@ _GROUP_BYTES: Final = 120 << 20
 
 @dataclass(frozen=True, slots=True)
 class WrittenBase:
-    """What became of a base file.
+    """Size, rows, key range and column statistics of a base file that was written.
 
     Attributes:
         size: bytes.
@@ -142,7 +142,7 @@ class ParquetBaseWriter:
                 )
 
     def write(self, rows: pa.RecordBatch | pa.Table) -> None:
-        """Add rows; columns are found by name.
+        """Append rows, whose columns are matched by name.
 
         Raises:
             SchemaError: a column is missing, or is of a type whose values do not fit that of the file.
@@ -193,7 +193,7 @@ class ParquetBaseWriter:
         self._pending, self._pending_bytes = [], 0
 
     def close(self) -> WrittenBase:
-        """Write what is left and the footer.
+        """Write the remaining rows and the footer, and close the file.
 
         Raises:
             StorageError: the file cannot be written.
@@ -216,7 +216,7 @@ class ParquetBaseWriter:
         return WrittenBase(size, self._rows, least, greatest, self._ranges.table(self._sizes()))
 
     def abandon(self) -> None:
-        """Let go of the file as it is; somebody else deletes it."""
+        """Close an unfinished file without a footer; the caller deletes it."""
         self._pending = []
         if not self._stream.closed:
             self._stream.close()

@@ -1,4 +1,4 @@
-"""What a file holds of each column: least and greatest value, counts.
+"""Column statistics of a file: least and greatest value, number of rows and nulls, bytes.
 
 Bounds are wrapped in one record per type, as the metadata table has them for versions 6 and 8.
 
@@ -67,7 +67,7 @@ class _Seen:
 
 
 class ColumnRanges:
-    """Ranges of rows that come batch by batch: of columns of plain types and of such fields of structs.
+    """Collects the statistics of primitive columns, and of primitive fields of structs, batch by batch.
 
     Lists and maps have none. A decimal of more than 15 digits before or behind the point is told by the big-endian
     bytes of its unscaled number. Bounds of columns with NaN are not known.
@@ -85,7 +85,7 @@ class ColumnRanges:
                     self._seen[name] = _Seen(kind, wrapper)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take rows into account."""
+        """Add the rows of a batch to the statistics."""
         for entry, column in zip(batch.schema, batch.columns, strict=True):
             for name, array in _arrays(entry.name, column):
                 seen = self._seen.get(name)
@@ -93,7 +93,7 @@ class ColumnRanges:
                     _add(seen, array)
 
     def table(self, sizes: Mapping[str, tuple[int, int]] | None = None) -> pa.Table:
-        """The ranges, a table of :data:`COLUMN_RANGES_SCHEMA`.
+        """The statistics so far, a table of :data:`COLUMN_RANGES_SCHEMA`.
 
         Args:
             sizes: bytes in the file, with and without compression, by column.
@@ -120,7 +120,7 @@ class ColumnRanges:
 
 
 def wrapper_of(kind: pa.DataType) -> str | None:
-    """Record that bounds of a type are wrapped in; None for types without bounds.
+    """Name of the wrapper record that holds the bounds of an Arrow type; None for types without bounds.
 
     Timestamps and times are the numbers that Parquet files hold for them.
     """

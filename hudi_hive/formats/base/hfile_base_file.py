@@ -1,4 +1,4 @@
-"""HFiles as base files of a table: entries are records as bare Avro binaries, sorted by record key.
+"""Reads HFiles as base files: their entries are records as bare Avro binaries, sorted by record key.
 
 The file info holds the Avro schema of the records. A field that is called ``key`` is blank in the binaries, its value
 being the entry's key.

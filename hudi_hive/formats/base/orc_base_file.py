@@ -1,4 +1,4 @@
-"""ORC base files to Arrow batches (ORC specification v1)."""
+"""Reads ORC base files as Arrow batches (ORC specification v1)."""
 
 from __future__ import annotations
 

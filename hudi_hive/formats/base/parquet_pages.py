@@ -1,4 +1,6 @@
-"""Sizes of the pages of a Parquet column chunk, from their headers (Parquet format, ``PageHeader``).
+"""Checks the sizes that Parquet pages' headers claim before the pages are decompressed.
+
+Source: Parquet format, ``PageHeader``.
 
 The reader library makes room for a page as its header says. Footers of honest files make it needless to look; where one
 says that a chunk becomes a great many times its compressed bytes, the headers are looked at before any page is read.
@@ -33,7 +35,7 @@ def check_pages(
     columns: Container[str],
     path: str,
 ) -> None:
-    """Refuse columns with a page that becomes far larger than its bytes in the file.
+    """Refuse columns with a page that claims to be far larger than its bytes in the file.
 
     Args:
         stream: the open file.
@@ -71,7 +73,7 @@ def _check_chunk(stream: pa.NativeFile, chunk: Any, path: str) -> None:  # noqa:
 
 
 def rows_of_lists(row_group: Any, columns: Container[str], path: str) -> int:  # noqa: ANN401 - pyarrow's
-    """Rows whose lists and maps have as many items as one batch is made for, by the average of a row group.
+    """The rows of a batch whose lists and maps hold no more items than a batch is made for.
 
     Args:
         row_group: the row group's metadata.
@@ -90,7 +92,7 @@ def rows_of_lists(row_group: Any, columns: Container[str], path: str) -> int:  #
 
 
 def most_inflated(compressed: int) -> int:
-    """Bytes that so many compressed bytes may become."""
+    """The greatest number of bytes that a number of compressed bytes may become."""
     return max(MOST_INFLATED * compressed, LEAST_INFLATED)
 
 

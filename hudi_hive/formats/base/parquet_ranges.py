@@ -1,4 +1,4 @@
-"""Statistics of Parquet row groups to column ranges.
+"""Reads the column ranges of a Parquet file from the statistics of its row groups.
 
 Only statistics that can be trusted count: in the order of the column's type, whole, and for floating-point columns
 without NaN among the bounds.
@@ -19,7 +19,7 @@ _NAN_SHOWS: Final = "parquet-mr"
 
 
 def column_ranges(metadata: Any, schema: pa.Schema, root: Node) -> dict[tuple[str, ...], ColumnRange]:  # noqa: ANN401
-    """Ranges over all row groups of the columns that a filter reads, by column path.
+    """Ranges of the columns that a filter reads, in each row group, by column path.
 
     Args:
         metadata: pyarrow's ``FileMetaData``.

@@ -1,4 +1,4 @@
-"""Hudi's bloom filters of record keys: keys or the text in footers and metadata tables in, membership and text out.
+"""Hudi's bloom filters of record keys: made of keys, read from and written as Base64 text, asked for keys.
 
 A filter that says no is right; one that says maybe can be wrong.
 
@@ -49,7 +49,7 @@ _FEW: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class BloomFilter:
-    """One filter.
+    """A bloom filter of one or several rows of bits.
 
     Args:
         hashes: bits set per key.
@@ -77,7 +77,7 @@ class BloomFilter:
         max_entries: int = 100_000,
         kind: str = DYNAMIC,
     ) -> BloomFilter:
-        """The filter that Hudi would make of keys in this order.
+        """Make the filter that Hudi makes of the same keys in the same order.
 
         Args:
             keys: texts.
@@ -92,7 +92,7 @@ class BloomFilter:
         return builder.finish()
 
     def encode(self) -> str:
-        """The filter as Base64 text, as :meth:`parse` reads it."""
+        """The Base64 text of the filter, as it stands in footers and in the metadata table."""
         prefix = _PREFIX.pack(_VERSION, self.hashes, _MURMUR, self.bits)
         parts = [prefix]
         if self.kind == DYNAMIC:
@@ -103,7 +103,7 @@ class BloomFilter:
 
     @classmethod
     def parse(cls, text: bytes | str, kind: str, path: str) -> BloomFilter:
-        """A filter from its Base64 text.
+        """Read a filter from its Base64 text.
 
         Args:
             text: the text.
@@ -140,7 +140,7 @@ class BloomFilter:
         return cls(hashes, bits, tuple(rows), DYNAMIC, per_row, in_last)
 
     def may_contain(self, hashes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-        """For each key whether it may have been added.
+        """Whether each key may be one of those that were added: false is certain, true is not.
 
         Args:
             hashes: what :func:`key_hashes` gives: a line per key, with at least as many columns as the filter's hashes.
@@ -181,7 +181,7 @@ class BloomSettings:
 
 
 class BloomBuilder:
-    """Makes a filter of keys that come bit by bit.
+    """Builds a filter of keys that are added in several steps.
 
     Raises:
         UnsupportedFormatError: another type of filter.
@@ -200,7 +200,7 @@ class BloomBuilder:
         self._count = 0
 
     def add(self, keys: pa.Array | pa.ChunkedArray) -> None:
-        """Add keys, texts; nulls count for nothing."""
+        """Add record keys, which are text; nulls are skipped."""
         for chunk in keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]:
             some = chunk.drop_null() if chunk.null_count else chunk
             rows = self._rows(len(some))
@@ -227,7 +227,7 @@ class BloomBuilder:
         return np.where(beyond < 0, number // entries, np.maximum(beyond - 1, 0) % most) * self._bits
 
     def finish(self) -> BloomFilter:
-        """The filter of all keys so far."""
+        """The filter of all keys that were added."""
         settings = self._settings
         rows = tuple(np.packbits(row, bitorder="little") for row in self._flags.reshape(-1, self._bits))
         if settings.kind == SIMPLE:
@@ -237,7 +237,7 @@ class BloomBuilder:
 
 
 def key_hashes(keys: Sequence[str] | pa.Array, count: int) -> npt.NDArray[np.int64]:
-    """The first hashes of keys, which serve filters of any size: a line per key."""
+    """The first ``count`` hashes of each key, a row per key; they do not depend on the size of the filter."""
     array = keys if isinstance(keys, pa.Array) else pa.array(keys, pa.string())
     lines = np.empty((len(array), count), np.int64)
     column = 0

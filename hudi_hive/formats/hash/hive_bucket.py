@@ -1,4 +1,4 @@
-"""The bucket that Hive puts a row into, by column: ``bucketing_version`` 2 (Murmur3) and 1 (Java's hash codes).
+"""Hive's bucket numbers of rows, by ``bucketing_version`` 2 (Murmur3) and 1 (Java's hash codes).
 
 The hash of a row is ``31 * h + hash`` over its bucketing columns in table order, in 32 bits, and its bucket the lower
 31 bits modulo the number of buckets (Hive's ``ObjectInspectorUtils.getBucketNumber``; HIVE-18910 for version 2).
@@ -32,7 +32,7 @@ _ROWS: Final = 1 << 16
 
 
 def bucket_numbers(columns: Sequence[pa.Array], hive_types: Sequence[str], buckets: int, version: int) -> IntArray:
-    """The bucket of each row.
+    """Number of the bucket that Hive puts each row into.
 
     Args:
         columns: the bucketing columns in the table's order, arrays or chunked arrays of equal length.
@@ -58,7 +58,7 @@ def bucket_numbers(columns: Sequence[pa.Array], hive_types: Sequence[str], bucke
 
 
 def hive_hashes(column: pa.Array, hive_type: str, version: int) -> IntArray:
-    """The hash of each value of one column; 0 for null.
+    """Hive's hash of each value of one bucketing column; 0 for null.
 
     Args:
         column: an array or chunked array.

@@ -1,4 +1,4 @@
-"""Java's hash codes of texts, by column: Hudi spreads keys over buckets and file groups by them.
+"""Java's ``String.hashCode`` by column, which assigns keys to buckets and to file groups of the metadata table.
 
 ``String.hashCode`` runs over UTF-16 units, ``h = 31 * h + unit`` in 32 bits (Java SE API, ``java.lang.String``).
 """
@@ -19,7 +19,7 @@ _MOST_BYTES: Final = 1 << 22
 
 
 def string_hashes(values: pa.Array) -> IntArray:
-    """``hashCode`` of each text; 0 for null, as ``Objects.hashCode`` has it.
+    """Java's ``String.hashCode`` of each text; 0 for null, as in ``Objects.hashCode``.
 
     Args:
         values: an array of ``string``.
@@ -48,7 +48,10 @@ def _of_any(values: pa.Array) -> IntArray:
 
 
 def unit_hashes(units: npt.NDArray[np.integer], offsets: npt.NDArray[np.int64]) -> IntArray:
-    """Hash codes of texts laid end to end: the units of text i begin at ``offsets[i]``; ``int8`` units count signed."""
+    """Java's hash code of each of many texts in one array of units; text i begins at ``offsets[i]``.
+
+    Units of type ``int8`` are signed.
+    """
     count = len(offsets) - 1
     hashes = np.zeros(count, np.uint32)
     lengths = np.diff(offsets)

@@ -1,4 +1,4 @@
-"""HFiles, the files of the metadata table: in comes a file or its bytes, out come Arrow tables of keys and values.
+"""Reads and writes HFiles, the files of the metadata table, as Arrow tables of keys and values.
 
 Full scans, look-ups of keys and scans of prefixes; look-ups read the blocks they need and no others.
 Bytes that do not follow the format raise ``CorruptFileError``, codecs and features that we refuse

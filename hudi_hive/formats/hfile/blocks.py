@@ -44,7 +44,7 @@ _LEAST_INFLATED: Final = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Trailer:
-    """What the trailer says: offsets in bytes, counts of entries, name of the codec."""
+    """The trailer of an HFile: offsets in bytes, numbers of entries, name of the codec."""
 
     file_info_offset: int
     load_on_open_offset: int
@@ -56,7 +56,7 @@ class Trailer:
 
 
 def parse_trailer(data: memoryview, file_size: int, path: str) -> Trailer:
-    """The trailer from the last 4096 bytes of a file.
+    """Parse the trailer, the last 4096 bytes of an HFile.
 
     Raises:
         CorruptFileError: it is none, or contradicts the size of the file.
@@ -94,7 +94,7 @@ def parse_trailer(data: memoryview, file_size: int, path: str) -> Trailer:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block: its magic, its uncompressed content, and its bytes on disk, header and checksums included."""
+    """A block: its magic, its decompressed content, and its size on disk with header and checksums."""
 
     magic: bytes
     content: pa.Buffer
@@ -102,7 +102,7 @@ class Block:
 
 
 def block_size(data: memoryview, path: str) -> int:
-    """Size on disk of the block that begins the data, header and checksums included.
+    """Size on disk of the block at the beginning of ``data``, with header and checksums.
 
     Raises:
         CorruptFileError: there is no whole header, or the size is negative.
@@ -116,16 +116,18 @@ def block_size(data: memoryview, path: str) -> int:
 
 
 def most_inflated(file_size: int) -> int:
-    """Bytes that the blocks of a file may hold together: damaged or hostile ones could ask for any amount.
+    """The greatest number of bytes that the blocks of a file may hold together when decompressed.
+
+    Damaged or hostile files could claim any amount.
 
     Args:
-        file_size: of the file, in bytes.
+        file_size: size of the file in bytes.
     """
     return max(_MOST_INFLATED * file_size, _LEAST_INFLATED)
 
 
 def parse_block(data: pa.Buffer, codec: str, path: str, most: int) -> Block:
-    """The block that begins the data; checksums are not looked at, as Hudi's own reader does not.
+    """Parse and decompress the block at the beginning of ``data``; checksums are not verified, as in Hudi's reader.
 
     Args:
         data: bytes from the block's header on.

@@ -1,4 +1,4 @@
-"""Entries of a data block to columns.
+"""Decodes the entries of an HFile data block to columns.
 
 Source: docs/format.md#hfile-entries.
 """
@@ -27,7 +27,7 @@ _KEY_PLACES: Final = np.arange(len(_KEY_END))
 
 
 def decode_entries(content: pa.Buffer, mvcc: bool, path: str) -> tuple[pa.Array, pa.Array]:
-    """Rows and values (both ``binary``) of a data block, in its order.
+    """The rows and values of the entries of a data block, two ``binary`` arrays in the order of the block.
 
     Args:
         content: the uncompressed content.
@@ -133,7 +133,7 @@ def _keys_of_rows_alone(path: str) -> UnsupportedFormatError:
 
 
 def as_table(rows: list[pa.Array], values: list[pa.Array], path: str) -> pa.Table:
-    """Rows and values of several blocks as one table of :data:`ENTRY_SCHEMA`.
+    """The rows and values of several blocks as one table of :data:`ENTRY_SCHEMA`.
 
     Raises:
         CorruptFileError: a row is not UTF-8.

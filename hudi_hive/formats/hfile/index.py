@@ -1,4 +1,4 @@
-"""Index blocks of an HFile, of one level or several.
+"""Parses the index blocks of an HFile and finds the blocks that may hold rows.
 
 Source: docs/format.md#hfile-indexes.
 """
@@ -25,7 +25,7 @@ _VarInt: TypeAlias = Callable[[memoryview, int, str], tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Entries of one index block, ascending.
+    """The entries of one index block, in ascending order.
 
     Args:
         keys: a row that is not greater than any row below the entry, and greater than (or, in a file that repeats
@@ -37,8 +37,11 @@ class Index:
     locations: list[tuple[int, int]]
 
     def places_of_rows(self, rows: pa.Array, begin: int, beyond: int) -> Iterator[tuple[int, int, int]]:
-        """Entries below which some of the sorted rows from ``begin`` up to ``beyond`` can be, and which: rows from, and
-        up to. Each entry costs a search in the rows, and the rows nothing."""
+        """The entries below which some of the sorted rows ``begin`` to ``beyond`` (exclusive) can be.
+
+        Yields:
+            The number of the entry, the first row and the one behind the last. Each entry costs one binary search.
+        """
         known = _Rows(rows)
         count = len(self.keys)
         first = bisect_left(known, self.keys[0], begin, beyond) if count else beyond
@@ -54,7 +57,7 @@ class Index:
             first = split
 
     def places_between(self, low: bytes, beyond: bytes | None) -> range:
-        """Entries below which rows from ``low`` up to, not including, ``beyond`` can be."""
+        """The entries below which rows from ``low`` to ``beyond`` (exclusive) can be."""
         end = len(self.keys) if beyond is None else bisect_left(self.keys, beyond)
         return range(max(bisect_left(self.keys, low) - 1, 0), end)
 
@@ -74,7 +77,7 @@ class _Rows(Sequence[bytes]):
 
 
 def parse_root(data: memoryview, count: int, limit: int, path: str, *, raw_keys: bool = False) -> Index:
-    """A root index, of data or of meta blocks.
+    """Parse a root index, of data or of meta blocks.
 
     The release 1.1.1 of Hudi writes the length of a key as a protobuf integer, which differs from Hadoop's from 128
     on; so where the one gives nonsense the other is tried.
@@ -120,7 +123,7 @@ def _root_entries(data: memoryview, count: int, limit: int, path: str, varint: _
 
 
 def parse_branch(data: memoryview, limit: int, path: str) -> Index:
-    """A leaf or intermediate index block.
+    """Parse a leaf or intermediate index block.
 
     Args:
         data: content of the block.

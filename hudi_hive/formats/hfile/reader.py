@@ -1,4 +1,4 @@
-"""The reader of one HFile."""
+"""Reads one HFile: full scans, look-ups of keys, scans of prefixes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SCAN_BYTES: Final = 8 << 20
 
 
 class HFileReader:
-    """One HFile; made with one or two reads of its end, then reads the blocks that are asked for.
+    """An open HFile: its end is read at once in one or two reads, blocks when they are needed.
 
     Args:
         source: a random-access stream, which stays open as long as the reader is used, or the file's bytes.
@@ -98,12 +98,12 @@ class HFileReader:
 
     @property
     def num_entries(self) -> int:
-        """Number of entries, as the trailer says."""
+        """Number of entries, from the trailer."""
         return self._trailer.entry_count
 
     @cached_property
     def schema(self) -> dict[str, Any] | None:
-        """Avro schema of the values, parsed; None if the file holds none.
+        """Avro schema of the values, from the file info; None if there is none.
 
         Raises:
             CorruptFileError: it is not JSON.
@@ -135,7 +135,7 @@ class HFileReader:
     # -- entries -------------------------------------------------------------------------------------------------------
 
     def scan(self) -> pa.Table:
-        """All entries in file order, columns ``key`` (string) and ``value`` (binary); one chunk per block.
+        """Read all entries in file order: columns ``key`` (string) and ``value`` (binary), one chunk for each block.
 
         Raises:
             CorruptFileError: a block does not follow the format, or the number of entries is not that of the trailer.
@@ -152,7 +152,7 @@ class HFileReader:
         return as_table(rows, values, self._path)
 
     def lookup(self, keys: Sequence[str] | pa.Array) -> pa.Table:
-        """Entries of keys, in file order; a key that is not there gives no row.
+        """Read the entries of keys, in file order; a key that is not in the file gives no row.
 
         Args:
             keys: sought keys, in any order.
@@ -185,7 +185,7 @@ class HFileReader:
                 yield from self._spread(self._branch(location), levels - 1, wanted, first, last)
 
     def scan_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
-        """Entries whose key begins with any of the prefixes, in file order, each once.
+        """Read the entries whose key begins with one of the prefixes, in file order, each entry once.
 
         Args:
             prefixes: sought prefixes, in any order.
@@ -322,6 +322,6 @@ def _begins_with_any(rows: pa.Array, prefixes: list[bytes]) -> pa.Array:
 
 
 def successor(prefix: bytes) -> bytes | None:
-    """The least bytes greater than all that begin with a prefix; None if there are none."""
+    """The least bytes that are greater than all bytes with a prefix; None if there are none."""
     stripped = prefix.rstrip(b"\xff")
     return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else None

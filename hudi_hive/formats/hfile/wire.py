@@ -46,7 +46,7 @@ def hadoop_vint(data: memoryview, position: int, path: str) -> tuple[int, int]:
 
 
 def protobuf_message(data: memoryview, path: str) -> Message:
-    """All fields of a message.
+    """Parse a protobuf message to its fields.
 
     Raises:
         CorruptFileError: the bytes are no message.
@@ -75,7 +75,7 @@ def protobuf_message(data: memoryview, path: str) -> Message:
 
 
 def delimited_message(data: memoryview, path: str) -> Message:
-    """A message with its length in front; what follows it is not looked at.
+    """Parse a protobuf message with its length in front; bytes behind it are ignored.
 
     Raises:
         CorruptFileError: the bytes are no message.

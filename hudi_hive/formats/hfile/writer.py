@@ -1,4 +1,4 @@
-"""Writing HFiles: sorted keys and values in, the bytes of a file out.
+"""Writes HFiles from sorted keys and their values.
 
 The form is the one that the native readers of Hudi 1.x and the HBase reader of 0.15 agree on: one level of index,
 whole keys with Hadoop's lengths, no checksums, and data blocks small enough for the readers that lose what lies at the
@@ -52,7 +52,7 @@ def write_hfile(
     bloom: BloomFilter | None = None,
     extra: Mapping[str, bytes] | None = None,
 ) -> bytes:
-    """The bytes of an HFile.
+    """Make the bytes of an HFile.
 
     Args:
         keys: texts or bytes, ascending by their bytes, none twice.

@@ -1,4 +1,4 @@
-"""Framing of Hudi log files: bytes in, blocks out.
+"""Parses log files to their blocks and encodes blocks.
 
 A log file is zero or more blocks back to back, each with its length in front and behind. A block whose two lengths do
 not agree, or that nothing legal follows, is corrupt (a writer died): it is given as such and reading goes on at the
@@ -43,7 +43,7 @@ _MIN_BLOCK_SIZE = 4 + 4 + 4 + 8 + 4 + 8
 
 
 class BlockType(IntEnum):
-    """Type ordinal of a block."""
+    """Types of log blocks, by their numbers in the file."""
 
     COMMAND = 0
     DELETE = 1
@@ -55,7 +55,7 @@ class BlockType(IntEnum):
 
 
 class HeaderKey(IntEnum):
-    """Key ordinal of a header entry."""
+    """Keys of the header entries of log blocks, by their numbers in the file."""
 
     INSTANT_TIME = 0
     TARGET_INSTANT_TIME = 1
@@ -70,7 +70,7 @@ class HeaderKey(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class LogBlock:
-    """One block.
+    """A log block: its type, header entries and content.
 
     Args:
         type: what the content is; ``CORRUPT`` for bytes that follow no block's form.
@@ -97,7 +97,7 @@ class LogBlock:
 
 
 def iter_blocks(data: bytes | bytearray | memoryview, path: str) -> Iterator[LogBlock]:
-    """The blocks of a log file in file order, corrupt stretches included as blocks of type ``CORRUPT``.
+    """Parse the blocks of a log file in file order; bytes that are no block become blocks of type ``CORRUPT``.
 
     Every length is checked against the bytes there are before it is used.
 
@@ -252,7 +252,7 @@ def _damaged(path: str, offset: int) -> CorruptFileError:
 
 
 def encode_block(kind: BlockType, headers: Mapping[HeaderKey, str], content: bytes, *, checksum: bool = False) -> bytes:
-    """Bytes of one block, as :func:`iter_blocks` reads it.
+    """Encode one log block, as :func:`iter_blocks` reads it.
 
     Args:
         kind: what the content is.
@@ -286,7 +286,7 @@ _AVRO_TYPES = (BlockType.AVRO_DATA, BlockType.CDC_DATA)
 
 
 def avro_spans(block: LogBlock) -> list[tuple[int, int]]:
-    """Begin and end, within the content of an AVRO_DATA or CDC_DATA block, of each record's bare Avro binary.
+    """Start and end offset of each record's Avro binary within the content of an AVRO_DATA or CDC_DATA block.
 
     Raises:
         UnsupportedFormatError: another type of block, or a block version that we do not know.
@@ -297,7 +297,7 @@ def avro_spans(block: LogBlock) -> list[tuple[int, int]]:
 
 
 def avro_bounds(block: LogBlock) -> tuple[Positions, Positions]:
-    """Begins and ends, within the content of an AVRO_DATA or CDC_DATA block, of the records' bare Avro binaries.
+    """Start and end offsets of the records' Avro binaries within the content of an AVRO_DATA or CDC_DATA block.
 
     Raises:
         UnsupportedFormatError: another type of block, or a block version that we do not know.
@@ -340,7 +340,7 @@ def _walk(content: memoryview, position: int, ends: Positions) -> bool:
 
 
 def block_schema(block: LogBlock) -> object:
-    """The block's Avro schema, parsed for fastavro.
+    """Avro schema from the header of a block, parsed for fastavro.
 
     Raises:
         CorruptFileError: there is none, or it is no Avro schema.
@@ -357,7 +357,7 @@ def block_schema(block: LogBlock) -> object:
 def decode_avro_record(
     data: bytes | memoryview, schema: object, path: str, reader_schema: object = None
 ) -> dict[str, Any]:
-    """One record from its bare Avro binary, all of which must be used up.
+    """Decode one record from a bare Avro binary, which must hold nothing else.
 
     Args:
         data: the binary.

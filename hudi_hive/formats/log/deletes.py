@@ -1,4 +1,4 @@
-"""DELETE blocks of log files: the keys that were deleted, as one Arrow table.
+"""Decodes DELETE blocks of log files: the deleted keys as an Arrow table.
 
 A block holds key, partition path and, where the writer knew one, the ordering value of each deleted record. The value
 is wrapped in a record per type; int 0 stands for "no ordering value".
@@ -74,7 +74,7 @@ DELETE_RECORD: Final[dict[str, Any]] = {
 
 
 def decode_deletes(block: LogBlock) -> pa.Table:
-    """Deleted keys of a DELETE block, in its order.
+    """Decode the deleted keys of a DELETE block, in the order of the block.
 
     Columns: ``record_key`` and ``partition_path`` (strings), ``ordering`` (the ordering value in its own type; a struct
     ``f0, f1, …`` where the table has several ordering fields; of type null where no record has one), ``has_ordering``.
@@ -316,7 +316,7 @@ _UNION: Final = avro_to_arrow(DELETE_RECORD).field("orderingVal").type
 
 
 def wrap_ordering(columns: Sequence[pa.Array], rows: int) -> pa.StructArray:
-    """Ordering values as the union that delete records hold; a row without any has the int 0, which means that.
+    """Wrap ordering values in the union of delete records; rows without a value get the int 0, which means none.
 
     Args:
         columns: the ordering fields, in their order; none where the table has none.

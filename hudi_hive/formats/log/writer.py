@@ -1,4 +1,4 @@
-"""Blocks of log files: Arrow rows and keys in, bytes out.
+"""Encodes Arrow rows and deleted keys as blocks of log files.
 
 What is written here :mod:`hudi_hive.formats.log.block`, :mod:`hudi_hive.formats.log.deletes` and
 :mod:`hudi_hive.table.logs.log_data` read. A log file is such blocks back to back. Blocks of records and deletes have a
@@ -42,7 +42,7 @@ def data_block(
     *,
     extra_headers: Headers | None = None,
 ) -> bytes:
-    """An AVRO_DATA block (docs/format.md#avro-data-blocks).
+    """Encode an AVRO_DATA block (docs/format.md#avro-data-blocks).
 
     Args:
         instant: requested time of the instant that writes it.
@@ -58,7 +58,7 @@ def data_block(
 
 
 def cdc_block(instant: str, schema: Mapping[str, Any], batch: pa.RecordBatch | pa.Table) -> bytes:
-    """A CDC_DATA block of change records; arguments and errors as of :func:`data_block`.
+    """Encode a CDC_DATA block of change records; arguments and errors are those of :func:`data_block`.
 
     Source: docs/format.md#change-data.
     """
@@ -66,7 +66,7 @@ def cdc_block(instant: str, schema: Mapping[str, Any], batch: pa.RecordBatch | p
 
 
 def delete_block(instant: str, keys: pa.Table) -> bytes:
-    """A DELETE block (docs/format.md#delete-blocks).
+    """Encode a DELETE block (docs/format.md#delete-blocks).
 
     Args:
         instant: requested time of the instant that writes it.
@@ -87,7 +87,7 @@ def delete_block(instant: str, keys: pa.Table) -> bytes:
 
 
 def command_block(instant: str, target: str) -> bytes:
-    """A COMMAND block that takes back what an instant wrote in this slice (docs/format.md#command-blocks).
+    """Encode a COMMAND block that rolls an instant's blocks in this slice back (docs/format.md#command-blocks).
 
     Args:
         instant: requested time of the rollback.
@@ -102,7 +102,7 @@ def command_block(instant: str, target: str) -> bytes:
 
 
 def hfile_block(instant: str, schema: Mapping[str, Any] | str, hfile: bytes) -> bytes:
-    """An HFILE_DATA block around the image of an HFile (docs/format.md#parquet-and-hfile-blocks).
+    """Encode an HFILE_DATA block of the bytes of an HFile (docs/format.md#parquet-and-hfile-blocks).
 
     Args:
         instant: requested time of the instant that writes it.
@@ -115,7 +115,7 @@ def hfile_block(instant: str, schema: Mapping[str, Any] | str, hfile: bytes) -> 
 def parquet_block(
     instant: str, schema: Mapping[str, Any], image: bytes, *, extra_headers: Headers | None = None
 ) -> bytes:
-    """A PARQUET_DATA block around the image of a Parquet file (docs/format.md#parquet-and-hfile-blocks)."""
+    """Encode a PARQUET_DATA block of the bytes of a Parquet file (docs/format.md#parquet-and-hfile-blocks)."""
     return encode_block(BlockType.PARQUET_DATA, _headers(instant, schema, extra_headers), image, checksum=True)
 
 

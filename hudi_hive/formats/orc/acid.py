@@ -1,4 +1,4 @@
-"""The events of Hive's ACID files: their columns, the identifiers of rows, and what a file's footer says of them.
+"""Events of Hive's ACID files: their columns, row identifiers, bucket properties and footer metadata.
 
 A row of such a file is an event: operation, the write id, bucket property and row id that identify the row for ever,
 the write id of the event, and the row itself, null for deletes (HIVE-10165, HIVE-14035, Hive's ORC ACID format).
@@ -40,12 +40,12 @@ Key = tuple[int, int, int]
 
 
 def acid_schema(row: pa.Schema) -> pa.Schema:
-    """Schema of the events of rows."""
+    """Arrow schema of the events of an ACID file whose table has the columns ``row``."""
     return pa.schema([*ACID_FIELDS, pa.field("row", pa.struct(list(row)))])
 
 
 class BucketProperty:
-    """The second part of a row's identifier: a bucket and a statement of its transaction in one number.
+    """Hive's bucket property, which packs the bucket and the statement of a row into one number.
 
     Bits 29 to 31 are the version, 1; bits 16 to 27 the bucket; bits 0 to 11 the statement (Hive's ``BucketCodec``). In
     version 0, of rows from before Hive 3, the number is the bucket.
@@ -53,7 +53,7 @@ class BucketProperty:
 
     @staticmethod
     def encode(buckets: int | Ints, statements: int | Ints = 0) -> npt.NDArray[np.int32]:
-        """Properties of version 1.
+        """Pack buckets and statements into bucket properties of version 1.
 
         Raises:
             UnsupportedAcidTableError: a bucket or statement that is not in 0 to 4095.
@@ -68,7 +68,7 @@ class BucketProperty:
 
     @staticmethod
     def decode(properties: int | Ints) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """Buckets and statements.
+        """Unpack bucket properties to buckets and statements.
 
         Raises:
             RecordIdentifierError: a number that is no property of version 0 or 1.
@@ -87,7 +87,7 @@ class BucketProperty:
 
 
 def first_descent(keys: Sequence[Ints]) -> int | None:
-    """Place of the first identifier that is not greater than the one before it; None if there is none.
+    """Index of the first row identifier that is not greater than the one before it; None if all ascend.
 
     Args:
         keys: write ids, bucket properties and row ids, at least one of each.
@@ -104,7 +104,7 @@ def first_descent(keys: Sequence[Ints]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class AcidFooter:
-    """What the footer of an ACID file says of its events.
+    """User metadata of an ACID file's footer: the last key of each stripe and the numbers of events.
 
     Attributes:
         last_keys: identifier of the last event of each stripe; None without an index.
@@ -120,7 +120,7 @@ class AcidFooter:
 
 
 def acid_footer(tail: OrcTail, path: str) -> AcidFooter:
-    """What a tail says of ACID events.
+    """Parse the ACID metadata of an ORC file's tail.
 
     Raises:
         CorruptFileError: metadata that are no numbers, or not a key for each stripe.

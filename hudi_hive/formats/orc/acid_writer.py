@@ -1,4 +1,4 @@
-"""Writing delta and delete delta files of Hive ACID tables: Arrow rows or row identifiers in, one ORC file out.
+"""Writes delta and delete delta files of Hive ACID tables as ORC.
 
 An update is a delete event and an insert event (HIVE-14035). Readers trust the order of a file: deletes that are not
 ascending by (write id, bucket property, row id) are lost without an error, so nothing else is written. Arrow's writer
@@ -61,15 +61,15 @@ _DELETED_ROWS: Final = 4096
 
 
 class Sink(Protocol):
-    """Where a file's bytes go: Arrow's output streams and Python's binary files are such."""
+    """The interface of the target of a file's bytes, such as Arrow's output streams and Python's binary files."""
 
     def write(self, data: bytes, /) -> object:
-        """Take the next bytes."""
+        """Append bytes to the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenAcidFile:
-    """What became of a file.
+    """Size, events and key range of an ACID file that was written.
 
     Attributes:
         size: bytes.
@@ -110,7 +110,7 @@ class _Held:
 
 
 class AcidFileWriter(ABC):
-    """What writers of both kinds of files share; a context manager that finishes the file unless there was an error.
+    """Base class of the writers of delta and delete delta files; a context manager that completes the file.
 
     The file is complete after :meth:`close`, for the tail comes last; until then it is no ORC file. Bytes go to the
     sink in order and once, so that it may be an object store's upload. The sink is not closed.
@@ -173,11 +173,11 @@ class AcidFileWriter(ABC):
 
     @property
     def rows(self) -> int:
-        """Events written so far."""
+        """Number of events that were written."""
         return self._rows
 
     def discard(self) -> None:
-        """Give the file up: what the sink has of it is no ORC file."""
+        """Abandon the file; the bytes that the sink has are no ORC file."""
         if not self._closed:
             self._closed = True
             if self._writer is not None:
@@ -227,7 +227,7 @@ class AcidFileWriter(ABC):
             raise MutationStateError("the file is closed", path=self._path)
 
     def close(self) -> WrittenAcidFile:
-        """Write the last stripe and the tail.
+        """Write the last stripe and the tail, which completes the file.
 
         Raises:
             MutationStateError: the file is closed already, or has no events.
@@ -263,7 +263,7 @@ class AcidFileWriter(ABC):
 
 
 class DeltaWriter(AcidFileWriter):
-    """Writes a bucket's file of inserted rows. Their identifiers are the write id, the bucket property and 0, 1, 2, ….
+    """Writes the insert events of one bucket; row identifiers are the write id, the bucket property and 0, 1, 2 ….
 
     Args:
         statement: number of the statement within the transaction, 0 to 4095; all else as :class:`AcidFileWriter`.
@@ -350,7 +350,7 @@ class DeltaWriter(AcidFileWriter):
 
 
 class DeleteDeltaWriter(AcidFileWriter):
-    """Writes a bucket's file of delete events: the identifiers of the rows that are gone, and no values.
+    """Writes the delete events of one bucket: identifiers of deleted rows, without values.
 
     Args: as :class:`AcidFileWriter`.
     """
@@ -358,7 +358,7 @@ class DeleteDeltaWriter(AcidFileWriter):
     _keys: tuple[list[Ints], list[Ints], list[Ints]] | None = None
 
     def write(self, write_ids: Ints, properties: Ints, row_ids: Ints) -> None:
-        """Append delete events, ascending by (write id, bucket property, row id), those of earlier calls included.
+        """Append delete events, which ascend by (write id, bucket property, row id) over all calls.
 
         Args:
             write_ids: of the rows, as they were read.

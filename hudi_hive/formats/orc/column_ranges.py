@@ -1,4 +1,4 @@
-"""Statistics of ORC stripes to column ranges, for skipping stripes in which no row can pass a filter.
+"""Reads column ranges of ORC stripes, by which stripes are skipped in which no row can pass a filter.
 
 Whole numbers, days and texts have ranges; all else is not known. Statistics are in a section of their own before the
 footer (ORC specification v1, "File Tail" and "Column Statistics"; messages are Protocol Buffers).
@@ -39,7 +39,7 @@ class _Type:
 def stripe_ranges(
     stream: pa.NativeFile, columns: Mapping[tuple[str, ...], pa.DataType]
 ) -> dict[tuple[str, ...], ColumnRange]:
-    """Ranges over all stripes of some of a file's columns; without those of which nothing can be said for sure.
+    """Ranges of the given columns in each stripe, by column path; columns without reliable statistics are left out.
 
     Args:
         stream: the open file.

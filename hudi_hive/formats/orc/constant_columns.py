@@ -1,4 +1,4 @@
-"""Whole-number columns of one value put into an ORC file whose other columns Arrow's writer makes: bytes in, bytes out.
+"""Adds integer columns of one constant value to an ORC file whose other columns Arrow's writer makes.
 
 Of the five columns that tell what an event of an ACID file is, four say the same of all rows, and a writer that looks
 at each value spends more time on them than on a narrow row. Here their runs are made once and repeated. Streams of
@@ -42,14 +42,14 @@ _T = TypeVar("_T")
 
 
 class Constant(NamedTuple):
-    """A column of one value."""
+    """An integer column that has one value in all rows."""
 
     name: str
     kind: Literal["int", "bigint"]
     value: int
 
     def statistics(self, count: int) -> bytes:
-        """What a file says of so many rows of the column."""
+        """Encoded ORC column statistics of ``count`` rows of the column."""
         ends = number_field(1, _zigzag(self.value)) + number_field(2, _zigzag(self.value))
         total = self.value * count
         if _LEAST <= total <= _MOST:
@@ -57,7 +57,7 @@ class Constant(NamedTuple):
         return number_field(1, count) + bytes_field(2, ends) + number_field(10, 0)
 
     def runs(self, count: int) -> bytes:
-        """So many rows in runs as long as they can be."""
+        """Encoded runs of ``count`` rows, each run as long as the format allows."""
         whole, rest = divmod(count, _LONGEST)
         return self._run(_LONGEST) * whole + (self._run(rest) if rest else b"")
 
@@ -140,7 +140,7 @@ class _Footer:
 
 
 class ConstantColumns:
-    """Puts columns into one file while it is written.
+    """Adds constant columns to one ORC file while it is written.
 
     Args:
         fields: the file's columns in order: those to put in, and the names of the others. All of these but the last
@@ -159,7 +159,7 @@ class ConstantColumns:
         self._read = self._written = 0
 
     def add(self, parts: Sequence[bytes]) -> bytes:
-        """What the file has instead of what a writer has written since the last call, which is whole stripes.
+        """Rewrite the stripes that the writer made since the last call, with the constant columns in them.
 
         Args:
             parts: what was written at once each.
@@ -181,7 +181,7 @@ class ConstantColumns:
         return b"".join(made)
 
     def finish(self, parts: Sequence[bytes]) -> bytes:
-        """As ``add`` with the last that was written, which ends with the file's tail."""
+        """Rewrite the last stripes and the file's tail; see :meth:`add`."""
         return self._understood(lambda: self._finished(b"".join(parts)))
 
     def _begin(self, data: bytes) -> bytes:

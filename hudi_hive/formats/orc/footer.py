@@ -1,4 +1,4 @@
-"""The tail of an ORC file: where its stripes lie, and whether its types can be read at all.
+"""Reads stripe offsets from an ORC file's footer, and refuses types that the ORC reader cannot handle.
 
 The reader library shows no stripe offsets, and ends the whole process over a decimal type of impossible precision, so
 both are taken from the footer here (ORC specification v1, "File Tail"; messages are Protocol Buffers).
@@ -30,15 +30,17 @@ _NONE, _ZLIB, _SNAPPY, _ZSTD = 0, 1, 2, 5
 
 @dataclass(frozen=True, slots=True)
 class Stripe:
-    """A stripe's place in the file, in bytes."""
+    """Offset and length of a stripe in bytes."""
 
     offset: int
     length: int
 
 
 def read_stripes(stream: pa.NativeFile, path: str) -> list[Stripe] | None:
-    """The stripes of an ORC file, in file order; None if its footer is packed in a way that we do not unpack (LZO,
-    LZ4).
+    """Offsets and lengths of an ORC file's stripes, in file order.
+
+    Returns:
+        The stripes; None if the footer has a compression that is not supported here (LZO, LZ4).
 
     Args:
         stream: the open file.
@@ -95,7 +97,7 @@ def whole_number(value: int | bytes) -> int:
 
 
 def message_fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Numbers and values of a message's fields: numbers for varints, bytes for everything else."""
+    """Field numbers and values of a protobuf message: integers for varints, bytes for all other fields."""
     position, end = 0, len(message)
     while position < end:
         key = message[position]  # most are one byte long
@@ -135,7 +137,7 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def unpacked(data: bytes, packing: int, block: int) -> bytes | None:
-    """Undo the chunks of three header bytes (length * 2 + 1 if stored as it is) and the chunk's bytes."""
+    """Decompress an ORC stream: chunks with a header of three bytes (length * 2, + 1 if not compressed)."""
     if packing == _NONE:
         return data
     if packing not in (_ZLIB, _SNAPPY, _ZSTD) or not 0 < block <= _MAX_FOOTER:

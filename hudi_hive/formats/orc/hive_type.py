@@ -1,4 +1,4 @@
-"""Hive's type texts as trees with Arrow types: ``struct<a:int,b:array<varchar(10)>>`` (Hive's ``TypeInfo`` grammar).
+"""Parses Hive's type texts such as ``struct<a:int,b:array<varchar(10)>>`` (Hive's ``TypeInfo`` grammar).
 
 Only the types that ORC files of ACID tables are written and read with; others are refused by name.
 """
@@ -34,7 +34,7 @@ _TOKEN: Final = re.compile(r"\s*(`(?:[^`]|``)+`|[^\s<>(),:`]+|[<>(),:])\s*")
 
 @dataclass(frozen=True, slots=True)
 class HiveType:
-    """A Hive type.
+    """A Hive type as a tree, with its Arrow type.
 
     Attributes:
         kind: ``int``, ``varchar``, ``array``, …, in lower case.
@@ -50,12 +50,12 @@ class HiveType:
 
     @property
     def primitive(self) -> bool:
-        """Whether it is no array, map or struct."""
+        """Whether the type is neither array nor map nor struct."""
         return not self.children
 
 
 def parse_hive_type(text: str) -> HiveType:
-    """Read a type as the metastore writes it.
+    """Parse the text of a type as the metastore writes it.
 
     Raises:
         SchemaError: text that names no type, or a type that is not handled (unions, intervals, time zones).

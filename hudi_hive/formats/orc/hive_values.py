@@ -1,4 +1,4 @@
-"""Values of ORC files as Hive reads them, where that is not how they are stored: char, and days of another calendar.
+"""Converts stored ORC values to those that Hive reads: ``char`` without padding, days of the Julian calendar.
 
 Hive pads ``char`` with spaces when it writes, and these count nowhere: they are left out here, as others' writers do.
 Files of Hive 4 have the days before 1582-10-15 of the Julian calendar, and say so; files that say nothing have either
@@ -26,12 +26,12 @@ _CUT: Final = -141_427
 
 
 def has_days(kind: HiveType) -> bool:
-    """Whether there are dates in values of a type."""
+    """Whether a type is ``date`` or contains one."""
     return kind.kind == "date" or any(has_days(child) for child in kind.children)
 
 
 def as_hive_reads(array: pa.Array, kind: HiveType, calendar: int, path: str) -> pa.Array:
-    """The values that Hive makes of what a file holds.
+    """Convert stored values of a column to those that Hive reads.
 
     Args:
         array: as it was read, of the Hive type's Arrow type.

@@ -1,4 +1,4 @@
-"""Values below null structs, which Arrow arrays may have and its ORC writer takes for values of the rows after them.
+"""Nulls out the children of null structs, whose values Arrow's ORC writer would give to later rows.
 
 The writer looks below a struct only if that struct itself has nulls, and then overlooks offsets: a null inside of a
 struct without nulls, such as the rows of an ACID file, moves the values of all later rows. Arrays that hide nothing and
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 
 def without_hidden_values(array: pa.Array) -> pa.Array:
-    """The same values in an array that has null wherever a struct above is null, and no offsets.
+    """The same values in an array without offsets whose children are null wherever a struct above them is null.
 
     Args:
         array: of any type; without structs in it, it comes back as it is.
@@ -44,7 +44,7 @@ def _has_struct(kind: pa.DataType) -> bool:
 
 
 def list_offsets(lists: pa.Array) -> pa.Array:
-    """Where each list begins in the flattened values, null for a null one, and where the last one ends.
+    """Offsets of lists in their flattened values, null for a null list, and the end of the last one.
 
     Args:
         lists: an array of lists.

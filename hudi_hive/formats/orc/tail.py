@@ -1,4 +1,4 @@
-"""The tail of an ORC file as its writer left it, and the same tail with user metadata and a calendar.
+"""Parses the tail of an ORC file and rewrites it with user metadata and a calendar.
 
 A file ends with stripe statistics, footer, postscript and one byte, the postscript's length (ORC specification v1,
 "File Tail"; messages are Protocol Buffers). Arrow's writer can set neither user metadata nor the calendar, and Hive
@@ -32,7 +32,7 @@ _BYTES: Final = tuple(bytes([value]) for value in range(128))
 
 @dataclass(frozen=True, slots=True)
 class OrcTail:
-    """What the end of an ORC file says.
+    """Footer and postscript of an ORC file.
 
     Attributes:
         footer: the footer's message, unpacked.
@@ -53,7 +53,7 @@ class OrcTail:
     calendar: int
 
     def patched(self, metadata: Mapping[str, bytes], calendar: int = PROLEPTIC_GREGORIAN) -> bytes:
-        """The last ``length`` bytes of the file anew, with user metadata and a calendar.
+        """The tail (the last ``length`` bytes) with user metadata and a calendar added.
 
         Args:
             metadata: values by name, none of which the file has yet.
@@ -83,7 +83,7 @@ class OrcTail:
 
 
 def read_tail(stream: pa.NativeFile, path: str) -> OrcTail:
-    """The tail of an open file.
+    """Read the tail of an open ORC file.
 
     Args:
         stream: the open file.
@@ -100,7 +100,7 @@ def read_tail(stream: pa.NativeFile, path: str) -> OrcTail:
 
 
 def parse_tail(data: bytes, path: str) -> OrcTail:
-    """The tail of a file of which the last bytes are given: at least footer and postscript.
+    """Parse the tail of a file from its last bytes, which must include footer and postscript.
 
     Raises:
         CorruptFileError, UnsupportedFormatError: as :func:`read_tail`.
