@@ -1,4 +1,4 @@
-"""Schemas: Avro schemas as Hudi writes them to Arrow schemas with meta and partition columns, and back.
+"""Schemas of tables: Hudi's Avro schemas, Arrow schemas, and id-based schemas with their versions and changes.
 
 Nothing here reads a file.
 """

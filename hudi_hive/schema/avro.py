@@ -1,4 +1,4 @@
-"""Schemas of tables: Avro to Arrow, meta columns, partition columns.
+"""Adds Hudi's meta columns and partition columns to Arrow schemas of tables.
 
 The Avro schema of a table stands in the ``schema`` of its commits' extra metadata or in ``hoodie.table.create.schema``.
 The mapping of types stands beside the Avro decoder, which needs it too.
@@ -30,7 +30,7 @@ OPERATION_FIELD: Final = "_hoodie_operation"
 
 
 def with_meta_fields(schema: pa.Schema, *, operation: bool = False) -> pa.Schema:
-    """The schema with Hudi's meta columns first, in their fixed order; ones that it has already are moved, not doubled.
+    """Put Hudi's meta columns in front of a schema, in their fixed order; those that it has are moved.
 
     Args:
         schema: Arrow schema of the table's own columns.
@@ -42,7 +42,7 @@ def with_meta_fields(schema: pa.Schema, *, operation: bool = False) -> pa.Schema
 
 
 def add_partition_columns(schema: pa.Schema, partition_schema: pa.Schema) -> pa.Schema:
-    """The schema with those partition columns appended that it lacks
+    """Append the partition columns that a schema lacks
     (``hoodie.datasource.write.drop.partition.columns``)."""
     missing = [field for field in partition_schema if schema.get_field_index(field.name) < 0]
     return pa.schema([*schema, *missing], metadata=schema.metadata)

@@ -1,4 +1,4 @@
-"""Changes of an id-based schema: those that a user asks for, and those that a writer's rows bring.
+"""Changes an id-based schema: adds, drops, renames and moves columns, and changes their types.
 
 A change gives new ids to what is added and keeps those of what stays; what has no rule is refused with its reason.
 
@@ -33,7 +33,7 @@ Fields = tuple[InternalField, ...]
 
 
 class SchemaUpdate:
-    """Changes to one version of a schema, each of them checked at once; every method gives a new object.
+    """A series of changes to one version of an id-based schema; each method checks one and returns a new object.
 
     Columns below others are named with dots: ``info.a``, ``tags.element.x`` below a list, ``scores.value.x`` below a
     map. Names that differ in case alone are the same name.
@@ -51,16 +51,16 @@ class SchemaUpdate:
 
     @property
     def schema(self) -> InternalSchema:
-        """What the changes so far have made of the schema."""
+        """The schema with all changes so far applied."""
         return self._now
 
     @property
     def changed(self) -> bool:
-        """Whether anything differs from the version before."""
+        """Whether the changes so far leave a schema that differs from the one before."""
         return self._now.fields != self.before.fields
 
     def apply(self, version_id: int) -> InternalSchema:
-        """The new version.
+        """Make the changed schema a version of the given id.
 
         Args:
             version_id: the instant that makes it.
@@ -84,7 +84,7 @@ class SchemaUpdate:
         first: bool = False,
         after: str | None = None,
     ) -> Self:
-        """Add a column that takes null; rows of before have null in it.
+        """Add a nullable column, which is null in all existing rows.
 
         Args:
             name: its name; that of a struct's field with the struct's in front.
@@ -113,7 +113,7 @@ class SchemaUpdate:
         return self._with(parent, (*siblings[:at], added, *siblings[at:]), free - 1)
 
     def drop(self, name: str) -> Self:
-        """Drop a column; one of its name that is added later is another.
+        """Drop a column; a column of the same name that is added later has another id.
 
         Raises:
             SchemaError: there is no such column, the table needs it, or nothing would be left.
@@ -146,7 +146,7 @@ class SchemaUpdate:
         return self._with(parent, (*siblings[:at], replace(siblings[at], name=new), *siblings[at + 1 :]))
 
     def move(self, name: str, *, first: bool = False, after: str | None = None, before: str | None = None) -> Self:
-        """Put a column elsewhere among its siblings.
+        """Move a column to another position among its siblings.
 
         Args:
             name: the column.
@@ -192,7 +192,7 @@ class SchemaUpdate:
         return self._edited(name, lambda found: replace(found, type=wanted))
 
     def optional(self, name: str) -> Self:
-        """Let a column take null.
+        """Make a column nullable.
 
         Raises:
             SchemaError: there is no such column, or it is a meta column or the key of a map.
@@ -201,7 +201,7 @@ class SchemaUpdate:
         return self._edited(name, lambda found: replace(found, optional=True))
 
     def required(self, name: str) -> Self:
-        """Keep a column from taking null: allowed where it takes none now.
+        """Make a column not nullable, which is allowed only where it is not nullable already.
 
         Raises:
             SchemaError: there is no such column, or it takes null.
@@ -214,7 +214,7 @@ class SchemaUpdate:
         return self
 
     def comment(self, name: str, text: str | None) -> Self:
-        """Set the comment of a column, or take it away.
+        """Set or remove the comment of a column.
 
         Raises:
             SchemaError: there is no such column, or it is what a list or map holds.

@@ -1,4 +1,4 @@
-"""Arrow schemas to the Avro schemas that Hudi's writers give tables.
+"""Converts Arrow schemas to the Avro schemas that Hudi's writers give tables.
 
 Source: docs/format.md#avro-schemas.
 """
@@ -42,13 +42,13 @@ _UNITS: Final = {"s": "micros", "ms": "millis", "us": "micros", "ns": "micros"}
 
 
 def record_name(table: str) -> tuple[str, str]:
-    """Name and namespace that Hudi gives the records of a table."""
+    """Name and namespace of the Avro records of a table, as Hudi makes them of its name."""
     clean = _OTHER.sub(_MASK, _FIRST.sub(_MASK, table))
     return f"{clean}_record", f"hoodie.{clean}"
 
 
 def arrow_to_avro(schema: pa.Schema, name: str, namespace: str = "") -> dict[str, Any]:
-    """The Avro record schema of Arrow columns, as Hudi's Spark writer names and types it.
+    """Make the Avro record schema of Arrow columns, with names and types of Hudi's Spark writer.
 
     Nullable fields are ``["null", T]`` with the default null. Decimals are fixed, timestamps microseconds unless they
     are milliseconds, and local where they have no time zone. Meta columns get the empty ``doc`` that Hudi gives them.

@@ -1,4 +1,4 @@
-"""Id-based schemas of tables with ``hoodie.schema.on.read.enable``: fields, types, versions.
+"""Id-based schemas (Hudi's ``InternalSchema``): fields, types, versions, and how a file's columns match them.
 
 A column is its id: names, places and types may change from version to version. What older files call a column is worked
 out here; the JSON form stands in :mod:`~hudi_hive.schema.internal_json`, changes in :mod:`~hudi_hive.schema.evolution`.
@@ -23,14 +23,14 @@ _MAX_DEPTH = 100  # as deep as Avro schemas are read
 
 @dataclass(frozen=True, slots=True)
 class RecordType:
-    """A struct."""
+    """The type of a struct."""
 
     fields: tuple[InternalField, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """A list; its elements have an id of their own."""
+    """The type of a list, whose elements have an id of their own."""
 
     element_id: int
     element: InternalType
@@ -39,7 +39,7 @@ class ArrayType:
 
 @dataclass(frozen=True, slots=True)
 class MapType:
-    """A map; keys and values have ids of their own."""
+    """The type of a map, whose keys and values have ids of their own."""
 
     key_id: int
     key: InternalType
@@ -54,7 +54,7 @@ InternalType: TypeAlias = "str | RecordType | ArrayType | MapType"
 
 @dataclass(frozen=True, slots=True)
 class InternalField:
-    """A field: its id, its name, its type and whether it takes null."""
+    """A field of an id-based schema: id, name, type, and whether it is nullable."""
 
     id: int
     name: str
@@ -84,7 +84,7 @@ def children_of(kind: InternalType) -> tuple[InternalField, ...]:
 
 @dataclass(frozen=True)
 class InternalSchema:
-    """One version of a table's schema.
+    """One version of a table's id-based schema.
 
     Attributes:
         version_id: the instant that made it, as a number; 0 for the one before all changes.
@@ -105,7 +105,7 @@ class InternalSchema:
         return self._by_name.get(name)
 
     def name_of(self, field_id: int) -> str | None:
-        """The dotted name of the field with an id, None if this version has it not."""
+        """The dotted name of the field with an id; None if this version does not have it."""
         return self._names.get(field_id)
 
     @cached_property
@@ -125,7 +125,7 @@ def _walk(prefix: str, fields: Sequence[InternalField]) -> Iterator[tuple[str, I
 
 @dataclass(frozen=True)
 class EvolvedSchema:
-    """The version that a query shows and all versions that files may have been written with.
+    """The schema version of a query, with the versions that files of the table may have been written with.
 
     Attributes:
         query: the version that is shown.
@@ -147,18 +147,18 @@ class EvolvedSchema:
         self.__init__(*state)  # type: ignore[misc]
 
     def with_commits(self, commits: Mapping[str, InternalSchema]) -> EvolvedSchema:
-        """The same with the words of more commits; itself if they say nothing new."""
+        """A copy that knows the versions of more commits; this object if there are no new ones."""
         if commits.keys() <= self.commits.keys():
             return self
         return EvolvedSchema(self.query, self.history, {**self.commits, **commits})
 
     @property
     def versions(self) -> tuple[InternalSchema, ...]:
-        """All versions that are known, those of the history first."""
+        """The versions of the history, then those of commits."""
         return (*self.history, *self.commits.values())
 
     def written(self, instant: str) -> InternalSchema | None:
-        """The version that a commit wrote its files with, by its own word, else by the history; None if none tells.
+        """The version that a commit wrote its files with: from the commit's metadata, else from the history; or None.
 
         Files that are older than the history are bound to its oldest version.
 
@@ -173,11 +173,11 @@ class EvolvedSchema:
 
     @property
     def newest_known(self) -> int:
-        """The newest version of the history; older than the query's where a part of the history is lost."""
+        """Id of the newest version of the history; it is less than the query's where history was lost."""
         return self.history[-1].version_id if self.history else 0
 
     def is_lost(self, instant: str) -> bool:
-        """Whether nothing tells for sure which version a commit wrote its files with.
+        """Whether the version that a commit wrote its files with cannot be determined for certain.
 
         Args:
             instant: requested time of the commit, as in a file's name.
@@ -189,7 +189,7 @@ class EvolvedSchema:
         return self.newest_known < int(instant) < self.query.version_id
 
     def sources(self, instant: str) -> dict[str, FieldSource] | None:
-        """Where a file that a commit wrote holds the query's columns; None when matching by name does.
+        """The file columns that hold the query's columns in files of a commit; None where their names are the same.
 
         Args:
             instant: requested time of the commit, as in the file's name.
@@ -197,7 +197,7 @@ class EvolvedSchema:
         return self.of_version(instant, EvolvedSchema._sources)
 
     def of_version(self, instant: str, make: Callable[[EvolvedSchema, InternalSchema | None], _T]) -> _T:
-        """What ``make`` gives for the version of a commit; called once for versions with the same fields.
+        """Call ``make`` with the version of a commit, once for all versions with the same fields, and cache the result.
 
         Args:
             instant: requested time of the commit.
@@ -222,7 +222,7 @@ class EvolvedSchema:
 
 @dataclass(frozen=True, slots=True)
 class FieldSource:
-    """Where a field's values stand in a file.
+    """The column of a file that holds the values of a schema's field.
 
     Attributes:
         name: the field's name in the file, or None when the file does not have the field.
@@ -234,7 +234,7 @@ class FieldSource:
 
 
 def parse_internal_schema(text: str | Mapping[str, Any]) -> InternalSchema:
-    """The schema of a commit's ``latest_schema``, or one entry of a history file.
+    """Parse a version from a commit's ``latest_schema`` or from an entry of a history file.
 
     Raises:
         SchemaError: it is not the JSON of an id-based schema.
@@ -248,7 +248,7 @@ def parse_internal_schema(text: str | Mapping[str, Any]) -> InternalSchema:
 
 
 def parse_history(data: bytes) -> tuple[InternalSchema, ...]:
-    """All versions in a ``.schemacommit`` file, oldest first.
+    """Parse the versions in a ``.schemacommit`` file, oldest first.
 
     Raises:
         SchemaError: the file does not hold a schema history.
@@ -261,18 +261,18 @@ def parse_history(data: bytes) -> tuple[InternalSchema, ...]:
 
 
 def schema_at(history: Sequence[InternalSchema], instant: str) -> InternalSchema | None:
-    """The version that a file of a commit was written with: the newest at or before the instant; None without one."""
+    """The newest version at or before an instant, with which the files of that instant were written; or None."""
     position = bisect_right([schema.version_id for schema in history], int(instant))
     return history[position - 1] if position else None
 
 
 def field_sources(query: InternalSchema, file: InternalSchema) -> dict[str, FieldSource]:
-    """For each top-level column of the query's schema, where a file written with another version holds it."""
+    """Match the columns of two versions by id: for each column of the query, the column of the file."""
     return _sources(query.fields, file.fields)
 
 
 def is_identity(sources: Mapping[str, FieldSource]) -> bool:
-    """Whether every field has its own name in the file: then matching by name does as well."""
+    """Whether every field has its own name in the file, so that matching by name gives the same result."""
     return all(name == source.name and is_identity(source.children) for name, source in sources.items())
 
 

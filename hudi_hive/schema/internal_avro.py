@@ -1,4 +1,4 @@
-"""Id-based schemas from Avro and Arrow and back.
+"""Converts Avro and Arrow schemas to id-based schemas and back.
 
 Ids are given level by level: all fields of a struct first, then what is below each of them. Hudi 1.1 tells the
 Avro form of decimals and the precision of times apart (``decimal_fixed(10, 2)[5]``, ``timestamp-millis``).
@@ -49,7 +49,7 @@ _PRECISE_DECIMALS: Final = 9
 def from_avro(
     avro: Mapping[str, Any], version_id: int = 0, *, meta_columns: bool = True, table_version: int = 8
 ) -> InternalSchema:
-    """The id-based schema of a table that has none yet.
+    """Make the first id-based schema of a table from its Avro schema.
 
     Args:
         avro: the table's Avro schema; meta columns in it are moved to the front.
@@ -71,7 +71,7 @@ def from_avro(
 
 
 def type_of(kind: pa.DataType, name: str = "column") -> InternalType:
-    """The type of a column of an Arrow type, with ids that count for nothing yet; see :func:`with_new_ids`.
+    """Convert an Arrow type to a type with provisional ids, which :func:`with_new_ids` replaces.
 
     Raises:
         SchemaError: there is none.
@@ -81,7 +81,7 @@ def type_of(kind: pa.DataType, name: str = "column") -> InternalType:
 
 
 def with_new_ids(kind: InternalType, first: int) -> tuple[InternalType, int]:
-    """A type with new ids for all below it, and the next id that is free."""
+    """Give new ids to all fields below a type; returns the type and the next free id."""
     if isinstance(kind, RecordType):
         at = first + len(kind.fields)
         fields = []
@@ -100,7 +100,7 @@ def with_new_ids(kind: InternalType, first: int) -> tuple[InternalType, int]:
 
 
 def to_avro(schema: InternalSchema, record_name: str, namespace: str) -> dict[str, Any]:
-    """The Avro schema that Hudi puts into the ``schema`` of commits of a table with ids, meta columns included.
+    """Convert a version to the Avro schema of its commits (``schema`` in their metadata), meta columns included.
 
     Args:
         schema: a version.
@@ -114,7 +114,7 @@ def to_avro(schema: InternalSchema, record_name: str, namespace: str) -> dict[st
 
 
 def to_arrow(schema: InternalSchema) -> pa.Schema:
-    """The columns of a version as Arrow has them, meta columns included.
+    """Convert a version to an Arrow schema, meta columns included.
 
     Raises:
         SchemaError: a type that is not understood.

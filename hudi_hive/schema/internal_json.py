@@ -1,4 +1,4 @@
-"""The JSON form of id-based schemas, byte for byte as Hudi writes it.
+"""Writes the JSON form of id-based schemas, byte for byte as Hudi does.
 
 A commit's ``latest_schema`` holds one version, a ``.schemacommit`` file all of them, the newest first. Both are read by
 :mod:`hudi_hive.schema.internal`.
@@ -16,12 +16,12 @@ from hudi_hive.schema.internal import ArrayType, InternalField, InternalSchema, 
 
 
 def to_json(schema: InternalSchema) -> str:
-    """One version as ``latest_schema`` holds it."""
+    """The JSON text of one version, for ``latest_schema`` of a commit."""
     return _text(_schema(schema))
 
 
 def history_bytes(schemas: Sequence[InternalSchema]) -> bytes:
-    """The content of a ``.schemacommit`` file.
+    """The bytes of a ``.schemacommit`` file with all versions.
 
     Args:
         schemas: all versions, the newest first.

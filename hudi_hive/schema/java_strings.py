@@ -1,4 +1,4 @@
-"""Values as the text that Java's ``toString`` gives: what Hudi builds record keys and partition paths of.
+"""Converts values to the text of Java's ``toString``, of which Hudi makes record keys and partition paths.
 
 Columns in, columns of text out. Floats are converted one distinct value at a time, everything else by Arrow's kernels.
 
@@ -22,7 +22,7 @@ _EPOCH: Final = dt.datetime(1970, 1, 1)
 
 
 def java_text(values: pa.Array, name: str, *, consistent_timestamps: bool = False) -> pa.Array:
-    """Each value as text, null for null.
+    """Convert each value of a column to the text of Java's ``toString``; null stays null.
 
     Integers and booleans are plain, floats in Java's notation (``1.0E10``), dates ``2024-01-31``, decimals with their
     full scale, timestamps the raw number in the column's unit.
@@ -62,7 +62,7 @@ def java_text(values: pa.Array, name: str, *, consistent_timestamps: bool = Fals
 
 
 def float_text(value: float, arrow: pa.DataType) -> str:
-    """As Java writes floats and doubles: 1.0, 1.0E10, 1.5E-5, NaN, Infinity."""
+    """Convert a float or double to Java's text: ``1.0``, ``1.0E10``, ``1.5E-5``, ``NaN``, ``Infinity``."""
     if not math.isfinite(value):
         return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
     sign, digits, exponent = Decimal(shortest(value, arrow)).as_tuple()
@@ -81,7 +81,7 @@ def float_text(value: float, arrow: pa.DataType) -> str:
 
 
 def shortest(value: float, arrow: pa.DataType) -> str:
-    """Shortest decimal text that reads back as the same value of the type."""
+    """The shortest decimal text that parses to the same value of a float type."""
     text = repr(float(value)) if arrow == pa.float64() else str(np.float32(value))
     if len(Decimal(text).normalize().as_tuple().digits) == 1:
         # Java writes at least two digits, the closest ones: the least double is 4.9E-324 there, not 5e-324.
@@ -114,6 +114,6 @@ def _timestamps(values: pa.Array) -> pa.Array:
 
 
 def text_or(values: pa.Array, null: str, empty: str) -> pa.Array:
-    """Texts with words in place of nulls and of empty ones."""
+    """Replace nulls and empty texts by the given words."""
     filled = values.fill_null(null) if values.null_count else values
     return pc.if_else(pc.equal(pc.binary_length(filled), 0), empty, filled)

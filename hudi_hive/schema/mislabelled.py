@@ -1,4 +1,4 @@
-"""Timestamps whose type in a file is not what their numbers are.
+"""Timestamp columns that early releases labelled with a wrong type in files and schemas.
 
 Hudi 0.14.1 to 1.0 could take a column of ``timestamp-millis`` for one of microseconds and a local timestamp for a plain
 number, and labelled files, log blocks and the table's schema so, with the right numbers inside. Writers from 1.1 on put
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 
 def is_mislabelled(file: pa.DataType, table: pa.DataType) -> bool:
-    """Whether a file's values are numbers of the table's type already, whatever the file calls them.
+    """Whether a file's values are of the table's type although the file labels them with another one.
 
     So are microseconds in UTC where the table has milliseconds in UTC, and plain numbers of 64 bits where the table
     has timestamps without a time zone.
@@ -29,7 +29,7 @@ def is_mislabelled(file: pa.DataType, table: pa.DataType) -> bool:
 
 
 def may_be_mislabelled(table: pa.DataType) -> bool:
-    """Whether a file may hold a type of the table under another label, on any level.
+    """Whether files may label a type of the table wrongly, on any level of nesting.
 
     Args:
         table: a type in the table's schema.
@@ -40,7 +40,7 @@ def may_be_mislabelled(table: pa.DataType) -> bool:
 
 
 def holds_mislabelled(file: pa.DataType, table: pa.DataType) -> bool:
-    """Whether :func:`is_mislabelled` is so of two types or on a level below them; fields go by name.
+    """Whether a type of a file is mislabelled, itself or on a level below; struct fields are matched by name.
 
     Args:
         file: a type in a file.
@@ -59,7 +59,7 @@ def holds_mislabelled(file: pa.DataType, table: pa.DataType) -> bool:
 
 
 def as_in_table(array: pa.Array, table: pa.DataType) -> pa.Array:
-    """An array of a file whose timestamps, at the top or below structs, are of the table's types; the rest as it is.
+    """Convert the timestamps of an array, also below structs, to the table's types; leave all else unchanged.
 
     Args:
         array: of a file's column.

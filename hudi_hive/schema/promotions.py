@@ -1,4 +1,4 @@
-"""Which type may become which in a schema with ids, and which types Hudi can read back from one.
+"""Type promotions of id-based schemas, and the types that Hudi cannot read from such a schema.
 
 Source: docs/format.md#type-promotions.
 """
@@ -30,7 +30,7 @@ them."""
 
 
 def may_become(source: InternalType, target: InternalType) -> bool:
-    """Whether a column of one type may be given another, or is of it already (docs/format.md#type-promotions)."""
+    """Whether a type may be promoted to another one, or is equal to it (docs/format.md#type-promotions)."""
     if not isinstance(source, str) or not isinstance(target, str):
         return type_name(source) == type_name(target)
     old, new = DECIMAL.fullmatch(source), DECIMAL.fullmatch(target)
@@ -42,7 +42,7 @@ def may_become(source: InternalType, target: InternalType) -> bool:
 
 
 def wider(table: str, rows: str) -> str | None:
-    """The type that a column has after rows of another primitive type came in; None where they do not fit.
+    """The type that a column gets when rows of another primitive type are written; None if they do not fit.
 
     Numbers and decimals widen; all else keeps the table's type if the rows' may become it.
     """
@@ -54,7 +54,7 @@ def wider(table: str, rows: str) -> str | None:
 
 
 def refuse_unreadable(schema: InternalSchema) -> None:
-    """Refuse columns that readers of the schema would not understand.
+    """Refuse columns of types that Hudi cannot read from an id-based schema.
 
     Raises:
         SchemaError: there is one.
@@ -68,7 +68,7 @@ def refuse_unreadable(schema: InternalSchema) -> None:
 
 
 def type_name(kind: InternalType) -> str:
-    """A type as people read it, without ids."""
+    """The text of a type for messages, without ids."""
     if isinstance(kind, RecordType):
         return f"struct<{', '.join(f'{item.name}: {type_name(item.type)}' for item in kind.fields)}>"
     if isinstance(kind, ArrayType):

@@ -1,4 +1,4 @@
-"""What one version of an id-based schema changed of another, column by column."""
+"""Compares two versions of an id-based schema, column by column."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Difference:
 
 
 def differences(before: InternalSchema, after: InternalSchema) -> tuple[Difference, ...]:
-    """All changes from one version to another; columns are the same by their ids.
+    """List the changes between two versions; columns with equal ids are the same column.
 
     What is below a column that was added or dropped goes with it.
     """

@@ -1,4 +1,4 @@
-"""Column types as Hive, Spark and people write them: ``bigint``, ``struct<a:int,b:array<decimal(10,2)>>``."""
+"""Parses type texts of Hive and Spark, such as ``bigint`` and ``struct<a:int,b:array<decimal(10,2)>>``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MAX_DEPTH: Final = 100
 
 
 def parse_type(text: str) -> InternalType:
-    """The type that a text names, with ids that count for nothing yet.
+    """Parse the text of a type to a type with provisional ids.
 
     Raises:
         SchemaError: it names none.

@@ -1,4 +1,4 @@
-"""What rows of a writer make of a schema with ids: columns that are new, numbers that are wider.
+"""Merges a writer's schema into an id-based schema: adds new columns and widens types.
 
 Source: docs/format.md#id-based-schemas.
 """
@@ -20,7 +20,7 @@ from hudi_hive.schema.promotions import refuse_unreadable, type_name, wider
 
 
 def merge_writer(schema: InternalSchema, writer: Mapping[str, Any] | pa.Schema) -> InternalSchema:
-    """The schema that rows leave a table with.
+    """Merge the columns of rows into a table's schema.
 
     Columns are matched by name, or by the only name that differs in case alone. New ones take null, get new ids and
     come before the first column that the rows have behind them, else last; those that the rows lack stay.

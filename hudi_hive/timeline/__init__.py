@@ -1,4 +1,4 @@
-"""The timeline: in come a table's storage and layout, out come its instants and what their files say, as Arrow tables.
+"""The timeline of a table: its instants, the metadata and plans in their files, its archive and its writers.
 
 One listing makes a ``Timeline``; metadata, plans and the archive are read when asked for. It knows the files that
 commits name, not the files that folders hold. ``TimelineWriter`` makes files of instants.

@@ -67,14 +67,14 @@ _PLANNED: Final = {
 
 
 class StateFiles(Protocol):
-    """The files of the states of an instant: what archives are made of."""
+    """The interface of the source of instants' files, from which archives are made."""
 
     def files(self, instant: Instant) -> list[tuple[Instant, bytes, int]]:
-        """Of each state that has a file, oldest first: state, bytes, modification time in ms since the epoch."""
+        """State, bytes and modification time (ms since the epoch) of each state's file of an instant, oldest first."""
 
 
 class HistoryArchiveWriter:
-    """Adds instants to the archive of layout 2, and merges its files level by level.
+    """Writes the archive of timeline layout 2 (LSM timeline), and compacts its files level by level.
 
     Args:
         storage: rooted at the table's base path.
@@ -86,7 +86,7 @@ class HistoryArchiveWriter:
         self._folder = folder
 
     def add(self, instants: Sequence[Instant], states: StateFiles) -> list[str]:
-        """Write completed instants as one file of level 0; paths of all files that came to be."""
+        """Write completed instants to one file of level 0, and compact; returns the paths of all new files."""
         rows = [self._row(instant, states) for instant in sorted(instants, key=lambda i: i.sort_key)]
         table = pa.Table.from_pylist(rows, schema=HISTORY_SCHEMA)
         entry = self._write_data(table, 0)
@@ -202,7 +202,7 @@ def _level(entry: Mapping[str, Any]) -> int:
 
 
 class LogArchiveWriter:
-    """Adds instants to the archive of layout 1: a new log file each time, one record per state.
+    """Writes the archive of timeline layout 1: log files with one record for each state of an instant.
 
     Args:
         storage: rooted at the table's base path.
@@ -216,7 +216,7 @@ class LogArchiveWriter:
         self._timezone = timezone
 
     def add(self, instants: Sequence[Instant], states: StateFiles) -> list[str]:
-        """Write all states of completed instants into one file; its path."""
+        """Write all states of completed instants to a new log file; returns its path."""
         entries = [
             self._entry(state, data, mtime)
             for instant in sorted(instants, key=lambda i: i.sort_key)

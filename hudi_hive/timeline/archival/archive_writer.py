@@ -1,4 +1,4 @@
-"""Archival: old instants go from the active timeline to the archive.
+"""Archives the oldest instants of the active timeline.
 
 Source: docs/format.md#archived-timeline.
 """
@@ -29,7 +29,7 @@ _OLDEST_FIRST: Final = (State.REQUESTED, State.INFLIGHT, State.COMPLETED)
 
 
 class ArchiveSettings(TimelineSettings, Protocol):
-    """What of a table's properties archival depends on; ``TableConfig`` has it."""
+    """The interface of the table properties that archival uses; ``TableConfig`` implements it."""
 
     @property
     def history_path(self) -> str:
@@ -41,15 +41,15 @@ class ArchiveSettings(TimelineSettings, Protocol):
 
     @property
     def timezone(self) -> str:
-        """Zone of instants."""
+        """Time zone of instants: ``LOCAL`` or ``UTC``."""
 
     @property
     def metadata_partitions(self) -> tuple[str, ...]:
-        """Partitions of the metadata table that are in step."""
+        """Partitions of the metadata table that are complete."""
 
 
 class TableClient(Protocol):
-    """A table; ``MetaClient`` is one."""
+    """The interface of a table that archival uses; ``MetaClient`` implements it."""
 
     @property
     def storage(self) -> Storage:
@@ -62,7 +62,7 @@ class TableClient(Protocol):
 
 @dataclass(frozen=True)
 class ArchiveReport:
-    """What an archival did.
+    """Result of an archival: the archived instants and what kept others active.
 
     Args:
         archived: the instants that left the active timeline, oldest first.

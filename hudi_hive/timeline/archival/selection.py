@@ -1,4 +1,4 @@
-"""Which instants may leave the active timeline.
+"""Selects the instants that may be archived.
 
 Source: docs/format.md#archived-timeline.
 """
@@ -18,7 +18,7 @@ _SERVICES: Final = frozenset({CLEAN, ROLLBACK})
 
 @dataclass(frozen=True)
 class Selection:
-    """Instants to archive, oldest first, and what holds the next ones back.
+    """The instants to archive, oldest first, and the bound that keeps later ones active.
 
     Args:
         instants: completed instants.
@@ -40,7 +40,7 @@ def select_instants(
     reason: str | None = None,
     beyond_savepoint: bool = False,
 ) -> Selection:
-    """The completed writes beyond the newest ``min_commits``, if there are more than ``max_commits``, up to a bound.
+    """Select the completed writes before the newest ``min_commits`` if there are more than ``max_commits``.
 
     The bound is the earliest of: the caller's, the first pending write, what a pending rollback or restore undoes, the
     oldest savepoint, the first replacecommit whose replaced files no clean has taken, and the newest commits that tell

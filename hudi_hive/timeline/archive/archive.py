@@ -1,4 +1,4 @@
-"""The archived timeline of both layouts, read when asked for.
+"""The archived timeline of either layout, which is read only when it is needed.
 
 Loading reads times and actions only; payloads are fetched one by one.
 
@@ -25,7 +25,7 @@ COMPLETION_SCHEMA: Final = pa.schema([("requested", pa.string()), ("completed", 
 
 
 class ArchivedTimeline:
-    """Instants that left the active timeline.
+    """The archived instants of a table, of either timeline layout.
 
     Args:
         storage: rooted at the table's base path.
@@ -46,7 +46,7 @@ class ArchivedTimeline:
 
     @kept_property
     def entries(self) -> tuple[Instant, ...]:
-        """All archived states, sorted: layout 1 keeps requested, inflight and completed, layout 2 only completed ones.
+        """All archived states in timeline order: in layout 1 each state of an instant, in layout 2 the completed one.
 
         Raises:
             CorruptFileError: a file of the archive is damaged.
@@ -58,19 +58,19 @@ class ArchivedTimeline:
 
     @kept_property
     def begin(self) -> str | None:
-        """A time that no archived instant is before, by one listing; null when nothing was archived."""
+        """A lower bound of the archived requested times, from one listing; None when nothing was archived."""
         return self._archive.begin()
 
     @kept_property
     def instants(self) -> tuple[Instant, ...]:
-        """Archived instants, of each the highest state, sorted by requested time; raises as :attr:`entries`."""
+        """The archived instants in their highest state, sorted by requested time; raises as :attr:`entries`."""
         best: dict[tuple[str, str], Instant] = {}
         for instant in self.entries:
             best[(instant.requested, instant.comparable_action)] = instant  # sorted, so the highest state comes last
         return tuple(best.values())
 
     def completed_since(self, time: str) -> frozenset[tuple[str, str]]:
-        """Requested time and comparable action of the completed archived instants from a requested time on.
+        """Requested times and comparable actions of completed archived instants, from a requested time on.
 
         Reads only what may hold them; errors as of :attr:`entries`.
         """
@@ -78,11 +78,11 @@ class ArchivedTimeline:
         return frozenset((i.requested, i.comparable_action) for i in found if i.is_completed)
 
     def range(self, begin: str, end: str) -> tuple[Instant, ...]:
-        """Archived instants whose requested time lies from ``begin`` to ``end``, both inclusive."""
+        """The archived instants with a requested time from ``begin`` to ``end``, both inclusive."""
         return tuple(instant for instant in self.instants if begin <= instant.requested <= end)
 
     def completion_times(self) -> pa.Table:
-        """Requested and completion time of the completed archived write instants, :data:`COMPLETION_SCHEMA`."""
+        """Requested and completion times of the completed archived writes, a table of :data:`COMPLETION_SCHEMA`."""
         writes = [i for i in self.instants if i.is_completed and i.action in COMPLETED_WRITE_ACTIONS]
         return pa.table(
             [
@@ -93,7 +93,7 @@ class ArchivedTimeline:
         )
 
     def commit_metadata(self, instant: Instant) -> CommitMetadata:
-        """What an archived commit, deltacommit or replacecommit wrote.
+        """Read the metadata of an archived commit, deltacommit or replacecommit.
 
         Raises:
             InstantNotFoundError: the archive does not have it, or it is no write instant.
@@ -104,7 +104,7 @@ class ArchivedTimeline:
         return decode_commit(self.payload(instant), instant, self._storage.uri(instant.path))
 
     def payload(self, instant: Instant) -> dict[str, Any] | None:
-        """Record of an archived instant's own state; null where it is empty.
+        """Read the record of an archived instant's state; None where it is empty.
 
         Raises:
             InstantNotFoundError: the archive does not have it.
@@ -113,7 +113,7 @@ class ArchivedTimeline:
         return self._archive.payload(self._known(instant))
 
     def plan(self, instant: Instant) -> dict[str, Any] | None:
-        """Record of what an archived instant requested; null where it requested nothing or the archive keeps none.
+        """Read the plan of an archived instant; None where it has none or the archive does not hold it.
 
         Raises:
             InstantNotFoundError: the archive does not have the instant.

@@ -1,4 +1,4 @@
-"""The archive of timeline layout 1: log files, one Avro record per state of an instant.
+"""Reads the archive of timeline layout 1: log files with one Avro record for each state of an instant.
 
 Source: docs/format.md#archive-of-layout-1.
 """
@@ -76,7 +76,7 @@ class _File:
 
 
 class LogArchive:
-    """Archive files below one folder; places of the entries are remembered while :meth:`entries` is walked.
+    """The archive of layout 1 in a folder; :meth:`entries` remembers where the record of each state is.
 
     Args:
         storage: rooted at the table's base path.
@@ -91,7 +91,7 @@ class LogArchive:
         self._places: dict[tuple[str, str, State], _Place] = {}
 
     def entries(self) -> Iterator[Instant]:
-        """All states of all instants, in the order of the files.
+        """Yield all states of all archived instants, in the order of the files.
 
         Raises:
             CorruptFileError: a file is damaged.
@@ -99,7 +99,7 @@ class LogArchive:
         yield from self._checked([self._entries_of(path) for path in self._files()])
 
     def entries_since(self, time: str) -> Iterator[Instant]:
-        """States of the instants from a requested time on, from the newest file back to the first that holds none.
+        """Yield states of instants from a requested time on; files are read from the newest to the first without any.
 
         Raises:
             CorruptFileError: a file is damaged.
@@ -113,7 +113,7 @@ class LogArchive:
         yield from (instant for instant in self._checked(read, whole=False) if instant.requested >= time)
 
     def begin(self) -> str | None:
-        """The least time that there is if there is a file, whose names do not tell more; null without any."""
+        """The least possible time if there is an archive file, whose name has no times; None if there is none."""
         return "" if self._files() else None
 
     def _checked(self, files: Sequence[_File], *, whole: bool = True) -> list[Instant]:
@@ -188,7 +188,7 @@ class LogArchive:
         return _File(path, found, None if data else b"")
 
     def payload(self, instant: Instant) -> dict[str, Any] | None:
-        """Record of a known instant's own state; null where it is empty.
+        """Read the record of the state of an instant of :meth:`entries`; None where it is empty.
 
         Raises:
             CorruptInstantError: it cannot be decoded.
@@ -203,7 +203,7 @@ class LogArchive:
         )
 
     def plan(self, instant: Instant) -> dict[str, Any] | None:
-        """Record of what a known instant requested; null where it requested nothing.
+        """Read the plan of an instant of :meth:`entries`; None where it has none.
 
         Raises:
             CorruptInstantError: it cannot be decoded.

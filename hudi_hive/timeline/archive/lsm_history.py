@@ -1,4 +1,4 @@
-"""The archive of timeline layout 2: sorted Parquet files that a manifest names.
+"""Reads the archive of timeline layout 2 (LSM timeline): sorted Parquet files that a manifest names.
 
 Source: docs/format.md#lsm-timeline.
 """
@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 
 
 class HistoryArchive:
-    """The data files below one folder that the current manifest names.
+    """The archive of layout 2 in a folder: the data files that the current manifest names.
 
     Args:
         storage: rooted at the table's base path.
@@ -46,7 +46,7 @@ class HistoryArchive:
         self._last_group: tuple[tuple[str, int], pa.Table] | None = None
 
     def entries(self) -> Iterator[Instant]:
-        """All archived instants, all of them completed.
+        """Yield all archived instants, which are completed.
 
         Raises:
             CorruptFileError: manifest or data files are damaged.
@@ -55,7 +55,7 @@ class HistoryArchive:
         yield from self._instants("")
 
     def entries_since(self, time: str) -> Iterator[Instant]:
-        """The archived instants from a requested time on; files whose names say that they end before are not read.
+        """Yield the archived instants from a requested time on; files that end before it are not read.
 
         Raises:
             As :meth:`entries`.
@@ -63,7 +63,7 @@ class HistoryArchive:
         yield from (instant for instant in self._instants(time) if instant.requested >= time)
 
     def begin(self) -> str | None:
-        """The first requested time in the names of data files; null without any."""
+        """The least requested time in the names of the data files; None without any."""
         listing = self._storage.list(self._folder, missing_ok=True)["path"].to_pylist()
         files = (path for path in listing if _DATA_NAME.fullmatch(path.rsplit("/", 1)[-1]))
         return min((_range_of(path)[0] for path in files), default=None)
@@ -85,7 +85,7 @@ class HistoryArchive:
                     yield Instant(requested, action, State.COMPLETED, completed, path.rsplit("/", 1)[-1], path)
 
     def payload(self, instant: Instant) -> dict[str, Any] | None:
-        """Record of a known instant's completed file; null where it is empty.
+        """Read the record of an archived instant's completed file; None where it is empty.
 
         Raises:
             CorruptInstantError: it cannot be decoded.
@@ -94,7 +94,7 @@ class HistoryArchive:
         return self._column(instant, "metadata")
 
     def plan(self, instant: Instant) -> dict[str, Any] | None:
-        """Record of a known instant's plan; null where the archive keeps none. Raises as :meth:`payload`."""
+        """Read the plan of an archived instant; None where the archive holds none. Raises as :meth:`payload`."""
         return self._column(instant, "plan")
 
     def _column(self, instant: Instant, column: str) -> dict[str, Any] | None:

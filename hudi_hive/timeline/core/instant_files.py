@@ -1,4 +1,4 @@
-"""Files of instants: where the record of an instant's state or plan lies now, active or archived, and what it holds."""
+"""Reads the records of instants' files, from the active timeline or, if they were archived since, from the archive."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class InstantFiles:
         self._lock = threading.Lock()
 
     def archived(self, *, reload: bool = False) -> ArchivedTimeline:
-        """The archived timeline; with ``reload`` as it is now."""
+        """The archived timeline as of its first use, or as of now with ``reload``."""
         with self._lock:
             if self._archive is None or reload:
                 self._archive = ArchivedTimeline(self._storage, self._archive_folder, self._layout, self._active)
             return self._archive
 
     def outcome(self, instant: Instant, action: str) -> Fields:
-        """Record of a completed instant that must be of one action and must not be empty.
+        """Read the record of a completed instant of the given action, which must not be empty.
 
         Raises:
             CorruptInstantError: it is empty or cannot be decoded.
@@ -70,7 +70,7 @@ class InstantFiles:
         return Fields(record, path, instant.requested)
 
     def payload(self, instant: Instant) -> dict[str, Any] | None:
-        """Record of the file that stands for an instant's state; null for an empty file.
+        """Read the record of the file of an instant's state; None for an empty file.
 
         Raises:
             CorruptInstantError: it cannot be decoded.
@@ -88,7 +88,7 @@ class InstantFiles:
         return decode_payload(data, self._storage.uri(instant.path), instant.requested)
 
     def plan(self, instant: Instant, actions: tuple[str, ...], *, required: bool = True) -> Fields:
-        """Record of an instant's requested file, under the first of the actions that has one.
+        """Read the plan of an instant: the record of its requested file, of the first action that has one.
 
         Args:
             instant: the instant, in any state.
@@ -139,13 +139,19 @@ class InstantFiles:
         )
 
     def lacks(self, instant: Instant, what: str) -> InstantNotFoundError:
-        """The error for an instant asked for something that its action does not have."""
+        """Make the error for an instant whose action does not have the requested metadata."""
         return InstantNotFoundError(f"{instant} has no {what}", path=self._storage.uri(), instant=instant.requested)
 
 
 def never_written(storage: Storage, folder: str) -> pa.Table:
-    """The empty listing of a missing timeline folder: object stores have no empty folders, so that a table without a
-    commit has none. A table with anything but ``.hoodie`` in it has lost its timeline."""
+    """List a missing timeline folder as empty, or refuse it where the table holds data.
+
+    Object stores have no empty folders, so a table without a commit has no timeline folder. A table with anything but
+    ``.hoodie`` in it has lost its timeline.
+
+    Raises:
+        TimelineError: the table holds data.
+    """
     listing = storage.list("", missing_ok=True)
     names = pc.replace_substring_regex(listing["path"], r"(?s)^.*/", "")
     metafiles = pc.and_not(pc.starts_with(names, ".hoodie_partition_metadata"), listing["is_dir"])

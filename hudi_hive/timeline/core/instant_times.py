@@ -1,4 +1,4 @@
-"""New instant times: greater than every time on a timeline, whatever the wall clock says.
+"""Makes instant times that are greater than every time on a timeline, even if the clock is behind it.
 
 Where the clock is behind the timeline, because it was set back or another machine's is ahead, the next time is the
 timeline's greatest plus one millisecond. A time after which there is none (``99999999999999999``, which is no date, or
@@ -23,7 +23,7 @@ _FIXED: Final = "0000"
 
 
 class InstantClock:
-    """Draws instant times of 17 digits; no two draws of one clock are equal, and each is greater than the one before.
+    """Makes instant times of 17 digits, each greater than the one before.
 
     Several processes are kept apart by the table's lock: a writer draws while it holds it, from a timeline that it
     read under it.
@@ -45,7 +45,7 @@ class InstantClock:
         self._last = state["last"]
 
     def new_instant(self, timeline: Timeline | None = None, timezone: str | None = None) -> str:
-        """A requested time greater than every requested and completion time of the timeline, in any state.
+        """Make a requested time that is greater than all requested and completion times of a timeline.
 
         Where the wall clock is behind the timeline (another machine's is ahead, or the zone's clock was set back), the
         timeline's greatest time plus one millisecond.
@@ -61,7 +61,7 @@ class InstantClock:
         return self._draw(greatest_time(timeline) if timeline is not None else "", zone)
 
     def completion_time(self, timeline: Timeline | None, requested: str, timezone: str | None = None) -> str:
-        """A completion time for a requested instant: greater than its requested time and than all of the timeline.
+        """Make a completion time that is greater than the requested time and all times of a timeline.
 
         To be drawn under the table's lock, from a timeline that was read under it.
 
@@ -83,14 +83,14 @@ class InstantClock:
 
 
 def greatest_time(timeline: Timeline) -> str:
-    """The greatest requested or completion time on the active timeline, cut to 17 digits; empty if there is none."""
+    """The greatest requested or completion time of the active timeline, cut to 17 digits; empty without instants."""
     times = [instant.requested for instant in timeline.instants]
     times += [instant.completed for instant in timeline.instants if instant.completed]
     return max((time[:_DIGITS] for time in times), default="")
 
 
 def next_time(instant: str) -> str:
-    """The instant time one millisecond later, in the same zone whatever its clock does.
+    """The instant time one millisecond later, also across a change of daylight saving time.
 
     Args:
         instant: digits; of 14 digits the last millisecond counts, of more than 17 the first 17.

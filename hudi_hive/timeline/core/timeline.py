@@ -1,4 +1,4 @@
-"""The timeline of one table: instants from one listing of its folder, and what their files say, read when asked for."""
+"""Loads a table's timeline from one listing of its folder; metadata and plans are read when they are needed."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ _T = TypeVar("_T")
 
 
 class Timeline:
-    """Instants of one table at the moment of loading; files of instants are read once, when asked for.
+    """The instants of a table as of one listing; each instant's file is read once, when it is needed.
 
     Make it with :meth:`load`. Reading may meet an instant that was archived since: it is then looked up there.
     """
@@ -149,7 +149,7 @@ class Timeline:
         archive_folder: str = "archived",
         timezone: str = "LOCAL",
     ) -> Timeline:
-        """The timeline of a table, by one listing of its timeline folder.
+        """Load a table's timeline by one listing of its folder.
 
         Args:
             storage: rooted at the table's base path.
@@ -206,11 +206,11 @@ class Timeline:
     # -- instants --------------------------------------------------------------------------------------------------
 
     def completed(self, actions: Container[str] | None = None) -> tuple[Instant, ...]:
-        """Completed active instants, of the given actions (as file names say them) or all."""
+        """The completed active instants, all or those of the given actions as they stand in file names."""
         return tuple(i for i in self.instants if i.is_completed and (actions is None or i.action in actions))
 
     def pending(self, actions: Container[str] | None = None) -> tuple[Instant, ...]:
-        """Requested and inflight instants, of the given actions or all."""
+        """The requested and inflight instants, all or those of the given actions."""
         return tuple(i for i in self.instants if not i.is_completed and (actions is None or i.action in actions))
 
     def write_instants(self) -> tuple[Instant, ...]:
@@ -218,11 +218,11 @@ class Timeline:
         return self.completed(COMPLETED_WRITE_ACTIONS)
 
     def last_completed_write(self) -> Instant | None:
-        """The completed write instant of the greatest requested time."""
+        """The completed write instant with the greatest requested time; None without one."""
         return max(self.write_instants(), key=lambda instant: instant.requested, default=None)
 
     def get(self, requested: str) -> Instant:
-        """The instant of a requested time, from the active timeline or the archive; a write before its savepoint.
+        """Find the instant of a requested time in the active timeline or the archive; of a savepointed one the write.
 
         Raises:
             InstantNotFoundError: neither has it.
@@ -235,7 +235,7 @@ class Timeline:
         return min(found, key=lambda instant: (not instant.is_write, -instant.state))
 
     def first_active(self) -> str | None:
-        """Requested time of the first active write instant, complete or not, that is not also the time of a savepoint.
+        """Requested time of the first active write instant, in any state, that is not the time of a savepoint.
 
         Every older instant was archived and hence complete (docs/format.md#committed-instants). Savepointed instants
         stay behind when those after them are archived, so they mark no start; where nothing else is left the last of
@@ -265,7 +265,7 @@ class Timeline:
     # -- instants of files, vectorised -------------------------------------------------------------------------------
 
     def committed_mask(self, instants: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
-        """For requested times taken from file names, whether each is committed (docs/format.md#committed-instants).
+        """Whether each of many requested times, from files' names, is committed (docs/format.md#committed-instants).
 
         It is if it is a completed write instant or lies before :meth:`first_active`. Null is not committed.
 
@@ -285,7 +285,7 @@ class Timeline:
         return mask
 
     def completion_times(self, instants: pa.Array | pa.ChunkedArray) -> pa.Array:
-        """Completion time of each requested time; null for pending and unknown ones.
+        """Completion times of many requested times; null for pending and unknown instants.
 
         Layout 1 keeps none, so a committed instant's own requested time stands for it. In layout 2 instants older than
         the active timeline are looked up in the archive (only if there are any); one that the archive no longer has is
@@ -330,7 +330,7 @@ class Timeline:
     # -- metadata of instants ----------------------------------------------------------------------------------------
 
     def commit_metadata(self, instant: Instant) -> CommitMetadata:
-        """What a commit, deltacommit or replacecommit wrote; read once. Of an inflight one, the workload it announced.
+        """Read the metadata of a commit, deltacommit or replacecommit; of an inflight one its workload profile.
 
         Raises:
             CorruptInstantError: the file cannot be decoded.
@@ -352,54 +352,54 @@ class Timeline:
         return metadata
 
     def compaction_plan(self, instant: Instant) -> CompactionPlan:
-        """The plan of a compaction or log compaction, pending or complete; errors as in :meth:`commit_metadata`."""
+        """Read the plan of a compaction or log compaction in any state; raises as :meth:`commit_metadata`."""
         action = COMPACTION if instant.comparable_action == COMMIT else LOG_COMPACTION
         return decode_compaction_plan(self._files.plan(instant, (action,)), instant)
 
     def requested_replace_metadata(self, instant: Instant) -> ClusteringPlan:
-        """What a replacecommit or clustering requested: the clustering plan, or nothing for overwrites."""
+        """Read the requested metadata of a replacecommit or clustering: a clustering plan, empty for overwrites."""
         return clustering_plan(self._files.plan(instant, (CLUSTERING, REPLACE_COMMIT), required=False), instant)
 
     def cleaner_plan(self, instant: Instant) -> CleanerPlan:
-        """What a clean, pending or complete, is to delete."""
+        """Read the plan of a clean in any state."""
         return decode_cleaner_plan(self._files.plan(instant, (CLEAN,)), instant)
 
     def clean_metadata(self, instant: Instant) -> CleanMetadata:
-        """What a completed clean did."""
+        """Read the metadata of a completed clean."""
         return decode_clean_metadata(self._files.outcome(instant, CLEAN), instant)
 
     def rollback_plan(self, instant: Instant) -> RollbackPlan:
-        """What a rollback, pending or complete, is to undo."""
+        """Read the plan of a rollback in any state."""
         return decode_rollback_plan(self._files.plan(instant, (ROLLBACK,)), instant)
 
     def rollback_metadata(self, instant: Instant) -> RollbackMetadata:
-        """What a completed rollback undid."""
+        """Read the metadata of a completed rollback."""
         return decode_rollback_metadata(self._files.outcome(instant, ROLLBACK), instant)
 
     def restore_plan(self, instant: Instant) -> RestorePlan:
-        """What a restore, pending or complete, is to undo."""
+        """Read the plan of a restore in any state."""
         return decode_restore_plan(self._files.plan(instant, (RESTORE,)), instant)
 
     def restore_metadata(self, instant: Instant) -> RestoreMetadata:
-        """What a completed restore undid."""
+        """Read the metadata of a completed restore."""
         return decode_restore_metadata(self._files.outcome(instant, RESTORE), instant)
 
     def savepoint_metadata(self, instant: Instant) -> SavepointMetadata:
-        """Which files a savepoint keeps."""
+        """Read the metadata of a savepoint: the files that it keeps."""
         return decode_savepoint_metadata(self._files.outcome(instant, SAVEPOINT), instant)
 
     def index_plan(self, instant: Instant) -> IndexMetadata:
-        """Which partitions of the metadata table an index build is to make."""
+        """Read the plan of an indexing action in any state."""
         return decode_index_metadata(self._files.plan(instant, (INDEXING,)), instant)
 
     def index_metadata(self, instant: Instant) -> IndexMetadata:
-        """Which partitions of the metadata table a completed index build made."""
+        """Read the metadata of a completed indexing action."""
         return decode_index_metadata(self._files.outcome(instant, INDEXING), instant)
 
     # -- what instants say of file groups ----------------------------------------------------------------------------
 
     def replaced_file_groups(self) -> pa.Table:
-        """File groups that completed active replacecommits replaced, :data:`REPLACED_GROUPS_SCHEMA`, oldest first."""
+        """File groups that active replacecommits replaced, oldest first, a table of :data:`REPLACED_GROUPS_SCHEMA`."""
         return self._derive("replaced", self._replaced_file_groups)
 
     def _replaced_file_groups(self) -> pa.Table:
@@ -410,7 +410,7 @@ class Timeline:
         return _concat(tables, REPLACED_GROUPS_SCHEMA)
 
     def pending_compactions(self) -> pa.Table:
-        """File groups under a pending compaction (not log compaction), :data:`PENDING_COMPACTION_SCHEMA`."""
+        """File groups under pending compactions, log compactions left out: :data:`PENDING_COMPACTION_SCHEMA`."""
         return self._derive("compactions", self._pending_compactions)
 
     def _pending_compactions(self) -> pa.Table:
@@ -422,7 +422,7 @@ class Timeline:
         return _concat(tables, PENDING_COMPACTION_SCHEMA)
 
     def pending_clustering(self) -> pa.Table:
-        """File groups that a pending clustering reads, :data:`PENDING_CLUSTERING_SCHEMA`."""
+        """File groups under a pending clustering, a table of :data:`PENDING_CLUSTERING_SCHEMA`."""
         return self._derive("clustering", self._pending_clustering)
 
     def _pending_clustering(self) -> pa.Table:
@@ -433,7 +433,7 @@ class Timeline:
         return _concat(tables, PENDING_CLUSTERING_SCHEMA)
 
     def pending_clustering_plans(self) -> tuple[ClusteringPlan, ...]:
-        """Plans of the pending clusterings; what was undone since the timeline was loaded is none any more."""
+        """Plans of the pending clusterings, without those that were rolled back since the timeline was loaded."""
         found = []
         for instant in self.pending({CLUSTERING, REPLACE_COMMIT}):
             with suppress(InstantNotFoundError):  # an overwrite that lost, a clustering that was rolled back
@@ -443,11 +443,11 @@ class Timeline:
     # -- archive and overview ----------------------------------------------------------------------------------------
 
     def archived(self) -> ArchivedTimeline:
-        """The archived timeline; its files are read when it is asked for something."""
+        """The archived timeline, whose files are read when they are needed."""
         return self._files.archived()
 
     def to_arrow(self, *, archived: bool = False) -> pa.Table:
-        """All instants as a table, :data:`TIMELINE_SCHEMA`; with ``archived`` those of the archive first."""
+        """All instants as a table of :data:`TIMELINE_SCHEMA`; with ``archived`` those of the archive in front."""
         instants = [*(self.archived().instants if archived else ()), *self.instants]
         with self._lock:
             operations = {instant: metadata.operation for instant, metadata in self._commits.items()}

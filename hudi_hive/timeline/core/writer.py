@@ -1,4 +1,4 @@
-"""Writes files of instants: every state a new file, created only if it is absent.
+"""Writes instants' files: each state is a new file, which is created only if it is absent.
 
 Source: docs/format.md#states-and-payloads.
 """
@@ -25,7 +25,7 @@ _NEWEST_FIRST: Final = (State.COMPLETED, State.INFLIGHT, State.REQUESTED)
 
 
 class TimelineSettings(Protocol):
-    """What of a table's properties the timeline's files depend on; ``TableConfig`` has it."""
+    """The interface of the table properties that the timeline's files depend on; ``TableConfig`` implements it."""
 
     @property
     def layout(self) -> int:
@@ -37,7 +37,7 @@ class TimelineSettings(Protocol):
 
 
 class TimelineWriter:
-    """Makes and removes the files of a table's instants.
+    """Creates and deletes the files of a table's instants.
 
     Args:
         storage: rooted at the table's base path.
@@ -50,7 +50,7 @@ class TimelineWriter:
         self.folder = ".hoodie" if config.layout == 1 else f".hoodie/{config.timeline_path.strip('/')}"
 
     def create_requested(self, action: str, instant: str, payload: bytes = b"") -> Instant:
-        """Announce an action.
+        """Create the requested file of an action.
 
         Args:
             action: as the requested file names it: ``commit``, ``compaction``, ``clustering``, which layout 1 calls
@@ -67,7 +67,7 @@ class TimelineWriter:
         return self._create(requested, payload, lasting=bool(payload))
 
     def transition_inflight(self, action: str, instant: str, payload: bytes = b"") -> Instant:
-        """Begin a requested action; a savepoint begins without a request.
+        """Create the inflight file of a requested action, or of a savepoint, which has no requested file.
 
         Raises:
             TimelineError: it was not requested, or has begun already.
@@ -78,7 +78,7 @@ class TimelineWriter:
         return self._create(Instant(instant, action, State.INFLIGHT, None, "", ""), payload)
 
     def complete(self, action: str, instant: str, payload: bytes, completion: str | None = None) -> Instant:
-        """Complete an action that has begun: the atomic step that makes it visible.
+        """Create the completed file of an inflight action, the atomic step that makes it visible.
 
         Args:
             action: as the inflight file names it; a compaction completes as ``commit`` and so on.
@@ -98,7 +98,7 @@ class TimelineWriter:
         return self._create(Instant(instant, comparable_action(action), State.COMPLETED, completed, "", ""), payload)
 
     def completed_with(self, action: str, instant: str, payload: bytes, completion: str | None) -> Instant | None:
-        """The completed instant, if its file is there with just this outcome: an error may come behind the file.
+        """Find a completed instant whose file has exactly these bytes, which may exist although creating it failed.
 
         Args:
             action, instant, payload, completion: as of :meth:`complete`.
@@ -117,7 +117,7 @@ class TimelineWriter:
         return Instant(instant, action, State.COMPLETED, completed, path.rsplit("/", 1)[-1], path)
 
     def delete(self, instant: Instant, states: Sequence[State] = _NEWEST_FIRST) -> None:
-        """Delete the files of an instant's states, in the order given; absent ones are passed over.
+        """Delete the files of an instant's states in the given order; absent files are skipped.
 
         A rollback takes the newest state first, so that a death half-way leaves a pending instant that is rolled back
         again; archival takes the completed state last, so that one never looks pending.

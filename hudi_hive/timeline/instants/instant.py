@@ -1,4 +1,4 @@
-"""Instants: their file names and their times.
+"""Instants of a timeline: parses and makes their file names and times.
 
 Source: docs/format.md#instants.
 """
@@ -38,7 +38,7 @@ _COMPARABLE: Final = {COMPACTION: COMMIT, LOG_COMPACTION: DELTA_COMMIT, CLUSTERI
 
 
 class State(IntEnum):
-    """State of an instant; the greater one counts."""
+    """The state of an instant; of several files of one instant the greatest state counts."""
 
     REQUESTED = 0
     INFLIGHT = 1
@@ -90,7 +90,7 @@ class Instant:
 
 
 def comparable_action(action: str) -> str:
-    """The action that a pending action completes as."""
+    """The action that an action is completed as: compaction as commit, clustering as replacecommit."""
     return _COMPARABLE.get(action, action)
 
 
@@ -114,7 +114,7 @@ _NAME: Final = {1: re.compile(r"([0-9]+)()\.([a-z.]+)"), 2: re.compile(r"([0-9]+
 
 
 def parse_instant_name(name: str, layout: int, folder: str = "") -> Instant | None:
-    """The instant that a file of the timeline folder stands for, or null if the name is none of an instant.
+    """Parse the name of a file in the timeline folder; None if it is not that of an instant.
 
     Args:
         name: file name without folder.
@@ -135,7 +135,7 @@ def parse_instant_name(name: str, layout: int, folder: str = "") -> Instant | No
 
 
 def instant_file_name(requested: str, action: str, state: State, *, completed: str | None = None) -> str:
-    """File name of an instant's state; the inverse of :func:`parse_instant_name`.
+    """Make the file name of an instant's state; the inverse of :func:`parse_instant_name`.
 
     Args:
         requested: requested time.
@@ -165,7 +165,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def normalise_instant(value: str | date | datetime, timezone: str = "LOCAL") -> str:
-    """An instant time of 17 digits from what a user may write.
+    """Convert a time as users write it to an instant time of 17 digits.
 
     Accepted are 17 digits, 14 digits (to the second, meaning its last millisecond, ``…999``), ``yyyy-MM-dd`` (its first
     millisecond), ``yyyy-MM-dd HH:mm:ss`` (``…999``) with an optional fraction, the same with ``T`` and an optional zone
@@ -220,7 +220,7 @@ def _normalise_digits(text: str, original: str) -> str:
 
 
 def instant_to_millis(instant: str, timezone: str = "LOCAL") -> int:
-    """Milliseconds since the epoch of an instant time.
+    """Convert an instant time to milliseconds since the epoch.
 
     Args:
         instant: 14 digits (``…999`` milliseconds), 17, or more, of which the first 17 count.
@@ -242,12 +242,12 @@ def instant_to_millis(instant: str, timezone: str = "LOCAL") -> int:
 
 
 def millis_to_instant(millis: int, timezone: str = "LOCAL") -> str:
-    """The 17-digit instant time of milliseconds since the epoch, in the given zone; see :func:`instant_to_millis`."""
+    """Convert milliseconds since the epoch to an instant time of 17 digits; see :func:`instant_to_millis`."""
     return _format((_EPOCH + timedelta(milliseconds=millis)).astimezone(zone_of(timezone)))
 
 
 def zone_of(timezone: str) -> tzinfo | None:
-    """The zone of ``hoodie.table.timeline.timezone``; null is the machine's own, for ``datetime.astimezone``.
+    """The time zone of ``hoodie.table.timeline.timezone``; None for the machine's own, as in ``datetime.astimezone``.
 
     Raises:
         InvalidOptionError: no zone of that name.

@@ -1,4 +1,4 @@
-"""Avro schemas of what instants hold: plans, metadata, archive entries.
+"""Avro schemas of the records in instants' files: metadata, plans, archive entries.
 
 A compact notation makes them: one field a line, ``?`` for a nullable type whose default is null, ``!`` for a nullable
 type without default, ``= x`` for another default, ``8+`` for fields that only table versions from 8 on have.
@@ -273,7 +273,7 @@ _STRING: Final = {"type": "string", "avro.java.string": "String"}
 
 @cache
 def model_text(name: str, layout: int) -> str:
-    """JSON text of a record's schema; see :func:`model_schema`."""
+    """JSON text of the Avro schema of one of Hudi's timeline records; see :func:`model_schema`."""
     return json.dumps({**_record(name, layout, set()), "namespace": NAMESPACE}, separators=(",", ":"))
 
 
@@ -289,7 +289,7 @@ def model_schema(name: str, layout: int) -> dict[str, Any]:
 
 
 def field_names(name: str, layout: int) -> frozenset[str]:
-    """Names of a record's fields."""
+    """Field names of one of Hudi's timeline records."""
     return frozenset(field["name"] for field in model_schema(name, layout)["fields"])
 
 

@@ -1,4 +1,4 @@
-"""Commit metadata: what a completed commit, deltacommit or replacecommit wrote, as Arrow tables.
+"""Decodes commit metadata: write stats, replaced file groups and extra metadata, as Arrow tables.
 
 Source: docs/format.md#commit-metadata.
 """
@@ -88,7 +88,7 @@ failed attempts left in log files: these rows have none."""
 
 @dataclass(frozen=True)
 class CommitMetadata:
-    """What one commit wrote.
+    """Metadata of a commit, deltacommit or replacecommit.
 
     Args:
         instant: the commit.
@@ -120,7 +120,7 @@ class CommitMetadata:
 
     @cached_property
     def log_writes(self) -> pa.Table:
-        """What the commit appended to log files, :data:`LOG_WRITES_SCHEMA`; change files are among them."""
+        """Log files that the commit wrote, change files included, a table of :data:`LOG_WRITES_SCHEMA`."""
         return _log_writes(self.write_stats, self.instant.requested)
 
     @cached_property
@@ -153,7 +153,7 @@ def _is_field(field: object) -> bool:
 
 
 def decode_commit(record: Mapping[str, Any] | None, instant: Instant, path: str) -> CommitMetadata:
-    """Commit metadata from a decoded payload, JSON and Avro alike.
+    """Make commit metadata from a decoded payload, which is the same for JSON and Avro.
 
     What a completed commit holds must be its own: the names of the files that it wrote carry its time.
 

@@ -1,4 +1,4 @@
-"""Payloads of instants to bytes: commit metadata as JSON (layout 1) or Avro (layout 2).
+"""Encodes commit metadata as JSON (timeline layout 1) or Avro (layout 2).
 
 Source: docs/format.md#states-and-payloads.
 """
@@ -80,7 +80,7 @@ _JSON_ONLY: Final = frozenset({"recordsStats", "columnStats"})
 
 @dataclass(frozen=True)
 class CommitOut:
-    """Commit metadata to be written.
+    """Commit metadata that is to be written.
 
     Args:
         operation: Hudi's name of the write operation (``UPSERT``, ``CLUSTER``, ``COMPACT`` …).
@@ -103,7 +103,7 @@ class CommitOut:
 
 
 def encode_commit(metadata: CommitOut, layout: int) -> bytes:
-    """Payload of a completed (or, as a workload announced, inflight) commit, deltacommit or replacecommit.
+    """Encode the payload of a completed or inflight commit, deltacommit or replacecommit.
 
     Args:
         metadata: what was written.

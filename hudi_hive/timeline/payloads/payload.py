@@ -1,4 +1,4 @@
-"""Payloads of instant files: bytes in, one checked record out.
+"""Decodes the payloads of instants' files to records with checked fields.
 
 A payload is an Avro object container with one record, or the same record as JSON in timeline layout 1. Either is
 written by somebody else and may be damaged, so each field is taken out with its type checked.
@@ -22,12 +22,12 @@ _REMEDY = "restore the file, or roll the instant back with the engine that wrote
 
 
 def corrupt(message: str, path: str, instant: str) -> CorruptInstantError:
-    """The error for an instant whose file cannot be understood."""
+    """Make the error for an instant whose file cannot be decoded."""
     return CorruptInstantError(message, path=path, instant=instant, remedy=_REMEDY)
 
 
 def decode_payload(data: bytes, path: str, instant: str) -> dict[str, Any] | None:
-    """The record of an instant file, or null for an empty file.
+    """Decode the record of an instant's file; None for an empty file.
 
     Args:
         data: the file's bytes.
@@ -60,7 +60,7 @@ def decode_payload(data: bytes, path: str, instant: str) -> dict[str, Any] | Non
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A decoded record with typed getters; an absent field reads like a null one.
+    """A decoded record with typed access to its fields; absent fields are like null ones.
 
     Args:
         record: field name -> value.
@@ -133,7 +133,7 @@ class Fields:
         return {key: self.of(value) for key, value in values.items()}
 
     def require(self, names: Iterable[str], what: str) -> Fields:
-        """These fields, if the record has all of some names, none of them null.
+        """Return these fields if the record has all of the names and none is null.
 
         Raises:
             CorruptInstantError: it lacks one, so that it is no record of ``what``.
@@ -144,7 +144,7 @@ class Fields:
         return self
 
     def require_time(self, name: str, what: str) -> Fields:
-        """These fields, if one of them is the requested time of the instant that they are to belong to.
+        """Return these fields if one of them is the requested time of the instant that they belong to.
 
         Raises:
             CorruptInstantError: it is missing or another time: the record is that of another instant.
@@ -156,11 +156,11 @@ class Fields:
         return self
 
     def of(self, record: Mapping[str, Any]) -> Fields:
-        """Another record of the same file."""
+        """Typed access to another record of the same file."""
         return Fields(record, self.path, self.instant)
 
     def wrong(self, name: str) -> CorruptInstantError:
-        """The error for a field of another type than the format says."""
+        """Make the error for a field whose type is not that of the format."""
         return corrupt(f"field {name!r} is missing or of the wrong type", self.path, self.instant)
 
     def _take(self, name: str, kind: type[_T]) -> _T | None:

@@ -1,4 +1,4 @@
-"""Plans and outcomes of table services to bytes: the inverse of :mod:`hudi_hive.timeline.payloads.plans`.
+"""Encodes plans and metadata of table services; the inverse of :mod:`hudi_hive.timeline.payloads.plans`.
 
 Our objects hold bare file names. Where Hudi wants full paths (clean, rollback and clustering plans) they are made from
 the table's base path; readers take partition and name from them, so that a table can be moved.
@@ -19,7 +19,7 @@ from hudi_hive.timeline.payloads.avro_models import model_schema
 def encode_compaction_plan(
     plan: plans.CompactionPlan, layout: int = 2, *, metrics: Sequence[Mapping[str, float]] = ()
 ) -> bytes:
-    """Payload of a requested compaction or log compaction: version 2, whose files are bare names.
+    """Encode the plan of a compaction or log compaction: version 2, with bare file names.
 
     Args:
         plan: the slices to merge.
@@ -55,7 +55,7 @@ def encode_requested_replace(
     strategy_params: Mapping[str, str] | None = None,
     output_groups: Mapping[int, int] | None = None,
 ) -> bytes:
-    """Payload of a requested replacecommit or clustering.
+    """Encode the requested metadata of a replacecommit or clustering.
 
     Args:
         plan: the clustering; None, or one without slices, for overwrites and deletions of partitions.
@@ -105,7 +105,7 @@ def _clustering_groups(plan: plans.ClusteringPlan, base_path: str, outputs: Mapp
 
 
 def encode_cleaner_plan(plan: plans.CleanerPlan, base_path: str, *, retained_action: str | None = None) -> bytes:
-    """Payload of a requested clean (version 2: full paths); version 6 of tables repeats it in the inflight file.
+    """Encode the plan of a clean: version 2, with full paths. Tables of version 6 repeat it in the inflight file.
 
     Args:
         plan: what to delete.
@@ -137,7 +137,7 @@ def encode_cleaner_plan(plan: plans.CleanerPlan, base_path: str, *, retained_act
 
 
 def encode_clean_metadata(metadata: plans.CleanMetadata) -> bytes:
-    """Payload of a completed clean: version 2, bare names."""
+    """Encode the metadata of a completed clean: version 2, with bare file names."""
     partitions = {
         path: {
             "partitionPath": path,
@@ -164,7 +164,7 @@ def encode_clean_metadata(metadata: plans.CleanMetadata) -> bytes:
 
 
 def encode_rollback_plan(plan: plans.RollbackPlan, base_path: str) -> bytes:
-    """Payload of a requested rollback: full paths."""
+    """Encode the plan of a rollback, with full paths."""
     requests = [
         {
             "partitionPath": request.partition,
@@ -180,7 +180,7 @@ def encode_rollback_plan(plan: plans.RollbackPlan, base_path: str) -> bytes:
 
 
 def encode_rollback_metadata(metadata: plans.RollbackMetadata, base_path: str, time_taken_ms: int = 0) -> bytes:
-    """Payload of a completed rollback: full paths."""
+    """Encode the metadata of a completed rollback, with full paths."""
     return _container("HoodieRollbackMetadata", _rollback_record(metadata, base_path, time_taken_ms))
 
 
@@ -207,14 +207,14 @@ def _rollback_record(metadata: plans.RollbackMetadata, base_path: str, time_take
 
 
 def encode_restore_plan(plan: plans.RestorePlan) -> bytes:
-    """Payload of a requested restore."""
+    """Encode the plan of a restore."""
     targets = [_instant_info(target) for target in plan.targets]
     record = {"instantsToRollback": targets, "version": 2, "savepointToRestoreTimestamp": plan.savepoint}
     return _container("HoodieRestorePlan", record)
 
 
 def encode_restore_metadata(metadata: plans.RestoreMetadata, base_path: str, time_taken_ms: int = 0) -> bytes:
-    """Payload of a completed restore: the rollbacks of every instant it undid."""
+    """Encode the metadata of a completed restore, which holds that of its rollbacks."""
     rollbacks = {
         time: [_rollback_record(rollback, base_path, 0) for rollback in done]
         for time, done in metadata.rollbacks.items()
@@ -231,7 +231,7 @@ def encode_restore_metadata(metadata: plans.RestoreMetadata, base_path: str, tim
 
 
 def encode_savepoint_metadata(metadata: plans.SavepointMetadata) -> bytes:
-    """Payload of a completed savepoint: bare names of the files to keep."""
+    """Encode the metadata of a savepoint: bare names of the files to keep."""
     partitions = {
         path: {"partitionPath": path, "savepointDataFile": list(names)} for path, names in metadata.partitions.items()
     }
@@ -246,12 +246,12 @@ def encode_savepoint_metadata(metadata: plans.SavepointMetadata) -> bytes:
 
 
 def encode_index_plan(metadata: plans.IndexMetadata, layout: int = 2) -> bytes:
-    """Payload of a requested index build."""
+    """Encode the plan of an indexing action."""
     return _container("HoodieIndexPlan", {"indexPartitionInfos": _index_partitions(metadata)}, layout)
 
 
 def encode_index_metadata(metadata: plans.IndexMetadata, layout: int = 2) -> bytes:
-    """Payload of a completed index build."""
+    """Encode the metadata of a completed indexing action."""
     record = {"operationType": metadata.operation, "indexPartitionInfos": _index_partitions(metadata)}
     return _container("HoodieIndexCommitMetadata", record, layout)
 
@@ -261,7 +261,7 @@ def _index_partitions(metadata: plans.IndexMetadata) -> list[dict[str, Any]]:
 
 
 def full_path(base_path: str, partition: str, name: str) -> str:
-    """Full path of a data file."""
+    """Make the full path of a data file."""
     return "/".join(part for part in (base_path.rstrip("/"), partition, name) if part)
 
 

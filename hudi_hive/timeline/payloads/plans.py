@@ -1,4 +1,4 @@
-"""Plans and metadata of table services, as small frozen objects.
+"""Plans and metadata of table services as frozen objects, decoded from the records of instants' files.
 
 Clustering, clean and rollback plans name files by the absolute path the writer saw. Tables get moved, so everything
 here gives partition and bare file name instead.
@@ -45,7 +45,7 @@ CLEAN_FILES_SCHEMA: Final = pa.schema([("partition", pa.string()), ("name", pa.s
 
 @dataclass(frozen=True)
 class CompactionPlan:
-    """Slices that a compaction or log compaction merges."""
+    """The plan of a compaction or log compaction: the file slices that it merges."""
 
     instant: Instant
     operations: pa.Table
@@ -55,7 +55,7 @@ class CompactionPlan:
 
 @dataclass(frozen=True)
 class ClusteringPlan:
-    """Requested replace metadata: the operation, and for clustering the slices that it reads and replaces.
+    """Requested metadata of a replacecommit: the operation, and for clustering the slices that are replaced.
 
     ``strategy`` is the class that runs it, ``strategy_params`` its options; ``output_groups`` tells for each input
     group how many file groups are to come of it.
@@ -71,14 +71,17 @@ class ClusteringPlan:
 
     @property
     def is_clustering(self) -> bool:
-        """Whether a clustering is planned; an overwrite requests nothing."""
+        """Whether this is the plan of a clustering; that of an overwrite is empty."""
         return self.operation == "CLUSTER" or self.slices.num_rows > 0
 
 
 @dataclass(frozen=True)
 class CleanerPlan:
-    """What a clean is to delete. ``earliest_retained`` is null when everything of a policy without commits is kept;
-    ``earliest_action`` is that instant's action."""
+    """The plan of a clean: files and partitions to delete.
+
+    ``earliest_retained`` is None where the policy does not go by commits; ``earliest_action`` is the action of that
+    instant.
+    """
 
     instant: Instant
     policy: str | None
@@ -92,7 +95,7 @@ class CleanerPlan:
 
 @dataclass(frozen=True)
 class CleanPartition:
-    """What a clean deleted in one partition: bare file names."""
+    """Metadata of a clean for one partition: bare names of the deleted files."""
 
     policy: str | None
     planned: tuple[str, ...]
@@ -103,7 +106,7 @@ class CleanPartition:
 
 @dataclass(frozen=True)
 class CleanMetadata:
-    """What a clean did. ``earliest_retained`` is the commit from which on history is whole, null if not known."""
+    """Metadata of a clean. ``earliest_retained`` is the commit from which on history is whole, null if not known."""
 
     instant: Instant
     earliest_retained: str | None
@@ -116,7 +119,7 @@ class CleanMetadata:
 
 @dataclass(frozen=True)
 class RollbackRequest:
-    """One file group's part of a rollback plan: bare file names, log file -> bytes."""
+    """The part of a rollback plan for one file group: bare file names, and sizes of log files."""
 
     partition: str
     file_id: str | None
@@ -127,7 +130,7 @@ class RollbackRequest:
 
 @dataclass(frozen=True)
 class RollbackPlan:
-    """What a rollback is to undo: (requested time, action) and the files."""
+    """The plan of a rollback: its target as (requested time, action), and the files."""
 
     instant: Instant
     target: tuple[str, str] | None
@@ -136,7 +139,7 @@ class RollbackPlan:
 
 @dataclass(frozen=True)
 class RollbackPartition:
-    """What a rollback did in one partition: bare file names; log files with their size in bytes."""
+    """Metadata of a rollback for one partition: bare file names; log files with their sizes in bytes."""
 
     deleted: tuple[str, ...]
     failed: tuple[str, ...]
@@ -146,7 +149,7 @@ class RollbackPartition:
 
 @dataclass(frozen=True)
 class RollbackMetadata:
-    """What a rollback undid: ``rolled_back`` holds requested times, ``targets`` (requested time, action)."""
+    """Metadata of a rollback: ``rolled_back`` has requested times, ``targets`` (requested time, action)."""
 
     instant: Instant
     rolled_back: tuple[str, ...]
@@ -157,7 +160,7 @@ class RollbackMetadata:
 
 @dataclass(frozen=True)
 class RestorePlan:
-    """Instants to roll back, newest first, and the savepoint to go back to (null in old plans)."""
+    """The plan of a restore: instants to roll back, newest first, and the savepoint (None in old plans)."""
 
     instant: Instant
     targets: tuple[tuple[str, str], ...]
@@ -166,7 +169,7 @@ class RestorePlan:
 
 @dataclass(frozen=True)
 class RestoreMetadata:
-    """What a restore undid: requested time of each instant -> its rollbacks."""
+    """Metadata of a restore: the rollbacks of each instant, by requested time."""
 
     instant: Instant
     rolled_back: tuple[str, ...]
@@ -176,7 +179,7 @@ class RestoreMetadata:
 
 @dataclass(frozen=True)
 class SavepointMetadata:
-    """A savepoint: partition -> names of the files that the cleaner keeps; ``at_ms`` since the epoch."""
+    """Metadata of a savepoint: names of the files to keep, by partition; ``at_ms`` is since the epoch."""
 
     instant: Instant
     by: str
@@ -187,7 +190,7 @@ class SavepointMetadata:
 
 @dataclass(frozen=True)
 class IndexPartition:
-    """A partition of the metadata table that an index build makes, and up to which instant."""
+    """A partition of the metadata table that an indexing action makes, and the instant that it reaches."""
 
     name: str
     upto_instant: str | None
@@ -195,7 +198,7 @@ class IndexPartition:
 
 @dataclass(frozen=True)
 class IndexMetadata:
-    """Plan (requested) or outcome (completed) of an index build."""
+    """Plan or metadata of an indexing action."""
 
     instant: Instant
     operation: str | None
@@ -206,7 +209,7 @@ class IndexMetadata:
 
 
 def bare_name(path: str) -> str:
-    """Last segment of a path."""
+    """The last segment of a path."""
     return path.rsplit("/", 1)[-1]
 
 
@@ -219,7 +222,7 @@ def _sizes(paths: Mapping[str, int]) -> dict[str, int]:
 
 
 def compaction_plan(fields: Fields, instant: Instant) -> CompactionPlan:
-    """``HoodieCompactionPlan``."""
+    """Decode a ``HoodieCompactionPlan`` record."""
     fields.require(("operations",), "a compaction plan")
     rows = [
         {
@@ -236,7 +239,7 @@ def compaction_plan(fields: Fields, instant: Instant) -> CompactionPlan:
 
 
 def clustering_plan(fields: Fields, instant: Instant) -> ClusteringPlan:
-    """``HoodieRequestedReplaceMetadata``."""
+    """Decode a ``HoodieRequestedReplaceMetadata`` record."""
     if fields.record and not {"operationType", "clusteringPlan"} <= fields.record.keys():
         fields.require(("operationType", "clusteringPlan"), "a requested replacecommit or clustering")
     plan = fields.child("clusteringPlan")
@@ -265,7 +268,7 @@ def clustering_plan(fields: Fields, instant: Instant) -> ClusteringPlan:
 
 
 def cleaner_plan(fields: Fields, instant: Instant) -> CleanerPlan:
-    """``HoodieCleanerPlan``, of version 1 (names) and 2 (paths)."""
+    """Decode a ``HoodieCleanerPlan`` record of version 1 (names) or 2 (paths)."""
     fields.require(("policy",), "a cleaner plan")
     earliest = fields.child("earliestInstantToRetain")
     partitions: list[str] = []
@@ -293,7 +296,7 @@ def cleaner_plan(fields: Fields, instant: Instant) -> CleanerPlan:
 
 
 def clean_metadata(fields: Fields, instant: Instant) -> CleanMetadata:
-    """``HoodieCleanMetadata``."""
+    """Decode a ``HoodieCleanMetadata`` record."""
     fields.require(("partitionMetadata",), "a completed clean").require_time("startCleanTime", "clean")
     partitions = {
         partition: CleanPartition(
@@ -317,7 +320,7 @@ def clean_metadata(fields: Fields, instant: Instant) -> CleanMetadata:
 
 
 def rollback_plan(fields: Fields, instant: Instant) -> RollbackPlan:
-    """``HoodieRollbackPlan``."""
+    """Decode a ``HoodieRollbackPlan`` record."""
     fields.require(("instantToRollback", "RollbackRequests"), "a rollback plan")
     target = fields.child("instantToRollback")
     requests = tuple(
@@ -334,7 +337,7 @@ def rollback_plan(fields: Fields, instant: Instant) -> RollbackPlan:
 
 
 def rollback_metadata(fields: Fields, instant: Instant) -> RollbackMetadata:
-    """``HoodieRollbackMetadata`` of an instant of its own."""
+    """Decode the ``HoodieRollbackMetadata`` record of a rollback instant."""
     return _rollback(fields.require_time("startRollbackTime", "rollback"), instant)
 
 
@@ -360,14 +363,14 @@ def _rollback(fields: Fields, instant: Instant) -> RollbackMetadata:
 
 
 def restore_plan(fields: Fields, instant: Instant) -> RestorePlan:
-    """``HoodieRestorePlan``."""
+    """Decode a ``HoodieRestorePlan`` record."""
     fields.require(("instantsToRollback",), "a restore plan")
     targets = tuple(_target(info) for info in fields.children("instantsToRollback"))
     return RestorePlan(instant, targets, fields.text("savepointToRestoreTimestamp"))
 
 
 def restore_metadata(fields: Fields, instant: Instant) -> RestoreMetadata:
-    """``HoodieRestoreMetadata``."""
+    """Decode a ``HoodieRestoreMetadata`` record."""
     fields.require(("instantsToRollback", "hoodieRestoreMetadata"), "a completed restore")
     fields.require_time("startRestoreTime", "restore")
     parts = Fields(fields.mapping("hoodieRestoreMetadata"), fields.path, fields.instant)
@@ -377,7 +380,7 @@ def restore_metadata(fields: Fields, instant: Instant) -> RestoreMetadata:
 
 
 def savepoint_metadata(fields: Fields, instant: Instant) -> SavepointMetadata:
-    """``HoodieSavepointMetadata``."""
+    """Decode a ``HoodieSavepointMetadata`` record."""
     fields.require(("partitionMetadata",), "a savepoint")
     partitions = {
         partition: _names(part.texts("savepointDataFile"))
@@ -393,7 +396,7 @@ def savepoint_metadata(fields: Fields, instant: Instant) -> SavepointMetadata:
 
 
 def index_metadata(fields: Fields, instant: Instant) -> IndexMetadata:
-    """``HoodieIndexPlan`` and ``HoodieIndexCommitMetadata``."""
+    """Decode a ``HoodieIndexPlan`` or ``HoodieIndexCommitMetadata`` record."""
     fields.require(("indexPartitionInfos",), "an index build")
     partitions = tuple(
         IndexPartition(_required(info, "metadataPartitionPath"), info.text("indexUptoInstant"))
