@@ -271,7 +271,7 @@ class SchemaUpdate:
         return kind.fields
 
     def _place(self, parent: str, siblings: Fields, first: bool, after: str | None, before: str | None) -> int | None:
-        """Where among its siblings a column goes; None where nothing is said."""
+        """Position of a column among its siblings; None where no position is given."""
         if first and after is not None:
             raise SchemaError("a column is either first or after another")
         start = 0 if parent else sum(item.name in _META for item in siblings)

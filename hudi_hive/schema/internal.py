@@ -130,7 +130,7 @@ class EvolvedSchema:
     Attributes:
         query: the version that is shown.
         history: the versions of the history file, oldest first.
-        commits: what commits themselves say of their files, by requested time; it goes before the history.
+        commits: the versions in metadata of commits, by requested time; they take precedence over the history.
     """
 
     query: InternalSchema

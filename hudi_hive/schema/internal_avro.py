@@ -28,7 +28,7 @@ from hudi_hive.schema.internal import (
 )
 
 DECIMAL: Final = re.compile(r"decimal(?:_bytes|_fixed)?\((\d+), (\d+)\)(?:\[(\d+)\])?")
-"""Primitive types of decimals: digits, digits behind the point, bytes where the type says so."""
+"""Pattern of the decimal types: precision, scale, and bytes of a fixed decimal."""
 
 _FIXED: Final = re.compile(r"fixed\[(\d+)\]")
 _SAME: Final = frozenset({"boolean", "int", "long", "float", "double", "string"})
@@ -55,7 +55,7 @@ def from_avro(
         avro: the table's Avro schema; meta columns in it are moved to the front.
         version_id: instant that makes the version, 0 for the one before all changes.
         meta_columns: whether the table has the five meta columns, which get the ids 0 to 4.
-        table_version: of the table; it says how decimals are named.
+        table_version: version of the table, on which the names of decimals depend.
 
     Raises:
         SchemaError: a type that id-based schemas have not.

@@ -1,6 +1,6 @@
 """The timeline of a table: its instants, the metadata and plans in their files, its archive and its writers.
 
-One listing makes a ``Timeline``; metadata, plans and the archive are read when asked for. It knows the files that
+One listing makes a ``Timeline``; metadata, plans and the archive are read on demand. It knows the files that
 commits name, not the files that folders hold. ``TimelineWriter`` makes files of instants.
 """
 

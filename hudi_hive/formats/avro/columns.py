@@ -201,7 +201,7 @@ def _decimals(arrow: pa.DataType, block: Block, end: Positions, length: Position
     for at in range(count):
         bits = np.clip(8 * length - 64 * at, 0, 64)
         shift = np.where(bits > 0, 64 - bits, 0)
-        # Below the word lies whatever was there before the number: shifted out, the sign comes in.
+        # The bytes below the number belong to what is before it: they are shifted out and the sign is shifted in.
         word = words[np.maximum(end - 8 * (at + 1), 0)].astype(np.int64) << shift >> shift
         swapped[:, at] = np.where(bits > 0, word, swapped[:, at - 1] >> 63 if at else 0)
     for row in np.flatnonzero(length > 8 * count).tolist():

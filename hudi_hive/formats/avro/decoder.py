@@ -29,7 +29,7 @@ def decode_records(
 ) -> pa.RecordBatch:
     """Decode bare Avro binaries (records without a container) to an Arrow batch.
 
-    Fields that are not asked for are skipped, those behind the last one that is are not even looked at.
+    Fields that are not selected are skipped; those behind the last selected one are not read at all.
 
     Args:
         data: bytes that hold the records.

@@ -41,7 +41,7 @@ _NARROW: Final = 32
 
 
 class _Cells(NamedTuple):
-    """Bytes of a line for each row; ``used`` says which of them are there (null: all)."""
+    """Bytes of a line for each row; ``used`` marks those that count (None: all)."""
 
     data: Bytes
     used: Flags | None

@@ -32,7 +32,7 @@ from hudi_hive.predicate import RowFilter
 from hudi_hive.storage import Storage
 
 BATCH_ROWS: Final = 131_072
-"""Rows of a batch unless the caller says otherwise."""
+"""Default number of rows of a batch."""
 
 _WORTH_SKIPPING: Final = 4_096
 """Files with fewer rows are sooner decoded than their statistics are weighed."""
@@ -79,7 +79,7 @@ class BaseFile(Protocol):
 
     @property
     def writer(self) -> str:
-        """The library that wrote the file, from its footer; empty where the footer does not say."""
+        """The library that wrote the file, from its footer; empty where the footer has none."""
 
     def groups(self, skip: RowFilter | None) -> tuple[int, int]:
         """Number of row groups (ORC: stripes), and number of those in which a row can pass a filter.
@@ -134,8 +134,8 @@ def open_base_file(storage: Storage, path: str, *, extension: str | None = None,
     Args:
         storage: where it is.
         path: relative to its root.
-        extension: ``parquet``, ``orc`` or ``hfile`` for a file whose name does not say (Hive's own have no extension).
-        size: bytes that it has by its listing or the commit that wrote it; null: not known.
+        extension: ``parquet``, ``orc`` or ``hfile`` for a file whose name has none, as Hive's own files.
+        size: its size in bytes, from a listing or the commit that wrote it; None if unknown.
 
     Raises:
         FileVanishedError: it is not there any more.
@@ -339,7 +339,7 @@ class ParquetBaseFile(OpenFile):
         return rows_of_lists(self._metadata.row_group(group), self._nested, self.path)
 
     def _lookup(self, skip: RowFilter | None, names: Sequence[str], groups: Sequence[int]) -> RowFilter | None:
-        """The part of a filter that asks for few values of columns of many; they are looked at before the others."""
+        """The part of a filter on few values of columns with many distinct values, whose columns are read first."""
         if skip is None or self.num_rows < _WORTH_INDICES or not groups:
             return None
         columns = []

@@ -35,7 +35,7 @@ Dates are days, times microseconds of the day or since the epoch. Bounds in an `
 pruned by arrays."""
 
 WRAPPED: Final = pa.struct(list(WRAPPERS.items()))
-"""A bound: one of its fields is set, or none where the bound is not known."""
+"""Type of a bound: one of its fields is set, or none where the bound is unknown."""
 
 COLUMN_RANGES_SCHEMA: Final = pa.schema(
     [
@@ -69,8 +69,8 @@ class _Seen:
 class ColumnRanges:
     """Collects the statistics of primitive columns, and of primitive fields of structs, batch by batch.
 
-    Lists and maps have none. A decimal of more than 15 digits before or behind the point is told by the big-endian
-    bytes of its unscaled number. Bounds of columns with NaN are not known.
+    Lists and maps have none. A decimal of more than 15 digits before or after the point is held as the big-endian
+    bytes of its unscaled number. Columns with NaN have no bounds.
 
     Args:
         schema: the rows' schema.

@@ -63,7 +63,7 @@ class OrcBaseFile(OpenFile):
         count = int(self._file.nstripes)
         if self._stripes is not None and len(self._stripes) == count:
             return [(stripe.offset, stripe.length) for stripe in self._stripes]
-        # Not known; equally long stripes put each into one part of the file, too.
+        # The places are unknown; equally long stripes also put each stripe into exactly one part of the file.
         return [(self._size * i // count, self._size // count) for i in range(count)]
 
     def _in_range(self, byte_range: ByteRange | None) -> list[int]:

@@ -2,8 +2,8 @@
 
 Source: Parquet format, ``PageHeader``.
 
-The reader library makes room for a page as its header says. Footers of honest files make it needless to look; where one
-says that a chunk becomes a great many times its compressed bytes, the headers are looked at before any page is read.
+The reader library allocates memory for a page as its header claims. Headers are checked only where the footer claims
+that a column chunk is many times larger than its compressed bytes.
 """
 
 from __future__ import annotations

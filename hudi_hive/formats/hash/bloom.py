@@ -1,6 +1,6 @@
-"""Hudi's bloom filters of record keys: made of keys, read from and written as Base64 text, asked for keys.
+"""Hudi's bloom filters of record keys: built from keys, read and written as Base64 text, tested for keys.
 
-A filter that says no is right; one that says maybe can be wrong.
+A negative answer of a filter is certain, a positive one can be wrong.
 
 Source: docs/format.md#bloom-filters.
 """

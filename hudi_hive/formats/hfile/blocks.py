@@ -149,7 +149,7 @@ def parse_block(data: pa.Buffer, codec: str, path: str, most: int) -> Block:
     content = data.slice(HEADER.size, data_size - HEADER.size)
     if codec != "NONE":
         content = _decompress(content, uncompressed, codec, path, most)
-    # Of a block without compression the content may be longer than it says only if the header is damaged.
+    # Without compression the content is longer than the header claims only if the header is damaged.
     if content.size != uncompressed:
         raise CorruptFileError(f"HFile: a block of {uncompressed} bytes holds {content.size}", path=path)
     return Block(magic, content, size)

@@ -63,7 +63,7 @@ class Index:
 
 
 class _Rows(Sequence[bytes]):
-    """An Arrow array as a sequence of Python's, value by value as they are asked for."""
+    """A Python sequence over an Arrow array, whose values are converted one at a time on access."""
 
     def __init__(self, values: pa.Array) -> None:
         self._values = values

@@ -94,7 +94,7 @@ class HFileReader:
             raise CorruptFileError(f"HFile: a block that is not {wanted} where one is due", path=self._path)
         return block
 
-    # -- what the file says of itself --------------------------------------------------------------------------------
+    # -- file info and meta blocks ------------------------------------------------------------------------------------
 
     @property
     def num_entries(self) -> int:

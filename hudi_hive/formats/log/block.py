@@ -233,7 +233,7 @@ def _refuse_odd_headers(kind: BlockType, headers: Mapping[HeaderKey, str], path:
     Raises:
         CorruptFileError: a header cannot be what was written.
     """
-    if kind is BlockType.CORRUPT:  # what readers make of other bytes; nobody writes such a block
+    if kind is BlockType.CORRUPT:  # what readers make of other bytes; no writer writes such a block
         raise _damaged(path, offset)
     for key, text in headers.items():
         form = _HEADER_FORMS.get(key)

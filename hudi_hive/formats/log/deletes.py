@@ -136,7 +136,7 @@ _ARRAY_BRANCH: Final = _ARRAY_MEMBER + 1  # inside of an array the local date ha
 class _Walk:
     """Steps over the array of delete records to find where each begins.
 
-    It trusts no length: a step beyond the end fails at the next byte asked for (IndexError).
+    No length is trusted: a step beyond the end raises IndexError at the next byte that is read.
     """
 
     def __init__(self, data: bytes) -> None:

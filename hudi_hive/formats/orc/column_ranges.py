@@ -1,6 +1,6 @@
 """Reads column ranges of ORC stripes, by which stripes are skipped in which no row can pass a filter.
 
-Whole numbers, days and texts have ranges; all else is not known. Statistics are in a section of their own before the
+Integers, dates and texts have ranges, other types have none. Statistics are in a part of their own before the
 footer (ORC specification v1, "File Tail" and "Column Statistics"; messages are Protocol Buffers).
 """
 

@@ -1,7 +1,7 @@
 """Adds integer columns of one constant value to an ORC file whose other columns Arrow's writer makes.
 
-Of the five columns that tell what an event of an ACID file is, four say the same of all rows, and a writer that looks
-at each value spends more time on them than on a narrow row. Here their runs are made once and repeated. Streams of
+Four of the five event columns of an ACID file are constant in all rows, and a writer that looks at each value spends
+more time on them than on a narrow row. Here their runs are made once and repeated. Streams of
 other columns stay as they are; footers and the numbers of columns are made anew (ORC specification v1, "Stripes",
 "Integer Run Length Encoding, version 2", "Row Group Index", "File Tail").
 """
@@ -22,7 +22,7 @@ from hudi_hive.formats.orc.footer import message_fields, read_varint, unpacked, 
 from hudi_hive.formats.orc.tail import bytes_field, message_field, number_field, varint
 
 BLOCK: Final = 64 * 1024
-"""Bytes that are compressed at once, which the writer of the other columns must be told."""
+"""Size of a compression block, which the writer of the other columns must use, too."""
 
 _MAGIC: Final = b"ORC"
 _PACKINGS: Final = {"uncompressed": 0, "zlib": 1, "snappy": 2}

@@ -1,7 +1,7 @@
 """Converts stored ORC values to those that Hive reads: ``char`` without padding, days of the Julian calendar.
 
 Hive pads ``char`` with spaces when it writes, and these count nowhere: they are left out here, as others' writers do.
-Files of Hive 4 have the days before 1582-10-15 of the Julian calendar, and say so; files that say nothing have either
+Files of Hive 4 have days before 1582-10-15 in the Julian calendar and state it; files without a statement have either
 (Hive 2 and 3.1), and Hive 4 reads them as Julian, Hive 3.1 as they are. Source: ORC specification v1 (``calendar`` of
 the footer), Hive's ``CharTypeInfo``.
 """
@@ -36,11 +36,11 @@ def as_hive_reads(array: pa.Array, kind: HiveType, calendar: int, path: str) -> 
     Args:
         array: as it was read, of the Hive type's Arrow type.
         kind: the column's type.
-        calendar: what the file's footer says, see ``orc_tail``; only looked at for dates.
+        calendar: the calendar in the file's footer, see :attr:`OrcTail.calendar`; used for dates only.
         path: the file's URI, for messages.
 
     Raises:
-        UnsupportedAcidValueError: dates before 1582-10-15 in a file that does not say its calendar.
+        UnsupportedAcidValueError: dates before 1582-10-15 in a file without a calendar.
     """
 
     def leaf(values: pa.Array, its: HiveType) -> pa.Array:

@@ -68,7 +68,7 @@ class OrcTail:
             bytes_field(_METADATA, bytes_field(1, name.encode()) + bytes_field(2, value))
             for name, value in metadata.items()
         ]
-        # The last value of a field counts, so whatever the writer said of the calendar may stay.
+        # The last value of a protobuf field counts, so an earlier calendar field may stay.
         footer = self.footer + b"".join(added) + number_field(_CALENDAR, calendar)
         fields = dict(message_fields(self.postscript))
         if whole_number(fields.get(_PACKING, 0)):
@@ -158,7 +158,7 @@ def _parsed(footer: bytes, postscript: bytes, length: int) -> OrcTail:
 
 
 def _chunks(data: bytes, block: int) -> bytes:
-    """Bytes in chunks that say that they are not compressed, which every codec allows."""
+    """Bytes in chunks that are marked as not compressed, which every codec allows."""
     parts = []
     for start in range(0, len(data), block):
         chunk = data[start : start + block]

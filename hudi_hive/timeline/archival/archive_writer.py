@@ -164,9 +164,10 @@ def _archive_writer(storage: Storage, config: ArchiveSettings) -> HistoryArchive
 
 
 def _metadata_bound(client: TableClient) -> str | None:
-    """Time of the metadata table's last compaction: it asks the active timeline which of its later blocks count.
+    """Time of the metadata table's last compaction, from which on instants must stay active.
 
-    Before its first compaction nothing may go.
+    Readers of the metadata table look up in the active timeline which of the later log blocks are valid. Before the
+    first compaction nothing is archived.
     """
     if "files" not in client.config.metadata_partitions:
         return None

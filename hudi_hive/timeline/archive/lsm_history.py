@@ -42,7 +42,7 @@ class HistoryArchive:
         self._storage = storage
         self._folder = folder
         self._active = active
-        # The row group read last: payloads are asked for in order of time, and so lie beside each other.
+        # The row group read last: payloads are read in order of time, so that the next one is often in the same group.
         self._last_group: tuple[tuple[str, int], pa.Table] | None = None
 
     def entries(self) -> Iterator[Instant]:

@@ -396,7 +396,7 @@ class Timeline:
         """Read the metadata of a completed indexing action."""
         return decode_index_metadata(self._files.outcome(instant, INDEXING), instant)
 
-    # -- what instants say of file groups ----------------------------------------------------------------------------
+    # -- file groups of replacecommits and plans -------------------------------------------------------------------
 
     def replaced_file_groups(self) -> pa.Table:
         """File groups that active replacecommits replaced, oldest first, a table of :data:`REPLACED_GROUPS_SCHEMA`."""

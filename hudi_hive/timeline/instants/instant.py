@@ -51,7 +51,7 @@ class Instant:
 
     Args:
         requested: requested time, the instant's identity: digits, ``yyyyMMddHHmmssSSS`` most often.
-        action: the action as the file name says it (a completed compaction reads ``commit``).
+        action: the action as in the file name (that of a completed compaction is ``commit``).
         state: the highest state reached.
         completed: completion time; null while pending and in timeline layout 1, which keeps none.
         file_name: name of the file that stands for the state.

@@ -163,7 +163,7 @@ def decode_commit(record: Mapping[str, Any] | None, instant: Instant, path: str)
         path: the file, for errors.
 
     Raises:
-        CorruptInstantError: a field is not what the format says, or the metadata is that of something else.
+        CorruptInstantError: a field is not of the format's type, or the metadata is that of another kind of file.
     """
     fields = Fields(record or {}, path, instant.requested)
     if instant.is_completed:
@@ -257,8 +257,10 @@ def _is_folder_of(folder: str, partition: str) -> bool:
 
 
 def _are_own(write_stats: pa.Table, requested: str, layout: int) -> pa.ChunkedArray:
-    """Whether each path is sure to be ``partition/fileId_token_instant.`` or ``partition/.fileId_instant.log.n_token``
-    of one instant; of false ones it is not known."""
+    """Whether each path certainly has the form of a data file of the instant; false where that is uncertain.
+
+    The forms are ``partition/fileId_token_instant.`` and ``partition/.fileId_instant.log.n_token``.
+    """
     parts = pc.split_pattern(write_stats.column("path"), "_", max_splits=2, reverse=True)
     whole = pc.fill_null(pc.equal(pc.list_value_length(parts), 3), False)
     if not pc.all(whole).as_py():

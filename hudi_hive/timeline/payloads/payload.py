@@ -1,7 +1,7 @@
 """Decodes the payloads of instants' files to records with checked fields.
 
 A payload is an Avro object container with one record, or the same record as JSON in timeline layout 1. Either is
-written by somebody else and may be damaged, so each field is taken out with its type checked.
+written by other programs and may be damaged, so the type of each field is checked on access.
 
 Source: docs/format.md#states-and-payloads, docs/format.md#avro-records-of-the-timeline.
 """

@@ -106,7 +106,7 @@ class CleanPartition:
 
 @dataclass(frozen=True)
 class CleanMetadata:
-    """Metadata of a clean. ``earliest_retained`` is the commit from which on history is whole, null if not known."""
+    """Metadata of a clean. ``earliest_retained`` is the first commit that can still be read; None if unknown."""
 
     instant: Instant
     earliest_retained: str | None
