@@ -7,7 +7,7 @@ import os
 import pytest
 
 from hudi_hive.plan import Query
-from hudi_hive.spark.scan.listings import Answers, KeptListings
+from hudi_hive.spark.scan.listings import ListingCache, QueryCache
 from hudi_hive.spark.scan.snapshot import TableSnapshot, location_of
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view import listing
@@ -71,7 +71,7 @@ def test_a_statement_over_the_same_table_reads_the_properties_and_lists_the_time
 
 
 def test_answers_kept_are_bounded():
-    answers = Answers()
+    answers = QueryCache()
     made = [answers.get(number, lambda number=number: [number]) for number in range(100)]
     assert answers.get(99, list) is made[99] and answers.get(0, list) == []
 
@@ -115,7 +115,7 @@ def test_a_table_that_was_made_again_is_listed_again(planned, tmp_path):
 
 
 def test_listings_kept_are_bounded():
-    kept = KeptListings(tables=1)
+    kept = ListingCache(tables=1)
     clients = [MetaClient.load(unzip_fixture(name)) for name in ("v8_cow_ymd_hive", "v8_cow_types")]
     listers = [kept.take_over(client).directory_lister for client in clients]
     assert kept.take_over(MetaClient.load(unzip_fixture("v8_cow_types"))).directory_lister is listers[1]
@@ -124,7 +124,7 @@ def test_listings_kept_are_bounded():
 
 def test_other_credentials_list_for_themselves():
     path = unzip_fixture("v8_cow_types")
-    kept = KeptListings()
+    kept = ListingCache()
     first = kept.take_over(MetaClient.load(path)).directory_lister
     other = MetaClient.load(path)
     other.storage.storage_options["key"] = "other"

@@ -43,20 +43,20 @@ class Jvm:
         self.gateway: JavaGateway = gateway
         self.view = context._jvm
         self._changing = threading.Lock()
-        self._kept: dict[Hashable, Any] = {}
+        self._memo: dict[Hashable, Any] = {}
         ensure_callback_server_started(gateway)
         # Without this, what a proxy raises reaches Java as a Py4JException that hides the Java exception inside.
         gateway.python_parameters.propagate_java_exceptions = True
         bridge_errors()
 
-    def kept(self, key: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401
-        """What ``make`` gave when first asked for under this key: looking up a name costs a call to the JVM a part.
+    def memoize(self, key: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """The value of a key, from ``make`` the first time: looking up a name costs a call to the JVM for each part of it.
 
-        What is kept must not refer to a session.
+        Values must not refer to a session.
         """
-        if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]
+        if key not in self._memo:
+            self._memo[key] = make()
+        return self._memo[key]
 
     @property
     def pins_threads(self) -> bool:
@@ -80,7 +80,7 @@ class Jvm:
             SparkError: this version of Spark does not have it.
         """
         try:
-            return self.kept(("class", name), lambda: self._class(name))
+            return self.memoize(("class", name), lambda: self._class(name))
         except Py4JError as error:
             raise SparkError(f"this version of Spark has no class {name}", remedy="use PySpark 4.0 to 4.3") from error
 
@@ -90,7 +90,7 @@ class Jvm:
 
     def module(self, name: str) -> JavaValue:
         """The single instance of a Scala object."""
-        return self.kept(("module", name), lambda: self.class_(name + "$").getField("MODULE$").get(None))
+        return self.memoize(("module", name), lambda: self.class_(name + "$").getField("MODULE$").get(None))
 
     def made(self, name: str, *arguments: JavaValue) -> JavaValue:
         """An object of the class of ``NAME.java``, which is compiled once in each JVM; raises as :meth:`cooked`.
@@ -134,7 +134,7 @@ class Jvm:
 
     def package(self, name: str) -> JavaValue:
         """A package below ``org.apache.spark.sql``, whose classes are its attributes."""
-        return self.kept(("package", name), lambda: _Names(self._package(name)))
+        return self.memoize(("package", name), lambda: _Names(self._package(name)))
 
     def _package(self, name: str) -> JavaValue:
         node = self.view.org.apache.spark.sql
@@ -146,11 +146,11 @@ class Jvm:
 
     @property
     def _utilities(self) -> JavaValue:
-        return self.kept("PythonUtils", lambda: self.view.PythonUtils)
+        return self.memoize("PythonUtils", lambda: self.view.PythonUtils)
 
     @property
     def _option(self) -> JavaValue:
-        return self.kept("Option", lambda: self.view.scala.Option)
+        return self.memoize("Option", lambda: self.view.scala.Option)
 
     def seq(self, items: Iterable[Any]) -> JavaValue:
         """An immutable Scala ``Seq``."""
@@ -162,7 +162,7 @@ class Jvm:
 
     def none(self) -> JavaValue:
         """``None`` of Scala."""
-        return self.kept("None", lambda: self._option.apply(None))
+        return self.memoize("None", lambda: self._option.apply(None))
 
     def map(self, items: dict[str, str]) -> JavaValue:
         """An immutable Scala ``Map`` of strings."""
@@ -198,7 +198,7 @@ class Jvm:
 
 def relations(jvm: Jvm) -> JavaValue:
     """The one object of ``Relations.java``; it has no state."""
-    return jvm.kept("Relations", lambda: jvm.made("Relations"))
+    return jvm.memoize("Relations", lambda: jvm.made("Relations"))
 
 
 def java_source(name: str) -> str:

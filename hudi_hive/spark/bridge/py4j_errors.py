@@ -34,28 +34,28 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _LOG = logging.getLogger("hudi_hive.spark")
-_HELD_S = 3.0
+_PENDING_SECONDS = 3.0
 
-_KEPT = 256
+_MAX_PENDING_ERRORS = 256
 _MAX_CAUSES = 16
 
 _lock = threading.Lock()
-_on_the_way: OrderedDict[str, HudiHiveError] = OrderedDict()
+_pending_errors: OrderedDict[str, HudiHiveError] = OrderedDict()
 _base_paths: set[str] = set()
 
 _FILE_ERROR = re.compile(r"\[FAILED_READ_FILE\.(\w+)\].*?while reading file (\S+?)\.\s", re.DOTALL)
 _FILE_NOT_FOUND = re.compile(r"File (file:\S+|\S+://\S+) does not exist")
 
 
-class _Carried(Py4JJavaError):  # type: ignore[misc]
+class _CallbackError(Py4JJavaError):  # type: ignore[misc]
     """A Java exception that a callback throws on purpose; py4j need not log it."""
 
 
-class _Quiet(logging.Filter):
+class _CallbackErrorFilter(logging.Filter):
     """Keeps py4j from logging a traceback for errors that reach the user anyway."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return not (record.exc_info and isinstance(record.exc_info[1], _Carried))
+        return not (record.exc_info and isinstance(record.exc_info[1], _CallbackError))
 
 
 class _Returned:
@@ -74,7 +74,7 @@ class _Returned:
         """Keep an object of Java for a moment; anything else needs no keeping."""
         if not isinstance(value, JavaObject):
             return
-        self._held.put((time.monotonic() + _HELD_S, value))
+        self._held.put((time.monotonic() + _PENDING_SECONDS, value))
         with self._lock:
             if not self._running:
                 self._running = True
@@ -102,16 +102,16 @@ def to_java(method: Callable[P, R]) -> Callable[P, R]:
             result = method(*args, **kwargs)
             _returned.hold(result)
             return result
-        except _Carried:
+        except _CallbackError:
             raise
         except Py4JJavaError as error:
-            raise _Carried("", java_exception=error.java_exception) from None
+            raise _CallbackError("", java_exception=error.java_exception) from None
         except HudiHiveError as error:
             raise _carry(error) from None
         except Exception as error:
             origin = getattr(error, "_origin", None)
             if origin is not None:
-                raise _Carried("", java_exception=origin) from None
+                raise _CallbackError("", java_exception=origin) from None
             _LOG.exception("a callback from Spark failed")
             fault = SparkError(f"planning failed with {type(error).__name__}: {error}", remedy="please report this")
             raise _carry(fault) from None
@@ -140,28 +140,28 @@ def bridge_errors() -> None:
         convert._hudi_hive = True  # type: ignore[attr-defined]
         captured.convert_exception = convert
         for name in ("py4j.clientserver", "py4j.java_gateway"):
-            logging.getLogger(name).addFilter(_Quiet())
+            logging.getLogger(name).addFilter(_CallbackErrorFilter())
 
 
-def _carry(error: HudiHiveError) -> _Carried:
+def _carry(error: HudiHiveError) -> _CallbackError:
     text = str(error)
     with _lock:
-        _on_the_way[text] = error
-        _on_the_way.move_to_end(text)
-        while len(_on_the_way) > _KEPT:
-            _on_the_way.popitem(last=False)
+        _pending_errors[text] = error
+        _pending_errors.move_to_end(text)
+        while len(_pending_errors) > _MAX_PENDING_ERRORS:
+            _pending_errors.popitem(last=False)
     jvm = SparkContext._jvm
     assert jvm is not None
     # Unchecked, or the Java proxy would wrap it.
     exception = jvm.java.lang.IllegalStateException(text)
     # Where a callback was made says nothing, and JDBC clients print it below the text.
     exception.setStackTrace(SparkContext._gateway.new_array(jvm.java.lang.StackTraceElement, 0))
-    return _Carried("", java_exception=exception)
+    return _CallbackError("", java_exception=exception)
 
 
 def _find(java_exception: JavaValue) -> HudiHiveError | None:
     """The error of this package that a Java exception or one of its causes stands for."""
-    if not _on_the_way and not _base_paths:
+    if not _pending_errors and not _base_paths:
         return None
     current = java_exception
     for _ in range(_MAX_CAUSES):
@@ -169,7 +169,7 @@ def _find(java_exception: JavaValue) -> HudiHiveError | None:
             return None
         text = current.getMessage() or ""
         with _lock:
-            error = _on_the_way.get(text)
+            error = _pending_errors.get(text)
         if error is not None:
             return copy.copy(error)
         carried = carried_error(text)

@@ -62,22 +62,24 @@ def sync_config(
     table = metastore.table(database, name)
     path = (table.sd.serdeInfo.parameters or {}).get(_PATH) or table.sd.location
     values, warnings = read_options(options)
-    told: dict[str, Any] = {"database": database, "table": name}
+    recorded: dict[str, Any] = {"database": database, "table": name}
     if client.config.is_merge_on_read:
         entries = _entries(metastore, database, name, table)
-        told |= {"table": entries.name} | entries.fields()
+        recorded |= {"table": entries.name} | entries.fields()
     keys = tuple(key.name for key in table.partitionKeys or ())
     if {key.lower() for key in keys} != {field.lower() for field in client.config.partition_fields}:
-        told["partition_fields"] = keys
+        recorded["partition_fields"] = keys
     columns = {column.name: column for column in table.sd.cols}
-    told |= {
+    recorded |= {
         "sync_as_datasource": entry.native,
         "support_timestamp": any(column.type == "timestamp" for column in columns.values()),
         "omit_metadata_fields": META_FIELDS[0] not in columns,
         "sync_comment": any(column.comment for column in columns.values()),
         "create_managed_table": table.tableType == "MANAGED_TABLE",
     }
-    return HiveSyncConfig(**{"base_path": path, **told, **values}, warnings=warnings, storage_options=storage_options)
+    return HiveSyncConfig(
+        **{"base_path": path, **recorded, **values}, warnings=warnings, storage_options=storage_options
+    )
 
 
 def _entries(metastore: HiveMetastore, database: str, name: str, table: Table) -> _Entries:

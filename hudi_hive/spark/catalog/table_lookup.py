@@ -54,14 +54,14 @@ def table_of_key(jvm: Jvm, session: JavaValue, key: JavaValue) -> HudiTableEntry
     return _entry(relations(jvm).entry(session, key))
 
 
-def _entry(found: JavaValue | None) -> HudiTableEntry | None:
-    if found is None:
+def _entry(relation: JavaValue | None) -> HudiTableEntry | None:
+    if relation is None:
         return None
-    told = json.loads(found.text())
-    columns = StructType.fromJson(json.loads(told["columns"]))
-    declared = Declared(told["name"], columns, tuple(told["partition columns"]), found)
-    read_optimised = str(told["read optimised"]).lower() == "true"
-    return HudiTableEntry(declared, told["location"], read_optimised, told["native"])
+    description = json.loads(relation.text())
+    columns = StructType.fromJson(json.loads(description["columns"]))
+    declared = Declared(description["name"], columns, tuple(description["partition columns"]), relation)
+    read_optimised = str(description["read optimised"]).lower() == "true"
+    return HudiTableEntry(declared, description["location"], read_optimised, description["native"])
 
 
 def require_table(jvm: Jvm, session: JavaValue, name: str) -> HudiTableEntry:
@@ -76,13 +76,13 @@ def require_table(jvm: Jvm, session: JavaValue, name: str) -> HudiTableEntry:
         parts = parts[1:]
     if len(parts) > 2:
         raise SparkError(f"{name} is not a table of the session catalog", remedy="give database.table")
-    found = find_table(jvm, session, parts[-2] if len(parts) == 2 else None, parts[-1])
-    if found is None:
+    entry = find_table(jvm, session, parts[-2] if len(parts) == 2 else None, parts[-1])
+    if entry is None:
         raise SparkError(
             f"{name} is not a synced Hudi table",
             remedy="sync it to the metastore with `hudi-hive sync`, or read its path with hudi_hive.spark.load",
         )
-    return found
+    return entry
 
 
 def managed_tables(

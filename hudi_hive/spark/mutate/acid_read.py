@@ -106,8 +106,8 @@ def rows_of(
         UnsupportedAcidTableError, UnknownColumnError, PredicateError: as :func:`read_acid`.
     """
     schema = reader.output_schema(columns, with_row_id)
-    wanted = dict(among or {})
-    partitions = _among(reader, reader.partitions_that_may_match(row_filter), wanted)
+    key_values = dict(among or {})
+    partitions = _matching_partitions(reader, reader.partitions_that_may_match(row_filter), key_values)
     with ThreadPoolExecutor(_LISTING_THREADS, thread_name_prefix="acid") as threads:
         states = list(threads.map(reader.state, partitions))
     bucketed = reader.table.buckets > 0
@@ -124,7 +124,7 @@ def rows_of(
         tuple(schema.names[1:] if with_row_id else schema.names),
         row_filter,
         with_row_id,
-        wanted,
+        key_values,
         dict(storage_options or {}),
     )
     return _numbers(spark, len(units)).mapInArrow(read, from_arrow_schema(schema))
@@ -141,17 +141,17 @@ def _numbers(spark: SparkSession, count: int) -> DataFrame:
     return ClassicDataFrame(unknown, spark)
 
 
-def _among(
-    reader: AcidReader, partitions: Sequence[AcidPartition], wanted: Mapping[str, pa.Array]
+def _matching_partitions(
+    reader: AcidReader, partitions: Sequence[AcidPartition], key_values: Mapping[str, pa.Array]
 ) -> list[AcidPartition]:
     """Those partitions whose values are among the wanted ones."""
     values = reader.key_values(partitions)
-    if not all(len(found) for found in wanted.values()):
+    if not all(len(found) for found in key_values.values()):
         return []
     mask = np.ones(len(partitions), np.bool_)
     for name in reader.key_schema.names:
-        if name in wanted:
-            mask &= _is_in(values.column(name).combine_chunks(), wanted[name])
+        if name in key_values:
+            mask &= _is_in(values.column(name).combine_chunks(), key_values[name])
     return list(itertools.compress(partitions, mask.tolist()))
 
 
@@ -201,9 +201,9 @@ class ReadBuckets:
                     states={partition: state},
                 )
                 for rows in reader.read_batches(self.columns, self.row_filter, with_row_id=self.with_row_id):
-                    yield self._kept(rows)
+                    yield self._filtered(rows)
 
-    def _kept(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+    def _filtered(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         mask = np.ones(rows.num_rows, np.bool_)
         for name, values in self.among.items():
             mask &= _is_in(rows.column(name), values)

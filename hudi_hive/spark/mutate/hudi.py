@@ -50,7 +50,7 @@ from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.records import OPERATION
 from hudi_hive.write.writers import WriteReport
 
-FOUND: Final = "_hudi_hive_found"
+ROW_EXISTS: Final = "_hudi_hive_found"
 
 _BATCH_BYTES: Final = 16 << 20
 
@@ -221,31 +221,34 @@ def _merged(keep: Callable[[DataFrame], DataFrame], frame: DataFrame, base: str,
     What others commit while this runs is seen, and found out when the transaction commits: its records were not there,
     or not as they are, when it began.
     """
-    given = rules.given_schema(frame.columns)
-    read = ReadChanges(rules, to_arrow_schema(frame.schema), given.append(pa.field(REMOVING, pa.bool_())))
+    changes_schema = rules.given_schema(frame.columns)
+    read = ReadHudiChanges(rules, to_arrow_schema(frame.schema), changes_schema.append(pa.field(REMOVING, pa.bool_())))
     changes = keep(frame.mapInArrow(read, from_arrow_schema(read.output)))
-    found = rules.found_schema(given)
+    rows_schema = rules.found_schema(changes_schema)
     keys = rules.keys
     # Names of its own for each side, as both have the key.
-    right = [sql.col(quoted(name)).alias(f"change_{place}") for place, name in enumerate(given.names)]
-    by = [f"change_{given.get_field_index(key)}" for key in keys]
+    right = [sql.col(quoted(name)).alias(f"change_{place}") for place, name in enumerate(changes_schema.names)]
+    by = [f"change_{changes_schema.get_field_index(key)}" for key in keys]
     times = sql.count(sql.lit(1)).over(Window.partitionBy(*by)).alias(TIMES)
     changed = changes.select(*right, REMOVING).select("*", times)
     rows = load(frame.sparkSession, base)
     for key in keys:
-        shown, joined_as = rows.schema[key].dataType, from_arrow_schema(pa.schema([given.field(key)]))[0].dataType
+        shown, joined_as = (
+            rows.schema[key].dataType,
+            from_arrow_schema(pa.schema([changes_schema.field(key)]))[0].dataType,
+        )
         if shown != joined_as:
             raise SchemaError(f"rows are not joined by column {key!r}, which Spark reads as {shown.simpleString()}")
-    left = [sql.col(quoted(name)).alias(f"row_{place}") for place, name in enumerate(found.names)]
-    seen = rows.select(*left, sql.lit(True).alias(FOUND))
-    same = [seen[f"row_{found.get_field_index(key)}"] == changed[one] for key, one in zip(keys, by, strict=True)]
+    left = [sql.col(quoted(name)).alias(f"row_{place}") for place, name in enumerate(rows_schema.names)]
+    seen = rows.select(*left, sql.lit(True).alias(ROW_EXISTS))
+    same = [seen[f"row_{rows_schema.get_field_index(key)}"] == changed[one] for key, one in zip(keys, by, strict=True)]
     joined = seen.join(changed, same, "right_outer").select(*changed.columns, *seen.columns)
-    pairs = MergePairs(rules, given, found)
+    pairs = MergeHudiPairs(rules, changes_schema, rows_schema)
     return joined.mapInArrow(pairs, from_arrow_schema(_nullable(Intake(rules.table).schema)))
 
 
 @dataclass(frozen=True)
-class ReadChanges:
+class ReadHudiChanges:
     """Changes in the table's columns and types, and whether each deletes the rows of its key.
 
     Attributes:
@@ -269,13 +272,13 @@ class ReadChanges:
 
 
 @dataclass(frozen=True)
-class MergePairs:
+class MergeHudiPairs:
     """Changes, each beside the rows of its key or alone, to checked records.
 
     Attributes:
         rules: of the merge.
         given: columns of the changes; they come first, then ``REMOVING`` and ``TIMES``.
-        found: columns of the rows, then ``FOUND``, which is null where there is no row.
+        found: columns of the rows, then ``ROW_EXISTS``, which is null where there is no row.
     """
 
     rules: HudiMergeRules
@@ -291,7 +294,7 @@ class MergePairs:
             given = pa.table(pairs.columns[:count], names=self.given.names).cast(self.given).combine_chunks()
             refuse_twice(given.select(self.rules.keys), pairs.column(count + 1))
             found = pa.table(pairs.columns[count + 2 : -1], names=self.found.names).cast(self.found).combine_chunks()
-            places = np.flatnonzero(pc.is_valid(pairs.column(FOUND)).to_numpy()).astype(np.int64)
+            places = np.flatnonzero(pc.is_valid(pairs.column(ROW_EXISTS)).to_numpy()).astype(np.int64)
             removing = pairs.column(count).to_numpy().astype(np.bool_)
             merged = self.rules.records(given, removing, found, (places, places))
             staged = intake.read(merged.records, merged.operations, None)

@@ -169,8 +169,8 @@ def mutate(
     if isinstance(table, os.PathLike) or "/" in table:
         from hudi_hive.spark.mutate.hudi import mutate_hudi
 
-        _refuse_given(metastore=metastore, transaction=transaction, read_under=read_under)
-        _refuse_given(tasks=tasks, writers=writers, storage_options=storage_options)
+        _refuse_acid_arguments(metastore=metastore, transaction=transaction, read_under=read_under)
+        _refuse_acid_arguments(tasks=tasks, writers=writers, storage_options=storage_options)
         return mutate_hudi(
             frame,
             table,
@@ -184,13 +184,13 @@ def mutate(
     if options is not None:
         raise InvalidOptionError("options are Hudi's write options, and the table is a Hive ACID table")
     name = ".".join(table_name(os.fspath(table)))
-    known = transaction is not None or read_under is not None
+    has_snapshot = transaction is not None or read_under is not None
     spread = _spread(frame, tasks, writers, storage_options)
     rules = (when_matched, when_not_matched, delete_where)
 
     def run(running: Transaction) -> MutationReport:
         if operation is not None:
-            manifests = _mutated(frame, running, name, operation, spread, changes=known)
+            manifests = _mutated(frame, running, name, operation, spread, changes=has_snapshot)
         else:
             keys = tuple(key.lower() for key in on or ())
             manifests = _merged(frame, running, MergeRules(running.table(*table_name(name)), keys, *rules), spread)
@@ -211,7 +211,7 @@ def mutate(
     return report
 
 
-def _refuse_given(**given: object) -> None:
+def _refuse_acid_arguments(**given: object) -> None:
     needless = [name for name, value in given.items() if value is not None]
     if needless:
         raise InvalidOptionError(
@@ -321,13 +321,13 @@ def _merged(frame: DataFrame, transaction: Transaction, rules: MergeRules, sprea
     table = rules.table
     reader = transaction.reader(table.database, table.name)
     check_places(reader)
-    given = rules.given_schema(frame.columns)
-    step = ReadChanges(rules, given.append(pa.field(REMOVING, pa.bool_())))
+    changes_schema = rules.given_schema(frame.columns)
+    step = ReadChanges(rules, changes_schema.append(pa.field(REMOVING, pa.bool_())))
     with kept() as keep, task_errors():
         changes = keep(_zoneless(frame).mapInArrow(step, from_arrow_schema(step.output)))
-        values = {key: _values(changes, key, given.field(key).type) for key in rules.on}
-        pairs, found = _pairs(changes, reader, rules, given, values, spread)
-        merge = MergePairs(rules, spread.placement(table), given, found, values)
+        values = {key: _values(changes, key, changes_schema.field(key).type) for key in rules.on}
+        pairs, found = _pairs(changes, reader, rules, changes_schema, values, spread)
+        merge = MergePairs(rules, spread.placement(table), changes_schema, found, values)
         return _written(pairs.mapInArrow(merge, from_arrow_schema(placed_schema(table))), table, spread)
 
 
@@ -335,7 +335,7 @@ def _pairs(
     changes: DataFrame,
     reader: AcidReader,
     rules: MergeRules,
-    given: pa.Schema,
+    changes_schema: pa.Schema,
     values: Mapping[str, tuple[pa.Array, bool]],
     spread: _Spread,
 ) -> tuple[DataFrame, pa.Schema]:
@@ -346,13 +346,13 @@ def _pairs(
         else []
     )
     among = {key: found for key, (found, complete) in values.items() if complete}
-    columns = rules.needed(given)
+    columns = rules.needed(changes_schema)
     schema = reader.output_schema(columns)
     session = changes.sparkSession
     rows = rows_of(session, reader, columns, tests or None, storage_options=spread.storage_options, among=among)
     # Names of its own for each side, as both have the key.
-    right = [sql.col(quoted(name)).alias(f"change_{place}") for place, name in enumerate(given.names)]
-    keys = [f"change_{given.get_field_index(key)}" for key in rules.on]
+    right = [sql.col(quoted(name)).alias(f"change_{place}") for place, name in enumerate(changes_schema.names)]
+    keys = [f"change_{changes_schema.get_field_index(key)}" for key in rules.on]
     times = sql.count(sql.lit(1)).over(Window.partitionBy(*keys)).alias(TIMES)
     changed = changes.select(*right, REMOVING).select("*", times)
     left = rows.select(*[sql.col(quoted(name)).alias(f"row_{place}") for place, name in enumerate(schema.names)])

@@ -133,14 +133,14 @@ class PlaceRecords:
     def __call__(self, batches: Batches) -> Batches:
         """Records that know where they go."""
         table = AcidTable.decode(self.placement.table)
-        for given in gathered_tables(batches, _PLACED_BYTES):
-            operations = operation_numbers(given.column(OPERATION))
+        for records in gathered_tables(batches, _PLACED_BYTES):
+            operations = operation_numbers(records.column(OPERATION))
             if not self.changes and (operations != INSERT).any():
                 raise RecordIdentifierError(
                     "updates and deletes name rows of an unknown snapshot, since which others may have written",
                     remedy="give the transaction in which they were read, or the reader as read_under",
                 )
-            placed = self.placement.place(table, given.drop_columns([OPERATION]), operations)
+            placed = self.placement.place(table, records.drop_columns([OPERATION]), operations)
             yield from placed.combine_chunks().to_batches()
 
 

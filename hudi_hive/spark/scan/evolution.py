@@ -32,14 +32,14 @@ def unlike(plan: ScanPlan, columns: StructType | None = None) -> tuple[pa.Array,
     if evolved is None or not slices.num_rows:
         return pa.array(np.zeros(slices.num_rows, np.bool_)), None
     instants = slices.column("base_instant").combine_chunks().dictionary_encode()
-    wanted = _read(evolved.query.fields, columns)
-    found: dict[int, str | None] = {}
+    query_fields = _read(evolved.query.fields, columns)
+    differences: dict[int, str | None] = {}
     reasons: list[str | None] = []
     for instant in instants.dictionary.to_pylist():
         written = evolved.of_version(instant, _version)
-        if id(written) not in found:
-            found[id(written)] = None if written is None else _difference(wanted, written.fields, top=True)
-        reasons.append(found[id(written)])
+        if id(written) not in differences:
+            differences[id(written)] = None if written is None else _difference(query_fields, written.fields, top=True)
+        reasons.append(differences[id(written)])
     differs = np.array([reason is not None for reason in reasons], np.bool_)
     has_file = slices.column("base_file").is_valid().to_numpy()
     mask = differs[instants.indices.to_numpy(zero_copy_only=False)] & has_file
@@ -50,11 +50,11 @@ def _version(_: EvolvedSchema, written: InternalSchema | None) -> InternalSchema
     return written
 
 
-_Wanted = tuple[InternalField, DataType | None]
+_QueryField = tuple[InternalField, DataType | None]
 """A field of the query's schema, and what a scan reads of it: None for the whole."""
 
 
-def _read(fields: Sequence[InternalField], columns: StructType | None) -> list[_Wanted]:
+def _read(fields: Sequence[InternalField], columns: StructType | None) -> list[_QueryField]:
     """The fields that a scan reads. Columns that the schema does not have are not read from files."""
     if columns is None:
         return [(item, None) for item in fields]
@@ -62,38 +62,38 @@ def _read(fields: Sequence[InternalField], columns: StructType | None) -> list[_
     return [(item, kinds[item.name.lower()]) for item in fields if item.name.lower() in kinds]
 
 
-def _difference(wanted: Sequence[_Wanted], file: Sequence[InternalField], *, top: bool = False) -> str | None:
+def _difference(query_fields: Sequence[_QueryField], file: Sequence[InternalField], *, top: bool = False) -> str | None:
     """Dotted name of a field that a reader by name would miss, take for another, or have to convert."""
     by_id = {item.id: item for item in file}
     names = {item.name.lower() for item in file}
-    for item, kind in wanted:
-        found = by_id.get(item.id)
-        if found is None:
+    for item, kind in query_fields:
+        file_field = by_id.get(item.id)
+        if file_field is None:
             # Null for all rows; below a struct it depends on the version of Spark what is null then.
             if top and item.name.lower() not in names:
                 continue
             return item.name
-        if found.name != item.name:
+        if file_field.name != item.name:
             return item.name
-        below = _type_difference(item.type, found.type, kind)
+        below = _type_difference(item.type, file_field.type, kind)
         if below is not None:
             return f"{item.name}.{below}" if below else item.name
     return None
 
 
-def _type_difference(wanted: InternalType, file: InternalType, kind: DataType | None) -> str | None:
+def _type_difference(query_type: InternalType, file: InternalType, kind: DataType | None) -> str | None:
     """As :func:`_difference` for a type; an empty name stands for the type itself."""
-    if isinstance(wanted, RecordType) and isinstance(file, RecordType):
-        return _difference(_read(wanted.fields, kind if isinstance(kind, StructType) else None), file.fields)
-    if isinstance(wanted, ArrayType) and isinstance(file, ArrayType):
+    if isinstance(query_type, RecordType) and isinstance(file, RecordType):
+        return _difference(_read(query_type.fields, kind if isinstance(kind, StructType) else None), file.fields)
+    if isinstance(query_type, ArrayType) and isinstance(file, ArrayType):
         element = kind.elementType if isinstance(kind, SparkArray) else None
-        return _below("element", _type_difference(wanted.element, file.element, element))
-    if isinstance(wanted, MapType) and isinstance(file, MapType):
+        return _below("element", _type_difference(query_type.element, file.element, element))
+    if isinstance(query_type, MapType) and isinstance(file, MapType):
         key, value = (kind.keyType, kind.valueType) if isinstance(kind, SparkMap) else (None, None)
-        in_key = _below("key", _type_difference(wanted.key, file.key, key))
-        return in_key or _below("value", _type_difference(wanted.value, file.value, value))
-    return None if wanted == file else ""
+        in_key = _below("key", _type_difference(query_type.key, file.key, key))
+        return in_key or _below("value", _type_difference(query_type.value, file.value, value))
+    return None if query_type == file else ""
 
 
-def _below(name: str, found: str | None) -> str | None:
-    return None if found is None else f"{name}.{found}".rstrip(".")
+def _below(name: str, path: str | None) -> str | None:
+    return None if path is None else f"{name}.{path}".rstrip(".")

@@ -64,7 +64,7 @@ _TYPES: Final[dict[str, tuple[pa.DataType, Callable[[str], LiteralValue]]]] = {
 another name; timestamps are told in the zone of the JVM."""
 
 
-def is_known(condition: JavaValue) -> bool:
+def is_constant(condition: JavaValue) -> bool:
     """Whether a condition has its value before the query runs."""
     text = str(condition.toString())
     return "subquery" not in text and "dynamicpruning" not in text

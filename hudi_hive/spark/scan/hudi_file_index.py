@@ -39,7 +39,7 @@ from hudi_hive.spark.scan.snapshot import PlannedFiles, TableSnapshot
 
 _LOG = logging.getLogger("hudi_hive.spark")
 
-_RECORDS_KEPT = 200
+_MAX_RECORDS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class PlanLog:
     """The newest scans planned, oldest first; thread-safe and bounded."""
 
     def __init__(self) -> None:
-        self._records: deque[PlannedScan] = deque(maxlen=_RECORDS_KEPT)
+        self._records: deque[PlannedScan] = deque(maxlen=_MAX_RECORDS)
 
     def add(self, record: PlannedScan) -> None:
         """Append one."""
@@ -150,7 +150,7 @@ class HudiFileIndex(JavaProxy):
         self._session = session
         self._snapshot = snapshot
         self._columns = columns
-        self._known = StructType([*columns.fields, *hidden.fields])
+        self._all_columns = StructType([*columns.fields, *hidden.fields])
         self._hidden = hidden
         self._name = name
         self._log = log
@@ -175,7 +175,7 @@ class HudiFileIndex(JavaProxy):
             Function2(answering.listing),
             answering.toString(),
             json.dumps([self._snapshot.location, *folders]),
-            self._known.json(),
+            self._all_columns.json(),
             len(self._columns),
             self._snapshot.has_indexes,
             self._snapshot.query.as_of is not None,
@@ -262,7 +262,7 @@ class HudiFileIndex(JavaProxy):
         """
         if not paths:
             return paths
-        known = {name.lower(): name for name in self._known.names}
+        known = {name.lower(): name for name in self._all_columns.names}
         names = [known[name.lower()] for name in names]
         texts = self._named(self._snapshot.partition_texts(paths))
         unclear = self._unclear(texts, names)
@@ -295,17 +295,17 @@ class HudiFileIndex(JavaProxy):
             self._strictly(functools.partial(question.add, part, *paths_and_numbers, told))
 
     def _strictly(self, action: Callable[[], Any]) -> Any:  # noqa: ANN401
-        return strictly(action, self._known)
+        return strictly(action, self._all_columns)
 
     def _named(self, texts: pa.Table) -> pa.Table:
         """Columns under the names that Spark's schema gives them: the catalog may differ in case."""
-        known = {name.lower(): name for name in self._known.names}
+        known = {name.lower(): name for name in self._all_columns.names}
         return texts.rename_columns([known.get(name.lower(), name) for name in texts.column_names])
 
     def _check_dates(self, texts: pa.Table, names: Sequence[str]) -> None:
         """Spark would read ``19723`` as the year, not as a day number."""
         for name in names:
-            if isinstance(self._known[name].dataType, DateType):
+            if isinstance(self._all_columns[name].dataType, DateType):
                 fits = pc.fill_null(pc.match_substring_regex(texts.column(name), r"^\d{4}-\d{2}-\d{2}$"), True)
                 if not pc.all(fits, min_count=0).as_py():
                     raise PartitionValueError(

@@ -69,16 +69,16 @@ class FileLabels:
         """
         slices = plan.slices
         names = None if columns is None else {name.lower() for name in columns.names}
-        wanted = [
+        doubtful_fields = [
             field
             for field in plan.schema
             if _is_doubtful(field.type) and (names is None or field.name.lower() in names)
         ]
-        if not wanted or not slices.num_rows:
+        if not doubtful_fields or not slices.num_rows:
             return pa.array(np.zeros(slices.num_rows, np.bool_)), None
         instants = slices.column("base_instant").combine_chunks().dictionary_encode()
         schemas = self._of(storage, slices)
-        reasons = [_wrong_column(schemas.get(text), wanted) for text in instants.dictionary.to_pylist()]
+        reasons = [_wrong_column(schemas.get(text), doubtful_fields) for text in instants.dictionary.to_pylist()]
         differs = np.array([reason is not None for reason in reasons], np.bool_)
         has_file = slices.column("base_file").is_valid().to_numpy()
         mask = differs[instants.indices.to_numpy(zero_copy_only=False)] & has_file
@@ -88,13 +88,13 @@ class FileLabels:
         files = slices.filter(pc.is_valid(slices.column("base_file"))).select(["base_instant", "path"])
         firsts = files.group_by("base_instant").aggregate([("path", "min")])
         with self._lock:
-            known = dict(self._schemas)
-        left = [row for row in firsts.to_pylist() if row["base_instant"] not in known]
+            cached = dict(self._schemas)
+        left = [row for row in firsts.to_pylist() if row["base_instant"] not in cached]
         read = list_concurrently(storage, lambda path: _schema(storage, path), [row["path_min"] for row in left])
         found = {row["base_instant"]: schema for row, schema in zip(left, read, strict=True)}
         with self._lock:
             self._schemas |= found
-        return known | found
+        return cached | found
 
 
 def _schema(storage: Storage, path: str) -> pa.Schema:
@@ -102,11 +102,11 @@ def _schema(storage: Storage, path: str) -> pa.Schema:
         return file.schema
 
 
-def _wrong_column(file: pa.Schema | None, wanted: list[pa.Field]) -> str | None:
+def _wrong_column(file: pa.Schema | None, doubtful_fields: list[pa.Field]) -> str | None:
     if file is None:
         return None
     kinds = {field.name.lower(): field.type for field in file}
-    for field in wanted:
+    for field in doubtful_fields:
         kind = kinds.get(field.name.lower())
         if kind is not None and holds_mislabelled(kind, field.type):
             return str(field.name)

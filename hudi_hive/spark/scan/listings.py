@@ -1,4 +1,4 @@
-"""Listings and plans kept from one statement to the next, for tables that nobody has written to in between.
+"""Caches listings and plans of tables from one statement to the next, as long as their timelines are the same.
 
 A table has to be listed, folder by folder or from its metadata table. Which of the listed files count is told by the
 timeline, and writers announce themselves there before they touch a file, also to clean, compact and roll back. So
@@ -17,55 +17,55 @@ from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.view import DirectoryLister
 from hudi_hive.timeline import Instant
 
-_TABLES_KEPT: Final = 8
-_ANSWERS_KEPT: Final = 16
+_MAX_TABLES: Final = 8
+_MAX_ANSWERS: Final = 16
 _T = TypeVar("_T")
 _Moment: TypeAlias = tuple[TableConfig, tuple[Instant, ...], tuple[int | None, ...]]
 
 
-class Answers:
-    """What statements asked of a table at one moment, for the next ones; thread-safe and bounded.
+class QueryCache:
+    """Results of planning one table at one moment, by question; thread-safe and bounded.
 
-    What is kept here is shared by threads, so it is nothing that changes.
+    Values are shared by threads, so they must be immutable.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self._cached: OrderedDict[Hashable, Any] = OrderedDict()
 
     def get(self, question: Hashable, make: Callable[[], _T]) -> _T:
-        """What ``make`` gave for a question; not asked under a lock, so two threads may both make it."""
+        """The value of a question, from ``make`` the first time; ``make`` runs without the lock, so two threads may both run it."""
         with self._lock:
-            if question in self._kept:
-                found: _T = self._kept[question]
+            if question in self._cached:
+                found: _T = self._cached[question]
                 return found
         made = make()
         with self._lock:
-            self._kept[question] = made
-            while len(self._kept) > _ANSWERS_KEPT:
-                self._kept.popitem(last=False)
+            self._cached[question] = made
+            while len(self._cached) > _MAX_ANSWERS:
+                self._cached.popitem(last=False)
         return made
 
 
-def answers_of(client: MetaClient) -> Answers:
-    """The answers that a client shares with others of the same moment, or has for itself."""
-    return client.kept("answers", Answers)
+def query_cache_of(client: MetaClient) -> QueryCache:
+    """The query cache that a client shares with others of the same moment, or has for itself."""
+    return client.kept("answers", QueryCache)
 
 
-class KeptListings:
-    """The newest listings and answers of the tables used last; thread-safe and bounded.
+class ListingCache:
+    """Listings and query caches of the most recently used tables; thread-safe and bounded.
 
     Args:
         tables: how many tables.
     """
 
-    def __init__(self, tables: int = _TABLES_KEPT) -> None:
+    def __init__(self, tables: int = _MAX_TABLES) -> None:
         self._tables = tables
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, tuple[_Moment, DirectoryLister, Answers]] = OrderedDict()
+        self._cached: OrderedDict[str, tuple[_Moment, DirectoryLister, QueryCache]] = OrderedDict()
 
     def take_over(self, client: MetaClient) -> MetaClient:
-        """Give a client that has listed nothing yet what an earlier one of the same moment has; or keep its own.
+        """Share the listing and the query cache of an earlier client of the same moment with a new one.
 
         Args:
             client: of the table; its timeline is read here.
@@ -77,17 +77,17 @@ class KeptListings:
         key = f"{client.base_path} {sorted(client.storage.storage_options.items(), key=str)}"
         with self._lock:
             if not all(instant.is_completed for instant in instants):
-                self._kept.pop(key, None)
+                self._cached.pop(key, None)
                 return client
             # Times of files tell a table that was dropped and made again with the same instants.
             moment = client.config, instants, tuple(map(client.timeline.mtime_ms, instants))
-            kept = self._kept.pop(key, None)
-            if kept is None or kept[0] != moment:
-                kept = moment, client.directory_lister, Answers()
-            _, lister, answers = kept
+            cached = self._cached.pop(key, None)
+            if cached is None or cached[0] != moment:
+                cached = moment, client.directory_lister, QueryCache()
+            _, lister, answers = cached
             client.kept("directory_lister", lambda: lister)
             client.kept("answers", lambda: answers)
-            self._kept[key] = kept
-            while len(self._kept) > self._tables:
-                self._kept.popitem(last=False)
+            self._cached[key] = cached
+            while len(self._cached) > self._tables:
+                self._cached.popitem(last=False)
         return client

@@ -27,7 +27,7 @@ from hudi_hive.plan import ScanPlan
 from hudi_hive.predicate import RowFilter
 from hudi_hive.read.remote import SliceRows
 from hudi_hive.spark.bridge import JavaValue, Jvm, RowBuilder, class_name, relations, scala_items, to_java
-from hudi_hive.spark.scan.filters import is_known
+from hudi_hive.spark.scan.filters import is_constant
 from hudi_hive.spark.scan.hudi_file_index import HudiFileIndex, PlanLog, PlannedScan
 from hudi_hive.spark.scan.schema import arrow_schema
 from hudi_hive.spark.scan.snapshot import PlannedFiles, TableSnapshot, with_logs
@@ -141,11 +141,11 @@ class MergeFileIndex(HudiFileIndex):
 
     def _on_partitions(self, condition: JavaValue) -> bool:
         """Whether a condition is about nothing but partition columns, and can be evaluated now."""
-        names = {name.lower() for name in self._known.names}
+        names = {name.lower() for name in self._all_columns.names}
         references = {str(item.name()).lower() for item in scala_items(condition.references().toSeq())}
         if not references or not references <= names or not condition.deterministic():
             return False
-        return is_known(condition)
+        return is_constant(condition)
 
     def _merged(
         self, columns: StructType, filters: list[JavaValue], conditions: JavaValue
@@ -157,15 +157,15 @@ class MergeFileIndex(HudiFileIndex):
             self._refuse_file_columns(columns)
         paths = snapshot.partition_paths()
         question = relations(self._jvm).question(
-            self._jvm.seq(filters), conditions, self._known.json(), len(self._columns), self._session
+            self._jvm.seq(filters), conditions, self._all_columns.json(), len(self._columns), self._session
         )
-        told = json.loads(question.text()) if filters else None
-        plan = snapshot.plan(self._prune(paths, question, told["names"]) if told else None)
+        description = json.loads(question.text()) if filters else None
+        plan = snapshot.plan(self._prune(paths, question, description["names"]) if description else None)
         plan = replace(plan, slices=plan.slices.filter(snapshot.for_arrow(plan, columns)))
-        found = plan.slices.num_rows
-        if found:
+        planned_slices = plan.slices.num_rows
+        if planned_slices:
             self._refuse_file_columns(columns)
-        row_filter = self._row_filter(plan, question) if found else None
+        row_filter = self._row_filter(plan, question) if planned_slices else None
         if row_filter is not None:
             plan = snapshot.narrowed(plan, row_filter)
         slices = plan.slices
@@ -175,7 +175,7 @@ class MergeFileIndex(HudiFileIndex):
         merged = int(pc.sum(with_logs(plan)).as_py())
         record = PlannedScan(
             self._name,
-            tuple(told["filters"]) if told else (),
+            tuple(description["filters"]) if description else (),
             len(paths),
             len(pc.unique(slices.column("partition"))),
             len(pc.list_flatten(slices.column("log_files"))) + pc.sum(pc.is_valid(slices.column("base_file"))).as_py(),
@@ -183,7 +183,7 @@ class MergeFileIndex(HudiFileIndex):
             time.perf_counter() - started,
             merged,
             tuple(columns.names),
-            found - slices.num_rows,
+            planned_slices - slices.num_rows,
             slices.num_rows - merged,
         )
         self._log.add(record)
@@ -272,7 +272,7 @@ def described_scans(jvm: Jvm, plan: JavaValue) -> list[str]:
     for node in scala_items(plan.collectLeaves()):
         location = node.relation().location() if class_name(node) == "FileSourceScanExec" else None
         if location is not None and "FileIndex(" in str(location.toString()) and class_name(location).startswith("$"):
-            known = [item for item in scala_items(node.partitionFilters()) if is_known(item)]
+            known = [item for item in scala_items(node.partitionFilters()) if is_constant(item)]
             location.listFiles(jvm.seq(known), node.dataFilters())
             lines += str(location.get()).splitlines()
     for subquery in scala_items(plan.subqueriesAll()):

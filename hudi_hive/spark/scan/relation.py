@@ -199,14 +199,14 @@ def _split(snapshot: TableSnapshot, columns: StructType, own: StructType) -> _Sp
         if column is None:
             continue
         in_file = own_types.get(name.lower()) == column.dataType and not config.drop_partition_columns
-        told = kinds.get(name.lower(), "SIMPLE") == "SIMPLE" and isinstance(column.dataType, _TELLING)
+        is_readable = kinds.get(name.lower(), "SIMPLE") == "SIMPLE" and isinstance(column.dataType, _TELLING)
         if from_path or not in_file:
             path.append(column)
-        elif told and isinstance(column.dataType, StringType):
+        elif is_readable and isinstance(column.dataType, StringType):
             if has_default is None:
                 has_default = _has_default_partition(snapshot)
             (hidden if has_default else path).append(column)
-        elif told:
+        elif is_readable:
             path.append(column)
     names = {field.name for field in path}
     data = StructType([field for field in columns.fields if field.name not in names])

@@ -22,13 +22,13 @@ from hudi_hive.predicate import RowFilter
 from hudi_hive.spark.bridge import DIRECTORY_SCHEMA
 from hudi_hive.spark.scan.evolution import unlike
 from hudi_hive.spark.scan.labels import FileLabels, has_doubtful_times
-from hudi_hive.spark.scan.listings import Answers, KeptListings, answers_of
+from hudi_hive.spark.scan.listings import ListingCache, QueryCache, query_cache_of
 from hudi_hive.spark.scan.schema import spark_schema
 from hudi_hive.table import MetaClient
 from hudi_hive.table.keys import partition_value_columns
 from hudi_hive.timeline import instant_to_millis
 
-_LISTINGS = KeptListings()
+_LISTINGS = ListingCache()
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
 
 
@@ -102,7 +102,7 @@ class TableSnapshot:
         # Any change of the timeline may change what is visible; equal tokens mean equal rows.
         self.token = f"{self.location}|{query}|{hash(instants)}|{len(instants)}"
         # Whoever has the metadata table validated wants that for each statement.
-        self._answers = Answers() if query.options.metadata_validate else answers_of(self.client)
+        self._answers = QueryCache() if query.options.metadata_validate else query_cache_of(self.client)
         self._lock = threading.Lock()
         self._fixed: ScanPlan | None = None
         self._some: tuple[tuple[str, ...], ScanPlan] | None = None

@@ -54,14 +54,14 @@ def install_source(environment: Environment, session: JavaValue) -> None:
     Raises:
         SparkError: the class cannot be made with this version of Spark.
     """
-    found = _found_class(session)
+    found = _loaded_class(session)
     if found is None:
         _add_classes(environment.jvm, session)
         found = session.sharedState().jarClassLoader().loadClass(_CLASS)
     found.getField("handler").set(None, Function1(lambda question: answer(environment, list(question))))
 
 
-def _found_class(session: JavaValue) -> JavaValue | None:
+def _loaded_class(session: JavaValue) -> JavaValue | None:
     """The class, if it was added to this JVM before."""
     try:
         return session.sharedState().jarClassLoader().loadClass(_CLASS)

@@ -54,17 +54,17 @@ class StreamOptions:
         Raises:
             InvalidOptionError: an option is unknown, has a wrong value, or does not go with a stream.
         """
-        given = {str(key).lower(): str(value).strip() for key, value in parameters.items()}
-        path = given.get("path")
+        options = {str(key).lower(): str(value).strip() for key, value in parameters.items()}
+        path = options.get("path")
         if not path:
             raise InvalidOptionError("a stream needs the base path of a table", remedy="give it to load(path)")
-        if given.get("hoodie.query.as.ro.table", "").lower() == "true":
+        if options.get("hoodie.query.as.ro.table", "").lower() == "true":
             raise InvalidOptionError(
                 "a read-optimised table has no incremental rows", remedy="stream from the table without _ro"
             )
         own = {key.lower() for key in (*_OF_CATALOG, START_OFFSET, MAX_COMMITS, MAX_BYTES, FAIL_ON_DATA_LOSS)}
-        read = ReadOptions.parse({key: value for key, value in given.items() if key not in own})
-        kind = given.get("hoodie.datasource.query.type", "incremental").lower()
+        read = ReadOptions.parse({key: value for key, value in options.items() if key not in own})
+        kind = options.get("hoodie.datasource.query.type", "incremental").lower()
         if kind not in ("incremental", "snapshot", "cdc"):
             raise InvalidOptionError(
                 f"hoodie.datasource.query.type={kind} does not go with a stream", remedy="leave it out"
@@ -80,14 +80,14 @@ class StreamOptions:
             query_type=None,
             incremental_format=IncrementalFormat.CDC if changes else IncrementalFormat.LATEST_STATE,
         )
-        lossy = given.get(FAIL_ON_DATA_LOSS.lower(), "true").lower()
+        lossy = options.get(FAIL_ON_DATA_LOSS.lower(), "true").lower()
         if lossy not in ("true", "false"):
             raise InvalidOptionError(f"{FAIL_ON_DATA_LOSS} must be true or false, not {lossy!r}")
         return cls(
             location=location_of(path),
-            start=_start(given.get(START_OFFSET.lower(), "earliest")),
-            max_commits=_positive(given, MAX_COMMITS),
-            max_bytes=_positive(given, MAX_BYTES),
+            start=_start(options.get(START_OFFSET.lower(), "earliest")),
+            max_commits=_positive(options, MAX_COMMITS),
+            max_bytes=_positive(options, MAX_BYTES),
             fail_on_data_loss=lossy == "true",
             read=read,
         )
@@ -104,8 +104,8 @@ def _start(text: str) -> str:
     return Query.of("incremental", begin=text).begin or EARLIEST
 
 
-def _positive(given: Mapping[str, str], name: str) -> int | None:
-    text = given.get(name.lower())
+def _positive(options: Mapping[str, str], name: str) -> int | None:
+    text = options.get(name.lower())
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and int(text) > 0):

@@ -61,14 +61,14 @@ class CommitSource(JavaProxy):
         session: JavaValue,
         metadata_path: str,
         schema: StructType,
-        known: StructType,
+        table_schema: StructType,
         options: StreamOptions,
     ) -> None:
         self._environment = environment
         self._session = session
         self._metadata_path = metadata_path
         self._schema = schema
-        self._known = known
+        self._table_schema = table_schema
         self._options = options
         self._initial: StreamOffset | None = None
         self._last: str | None = None
@@ -105,7 +105,7 @@ class CommitSource(JavaProxy):
     def _begin(self, start: JavaValue | None) -> StreamOffset:
         return self._start() if start is None else StreamOffset.parse(str(start.json()))
 
-    def _check_known(self, client: MetaClient, offset: StreamOffset) -> None:
+    def _check_on_timeline(self, client: MetaClient, offset: StreamOffset) -> None:
         if not self._options.fail_on_data_loss or self._checked == offset.time:
             return
         if not is_on_timeline(client, offset, self._options.read.hollow_policy):
@@ -148,7 +148,7 @@ class CommitSource(JavaProxy):
         """
         begin = self._begin(start)
         client = self._client()
-        self._check_known(client, begin)
+        self._check_on_timeline(client, begin)
         commits = Commits(client, self._options, begin.time)
         self._newest = commits.newest() or begin.time
         end = commits.end(self._last, limited=class_name(limit) != "ReadAllAvailable")
@@ -180,19 +180,19 @@ class CommitSource(JavaProxy):
         except IncrementalRangeError as error:
             # A query that is started again asks for its last batch once more, and does not read it.
             return refused_rows(jvm, session, self._schema, error)
-        return frame if self._schema == self._known else self._as_declared(session, frame)
+        return frame if self._schema == self._table_schema else self._as_declared(session, frame)
 
     def _rows(self, session: JavaValue, begin: StreamOffset, last: StreamOffset) -> JavaValue:
         client = self._client()
         if begin.time != last.time:
-            self._check_known(client, begin)
+            self._check_on_timeline(client, begin)
         jvm = self._environment.jvm
         install_merge_rule(jvm, session)
         query = self._options.query(begin.time, last.time)
         plan = relation_plan(self._environment, session, self._options.location, query)
         frame = jvm.package("classic").Dataset.ofRows(session, as_streaming(jvm, plan))
         found = StructType.fromJson(json.loads(str(frame.schema().json())))
-        if found != self._known:
+        if found != self._table_schema:
             self._refuse_schema(client, found)
         return frame
 
@@ -205,9 +205,9 @@ class CommitSource(JavaProxy):
         projected = jvm.package("catalyst.plans.logical").Project(ordered, plan)
         return jvm.package("classic").Dataset.ofRows(session, projected)
 
-    def _refuse_schema(self, client: MetaClient, found: StructType) -> None:
-        then = {field.name: field.dataType.simpleString() for field in self._known.fields}
-        now = {field.name: field.dataType.simpleString() for field in found.fields}
+    def _refuse_schema(self, client: MetaClient, current: StructType) -> None:
+        then = {field.name: field.dataType.simpleString() for field in self._table_schema.fields}
+        now = {field.name: field.dataType.simpleString() for field in current.fields}
         changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
         raise SchemaError(
             f"the table's columns changed while the stream ran: {', '.join(changed) or 'their order or comments'}",
@@ -280,11 +280,11 @@ def create_source(
     Raises:
         HudiHiveError: an option does not fit, or the table cannot be read.
     """
-    known = source_schema(environment, session, parameters)
+    table_schema = source_schema(environment, session, parameters)
     options = StreamOptions.parse(parameters)
     if schema is None:
-        return CommitSource(environment, session, metadata_path, known, known, options)
-    kinds = {field.name.lower(): field.dataType for field in known.fields}
+        return CommitSource(environment, session, metadata_path, table_schema, table_schema, options)
+    kinds = {field.name.lower(): field.dataType for field in table_schema.fields}
     for field in schema.fields:
         if kinds.get(field.name.lower()) != field.dataType:
             raise SchemaError(
@@ -292,7 +292,7 @@ def create_source(
                 path=options.location,
                 remedy="leave the schema out, or sync the table",
             )
-    return CommitSource(environment, session, metadata_path, schema, known, options)
+    return CommitSource(environment, session, metadata_path, schema, table_schema, options)
 
 
 def as_streaming(jvm: Jvm, plan: JavaValue) -> JavaValue:

@@ -36,8 +36,8 @@ def show_partitions(hook: SessionHook, node: JavaValue) -> JavaValue:
     if entry is None:
         return node
     names = entry.declared.partition_columns
-    wanted = _specification(node.productElement(1))
-    unknown = sorted(set(wanted) - {name.lower() for name in names})
+    specification = _specification(node.productElement(1))
+    unknown = sorted(set(specification) - {name.lower() for name in names})
     if unknown:
         raise SparkError(
             f"{', '.join(unknown)} is no partition column of {entry.declared.name}",
@@ -47,7 +47,7 @@ def show_partitions(hook: SessionHook, node: JavaValue) -> JavaValue:
     shown: list[str] = []  # of a table without partition columns, as Hudi
     if names:
         snapshot = TableSnapshot(entry.location, Query.of("snapshot"), hook.environment.storage_options, names)
-        shown = partition_names(snapshot.partition_texts(_existing(snapshot)), names, wanted)
+        shown = partition_names(snapshot.partition_texts(_existing(snapshot)), names, specification)
     jvm = hook.environment.jvm
     texts = jvm.module("scala.collection.immutable.ArraySeq").unsafeWrapArray(jvm.strings(shown))
     frame = hook.session.createDataset(texts, jvm.package("Encoders").STRING())
@@ -75,24 +75,24 @@ def _specification(clause: JavaValue) -> dict[str, str]:
     return {str(name).lower(): str(value) for name, value in pairs}
 
 
-def partition_names(values: pa.Table, names: tuple[str, ...], wanted: Mapping[str, str]) -> list[str]:
+def partition_names(values: pa.Table, names: tuple[str, ...], specification: Mapping[str, str]) -> list[str]:
     """Names of partitions as Hive shows them, sorted.
 
     Args:
         values: a text column per partition field, a row per partition.
         names: the partition columns in their order.
-        wanted: column in lower case -> the value that partitions must have.
+        specification: column in lower case -> the value that partitions must have.
     """
     columns = {name.lower(): values.column(name) for name in values.column_names}
-    kept = pa.array([True] * values.num_rows, pa.bool_())
+    matches = pa.array([True] * values.num_rows, pa.bool_())
     texts = []
     for name in names:
         column = pc.fill_null(columns[name.lower()], DEFAULT_PARTITION).combine_chunks()
-        if name.lower() in wanted:
-            kept = pc.and_(kept, _equal(column, wanted[name.lower()]))
+        if name.lower() in specification:
+            matches = pc.and_(matches, _equal(column, specification[name.lower()]))
         escaped = pa.array([f"{escape_value(name)}={escape_value(value)}" for value in column.to_pylist()], pa.string())
         texts.append(escaped)
-    joined = pc.binary_join_element_wise(*texts, "/").filter(kept)
+    joined = pc.binary_join_element_wise(*texts, "/").filter(matches)
     return sorted(joined.to_pylist())
 
 

@@ -257,10 +257,10 @@ def _check_drop_database(hook: SessionHook, node: JavaValue) -> None:
         _refuse_managed("DROP DATABASE", managed_tables(hook.environment.jvm, hook.session, parts))
 
 
-def _refuse_managed(what: str, found: list[tuple[str, str]]) -> None:
+def _refuse_managed(what: str, tables: list[tuple[str, str]]) -> None:
     """The metastore deletes the data of a managed table with its entry."""
-    if found:
-        name, location = found[0]
+    if tables:
+        name, location = tables[0]
         raise SparkError(
             f"{what} would delete the data of {name}, which is a managed table in the metastore",
             path=location,

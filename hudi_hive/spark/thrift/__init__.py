@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hudi_hive.spark.thrift.main import Orders
+from hudi_hive.spark.thrift.main import LaunchCommand
 from hudi_hive.spark.thrift.server import ThriftServer
 
 __all__ = [
-    "Orders",
+    "LaunchCommand",
     "ThriftServer",
 ]

@@ -4,7 +4,7 @@ Spark calls Python back to plan a statement, so the server lives beside a Python
 Java one is its child. It is made and spoken to by :class:`hudi_hive.spark.ThriftServer`:
 
 * argument: process id of the parent;
-* standard input: one line of JSON (:class:`Orders`), since a command line and a file may be seen by others; the end of
+* standard input: one line of JSON (:class:`LaunchCommand`), since a command line and a file may be seen by others; the end of
   the input is the order to leave;
 * standard output: lines ``stage TEXT``, then ``ready PORT`` or ``failed TEXT``; all else goes to standard error.
 
@@ -32,8 +32,8 @@ _SERVER = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
 
 @dataclass(frozen=True)
-class Orders:
-    """What the server is told at its start.
+class LaunchCommand:
+    """The settings that the server process gets on its standard input when it starts.
 
     Attributes:
         launch: settings that Spark needs on Java's command line: memory, class path, folders.
@@ -52,7 +52,7 @@ class Orders:
         return json.dumps(asdict(self)).encode() + b"\n"
 
     @classmethod
-    def of_line(cls, line: bytes) -> Orders:
+    def of_line(cls, line: bytes) -> LaunchCommand:
         """What :meth:`to_line` wrote."""
         return cls(**json.loads(line))
 
@@ -108,10 +108,10 @@ def main() -> None:
     # Whatever prints, Java too, prints to the log.
     os.dup2(2, 1)
     process = _Process(int(sys.argv[1]), output)
-    orders = Orders.of_line(_first_line())
+    command = LaunchCommand.of_line(_first_line())
     process.watch()
     try:
-        port = _serve(process, orders)
+        port = _serve(process, command)
     except BaseException as error:
         import traceback
 
@@ -135,7 +135,7 @@ def _first_line() -> bytes:
     return line
 
 
-def _serve(process: _Process, orders: Orders) -> int:
+def _serve(process: _Process, command: LaunchCommand) -> int:
     """Make the session and the server on it; gives the server's port."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -144,15 +144,15 @@ def _serve(process: _Process, orders: Orders) -> int:
     import hudi_hive.spark as hudi_spark
     from hudi_hive.spark.bridge import class_name
 
-    launch = SparkConf(loadDefaults=False).setAll(list(orders.launch.items()))
+    launch = SparkConf(loadDefaults=False).setAll(list(command.launch.items()))
     gateway = launch_gateway(launch, {"stdout": sys.stderr})
     process.java = gateway.proc
     process.say("stage starting Spark")
-    settings = SparkConf(loadDefaults=False).setAll(list({**orders.launch, **orders.settings}.items()))
+    settings = SparkConf(loadDefaults=False).setAll(list({**command.launch, **command.settings}.items()))
     context = SparkContext(conf=settings, gateway=gateway)
     spark = SparkSession(context)
-    if orders.enables:
-        hudi_spark.enable(spark, storage_options=orders.storage_options)
+    if command.enables:
+        hudi_spark.enable(spark, storage_options=command.storage_options)
     process.say("stage opening the port")
     server = getattr(context._jvm, _SERVER).startWithSparkSession(spark._jsparkSession, False)
     # Beside it there is the one that carries statements out.

@@ -35,7 +35,7 @@ from hudi_hive.metastore.embedded import (
     wait_for_port,
     write_private,
 )
-from hudi_hive.spark.thrift.main import Orders
+from hudi_hive.spark.thrift.main import LaunchCommand
 
 _MAIN = "from hudi_hive.spark.thrift.main import main; main()"
 _AUTHENTICATIONS = ("NONE", "NOSASL")
@@ -126,8 +126,8 @@ class ThriftServer:
             )
         self.metastore_uri = ",".join(map(str, self._addresses))
         self.authentication = authentication.upper()
-        self._wanted_port = port
-        self._wanted_directory = directory
+        self._requested_port = port
+        self._requested_directory = directory
         self._heap = heap
         self._threads = threads
         self._jars = [os.fspath(jar) for jar in jars]
@@ -194,7 +194,7 @@ class ThriftServer:
         self.stop()  # What is left of one that ended by itself.
         java, jars = find_java(), find_jars()
         # Both would take Spark long to notice, and longer to say.
-        if self._wanted_port and _is_taken(self._wanted_port):
+        if self._requested_port and _is_taken(self._requested_port):
             raise self._port_in_use()
         _check_metastore(self._addresses)
         self._make_directory()
@@ -207,7 +207,7 @@ class ThriftServer:
         return self
 
     def _make_directory(self) -> None:
-        self._directory = None if self._wanted_directory is None else Path(self._wanted_directory).absolute()
+        self._directory = None if self._requested_directory is None else Path(self._requested_directory).absolute()
         try:
             if self._directory is None:
                 self._directory = Path(mkdtemp(prefix="thriftserver-"))
@@ -224,7 +224,7 @@ class ThriftServer:
                 remedy="choose another folder",
             ) from error
 
-    def _orders(self, directory: Path) -> Orders:
+    def _launch_command(self, directory: Path) -> LaunchCommand:
         settings = {
             "spark.master": f"local[{self._threads}]",
             "spark.app.name": "thriftserver",
@@ -243,11 +243,11 @@ class ThriftServer:
             "spark.hadoop.hive.server2.authentication": self.authentication,
             "spark.hadoop.hive.exec.scratchdir": str(directory / "scratch"),
             **self._settings,
-            "spark.hadoop.hive.server2.thrift.port": str(self._wanted_port),
+            "spark.hadoop.hive.server2.thrift.port": str(self._requested_port),
         }
         launch = {name: value for name, value in settings.items() if name.startswith(_LAUNCH) and value}
         others = {name: value for name, value in settings.items() if not name.startswith(_LAUNCH)}
-        return Orders(launch, others, self._storage_options)
+        return LaunchCommand(launch, others, self._storage_options)
 
     def _start(self, java: Java, jars: Path) -> None:
         assert self._directory is not None and self.log_path is not None
@@ -282,7 +282,7 @@ class ThriftServer:
         assert self._process.stdin is not None
         # One that is gone already is noticed by what it says.
         with suppress(OSError):
-            self._process.stdin.write(self._orders(self._directory).to_line())
+            self._process.stdin.write(self._launch_command(self._directory).to_line())
             self._process.stdin.flush()
         self._wait_until_ready()
 
@@ -302,12 +302,12 @@ class ThriftServer:
 
     def _port_in_use(self) -> SparkError:
         return SparkError(
-            f"port {self._wanted_port} on 127.0.0.1 is in use", remedy="choose another port, or 0 for a free one"
+            f"port {self._requested_port} on 127.0.0.1 is in use", remedy="choose another port, or 0 for a free one"
         )
 
     def failure(self, what: str) -> SparkError:
         """An error about the server with the last one of its log."""
-        if self._wanted_port and self._port_was_taken():
+        if self._requested_port and self._port_was_taken():
             return self._port_in_use()
         causes = [line for line in self._log_tail().splitlines() if line.startswith(("Caused by: ", "Error: "))]
         return SparkError(
