@@ -50,7 +50,7 @@ class Jvm:
         bridge_errors()
 
     def memoize(self, key: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401
-        """The value of a key, from ``make`` the first time: looking up a name costs a call to the JVM for each part of it.
+        """The value of a key, from ``make`` the first time: a look-up of a name costs a call to the JVM for each part.
 
         Values must not refer to a session.
         """

@@ -266,9 +266,8 @@ class ReadHudiChanges:
         """Changes."""
         for rows in gathered_tables(batches, _BATCH_BYTES):
             changes = as_schema(rows, self.incoming)
-            given = self.rules.given(changes)
-            given = given.append_column(REMOVING, pa.array(self.rules.removing(changes)))
-            yield from given.cast(self.output).combine_chunks().to_batches()
+            read = self.rules.given(changes).append_column(REMOVING, pa.array(self.rules.removing(changes)))
+            yield from read.cast(self.output).combine_chunks().to_batches()
 
 
 @dataclass(frozen=True)
@@ -277,25 +276,33 @@ class MergeHudiPairs:
 
     Attributes:
         rules: of the merge.
-        given: columns of the changes; they come first, then ``REMOVING`` and ``TIMES``.
-        found: columns of the rows, then ``ROW_EXISTS``, which is null where there is no row.
+        change_schema: columns of the changes; they come first, then ``REMOVING`` and ``TIMES``.
+        row_schema: columns of the rows, then ``ROW_EXISTS``, which is null where there is no row.
     """
 
     rules: HudiMergeRules
-    given: pa.Schema
-    found: pa.Schema
+    change_schema: pa.Schema
+    row_schema: pa.Schema
 
     @step
     def __call__(self, batches: Batches) -> Batches:
         """Records with their keys."""
-        intake = Intake(self.rules.table)
-        count = len(self.given)
+        staging = Intake(self.rules.table)
+        count = len(self.change_schema)
         for pairs in gathered_tables(batches, _BATCH_BYTES):
-            given = pa.table(pairs.columns[:count], names=self.given.names).cast(self.given).combine_chunks()
-            refuse_twice(given.select(self.rules.keys), pairs.column(count + 1))
-            found = pa.table(pairs.columns[count + 2 : -1], names=self.found.names).cast(self.found).combine_chunks()
+            changes = (
+                pa.table(pairs.columns[:count], names=self.change_schema.names)
+                .cast(self.change_schema)
+                .combine_chunks()
+            )
+            refuse_twice(changes.select(self.rules.keys), pairs.column(count + 1))
+            rows = (
+                pa.table(pairs.columns[count + 2 : -1], names=self.row_schema.names)
+                .cast(self.row_schema)
+                .combine_chunks()
+            )
             places = np.flatnonzero(pc.is_valid(pairs.column(ROW_EXISTS)).to_numpy()).astype(np.int64)
             removing = pairs.column(count).to_numpy().astype(np.bool_)
-            merged = self.rules.records(given, removing, found, (places, places))
-            staged = intake.read(merged.records, merged.operations, None)
-            yield from pa.table(staged.columns, schema=_nullable(intake.schema)).combine_chunks().to_batches()
+            merged = self.rules.records(changes, removing, rows, (places, places))
+            staged = staging.read(merged.records, merged.operations, None)
+            yield from pa.table(staged.columns, schema=_nullable(staging.schema)).combine_chunks().to_batches()

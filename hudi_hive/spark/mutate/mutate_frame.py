@@ -211,8 +211,8 @@ def mutate(
     return report
 
 
-def _refuse_acid_arguments(**given: object) -> None:
-    needless = [name for name, value in given.items() if value is not None]
+def _refuse_acid_arguments(**acid_arguments: object) -> None:
+    needless = [name for name, value in acid_arguments.items() if value is not None]
     if needless:
         raise InvalidOptionError(
             f"{', '.join(needless)} belong to a mutation of a Hive ACID table", remedy="give a Hudi table options"

@@ -174,11 +174,11 @@ class WriteGroups:
             return None
         # An error in the block removes the attempt's files; what a lost worker leaves goes with the transaction.
         with MutatorCoordinator(table, storage_options=self.storage_options) as coordinator:
-            given: pa.Table | None = first
-            while given is not None:
-                operations = given.column(OPERATION).to_numpy()
-                coordinator.mutate_spread(as_schema(given, schema), operations, given.column(BUCKET).to_numpy())
-                given = next(tables, None)
+            records: pa.Table | None = first
+            while records is not None:
+                operations = records.column(OPERATION).to_numpy()
+                coordinator.mutate_spread(as_schema(records, schema), operations, records.column(BUCKET).to_numpy())
+                records = next(tables, None)
         return coordinator.close().encode()
 
 
@@ -198,9 +198,8 @@ class ReadChanges:
     def __call__(self, batches: Batches) -> Batches:
         """Changes."""
         for changes in gathered_tables(batches, _PLACED_BYTES):
-            given = self.rules.given(changes)
-            given = given.append_column(REMOVING, pa.array(self.rules.removing(changes)))
-            yield from given.cast(self.output).combine_chunks().to_batches()
+            read = self.rules.given(changes).append_column(REMOVING, pa.array(self.rules.removing(changes)))
+            yield from read.cast(self.output).combine_chunks().to_batches()
 
 
 @dataclass(frozen=True)
@@ -210,15 +209,15 @@ class MergePairs:
     Attributes:
         rules: of the merge.
         placement: how records are spread.
-        given: columns of the changes; they come first, then ``REMOVING`` and ``TIMES``.
-        found: columns of the rows; they come last, with identifiers, which are null where there is no row.
+        change_schema: columns of the changes; they come first, then ``REMOVING`` and ``TIMES``.
+        row_schema: columns of the rows; they come last, with identifiers, which are null where there is no row.
         sought: of each column of the key the values whose rows were read, and whether they are all or the ends.
     """
 
     rules: MergeRules
     placement: Placement
-    given: pa.Schema
-    found: pa.Schema
+    change_schema: pa.Schema
+    row_schema: pa.Schema
     sought: Mapping[str, tuple[pa.Array, bool]] = field(default_factory=dict, repr=False)
 
     @step
@@ -226,23 +225,29 @@ class MergePairs:
         """Records that know where they go."""
         table = AcidTable.decode(self.placement.table)
         for pairs in gathered_tables(batches, _PLACED_BYTES):
-            count = len(self.given)
-            given = pa.table(pairs.columns[:count], names=self.given.names).cast(self.given).combine_chunks()
-            refuse_twice(given.select(list(self.rules.on)), pairs.column(count + 1))
-            self._refuse_others(given)
-            found = pa.table(pairs.columns[count + 2 :], names=self.found.names).cast(self.found).combine_chunks()
-            matched = pc.is_valid(found.column(ROW_ID)).to_numpy()
+            count = len(self.change_schema)
+            changes = (
+                pa.table(pairs.columns[:count], names=self.change_schema.names)
+                .cast(self.change_schema)
+                .combine_chunks()
+            )
+            refuse_twice(changes.select(list(self.rules.on)), pairs.column(count + 1))
+            self._refuse_others(changes)
+            rows = (
+                pa.table(pairs.columns[count + 2 :], names=self.row_schema.names).cast(self.row_schema).combine_chunks()
+            )
+            matched = pc.is_valid(rows.column(ROW_ID)).to_numpy()
             places = np.flatnonzero(matched).astype(np.int64)
             removing = pairs.column(count).to_numpy().astype(np.bool_)
-            merged = self.rules.records(given, removing, found, (places, places), self.placement.writer())
+            merged = self.rules.records(changes, removing, rows, (places, places), self.placement.writer())
             if len(merged.operations):
                 placed = self.placement.place(table, merged.records, merged.operations)
                 yield from placed.combine_chunks().to_batches()
 
-    def _refuse_others(self, given: pa.Table) -> None:
+    def _refuse_others(self, changes: pa.Table) -> None:
         """Rows of keys that were not sought would be inserted beside those that are there."""
         for key, (values, complete) in self.sought.items():
-            column = given.column(key)
+            column = changes.column(key)
             if complete:
                 known = pc.is_in(column, value_set=values)
             else:

@@ -282,7 +282,7 @@ class HudiFileIndex(JavaProxy):
             unclear |= pc.is_null(texts.column(name)).to_numpy()
         return unclear
 
-    def _add_directories(self, question: JavaValue, planned: PlannedFiles, told: str) -> None:
+    def _add_directories(self, question: JavaValue, planned: PlannedFiles, conditions: str) -> None:
         """Answers a question."""
         names = self._columns.names
         paths = pc.unique(planned.files.column("partition")).to_pylist()
@@ -292,7 +292,7 @@ class HudiFileIndex(JavaProxy):
         self._check_dates(values, names)
         for folders, paths_and_numbers in packed_files(planned.files, planned.modified_ms):
             part = packed(values.slice(folders.start, len(folders)), names)
-            self._strictly(functools.partial(question.add, part, *paths_and_numbers, told))
+            self._strictly(functools.partial(question.add, part, *paths_and_numbers, conditions))
 
     def _strictly(self, action: Callable[[], Any]) -> Any:  # noqa: ANN401
         return strictly(action, self._all_columns)

@@ -34,7 +34,7 @@ class QueryCache:
         self._cached: OrderedDict[Hashable, Any] = OrderedDict()
 
     def get(self, question: Hashable, make: Callable[[], _T]) -> _T:
-        """The value of a question, from ``make`` the first time; ``make`` runs without the lock, so two threads may both run it."""
+        """The value of a question, from ``make`` the first time; two threads may both run it."""
         with self._lock:
             if question in self._cached:
                 found: _T = self._cached[question]

@@ -202,42 +202,42 @@ class MergeFileIndex(HudiFileIndex):
     def _rows_plan(self, plan: ScanPlan, columns: StructType) -> JavaValue:
         """A plan of tasks that read and merge the slices of ``plan``."""
         plan, tasks = _dealt(plan, int(self._session.sparkContext().defaultParallelism()))
-        given = [field for field in self._columns.fields if field.name in columns.names]
-        frame = self._requests(plan, given, tasks)
-        self._set_size(frame, given, plan.total_bytes)
+        partition_fields = [field for field in self._columns.fields if field.name in columns.names]
+        frame = self._requests(plan, partition_fields, tasks)
+        self._set_size(frame, partition_fields, plan.total_bytes)
         rows = SliceRows(
             plan=plan,
             storage_options=self._snapshot.client.storage.storage_options,
             schema=arrow_schema(columns),
-            given=tuple(field.name for field in given),
+            given=tuple(field.name for field in partition_fields),
         )
         context = SparkContext._active_spark_context
         assert context is not None
         python = DataFrame(frame, SparkSession(context, self._session))
         return python.mapInArrow(rows, columns)._jdf.queryExecution().analyzed()
 
-    def _requests(self, plan: ScanPlan, given: list[StructField], tasks: int) -> JavaValue:
+    def _requests(self, plan: ScanPlan, partition_fields: list[StructField], tasks: int) -> JavaValue:
         """The numbers of the slices with their partition values, typed by Spark, as a frame of so many tasks."""
         jvm = self._jvm
-        columns = StructType([StructField(_NUMBER, IntegerType()), *given])
+        columns = StructType([StructField(_NUMBER, IntegerType()), *partition_fields])
         values = pa.table({_NUMBER: pc.cast(pa.array(np.arange(plan.slices.num_rows)), pa.string())})
-        if given:
+        if partition_fields:
             texts = self._named(self._snapshot.partition_texts(plan.slices.column("partition").to_pylist()))
-            self._check_dates(texts, [field.name for field in given])
-            for field in given:
+            self._check_dates(texts, [field.name for field in partition_fields])
+            for field in partition_fields:
                 values = values.append_column(field.name, texts.column(field.name))
         rows = RowBuilder(jvm, self._session, columns).typed(values, columns.names)
         tag = jvm.module("scala.reflect.ClassTag").apply(jvm.class_("org.apache.spark.sql.catalyst.InternalRow"))
         spread = self._session.sparkContext().parallelize(rows, tasks, tag)
         return self._session.internalCreateDataFrame(spread, self._session.parseDataType(columns.json()), False)
 
-    def _set_size(self, frame: JavaValue, given: list[StructField], total: int) -> None:
+    def _set_size(self, frame: JavaValue, partition_fields: list[StructField], total: int) -> None:
         """Tell Spark how large the merged rows are: it would take them for endless, and never broadcast them.
 
         It makes the size of what Python gives out of the size of what Python gets, by the width of their rows.
         """
         jvm = self._jvm
-        taken = StructType([StructField(_NUMBER, IntegerType()), *given])
+        taken = StructType([StructField(_NUMBER, IntegerType()), *partition_fields])
         narrow, wide = (int(self._session.parseDataType(kind.json()).defaultSize()) + 8 for kind in (taken, self._all))
         leaf = frame.queryExecution().analyzed()
         statistics = relations(jvm).statistics(max(1, total * narrow // wide))

@@ -4,8 +4,8 @@ Spark calls Python back to plan a statement, so the server lives beside a Python
 Java one is its child. It is made and spoken to by :class:`hudi_hive.spark.ThriftServer`:
 
 * argument: process id of the parent;
-* standard input: one line of JSON (:class:`LaunchCommand`), since a command line and a file may be seen by others; the end of
-  the input is the order to leave;
+* standard input: one line of JSON (:class:`LaunchCommand`), since a command line and a file may be seen by others; the
+  end of the input is the order to leave;
 * standard output: lines ``stage TEXT``, then ``ready PORT`` or ``failed TEXT``; all else goes to standard error.
 
 However the parent ends, this process and Java do too.
