@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from hudi_hive.errors import HudiHiveError
+from hudi_hive.options import key_generator_name
 from hudi_hive.table import TableConfig
 from hudi_hive.table.keys.key_generator import KeyGenerator
-from hudi_hive.table.properties.config import key_generator_name
 from tests.support.tables.key_cases import ANSWERS, CASES, KEYS, PATHS, RELEASES
 
 

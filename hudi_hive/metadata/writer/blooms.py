@@ -21,12 +21,9 @@ from hudi_hive.formats.hash import SIMPLE
 from hudi_hive.metadata.reader import FileGroup, bloom_filters, file_key, newest_records, partition_key
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.records import Records
+from hudi_hive.options import write
 from hudi_hive.storage import Storage
 from hudi_hive.table.view import FileKind, parse_file_names
-
-BLOOM_ENABLE: Final = "hoodie.metadata.index.bloom.filter.enable"
-BLOOM_GROUPS: Final = "hoodie.metadata.index.bloom.filter.file.group.count"
-DEFAULT_BLOOM_GROUPS: Final = 4
 
 _FILTER: Final = b"org.apache.hudi.bloomfilter"
 _FILTER_TYPE: Final = b"hoodie_bloom_filter_type_code"
@@ -84,7 +81,7 @@ def filter_records(
         raise MetadataTableError(
             f"the bloom filters of {len(there)} files are {size} bytes, too many for one commit",
             path=storage.uri(),
-            remedy=f"{BLOOM_ENABLE}=false and `hudi-hive metadata delete --partition bloom_filters`",
+            remedy=f"{write.METADATA_BLOOM_FILTERS}=false and `hudi-hive metadata delete --partition bloom_filters`",
         )
     lost = [_key(*pair) for pair in zip(*(gone.column(n).to_pylist() for n in ("partition", "name")), strict=True)]
     filters = records.bloom_filters(

@@ -27,6 +27,7 @@ from hudi_hive.metadata.reader import (
     partition_key,
 )
 from hudi_hive.metadata.writer.records import unscaled
+from hudi_hive.options import write
 from hudi_hive.schema import META_FIELDS, InternalSchema
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view import FileKind, parse_file_names
@@ -34,8 +35,6 @@ from hudi_hive.table.view import FileKind, parse_file_names
 KEYED_STATS_SCHEMA: Final = pa.schema([pa.field("key", pa.string()), *STATS_SCHEMA])
 
 _ALWAYS: Final = ("_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_record_key")
-_COLUMN_LIST: Final = "hoodie.metadata.index.column.stats.column.list"
-_MOST_COLUMNS: Final = "hoodie.metadata.index.column.stats.max.columns.to.index"
 _SCALE: Final = 15
 
 _SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -95,12 +94,12 @@ def indexed_columns(client: MetaClient, schema: pa.Schema, options: Mapping[str,
 def _chosen(schema: pa.Schema, version: int, options: Mapping[str, str]) -> list[str]:
     """Names of columns without a definition: version 6 keeps every column, later ones the first 32."""
     data = [field.name for field in schema if field.name not in META_FIELDS]
-    listed = [name.strip() for name in options.get(_COLUMN_LIST, "").split(",") if name.strip()]
+    listed = list(write.COLUMN_STATS_COLUMNS.of(options))
     if version < 8:
         return listed or [field.name for field in schema]
     data = [name for name in data if _column(name, schema.field(name).type, version) is not None]
     meta = [name for name in _ALWAYS if name in schema.names]
-    return meta + (listed or data[: int(options.get(_MOST_COLUMNS, "32"))])
+    return meta + (listed or data[: write.COLUMN_STATS_MAX_COLUMNS.of(options)])
 
 
 def _column(name: str, kind: pa.DataType, version: int) -> IndexedColumn | None:

@@ -34,6 +34,7 @@ from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.blooms import FooterFilter, filter_records
 from hudi_hive.metadata.writer.column_stats import IndexedColumn, data_files, statistics
 from hudi_hive.metadata.writer.records import Records
+from hudi_hive.options import write as declared
 from hudi_hive.schema import as_in_table
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
@@ -103,10 +104,10 @@ def record_index_groups(count: int, options: Mapping[str, str]) -> int:
         count: records now.
         options: Hudi's write options.
     """
-    least = int(options.get("hoodie.metadata.record.index.min.filegroup.count", "10"))
-    most = int(options.get("hoodie.metadata.record.index.max.filegroup.count", "10000"))
-    growth = float(options.get("hoodie.metadata.record.index.growth.factor", "2.0"))
-    size = int(options.get("hoodie.metadata.record.index.max.filegroup.size", str(_MOST_BYTES)))
+    least = declared.RECORD_INDEX_MIN_GROUPS.of(options)
+    most = declared.RECORD_INDEX_MAX_GROUPS.of(options)
+    growth = declared.RECORD_INDEX_GROWTH.of(options)
+    size = declared.RECORD_INDEX_MAX_GROUP_SIZE.of(options)
     return max(1, least, min(most, -(-int(count * growth * _RECORD_BYTES) // size)))
 
 

@@ -36,6 +36,7 @@ from hudi_hive.metadata.writer.initialise import write_base
 from hudi_hive.metadata.writer.record_schema import record_schema
 from hudi_hive.metadata.writer.records import Records
 from hudi_hive.metadata.writer.store import MetadataStore, in_threads
+from hudi_hive.options import services, write
 from hudi_hive.table.view import list_folders
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.archival import MAX_COMMITS, MIN_COMMITS, archive
@@ -51,8 +52,6 @@ from hudi_hive.timeline.payloads import (
     encode_compaction_plan,
 )
 
-COMPACT_AFTER: Final = "hoodie.metadata.compact.max.delta.commits"
-_DEFAULT_COMPACT_AFTER: Final = "10"
 _KEPT_SLICES: Final = 2
 """Slices that a clean leaves of each file group: the newest, and the one that open readers may be at."""
 _COMPACTION_SUFFIX: Final = "001"
@@ -94,7 +93,7 @@ def _due(store: MetadataStore, options: Mapping[str, str]) -> bool:
     pending -= {i.requested for i in store.data.timeline.completed()}
     if any(i.requested in pending for i in done):
         return False
-    return len(fresh) >= int(options.get(COMPACT_AFTER, _DEFAULT_COMPACT_AFTER))
+    return len(fresh) >= write.METADATA_COMPACT_AFTER.of(options)
 
 
 # -- compaction ----------------------------------------------------------------------------------------------------
@@ -281,8 +280,8 @@ def _old_files(store: MetadataStore, partition: str) -> list[str]:
 
 def archive_old(store: MetadataStore, options: Mapping[str, str]) -> None:
     """Archive delta commits of instants that the data table has archived: one more of them stays than there."""
-    least = int(options.get("hoodie.keep.min.commits", str(MIN_COMMITS))) + 1
-    most = int(options.get("hoodie.keep.max.commits", str(MAX_COMMITS))) + 1
+    least = services.KEEP_MIN_COMMITS.of(options, MIN_COMMITS) + 1
+    most = services.KEEP_MAX_COMMITS.of(options, MAX_COMMITS) + 1
     bound = store.data.timeline.first_active()
     reason = "the table's own timeline begins there"
     archive(store.client, min_commits=least, max_commits=most, bound=bound, reason=reason)

@@ -30,12 +30,13 @@ from hudi_hive.metadata.reader import (
 )
 from hudi_hive.metadata.writer import initialise as init
 from hudi_hive.metadata.writer import records
-from hudi_hive.metadata.writer.blooms import BLOOM_ENABLE, BLOOM_GROUPS, DEFAULT_BLOOM_GROUPS, filter_records
+from hudi_hive.metadata.writer.blooms import filter_records
 from hudi_hive.metadata.writer.column_stats import IndexedColumn, indexed_columns, names_stay, statistics
 from hudi_hive.metadata.writer.initial import initial_records, record_index_groups
 from hudi_hive.metadata.writer.records import Records
 from hudi_hive.metadata.writer.services import run_services
 from hudi_hive.metadata.writer.store import Change, MetadataStore, in_threads
+from hudi_hive.options import parse_boolean, write
 from hudi_hive.schema import InternalSchema, avro_to_arrow, with_meta_fields
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants import DELTA_COMMIT, instant_to_millis
@@ -43,10 +44,6 @@ from hudi_hive.timeline.instants import DELTA_COMMIT, instant_to_millis
 WRITTEN_PARTITIONS: Final = (FILES, COLUMN_STATS, PARTITION_STATS, BLOOM_FILTERS, RECORD_INDEX)
 """Partitions of the metadata table that are made and kept in step, in the order of making."""
 
-ENABLE: Final = "hoodie.metadata.enable"
-COLUMN_STATS_ENABLE: Final = "hoodie.metadata.index.column.stats.enable"
-PARTITION_STATS_ENABLE: Final = "hoodie.metadata.index.partition.stats.enable"
-RECORD_INDEX_ENABLE: Final = ("hoodie.metadata.record.index.enable", "hoodie.metadata.global.record.level.index.enable")
 
 _STATS: Final = frozenset({COLUMN_STATS, PARTITION_STATS})
 _INSTANT_LENGTH: Final = 17
@@ -97,7 +94,7 @@ class MetadataWriter:
             MetadataTableError: it has partitions that are not kept in step; nothing was written.
         """
         options = dict(options or {})
-        if not _flag(options, (ENABLE,), True):
+        if not write.METADATA_ENABLE.of(options):
             if _partitions(client):
                 init.drop_table(client)
             return None
@@ -112,7 +109,7 @@ class MetadataWriter:
         Raises:
             MetadataTableError: it has partitions that are not kept in step.
         """
-        if _flag(options, (ENABLE,), True):
+        if write.METADATA_ENABLE.of(options):
             cls(client, options)._refuse_unknown()
 
     def _refuse_unknown(self) -> None:
@@ -131,7 +128,7 @@ class MetadataWriter:
             raise MetadataTableError(
                 "bloom filters need record keys in the table's files",
                 path=self._client.base_path,
-                remedy=f"set {BLOOM_ENABLE}=false: the table has hoodie.populate.meta.fields=false",
+                remedy=f"set {write.METADATA_BLOOM_FILTERS}=false: the table has hoodie.populate.meta.fields=false",
             )
 
     # -- making --------------------------------------------------------------------------------------------------
@@ -155,15 +152,15 @@ class MetadataWriter:
     def _chosen(self) -> set[str]:
         config, options = self._client.config, self._options
         modern = config.version >= 8
-        stats = _flag(options, (COLUMN_STATS_ENABLE,), modern)
+        stats = write.COLUMN_STATS.of(options, modern)
         chosen = {FILES} | _partitions(self._client)
         if stats:
             chosen.add(COLUMN_STATS)
-        if stats and modern and config.is_partitioned and _flag(options, (PARTITION_STATS_ENABLE,), True):
+        if stats and modern and config.is_partitioned and write.PARTITION_STATS.of(options, True):
             chosen.add(PARTITION_STATS)
-        if _flag(options, (BLOOM_ENABLE,), False):
+        if write.METADATA_BLOOM_FILTERS.of(options):
             chosen.add(BLOOM_FILTERS)
-        if _flag(options, RECORD_INDEX_ENABLE, False):
+        if write.RECORD_INDEX.of(options):
             chosen.add(RECORD_INDEX)
         return chosen
 
@@ -218,7 +215,7 @@ class MetadataWriter:
         if partition == RECORD_INDEX:
             return record_index_groups(count, self._options)
         if partition == BLOOM_FILTERS:
-            return max(1, int(self._options.get(BLOOM_GROUPS, DEFAULT_BLOOM_GROUPS)))
+            return write.METADATA_BLOOM_GROUPS.of(self._options)
         return 2 if partition == COLUMN_STATS else 1
 
     def _client_has(self, partition: str) -> bool:
@@ -483,9 +480,4 @@ def _is_partitioned_index(client: MetaClient) -> bool:
     if client.config.version < 9:
         return False
     found = next((item for item in index_definitions(client) if item.name == RECORD_INDEX), None)
-    return found is not None and found.options.get("isPartitioned", "false").lower() == "true"
-
-
-def _flag(options: Mapping[str, str], keys: Sequence[str], default: bool) -> bool:
-    told = next((options[key] for key in keys if key in options), str(default))
-    return str(told).strip().lower() == "true"
+    return found is not None and parse_boolean(found.options.get("isPartitioned", "")) is True

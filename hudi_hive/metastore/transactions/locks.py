@@ -15,12 +15,9 @@ from typing import Final
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, LockError, LockLostError, NoSuchObjectError
 from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.client import HiveMetastore
+from hudi_hive.options import locks
 
-DATABASE: Final = "hoodie.write.lock.hivemetastore.database"
-TABLE: Final = "hoodie.write.lock.hivemetastore.table"
-URIS: Final = "hoodie.write.lock.hivemetastore.uris"
-HEARTBEAT: Final = "hoodie.write.lock.heartbeat_interval_ms"
-_DEFAULT_HEARTBEAT_MS: Final = 60_000
+_NEEDED: Final = (locks.LOCK_URIS, locks.LOCK_DATABASE, locks.LOCK_TABLE)
 
 
 class MetastoreLock:
@@ -39,7 +36,7 @@ class MetastoreLock:
         database: str,
         table: str,
         *,
-        heartbeat_ms: int = _DEFAULT_HEARTBEAT_MS,
+        heartbeat_ms: int = locks.LOCK_HEARTBEAT.default,
     ) -> None:
         self._metastore = metastore
         self._uris = ""  # of a client of its own, which keeps no connection while the lock is not wanted
@@ -67,14 +64,12 @@ class MetastoreLock:
         Raises:
             InvalidOptionError: one of them is missing, or the interval is no number.
         """
-        missing = [key for key in (DATABASE, TABLE, URIS) if not options.get(key)]
-        if missing:
+        uris, database, table = (option.of(options) for option in _NEEDED)
+        if uris is None or database is None or table is None:
+            missing = [option.name for option in _NEEDED if option.of(options) is None]
             raise InvalidOptionError(f"the metastore's lock needs {', '.join(missing)}")
-        text = options.get(HEARTBEAT, str(_DEFAULT_HEARTBEAT_MS))
-        if not (text.isascii() and text.isdigit() and int(text)):
-            raise InvalidOptionError(f"{HEARTBEAT}: not a number of milliseconds: {text!r}")
-        lock = cls(HiveMetastore(options[URIS]), options[DATABASE], options[TABLE], heartbeat_ms=int(text))
-        lock._uris = options[URIS]
+        lock = cls(HiveMetastore(uris), database, table, heartbeat_ms=locks.LOCK_HEARTBEAT.of(options))
+        lock._uris = uris
         return lock
 
     def try_acquire(self) -> bool:
@@ -139,7 +134,7 @@ class MetastoreLock:
         raise LockLostError(
             "the metastore's lock was lost",
             path=self._name,
-            remedy=f"it had no heartbeat for too long: lower {HEARTBEAT}; write again",
+            remedy=f"it had no heartbeat for too long: lower {locks.LOCK_HEARTBEAT}; write again",
         )
 
     def release(self) -> None:

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from hudi_hive.errors import InvalidOptionError, PathExistsError, SchemaError, TableExistsError, UnknownColumnError
+from hudi_hive.options import KEY_GENERATOR_CLASSES
 from hudi_hive.schema import META_FIELDS, avro_to_arrow
 from hudi_hive.storage import Storage
 from hudi_hive.table.core.meta_client import MetaClient, is_hudi_table
 from hudi_hive.table.merge import MergeSpec, merge_properties
 from hudi_hive.table.properties import (
     COPY_ON_WRITE,
-    KEY_GENERATOR_CLASSES,
     LAYOUT_OF_VERSION,
     MERGE_ON_READ,
     PROPERTIES_PATH,

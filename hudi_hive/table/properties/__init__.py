@@ -5,26 +5,22 @@ from __future__ import annotations
 from hudi_hive.table.properties.config import (
     BACKUP_PATH,
     COPY_ON_WRITE,
-    KEY_GENERATOR_CLASSES,
     LAYOUT_OF_VERSION,
     MERGE_ON_READ,
     PROPERTIES_PATH,
     SUPPORTED_VERSIONS,
     TableConfig,
-    key_generator_name,
 )
 from hudi_hive.table.properties.writer import properties_bytes, table_checksum, update_properties
 
 __all__ = [
     "BACKUP_PATH",
     "COPY_ON_WRITE",
-    "KEY_GENERATOR_CLASSES",
     "LAYOUT_OF_VERSION",
     "MERGE_ON_READ",
     "PROPERTIES_PATH",
     "SUPPORTED_VERSIONS",
     "TableConfig",
-    "key_generator_name",
     "properties_bytes",
     "table_checksum",
     "update_properties",

@@ -11,45 +11,23 @@ from dataclasses import dataclass, field
 
 from hudi_hive.errors import InvalidPropertiesError, PathNotFoundError, TableNotFoundError, UnsupportedTableError
 from hudi_hive.formats import parse_properties
+from hudi_hive.options import key_generator_name
+from hudi_hive.options import table as options
 from hudi_hive.storage import Storage
 from hudi_hive.table.properties.damage import refuse_damaged
 
 PROPERTIES_PATH = ".hoodie/hoodie.properties"
 BACKUP_PATH = ".hoodie/hoodie.properties.backup"
 
-COPY_ON_WRITE = "COPY_ON_WRITE"
-MERGE_ON_READ = "MERGE_ON_READ"
+COPY_ON_WRITE, MERGE_ON_READ = options.COPY_ON_WRITE, options.MERGE_ON_READ
 
-SUPPORTED_VERSIONS = (6, 8, 9)
+SUPPORTED_VERSIONS = options.TABLE_VERSIONS
 """Table versions that are read; every other one is refused by name."""
 
 LAYOUT_OF_VERSION = {6: 1, 8: 2, 9: 2}
 """Table version -> timeline layout version."""
 
 _BASE_FILE_FORMATS = {"PARQUET": "parquet", "ORC": "orc", "HFILE": "hfile"}
-
-KEY_GENERATOR_CLASSES = {
-    "SimpleKeyGenerator": "SIMPLE",
-    "SimpleAvroKeyGenerator": "SIMPLE_AVRO",
-    "ComplexKeyGenerator": "COMPLEX",
-    "ComplexAvroKeyGenerator": "COMPLEX_AVRO",
-    "TimestampBasedKeyGenerator": "TIMESTAMP",
-    "TimestampBasedAvroKeyGenerator": "TIMESTAMP_AVRO",
-    "CustomKeyGenerator": "CUSTOM",
-    "CustomAvroKeyGenerator": "CUSTOM_AVRO",
-    "NonpartitionedKeyGenerator": "NON_PARTITION",
-    "NonpartitionedAvroKeyGenerator": "NON_PARTITION_AVRO",
-    "GlobalDeleteKeyGenerator": "GLOBAL_DELETE",
-    "GlobalAvroDeleteKeyGenerator": "GLOBAL_DELETE_AVRO",
-    "AutoRecordGenWrapperKeyGenerator": "AUTO_RECORD",
-    "AutoRecordGenWrapperAvroKeyGenerator": "AUTO_RECORD_AVRO",
-    "HoodieTableMetadataKeyGenerator": "HOODIE_TABLE_METADATA",
-    "SqlKeyGenerator": "SPARK_SQL",
-    "UuidKeyGenerator": "SPARK_SQL_UUID",
-    "MergeIntoKeyGenerator": "SPARK_SQL_MERGE_INTO",
-}
-"""Last part of a key generator's class name -> its name in ``hoodie.table.keygenerator.type``
-(docs/format.md#key-generators)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,14 +292,6 @@ def _key_generator(get: _Getter) -> str | None:
     if class_name is None:
         return None
     return key_generator_name(class_name)
-
-
-def key_generator_name(text: str) -> str:
-    """The name in ``hoodie.table.keygenerator.type`` of a key generator's class, or of a type; ``USER_PROVIDED`` for a
-    class that is not Hudi's."""
-    if text.upper() in KEY_GENERATOR_CLASSES.values():
-        return text.upper()
-    return KEY_GENERATOR_CLASSES.get(text.rpartition(".")[2], "USER_PROVIDED")
 
 
 def _partition_fields(get: _Getter) -> tuple[tuple[str, ...], tuple[str, ...]]:

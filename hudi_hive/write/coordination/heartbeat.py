@@ -24,15 +24,13 @@ from hudi_hive.errors import (
     PathNotFoundError,
     WriteConflictError,
 )
+from hudi_hive.options import locks
 from hudi_hive.storage import Storage
-from hudi_hive.write.coordination.locks import whole_number
 from hudi_hive.write.coordination.owner import Owner
 
-INTERVAL: Final = "hoodie.client.heartbeat.interval_in_ms"
-MISSES: Final = "hoodie.client.heartbeat.tolerable.misses"
 FOLDER: Final = ".hoodie/.heartbeat"
-DEFAULT_INTERVAL_MS: Final = 60_000
-DEFAULT_MISSES: Final = 2
+DEFAULT_INTERVAL_MS: Final = locks.HEARTBEAT_INTERVAL.default
+DEFAULT_MISSES: Final = locks.HEARTBEAT_MISSES.default
 
 
 class Heartbeat:
@@ -56,7 +54,7 @@ class Heartbeat:
         clock: Callable[[], float] = time.time,
     ) -> None:
         if interval_ms < 1000:
-            raise InvalidOptionError(f"{INTERVAL}: at least 1000 ms, not {interval_ms}")
+            raise InvalidOptionError(f"{locks.HEARTBEAT_INTERVAL}: at least 1000 ms, not {interval_ms}")
         self._storage = storage
         self._instant = instant
         self._path = f"{FOLDER}/{instant}"
@@ -145,7 +143,8 @@ class Heartbeat:
                 f"no heartbeat for more than {self._silence_ms} ms",
                 path=self._storage.uri(self._path),
                 instant=self._instant,
-                remedy=f"write again; if the storage is slow raise {INTERVAL} or {MISSES}",
+                remedy="write again; if the storage is slow raise "
+                f"{locks.HEARTBEAT_INTERVAL} or {locks.HEARTBEAT_MISSES}",
             )
 
     def stop(self) -> None:
@@ -178,7 +177,7 @@ def heartbeat_times(options: Mapping[str, str]) -> tuple[int, int]:
     Raises:
         InvalidOptionError: one is no number.
     """
-    return whole_number(options, INTERVAL, DEFAULT_INTERVAL_MS), whole_number(options, MISSES, DEFAULT_MISSES)
+    return locks.HEARTBEAT_INTERVAL.of(options), locks.HEARTBEAT_MISSES.of(options)
 
 
 def silent_instants(

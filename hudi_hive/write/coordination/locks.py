@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import ClassVar, Final, Protocol, Self
+from typing import Any, ClassVar, Final, Protocol, Self
 
 from hudi_hive.errors import (
     InvalidOptionError,
@@ -25,15 +25,11 @@ from hudi_hive.errors import (
     PathExistsError,
     PathNotFoundError,
 )
+from hudi_hive.options import as_texts
+from hudi_hive.options import locks as lock_options
 from hudi_hive.storage import Storage
 from hudi_hive.write.coordination.folder_lock import FolderLock
 from hudi_hive.write.coordination.owner import Owner
-
-PROVIDER: Final = "hoodie.write.lock.provider"
-LOCK_PATH: Final = "hoodie.write.lock.filesystem.path"
-LOCK_EXPIRE: Final = "hoodie.write.lock.filesystem.expire"
-RETRIES: Final = "hoodie.write.lock.client.num_retries"
-RETRY_WAIT: Final = "hoodie.write.lock.client.wait_time_ms_between_retry"
 
 _FILE_NAME: Final = "lock"
 _FIRST_WAIT_MS: Final = 20
@@ -148,7 +144,7 @@ class FileSystemLock:
             raise LockError(
                 "a lock file needs a file system that creates files atomically",
                 path=storage.uri(name),
-                remedy=f"use the metastore's lock: {PROVIDER}=org.apache.hudi.hive.transaction.lock."
+                remedy=f"use the metastore's lock: {lock_options.LOCK_PROVIDER}=org.apache.hudi.hive.transaction.lock."
                 "HiveMetastoreBasedLockProvider",
             )
         self._storage = storage
@@ -245,7 +241,7 @@ class FileSystemLock:
             raise LockLostError(
                 "the table's lock was lost",
                 path=self._storage.uri(self._name),
-                remedy=f"it expired: raise {LOCK_EXPIRE}, or somebody removed the file; write again",
+                remedy=f"it expired: raise {lock_options.LOCK_EXPIRE}, or somebody removed the file; write again",
             )
 
     def release(self) -> None:
@@ -275,7 +271,8 @@ class TableLock:
         provider: the lock.
         name: the table, for errors.
         retries: tries after the first.
-        wait_ms: longest wait between two tries; the first waits are shorter.
+        wait_ms: milliseconds between two tries, at most; the first waits are shorter.
+        try_ms: milliseconds that each try waits for the lock; with 0 a try is a look.
         sleep: waits a number of seconds.
         folder: the lock of the table's folder, which is taken behind the other and given back before it.
     """
@@ -287,14 +284,16 @@ class TableLock:
         *,
         retries: int = 50,
         wait_ms: int = 5000,
+        try_ms: int = 0,
         sleep: Callable[[float], None] = time.sleep,
         folder: LockProvider | None = None,
     ) -> None:
         self._provider = provider
         self._folder = folder
         self._name = name
-        self._retries = retries
-        self._wait_ms = wait_ms
+        # While one waits the lock is looked at again and again, so that waiting in a try and between two are one thing.
+        self._patience_ms = float(retries * wait_ms + (retries + 1) * try_ms)
+        self._longest_wait_ms = float(max(wait_ms, _FIRST_WAIT_MS) if try_ms else wait_ms)
         self._sleep = sleep
 
     @property
@@ -317,19 +316,20 @@ class TableLock:
                 raise
 
     def _wait_for(self, provider: LockProvider) -> None:
-        budget = float(self._retries * self._wait_ms)
-        wait = float(min(_FIRST_WAIT_MS, self._wait_ms))
+        budget = self._patience_ms
+        wait = min(_FIRST_WAIT_MS, self._longest_wait_ms)
         while not provider.try_acquire():
             if budget <= 0:
                 provider.release()  # a provider with a queue would get the lock later, for nobody
                 raise LockTimeoutError(
                     f"the table is locked: {provider.holder()}",
                     path=self._name,
-                    remedy=f"write again later, or wait longer: {RETRIES}, {RETRY_WAIT}",
+                    remedy="write again later, or wait longer: "
+                    f"{lock_options.LOCK_WAIT}, {lock_options.LOCK_CLIENT_RETRIES}",
                 )
             self._sleep(min(wait, budget) / 1000)
             budget -= max(min(wait, budget), 1.0)
-            wait = min(wait * 2, float(self._wait_ms))
+            wait = min(wait * 2, self._longest_wait_ms)
 
     def verify(self) -> None:
         """Ask whether the lock is still held; the last thing before what it protects.
@@ -369,7 +369,7 @@ class TableLock:
 
 
 def table_lock(
-    options: Mapping[str, str],
+    options: Mapping[str, Any],
     storage: Storage,
     *,
     metastore: Callable[[Mapping[str, str]], LockProvider] | None = None,
@@ -378,48 +378,43 @@ def table_lock(
     """The lock of a table as Hudi's options name it, and on a local disk that of its folder, which needs no option.
 
     Args:
-        options: ``hoodie.write.lock.*``.
+        options: write options, ``hoodie.write.lock.*`` among them; see ``docs/options.md``.
         storage: rooted at the table's base path.
         metastore: makes the metastore's lock from the options: this layer knows no metastore.
         sleep: waits a number of seconds.
 
     Raises:
-        InvalidOptionError: a provider that is not known, or an option that is no number.
+        InvalidOptionError: a provider that is not supported, or an option that is no number.
         LockError: the provider cannot lock this table.
     """
-    retries, wait_ms = whole_number(options, RETRIES, 50), whole_number(options, RETRY_WAIT, 5000)
-    provider, folder = _provider(options, storage, metastore), FolderLock.of(storage)
-    return TableLock(provider, storage.uri(), retries=retries, wait_ms=wait_ms, sleep=sleep, folder=folder)
+    texts = as_texts(options)
+    provider, folder = _provider(texts, storage, metastore), FolderLock.of(storage)
+    return TableLock(
+        provider,
+        storage.uri(),
+        retries=lock_options.LOCK_CLIENT_RETRIES.of(texts),
+        wait_ms=lock_options.LOCK_CLIENT_RETRY_WAIT.of(texts),
+        try_ms=lock_options.LOCK_WAIT.of(texts),
+        sleep=sleep,
+        folder=folder,
+    )
 
 
 def _provider(
-    options: Mapping[str, str], storage: Storage, metastore: Callable[[Mapping[str, str]], LockProvider] | None
+    texts: Mapping[str, str], storage: Storage, metastore: Callable[[Mapping[str, str]], LockProvider] | None
 ) -> LockProvider:
-    name = options.get(PROVIDER)
-    kind = "process" if not name else _PROVIDERS.get(name.rpartition(".")[2])
+    name = lock_options.LOCK_PROVIDER.of(texts)
+    kind = "process" if name is None else _PROVIDERS[name.rpartition(".")[2]]
     if kind == "filesystem":
-        expire = whole_number(options, LOCK_EXPIRE, 0)
-        folder = options.get(LOCK_PATH)
+        expire = lock_options.LOCK_EXPIRE.of(texts)
+        folder = lock_options.LOCK_PATH.of(texts)
         if folder:
             return FileSystemLock(Storage(folder, storage.storage_options), _FILE_NAME, expire_minutes=expire)
         return FileSystemLock(storage, f".hoodie/{_FILE_NAME}", expire_minutes=expire)
-    if kind == "metastore" and metastore is not None:
-        return metastore(options)
     if kind == "process":
         return InProcessLock(storage.uri())
-    remedy = "known are FileSystemBasedLockProvider, HiveMetastoreBasedLockProvider and InProcessLockProvider"
-    if kind == "metastore":
-        raise InvalidOptionError(f"{PROVIDER}: the metastore's lock is not to be had here", remedy="name its URIs")
-    raise InvalidOptionError(f"{PROVIDER}: lock provider {name!r} is not supported", remedy=remedy)
-
-
-def whole_number(options: Mapping[str, str], key: str, default: int) -> int:
-    """An option that is a whole number of at least 0.
-
-    Raises:
-        InvalidOptionError: it is not.
-    """
-    text = str(options.get(key, default)).strip()
-    if not text.isascii() or not text.isdigit():
-        raise InvalidOptionError(f"{key}: not a whole number: {text!r}")
-    return int(text)
+    if metastore is None:
+        raise InvalidOptionError(
+            f"{lock_options.LOCK_PROVIDER}: the metastore's lock is not to be had here", remedy="name its URIs"
+        )
+    return metastore(texts)

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
-from hudi_hive.errors import InvalidOptionError
 from hudi_hive.table import TableConfig
 from hudi_hive.write.options import IndexSettings, IndexType
-
-_COUNT: Final = "hoodie.bucket.index.num.buckets"
-_MOST_BUCKETS: Final = 100_000_000
-"""File ids hold the number of the bucket in eight digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +38,8 @@ class IndexOptions:
         Args:
             settings: index settings of a write.
             table: the table's properties.
-
-        Raises:
-            InvalidOptionError: an index that cannot be used with the table, or is not supported.
         """
         fields = settings.bucket_fields or table.record_keys
-        if settings.kind is IndexType.BUCKET:
-            _check_bucket(settings, fields, table)
         return cls(
             kind=settings.kind,
             is_global=settings.kind.is_global,
@@ -59,19 +48,4 @@ class IndexOptions:
             use_metadata=settings.bloom_use_metadata,
             buckets=settings.bucket_count,
             hash_fields=fields,
-        )
-
-
-def _check_bucket(settings: IndexSettings, fields: tuple[str, ...], table: TableConfig) -> None:
-    if settings.bucket_engine != "SIMPLE":
-        raise InvalidOptionError(
-            f"hoodie.index.bucket.engine={settings.bucket_engine} is not supported", remedy="use the SIMPLE engine"
-        )
-    if settings.bucket_count >= _MOST_BUCKETS:
-        raise InvalidOptionError(f"{_COUNT}={settings.bucket_count} is too many", remedy=f"give below {_MOST_BUCKETS}")
-    others = [name for name in fields if name not in table.record_keys]
-    if others or not fields:
-        raise InvalidOptionError(
-            f"hoodie.bucket.index.hash.field={','.join(others)} is no field of the record key",
-            remedy=f"the record key is made of {', '.join(table.record_keys) or 'no fields'}",
         )

@@ -1,108 +1,48 @@
-# ruff: noqa: RUF009 - option() makes a dataclass field
-"""Settings of a write under Hudi's option names, by subject; each group is one frozen value with Hudi's defaults.
+# ruff: noqa: RUF009 - Option.field() makes a dataclass field
+"""Settings of a write by subject; each group is one frozen value whose fields are options with Hudi's defaults.
 
-Sizes are bytes, times are what the option says. Options that several releases name differently have all their names.
+Sizes are bytes, times are what the option says.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
-from hudi_hive.write.options.option_fields import (
-    decimal,
-    flag,
-    fraction,
-    integer,
-    items,
-    member,
-    option,
-    optional_text,
-    positive,
-    text,
-    whole,
-    word,
-)
+from hudi_hive.options import DuplicatePolicy, IndexType, Operation, locks, services, write
 
-_MB = 1024 * 1024
-
-
-class Operation(StrEnum):
-    """What a write does (``hoodie.datasource.write.operation``)."""
-
-    BULK_INSERT = "bulk_insert"
-    INSERT = "insert"
-    UPSERT = "upsert"
-    DELETE = "delete"
-    INSERT_OVERWRITE = "insert_overwrite"
-    INSERT_OVERWRITE_TABLE = "insert_overwrite_table"
-    DELETE_PARTITION = "delete_partition"
-
-    @property
-    def commit_name(self) -> str:
-        """Its name in commit metadata, ``operationType`` (docs/format.md#commit-metadata)."""
-        return self.value.upper()
-
-    @property
-    def replaces(self) -> bool:
-        """Whether it ends as a ``replacecommit``: file groups of before are replaced, not updated."""
-        return self in (Operation.INSERT_OVERWRITE, Operation.INSERT_OVERWRITE_TABLE, Operation.DELETE_PARTITION)
-
-    @property
-    def is_insert(self) -> bool:
-        """Whether its rows go in as new ones, with no look for rows of the same key in the table."""
-        return self in (
-            Operation.BULK_INSERT,
-            Operation.INSERT,
-            Operation.INSERT_OVERWRITE,
-            Operation.INSERT_OVERWRITE_TABLE,
-        )
-
-
-class DuplicatePolicy(StrEnum):
-    """What an insert does with rows whose keys the table has (``hoodie.datasource.insert.dup.policy``)."""
-
-    NONE = "none"
-    DROP = "drop"
-    FAIL = "fail"
-
-
-class IndexType(StrEnum):
-    """How the file group of a key is found (``hoodie.index.type``)."""
-
-    SIMPLE = "SIMPLE"
-    GLOBAL_SIMPLE = "GLOBAL_SIMPLE"
-    BLOOM = "BLOOM"
-    GLOBAL_BLOOM = "GLOBAL_BLOOM"
-    BUCKET = "BUCKET"
-    RECORD_INDEX = "RECORD_INDEX"
-    GLOBAL_RECORD_LEVEL_INDEX = "GLOBAL_RECORD_LEVEL_INDEX"
-
-    @property
-    def is_global(self) -> bool:
-        """Whether a key is looked for in all partitions, not only in the one that its row names."""
-        return self not in (IndexType.SIMPLE, IndexType.BLOOM, IndexType.BUCKET)
+__all__ = [
+    "ArchiveSettings",
+    "CleanSettings",
+    "ClusteringSettings",
+    "CompactionSettings",
+    "ConcurrencySettings",
+    "DuplicatePolicy",
+    "FileSettings",
+    "IndexSettings",
+    "IndexType",
+    "MetadataSettings",
+    "Operation",
+    "RowSettings",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class RowSettings:
     """Which rows go in, and what happens to rows of one key."""
 
-    operation: Operation = option("hoodie.datasource.write.operation", Operation.UPSERT, member(Operation))
-    combine_before_insert: bool = option("hoodie.combine.before.insert", False, flag)
-    combine_before_upsert: bool = option("hoodie.combine.before.upsert", True, flag)
-    combine_before_delete: bool = option("hoodie.combine.before.delete", True, flag)
-    insert_drop_duplicates: bool = option("hoodie.datasource.write.insert.drop.duplicates", False, flag)
-    duplicate_policy: DuplicatePolicy = option(
-        "hoodie.datasource.insert.dup.policy", DuplicatePolicy.NONE, member(DuplicatePolicy)
-    )
-    merge_allow_duplicates_on_inserts: bool = option("hoodie.merge.allow.duplicate.on.inserts", True, flag)
-    partitions_to_delete: tuple[str, ...] = option("hoodie.datasource.write.partitions.to.delete", (), items)
-    overwrite_mode: str = option("hoodie.datasource.overwrite.mode", "DYNAMIC", word("STATIC", "DYNAMIC"))
-    null_for_missing_columns: bool = option("hoodie.write.set.null.for.missing.columns", True, flag)
-    reconcile_schema: bool = option("hoodie.datasource.write.reconcile.schema", False, flag)
-    schema_on_read: bool | None = option("hoodie.schema.on.read.enable", None, flag)
-    commit_metadata_prefix: str = option("hoodie.datasource.write.commitmeta.key.prefix", "_", text)
+    operation: Operation = write.OPERATION.field()
+    combine_before_insert: bool = write.COMBINE_BEFORE_INSERT.field()
+    combine_before_upsert: bool = write.COMBINE_BEFORE_UPSERT.field()
+    combine_before_delete: bool = write.COMBINE_BEFORE_DELETE.field()
+    insert_drop_duplicates: bool = write.INSERT_DROP_DUPLICATES.field()
+    duplicate_policy: DuplicatePolicy = write.DUPLICATE_POLICY.field()
+    merge_allow_duplicates_on_inserts: bool = write.MERGE_ALLOW_DUPLICATES.field()
+    partitions_to_delete: tuple[str, ...] = write.PARTITIONS_TO_DELETE.field()
+    overwrite_mode: str = write.OVERWRITE_MODE.field()
+    null_for_missing_columns: bool = write.NULL_FOR_MISSING_COLUMNS.field()
+    reconcile_schema: bool = write.RECONCILE_SCHEMA.field()
+    schema_on_read: bool | None = write.SCHEMA_ON_READ.field()
+    commit_metadata_prefix: str = write.COMMIT_METADATA_PREFIX.field()
 
     @property
     def replaces_table(self) -> bool:
@@ -115,52 +55,39 @@ class RowSettings:
 class FileSettings:
     """Sizes and contents of data files."""
 
-    max_file_size: int = option("hoodie.parquet.max.file.size", 120 * _MB, positive)
-    small_file_limit: int = option("hoodie.parquet.small.file.limit", 100 * _MB, integer)
-    record_size_estimate: int = option("hoodie.copyonwrite.record.size.estimate", 1024, positive)
-    insert_split_size: int = option("hoodie.copyonwrite.insert.split.size", 500_000, positive)
-    insert_auto_split: bool = option("hoodie.copyonwrite.insert.auto.split", True, flag)
-    record_size_threshold: float = option("hoodie.record.size.estimation.threshold", 1.0, decimal)
-    block_size: int = option("hoodie.parquet.block.size", 120 * _MB, positive)
-    page_size: int = option("hoodie.parquet.page.size", _MB, positive)
-    dictionary: bool = option("hoodie.parquet.dictionary.enabled", True, flag)
-    compression: str = option(
-        "hoodie.parquet.compression.codec", "gzip", word("gzip", "snappy", "zstd", "uncompressed", "lz4")
-    )
-    bloom_enabled: bool = option(
-        "hoodie.parquet.bloom.filter.enabled", True, flag, "hoodie.parquet.writer.bloom.enabled"
-    )
-    log_block_size: int = option("hoodie.logfile.data.block.max.size", 256 * _MB, positive)
-    log_block_format: str | None = option("hoodie.logfile.data.block.format", None, word("avro", "parquet"))
-    bulk_insert_sort: str = option(
-        "hoodie.bulkinsert.sort.mode",
-        "NONE",
-        word(
-            "NONE", "GLOBAL_SORT", "PARTITION_SORT", "PARTITION_PATH_REPARTITION", "PARTITION_PATH_REPARTITION_AND_SORT"
-        ),
-    )
-    bulk_insert_sort_columns: tuple[str, ...] = option(
-        "hoodie.bulkinsert.user.defined.partitioner.sort.columns", (), items
-    )
+    max_file_size: int = write.MAX_FILE_SIZE.field()
+    small_file_limit: int = write.SMALL_FILE_LIMIT.field()
+    record_size_estimate: int = write.RECORD_SIZE_ESTIMATE.field()
+    insert_split_size: int = write.INSERT_SPLIT_SIZE.field()
+    insert_auto_split: bool = write.INSERT_AUTO_SPLIT.field()
+    record_size_threshold: float = write.RECORD_SIZE_THRESHOLD.field()
+    block_size: int = write.BLOCK_SIZE.field()
+    page_size: int = write.PAGE_SIZE.field()
+    dictionary: bool = write.DICTIONARY.field()
+    compression: str = write.COMPRESSION.field()
+    bloom_enabled: bool = write.BLOOM_ENABLED.field()
+    log_block_size: int = write.LOG_BLOCK_SIZE.field()
+    log_block_format: str | None = write.LOG_BLOCK_FORMAT.field()
+    bulk_insert_sort: str = write.BULK_INSERT_SORT.field()
+    bulk_insert_sort_columns: tuple[str, ...] = write.BULK_INSERT_SORT_COLUMNS.field()
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
     """How rows find their file groups, and the bloom filters of base files."""
 
-    kind: IndexType = option("hoodie.index.type", IndexType.SIMPLE, member(IndexType))
-    bloom_entries: int = option("hoodie.index.bloom.num_entries", 60_000, positive)
-    bloom_fpp: float = option("hoodie.index.bloom.fpp", 1e-9, fraction)
-    bloom_kind: str = option("hoodie.bloom.index.filter.type", "DYNAMIC_V0", word("DYNAMIC_V0", "SIMPLE"))
-    bloom_max_entries: int = option("hoodie.bloom.index.filter.dynamic.max.entries", 100_000, positive)
-    bloom_prune_by_ranges: bool = option("hoodie.bloom.index.prune.by.ranges", True, flag)
-    bloom_use_metadata: bool = option("hoodie.bloom.index.use.metadata", False, flag)
-    bloom_update_partition: bool = option("hoodie.bloom.index.update.partition.path", True, flag)
-    simple_update_partition: bool = option("hoodie.simple.index.update.partition.path", True, flag)
-    record_index_update_partition: bool = option("hoodie.record.index.update.partition.path", False, flag)
-    bucket_engine: str = option("hoodie.index.bucket.engine", "SIMPLE", word("SIMPLE", "CONSISTENT_HASHING"))
-    bucket_count: int = option("hoodie.bucket.index.num.buckets", 256, positive)
-    bucket_fields: tuple[str, ...] = option("hoodie.bucket.index.hash.field", (), items)
+    kind: IndexType = write.INDEX_TYPE.field()
+    bloom_entries: int = write.BLOOM_ENTRIES.field()
+    bloom_fpp: float = write.BLOOM_FPP.field()
+    bloom_kind: str = write.BLOOM_FILTER_TYPE.field()
+    bloom_max_entries: int = write.BLOOM_MAX_ENTRIES.field()
+    bloom_prune_by_ranges: bool = write.BLOOM_PRUNE_BY_RANGES.field()
+    bloom_use_metadata: bool = write.BLOOM_USE_METADATA.field()
+    bloom_update_partition: bool = write.BLOOM_UPDATE_PARTITION.field()
+    simple_update_partition: bool = write.SIMPLE_UPDATE_PARTITION.field()
+    record_index_update_partition: bool = write.RECORD_INDEX_UPDATE_PARTITION.field()
+    bucket_count: int = write.BUCKET_COUNT.field()
+    bucket_fields: tuple[str, ...] = write.BUCKET_FIELDS.field()
 
     @property
     def updates_partition(self) -> bool:
@@ -176,131 +103,83 @@ class IndexSettings:
 class MetadataSettings:
     """The metadata table."""
 
-    enable: bool = option("hoodie.metadata.enable", True, flag)
-    column_stats: bool | None = option("hoodie.metadata.index.column.stats.enable", None, flag)
-    column_stats_columns: tuple[str, ...] = option("hoodie.metadata.index.column.stats.column.list", (), items)
-    column_stats_max_columns: int = option("hoodie.metadata.index.column.stats.max.columns.to.index", 32, positive)
-    partition_stats: bool | None = option("hoodie.metadata.index.partition.stats.enable", None, flag)
-    bloom_filters: bool = option("hoodie.metadata.index.bloom.filter.enable", False, flag)
-    bloom_filter_groups: int = option("hoodie.metadata.index.bloom.filter.file.group.count", 4, positive)
-    record_index: bool = option(
-        "hoodie.metadata.record.index.enable",
-        False,
-        flag,
-        "hoodie.metadata.global.record.level.index.enable",
-    )
-    record_index_min_groups: int = option(
-        "hoodie.metadata.record.index.min.filegroup.count",
-        10,
-        positive,
-        "hoodie.metadata.global.record.level.index.min.filegroup.count",
-    )
-    record_index_max_groups: int = option(
-        "hoodie.metadata.record.index.max.filegroup.count",
-        10_000,
-        positive,
-        "hoodie.metadata.global.record.level.index.max.filegroup.count",
-    )
-    record_index_growth: float = option("hoodie.metadata.record.index.growth.factor", 2.0, decimal)
-    record_index_max_group_size: int = option("hoodie.metadata.record.index.max.filegroup.size", 1024 * _MB, positive)
-    compact_after: int = option("hoodie.metadata.compact.max.delta.commits", 10, positive)
+    enable: bool = write.METADATA_ENABLE.field()
+    column_stats: bool | None = write.COLUMN_STATS.field()
+    column_stats_columns: tuple[str, ...] = write.COLUMN_STATS_COLUMNS.field()
+    column_stats_max_columns: int = write.COLUMN_STATS_MAX_COLUMNS.field()
+    partition_stats: bool | None = write.PARTITION_STATS.field()
+    bloom_filters: bool = write.METADATA_BLOOM_FILTERS.field()
+    bloom_filter_groups: int = write.METADATA_BLOOM_GROUPS.field()
+    record_index: bool = write.RECORD_INDEX.field()
+    record_index_min_groups: int = write.RECORD_INDEX_MIN_GROUPS.field()
+    record_index_max_groups: int = write.RECORD_INDEX_MAX_GROUPS.field()
+    record_index_growth: float = write.RECORD_INDEX_GROWTH.field()
+    record_index_max_group_size: int = write.RECORD_INDEX_MAX_GROUP_SIZE.field()
+    compact_after: int = write.METADATA_COMPACT_AFTER.field()
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionSettings:
     """Compaction of merge-on-read slices."""
 
-    inline: bool = option("hoodie.compact.inline", False, flag)
-    schedule_inline: bool = option("hoodie.compact.schedule.inline", False, flag)
-    after_commits: int = option("hoodie.compact.inline.max.delta.commits", 5, positive)
-    after_seconds: int = option("hoodie.compact.inline.max.delta.seconds", 3600, positive)
-    trigger: str = option(
-        "hoodie.compact.inline.trigger.strategy",
-        "NUM_COMMITS",
-        word("NUM_COMMITS", "NUM_COMMITS_AFTER_LAST_REQUEST", "TIME_ELAPSED", "NUM_AND_TIME", "NUM_OR_TIME"),
-    )
-    strategy: str = option(
-        "hoodie.compaction.strategy",
-        "org.apache.hudi.table.action.compact.strategy.LogFileSizeBasedCompactionStrategy",
-        text,
-    )
-    target_io_mb: int = option("hoodie.compaction.target.io", 500 * 1024, positive)
-    log_size_threshold: int = option("hoodie.compaction.logfile.size.threshold", 0, whole)
-    log_count_threshold: int = option("hoodie.compaction.logfile.num.threshold", 0, whole)
+    inline: bool = services.COMPACT_INLINE.field()
+    schedule_inline: bool = services.COMPACT_SCHEDULE_INLINE.field()
+    after_commits: int = services.COMPACT_AFTER_COMMITS.field()
+    after_seconds: int = services.COMPACT_AFTER_SECONDS.field()
+    trigger: str = services.COMPACT_TRIGGER.field()
+    strategy: str = services.COMPACTION_STRATEGY.field()
+    target_io_mb: int = services.COMPACTION_TARGET_IO.field()
+    log_size_threshold: int = services.COMPACTION_LOG_SIZE.field()
+    log_count_threshold: int = services.COMPACTION_LOG_COUNT.field()
 
 
 @dataclass(frozen=True, slots=True)
 class CleanSettings:
     """Removal of old file versions, and of what dead writers left."""
 
-    automatic: bool = option("hoodie.clean.automatic", True, flag, "hoodie.clean.auto")
-    policy: str = option(
-        "hoodie.cleaner.policy",
-        "KEEP_LATEST_COMMITS",
-        word("KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS", "KEEP_LATEST_FILE_VERSIONS"),
-        "hoodie.clean.policy",
-    )
-    commits_retained: int = option("hoodie.cleaner.commits.retained", 10, positive, "hoodie.clean.commits.retained")
-    hours_retained: int = option("hoodie.cleaner.hours.retained", 24, positive, "hoodie.clean.hours.retained")
-    versions_retained: int = option(
-        "hoodie.cleaner.fileversions.retained", 3, positive, "hoodie.clean.fileversions.retained"
-    )
-    trigger_commits: int = option("hoodie.clean.max.commits", 1, positive, "hoodie.clean.trigger.max.commits")
-    failed_writes: str = option(
-        "hoodie.cleaner.policy.failed.writes",
-        "EAGER",
-        word("EAGER", "LAZY", "NEVER"),
-        "hoodie.clean.failed.writes.policy",
-    )
+    automatic: bool = services.CLEAN_AUTOMATIC.field()
+    policy: str = services.CLEAN_POLICY.field()
+    commits_retained: int = services.CLEAN_COMMITS.field()
+    hours_retained: int = services.CLEAN_HOURS.field()
+    versions_retained: int = services.CLEAN_VERSIONS.field()
+    trigger_commits: int = services.CLEAN_TRIGGER_COMMITS.field()
+    failed_writes: str = services.FAILED_WRITES_POLICY.field()
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSettings:
     """Archival of old instants."""
 
-    automatic: bool = option("hoodie.archive.automatic", True, flag)
-    min_commits: int = option("hoodie.keep.min.commits", 20, positive)
-    max_commits: int = option("hoodie.keep.max.commits", 30, positive)
-    beyond_savepoint: bool = option("hoodie.archive.beyond.savepoint", False, flag)
+    automatic: bool = services.ARCHIVE_AUTOMATIC.field()
+    min_commits: int = services.KEEP_MIN_COMMITS.field()
+    max_commits: int = services.KEEP_MAX_COMMITS.field()
+    beyond_savepoint: bool = services.ARCHIVE_BEYOND_SAVEPOINT.field()
 
 
 @dataclass(frozen=True, slots=True)
 class ClusteringSettings:
     """Rewriting of small or unsorted file groups."""
 
-    inline: bool = option("hoodie.clustering.inline", False, flag, "hoodie.datasource.clustering.inline.enable")
-    schedule_inline: bool = option("hoodie.clustering.schedule.inline", False, flag)
-    after_commits: int = option("hoodie.clustering.inline.max.commits", 4, positive)
-    sort_columns: tuple[str, ...] = option("hoodie.clustering.plan.strategy.sort.columns", (), items)
-    small_file_limit: int = option("hoodie.clustering.plan.strategy.small.file.limit", 300 * _MB, positive)
-    target_file_size: int = option("hoodie.clustering.plan.strategy.target.file.max.bytes", 1024 * _MB, positive)
-    max_group_size: int = option("hoodie.clustering.plan.strategy.max.bytes.per.group", 2048 * _MB, positive)
-    max_groups: int = option("hoodie.clustering.plan.strategy.max.num.groups", 30, positive)
-    plan_strategy: str | None = option("hoodie.clustering.plan.strategy.class", None, optional_text)
-    execution_strategy: str | None = option("hoodie.clustering.execution.strategy.class", None, optional_text)
-    partition_regex: str | None = option("hoodie.clustering.plan.strategy.partition.regex.pattern", None, optional_text)
-    partitions: tuple[str, ...] = option("hoodie.clustering.plan.strategy.partition.selected", (), items)
+    inline: bool = services.CLUSTERING_INLINE.field()
+    schedule_inline: bool = services.CLUSTERING_SCHEDULE_INLINE.field()
+    after_commits: int = services.CLUSTERING_AFTER_COMMITS.field()
+    sort_columns: tuple[str, ...] = services.CLUSTERING_SORT_COLUMNS.field()
+    small_file_limit: int = services.CLUSTERING_SMALL_FILE_LIMIT.field()
+    target_file_size: int = services.CLUSTERING_TARGET_SIZE.field()
+    max_group_size: int = services.CLUSTERING_MAX_GROUP_SIZE.field()
+    max_groups: int = services.CLUSTERING_MAX_GROUPS.field()
+    partition_regex: str | None = services.CLUSTERING_PARTITION_REGEX.field()
+    partitions: tuple[str, ...] = services.CLUSTERING_PARTITIONS.field()
 
 
 @dataclass(frozen=True, slots=True)
 class ConcurrencySettings:
     """Several writers: modes, locks, heartbeats, markers."""
 
-    mode: str = option(
-        "hoodie.write.concurrency.mode",
-        "SINGLE_WRITER",
-        word("SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL", "NON_BLOCKING_CONCURRENCY_CONTROL"),
-    )
-    lock_provider: str | None = option("hoodie.write.lock.provider", None, optional_text)
-    lock_path: str | None = option("hoodie.write.lock.filesystem.path", None, optional_text)
-    lock_expire_minutes: int = option("hoodie.write.lock.filesystem.expire", 0, whole)
-    lock_client_retries: int = option("hoodie.write.lock.client.num_retries", 50, whole)
-    lock_client_retry_ms: int = option("hoodie.write.lock.client.wait_time_ms_between_retry", 5000, positive)
-    lock_database: str | None = option("hoodie.write.lock.hivemetastore.database", None, optional_text)
-    lock_table: str | None = option("hoodie.write.lock.hivemetastore.table", None, optional_text)
-    lock_uris: tuple[str, ...] = option("hoodie.write.lock.hivemetastore.uris", (), items)
-    heartbeat_ms: int = option("hoodie.client.heartbeat.interval_in_ms", 60_000, positive)
-    heartbeat_misses: int = option("hoodie.client.heartbeat.tolerable.misses", 2, whole)
+    mode: str = locks.CONCURRENCY_MODE.field()
+    lock_provider: str | None = locks.LOCK_PROVIDER.field()
+    heartbeat_ms: int = locks.HEARTBEAT_INTERVAL.field()
+    heartbeat_misses: int = locks.HEARTBEAT_MISSES.field()
 
     @property
     def is_multi_writer(self) -> bool:

@@ -10,24 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ, SUPPORTED_VERSIONS, TableConfig, key_generator_name
-from hudi_hive.write.options.option_fields import fill, flag, items, option, optional_text, text, word
-
-_MODES: Final = ("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING", "CUSTOM")
-
-
-def _version(key: str, value: str) -> int:
-    versions = ", ".join(map(str, SUPPORTED_VERSIONS))
-    if not value.isdigit() or int(value) not in SUPPORTED_VERSIONS:
-        raise InvalidOptionError(f"option {key}={value!r} is not a table version that is written", remedy=versions)
-    return int(value)
-
-
-def _generator(key: str, value: str) -> str:
-    found = key_generator_name(text(key, value))
-    if found == "USER_PROVIDED":
-        raise InvalidOptionError(f"option {key}={value}: this key generator is not known", remedy="use one of Hudi's")
-    return found
+from hudi_hive.options import fill, options_of
+from hudi_hive.options import table as declared
+from hudi_hive.table.properties import TableConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,59 +31,25 @@ class TableSettings:
         cdc_enabled, cdc_logging_mode: change data capture.
     """
 
-    name: str | None = option("hoodie.table.name", None, text, "hoodie.datasource.write.table.name")
-    database: str | None = option("hoodie.database.name", None, optional_text)
-    table_type: str = option(
-        "hoodie.datasource.write.table.type", COPY_ON_WRITE, word(COPY_ON_WRITE, MERGE_ON_READ), "hoodie.table.type"
-    )
-    version: int | None = option("hoodie.write.table.version", None, _version, "hoodie.table.version")
-    record_keys: tuple[str, ...] = option(
-        "hoodie.datasource.write.recordkey.field", (), items, "hoodie.table.recordkey.fields"
-    )
-    partition_fields: tuple[str, ...] = option(
-        "hoodie.datasource.write.partitionpath.field", (), items, "hoodie.table.partition.fields"
-    )
-    ordering_fields: tuple[str, ...] = option(
-        "hoodie.datasource.write.precombine.field",
-        (),
-        items,
-        "hoodie.table.precombine.field",
-        "hoodie.table.ordering.fields",
-        "hoodie.payload.ordering.field",
-    )
-    key_generator: str | None = option(
-        "hoodie.datasource.write.keygenerator.class",
-        None,
-        _generator,
-        "hoodie.datasource.write.keygenerator.type",
-        "hoodie.table.keygenerator.class",
-        "hoodie.table.keygenerator.type",
-    )
-    hive_style_partitioning: bool = option("hoodie.datasource.write.hive_style_partitioning", False, flag)
-    url_encode_partitioning: bool = option("hoodie.datasource.write.partitionpath.urlencode", False, flag)
-    drop_partition_columns: bool = option("hoodie.datasource.write.drop.partition.columns", False, flag)
-    populate_meta_fields: bool = option("hoodie.populate.meta.fields", True, flag)
-    base_file_format: str = option(
-        "hoodie.table.base.file.format", "PARQUET", word("PARQUET", "ORC", "HFILE"), "hoodie.base.file.format"
-    )
-    merge_mode: str | None = option("hoodie.write.record.merge.mode", None, word(*_MODES), "hoodie.record.merge.mode")
-    merge_strategy_id: str | None = option(
-        "hoodie.write.record.merge.strategy.id",
-        None,
-        optional_text,
-        "hoodie.record.merge.strategy.id",
-        "hoodie.datasource.write.record.merger.strategy",
-    )
-    payload_class: str | None = option(
-        "hoodie.datasource.write.payload.class", None, optional_text, "hoodie.compaction.payload.class"
-    )
-    cdc_enabled: bool = option("hoodie.table.cdc.enabled", False, flag)
-    cdc_logging_mode: str = option(
-        "hoodie.table.cdc.supplemental.logging.mode",
-        "DATA_BEFORE_AFTER",
-        word("OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER"),
-    )
-    timezone: str = option("hoodie.table.timeline.timezone", "LOCAL", word("LOCAL", "UTC"))
+    name: str | None = declared.NAME.field()
+    database: str | None = declared.DATABASE.field()
+    table_type: str = declared.TYPE.field()
+    version: int | None = declared.VERSION.field()
+    record_keys: tuple[str, ...] = declared.RECORD_KEY_FIELDS.field()
+    partition_fields: tuple[str, ...] = declared.PARTITION_FIELDS.field()
+    ordering_fields: tuple[str, ...] = declared.ORDERING_FIELDS.field()
+    key_generator: str | None = declared.KEY_GENERATOR.field()
+    hive_style_partitioning: bool = declared.HIVE_STYLE_PARTITIONING.field()
+    url_encode_partitioning: bool = declared.URL_ENCODE_PARTITIONING.field()
+    drop_partition_columns: bool = declared.DROP_PARTITION_COLUMNS.field()
+    populate_meta_fields: bool = declared.POPULATE_META_FIELDS.field()
+    base_file_format: str = declared.BASE_FILE_FORMAT.field()
+    merge_mode: str | None = declared.MERGE_MODE.field()
+    merge_strategy_id: str | None = declared.MERGE_STRATEGY_ID.field()
+    payload_class: str | None = declared.PAYLOAD_CLASS.field()
+    cdc_enabled: bool = declared.CDC_ENABLED.field()
+    cdc_logging_mode: str = declared.CDC_LOGGING_MODE.field()
+    timezone: str = declared.TIMEZONE.field()
 
     @classmethod
     def of(cls, options: Mapping[str, str], table: TableConfig | None) -> TableSettings:
@@ -107,12 +58,15 @@ class TableSettings:
         Raises:
             InvalidOptionError: a value that does not fit, or that the table's properties contradict.
         """
-        asked = fill(cls, options)
+        requested = fill(cls, options)
         if table is None:
-            return replace(_with_mode(asked), key_generator=asked.key_generator or inferred_key_generator(asked))
+            _refuse_format(requested)
+            return replace(
+                _with_mode(requested), key_generator=requested.key_generator or inferred_key_generator(requested)
+            )
         there = _of_table(table)
-        for name, values in _given(options).items():
-            _compare(name, values, getattr(asked, name), getattr(there, name), there)
+        for name, values in _names_by_field(options).items():
+            _compare(name, values, getattr(requested, name), getattr(there, name), there)
         return there
 
 
@@ -126,7 +80,7 @@ def inferred_key_generator(table: TableSettings) -> str:
 
 
 def _of_table(table: TableConfig) -> TableSettings:
-    written = (table.properties.get("hoodie.table.partition.fields") or "").split(",")
+    written = (table.properties.get(declared.PARTITION_FIELDS.aliases[0]) or "").split(",")
     return TableSettings(
         name=table.name,
         database=table.database,
@@ -150,17 +104,17 @@ def _of_table(table: TableConfig) -> TableSettings:
     )
 
 
-def _with_mode(asked: TableSettings) -> TableSettings:
+def _with_mode(requested: TableSettings) -> TableSettings:
     """A new table's merge mode, where its maker names the strategy in place of it."""
-    if asked.merge_strategy_id is None:
-        return asked
-    mode = _MODE_OF_STRATEGY.get(asked.merge_strategy_id)
-    if mode is None or asked.merge_mode not in (None, mode):
+    if requested.merge_strategy_id is None:
+        return requested
+    mode = _MODE_OF_STRATEGY.get(requested.merge_strategy_id)
+    if mode is None or requested.merge_mode not in (None, mode):
         raise InvalidOptionError(
-            f"merge strategy {asked.merge_strategy_id} is not supported",
-            remedy="set hoodie.write.record.merge.mode to EVENT_TIME_ORDERING or COMMIT_TIME_ORDERING",
+            f"merge strategy {requested.merge_strategy_id} is not supported",
+            remedy=f"set {declared.MERGE_MODE} to EVENT_TIME_ORDERING or COMMIT_TIME_ORDERING",
         )
-    return replace(asked, merge_mode=mode)
+    return replace(requested, merge_mode=mode)
 
 
 def _merge_mode(table: TableConfig) -> str | None:
@@ -180,28 +134,32 @@ _MODE_OF_STRATEGY: Final = {
 }
 
 
-def _given(options: Mapping[str, str]) -> dict[str, list[str]]:
-    """Field → the options that say something of it."""
-    found: dict[str, list[str]] = {}
-    for item in TableSettings.__dataclass_fields__.values():
-        names = [name for name in (item.metadata["key"], *item.metadata["aliases"]) if name in options]
-        if names:
-            found[item.name] = names
-    return found
+def _names_by_field(options: Mapping[str, str]) -> dict[str, list[str]]:
+    """Field → the names by which the options give it."""
+    fields = {field: option.present_in(options) for field, option in options_of(TableSettings)}
+    return {field: names for field, names in fields.items() if names}
 
 
-def _compare(name: str, keys: list[str], asked: object, there: object, table: TableSettings) -> None:
+def _refuse_format(requested: TableSettings) -> None:
+    if requested.base_file_format != "PARQUET":
+        raise InvalidOptionError(
+            f"option {declared.BASE_FILE_FORMAT}={requested.base_file_format} is not supported for a new table",
+            remedy="leave the option out: its base files are Parquet",
+        )
+
+
+def _compare(name: str, keys: list[str], requested: object, there: object, table: TableSettings) -> None:
     if name == "partition_fields":
-        asked, there = _bare(asked), _bare(there)  # version 6 does not keep the suffixes
+        requested, there = _bare(requested), _bare(there)  # version 6 does not keep the suffixes
     if name in _MAY_DIFFER and not there:
         return  # the properties say nothing of it
-    if name == "key_generator" and isinstance(asked, str) and isinstance(there, str):
-        asked, there = asked.removesuffix("_AVRO"), there.removesuffix("_AVRO")
+    if name == "key_generator" and isinstance(requested, str) and isinstance(there, str):
+        requested, there = requested.removesuffix("_AVRO"), there.removesuffix("_AVRO")
     if name == "cdc_logging_mode" and not table.cdc_enabled:
         return
-    if asked != there:
+    if requested != there:
         raise InvalidOptionError(
-            f"option {keys[0]}={_shown(asked)} contradicts the table, which has {_shown(there) or 'none'}",
+            f"option {keys[0]}={_shown(requested)} contradicts the table, which has {_shown(there) or 'none'}",
             remedy="leave the option out, or write another table",
         )
 

@@ -23,6 +23,7 @@ from hudi_hive.errors import InstantNotFoundError, PathExistsError, WriteConflic
 from hudi_hive.formats.log import command_block
 from hudi_hive.metadata.reader import DELETED_FILES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.options import services as declared
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.view import check_data_files, data_file_path, delete_data_files
@@ -76,7 +77,6 @@ from hudi_hive.write.service_base import (
     rolled_back_now,
 )
 
-FAILED_WRITES: Final = "hoodie.cleaner.policy.failed.writes"
 _COMMAND_TOKEN: Final = "1-0-1"
 _ATTEMPTS: Final = 20
 
@@ -406,7 +406,7 @@ def keeps_plan(context: ServiceContext, target: Instant) -> bool:
 
 
 def _dead_writes(context: ServiceContext) -> Iterable[Instant]:
-    if context.options.get(FAILED_WRITES, "EAGER").strip().upper() == "NEVER":
+    if declared.FAILED_WRITES_POLICY.of(context.options) == "NEVER":
         return []
     timeline = context.client.timeline
     services = {plan.instant.requested for plan in timeline.pending_clustering_plans()}

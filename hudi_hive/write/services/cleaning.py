@@ -22,9 +22,10 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.errors import InvalidOptionError, WriteConflictError
+from hudi_hive.errors import WriteConflictError
 from hudi_hive.metadata.reader import DELETED_FILES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.options import services as declared
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.keys import PARTITION_METAFILES
@@ -68,29 +69,14 @@ class CleanPolicy:
         """The policy that Hudi's options ask for.
 
         Raises:
-            InvalidOptionError: an unknown policy, or a number below 1.
+            InvalidOptionError: an unknown policy, a number below 1, or two names of one option that differ.
         """
-        policy = (options.get("hoodie.clean.policy") or options.get("hoodie.cleaner.policy") or BY_COMMITS).upper()
-        if policy not in (BY_COMMITS, BY_VERSIONS, BY_HOURS):
-            raise InvalidOptionError(
-                f"hoodie.clean.policy: unknown policy {policy!r}", remedy=f"{BY_COMMITS}, {BY_VERSIONS} or {BY_HOURS}"
-            )
         return cls(
-            policy,
-            _count(options, ("hoodie.clean.commits.retained", "hoodie.cleaner.commits.retained"), cls.commits),
-            _count(options, ("hoodie.clean.fileversions.retained", "hoodie.cleaner.fileversions.retained"), 3),
-            _count(options, ("hoodie.clean.hours.retained", "hoodie.cleaner.hours.retained"), cls.hours),
+            declared.CLEAN_POLICY.of(options),
+            declared.CLEAN_COMMITS.of(options),
+            declared.CLEAN_VERSIONS.of(options),
+            declared.CLEAN_HOURS.of(options),
         )
-
-
-def _count(options: Mapping[str, str], names: tuple[str, ...], default: int) -> int:
-    for name in names:
-        if name in options:
-            text = options[name].strip()
-            if not text.isdigit() or int(text) < 1:
-                raise InvalidOptionError(f"{name}: {text!r} is no number above 0")
-            return int(text)
-    return default
 
 
 def clean(context: ServiceContext) -> CleanMetadata | None:

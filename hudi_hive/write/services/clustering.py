@@ -26,6 +26,7 @@ from hudi_hive.errors import (
     WriteError,
 )
 from hudi_hive.metadata.writer import MetadataWriter
+from hudi_hive.options import services as options
 from hudi_hive.plan import ScanPlan
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, State
@@ -59,7 +60,7 @@ from hudi_hive.write.services.rewrite import NewBase, plan_of, service_job, slic
 
 _log = logging.getLogger(__name__)
 
-SORT_COLUMNS: Final = "hoodie.clustering.plan.strategy.sort.columns"
+SORT_COLUMNS: Final = options.CLUSTERING_SORT_COLUMNS.name
 _EXECUTION: Final = "org.apache.hudi.client.clustering.run.strategy.SparkSortAndSizeExecutionStrategy"
 _CLUSTER: Final = "CLUSTER"
 _BATCH_ROWS: Final = 65_536
@@ -116,15 +117,6 @@ def schedule_clustering(context: ServiceContext, partitions: Sequence[str] | Non
 
 
 def _check(client: MetaClient, settings: ClusteringSettings) -> None:
-    for name, strategy in (
-        ("hoodie.clustering.plan.strategy.class", settings.plan_strategy),
-        ("hoodie.clustering.execution.strategy.class", settings.execution_strategy),
-    ):
-        last = (strategy or "").rpartition(".")[2]
-        if last not in ("", "SparkSizeBasedClusteringPlanStrategy", "SparkSortAndSizeExecutionStrategy"):
-            raise UnsupportedTableError(
-                f"{name}={strategy} is not supported", path=client.base_path, remedy="leave the option out"
-            )
     if settings.sort_columns:
         _check_sort(client, client.schema(), settings.sort_columns)
     pending = client.timeline.pending({DELTA_COMMIT})

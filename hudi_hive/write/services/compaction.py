@@ -43,9 +43,6 @@ _log = logging.getLogger(__name__)
 
 _COMPACT: Final = "COMPACT"
 _MIB: Final = 1 << 20
-_STRATEGIES: Final = frozenset(
-    {"LogFileSizeBasedCompactionStrategy", "UnBoundedCompactionStrategy", "BoundedIOCompactionStrategy"}
-)
 
 
 def compact(context: ServiceContext) -> list[Instant]:
@@ -116,7 +113,7 @@ def schedule_compaction(context: ServiceContext, partitions: Sequence[str] | Non
         WriteError: version 6: a write is pending, whose log files would be lost on the older slices.
     """
     settings = WriteConfig.of(context.options, context.client.config).compaction
-    _check_table(context.client, settings)
+    _check_table(context.client)
     with context.lock():
         now = context.reload()
         refuse_pending_restore(now.client)
@@ -131,18 +128,12 @@ def schedule_compaction(context: ServiceContext, partitions: Sequence[str] | Non
         return now.writer.create_requested(COMPACTION, time, payload)
 
 
-def _check_table(client: MetaClient, settings: CompactionSettings) -> None:
+def _check_table(client: MetaClient) -> None:
     if not client.config.is_merge_on_read:
         raise UnsupportedTableError(
             "only merge-on-read tables are compacted",
             path=client.base_path,
             remedy="join small files of this one by clustering",
-        )
-    if settings.strategy.rpartition(".")[2] not in _STRATEGIES:
-        raise UnsupportedTableError(
-            f"hoodie.compaction.strategy={settings.strategy} is not supported",
-            path=client.base_path,
-            remedy=" and ".join(sorted(_STRATEGIES)) + " are",
         )
 
 

@@ -70,7 +70,7 @@ def test_a_process_of_this_machine_that_died_is_dead_at_once(storage, tmp_path):
 
 def test_options(storage):
     key = "hoodie.client.heartbeat.interval_in_ms"
-    with pytest.raises(InvalidOptionError, match="at least 1000"):
+    with pytest.raises(InvalidOptionError, match="from 1000"):
         Heartbeat.of({key: "999"}, storage, "1")
     with pytest.raises(InvalidOptionError, match="whole number"):
         Heartbeat.of({key: "often"}, storage, "1")

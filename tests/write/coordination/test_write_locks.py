@@ -163,6 +163,24 @@ def test_only_one_of_many_takes_a_void_lock_over(storage, tmp_path):
         assert os.listdir(tmp_path / ".hoodie") == []
 
 
+@pytest.mark.parametrize(
+    ("wait_time", "retries", "between", "patience"),
+    [("1500", "0", "100", 1.5), ("1000", "2", "500", 4.0), ("700", "0", "0", 0.7), (None, "3", "100", 0.3)],
+)
+def test_each_try_waits_for_the_lock_as_long_as_its_option_says(wait_time, retries, between, patience, storage):
+    holder, waits = file_lock(storage), []
+    assert holder.try_acquire()
+    options = {
+        "hoodie.write.lock.provider": FILE_SYSTEM,
+        "hoodie.write.lock.client.num_retries": retries,
+        "hoodie.write.lock.client.wait_time_ms_between_retry": between,
+    }
+    options |= {} if wait_time is None else {"hoodie.write.lock.wait_time_ms": wait_time}
+    with pytest.raises(LockTimeoutError, match=r"hoodie\.write\.lock\.wait_time_ms"):
+        table_lock(options, storage, sleep=waits.append).acquire()
+    assert sum(waits) == pytest.approx(patience)
+
+
 def test_waiting_backs_off_and_ends(storage):
     holder = file_lock(storage)
     assert holder.try_acquire()

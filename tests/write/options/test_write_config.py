@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 
+import pyarrow as pa
 import pytest
 
+from hudi_hive import HudiTable
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.options import ALL_OPTIONS, Face, fill, options_of
 from hudi_hive.table import TableConfig
-from hudi_hive.write.options import config as module
 from hudi_hive.write.options.config import WriteConfig
 from hudi_hive.write.options.settings import DuplicatePolicy, IndexType, Operation
-from hudi_hive.write.options.unsupported_options import ENGINE_ONLY, REFUSED
 
 NEW = {"hoodie.table.name": "t", "hoodie.datasource.write.recordkey.field": "id"}
 
@@ -79,25 +80,27 @@ def test_values_may_be_texts_numbers_and_booleans():
     assert (config.files.max_file_size, config.clean.automatic, config.index.bloom_fpp) == (1024, False, 0.01)
 
 
-@pytest.mark.parametrize("group", module._GROUPS)
+GROUPS = [getattr(WriteConfig.of(NEW), item.name) for item in dataclasses.fields(WriteConfig)]
+SETTINGS = [type(group) for group in GROUPS if dataclasses.is_dataclass(group)]
+
+
+@pytest.mark.parametrize("group", SETTINGS)
 def test_every_name_of_every_option_sets_its_field(group):
     samples = {bool: ("true", "false"), int: ("6", "8"), float: ("0.5", "0.25"), str: ("x", "y"), tuple: ("a", "b")}
-    for item in dataclasses.fields(group):
-        names = [item.metadata["key"], *item.metadata["aliases"]]
-        values = samples.get(type(item.default), ("x",))
-        for name in names:
-            text = next((value for value in values if reads(item, name, value)), None)
+    for field, option in options_of(group):
+        default = next(item.default for item in dataclasses.fields(group) if item.name == field)
+        for name in option.names:
+            text = next((value for value in samples.get(type(default), ("x",)) if parses(option, value)), None)
             if text is None:
                 with pytest.raises(InvalidOptionError, match=name.replace(".", r"\.")):
-                    module.fill(group, {name: "x y z"})
+                    fill(group, {name: "x y z"})
                 continue
-            found = getattr(module.fill(group, {name: text}), item.name)
-            assert found == item.metadata["read"](name, text)
+            assert getattr(fill(group, {name: text}), field) == option.parse(text)
 
 
-def reads(item, name, value):
+def parses(option, value):
     try:
-        item.metadata["read"](name, value)
+        option.parse(value)
     except InvalidOptionError:
         return False
     return True
@@ -129,21 +132,36 @@ def test_what_is_not_known_is_refused():
             given({name: "1"})
 
 
+REFUSED = {option.name: option.refused[Face.WRITE] for option in ALL_OPTIONS if Face.WRITE in option.refused}
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_not_supported_is_refused_unless_it_asks_for_nothing(name):
-    harmless, remedy = REFUSED[name]
-    for value in harmless:
+    for value in REFUSED[name].but_for:
         given({name: value})
     with pytest.raises(InvalidOptionError, match="is not supported") as caught:
         given({name: "something"})
-    assert caught.value.remedy == remedy
+    assert caught.value.remedy == REFUSED[name].remedy
 
 
-def test_tables_of_options_do_not_overlap():
-    known = set(module._KNOWN)
-    assert not known & set(ENGINE_ONLY)
-    assert not known & set(REFUSED)
-    assert not set(ENGINE_ONLY) & set(REFUSED)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"hoodie.compaction.strategy": "org.apache.hudi.table.action.compact.strategy.DayBasedCompactionStrategy"},
+        {"hoodie.compaction.strategy": "com.example.Own"},
+        {"hoodie.clustering.plan.strategy.class": "SparkRecentDaysClusteringPlanStrategy"},
+        {"hoodie.clustering.execution.strategy.class": "SparkSingleFileSortExecutionStrategy"},
+        {"hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.ZookeeperBasedLockProvider"},
+        {"hoodie.index.bucket.engine": "CONSISTENT_HASHING"},
+    ],
+)
+def test_classes_that_are_not_supported_are_refused_before_anything_is_written(options, tmp_path):
+    table = HudiTable.create(tmp_path, name="t", record_keys=["id"])
+    before = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*"))
+    ((name, value),) = options.items()
+    with pytest.raises(InvalidOptionError, match=f"{name}={value} is not supported"):
+        table.insert(pa.table({"id": [1]}), options)
+    assert sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*")) == before
 
 
 @pytest.mark.parametrize(
@@ -264,5 +282,3 @@ def test_options_of_the_sync_are_handed_on():
     config = given({"hoodie.datasource.hive_sync.enable": "true", "hoodie.datasource.hive_sync.database": "d"})
     assert config.sync_enabled
     assert config.sync_options["hoodie.datasource.hive_sync.database"] == "d"
-    key = "hoodie.keygen.timebased.timestamp.type"
-    assert given({key: "EPOCHMILLISECONDS"}).passed_on == {key: "EPOCHMILLISECONDS"}

@@ -130,7 +130,7 @@ def test_emptied_partitions_are_dropped(version: int, tmp_path: Path) -> None:
 
 
 def test_unknown_policies_are_refused() -> None:
-    with pytest.raises(InvalidOptionError, match="unknown policy"):
+    with pytest.raises(InvalidOptionError, match="is not one of KEEP_LATEST_COMMITS"):
         CleanPolicy.of({"hoodie.clean.policy": "KEEP_ALL"})
-    with pytest.raises(InvalidOptionError, match="above 0"):
+    with pytest.raises(InvalidOptionError, match="above zero"):
         CleanPolicy.of({"hoodie.clean.commits.retained": "0"})

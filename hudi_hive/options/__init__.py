@@ -1,0 +1,55 @@
+"""Every option that is accepted anywhere, declared once: in come names and texts, out come typed values or errors.
+
+Options are grouped by subject in the modules ``table``, ``write``, ``services``, ``locks``, ``read``, ``jobs``,
+``sync``, ``metastore``, ``harmless`` and ``unsupported``; an :class:`OptionSet` is what one face accepts.
+"""
+
+from hudi_hive.options import jobs, locks, metastore, read, services, sync, table, write
+from hudi_hive.options.declaration import Face, Option, Outcome, Refused
+from hudi_hive.options.kinds import (
+    KEY_GENERATOR_CLASSES,
+    DuplicatePolicy,
+    HollowCommitPolicy,
+    IncrementalFormat,
+    IndexType,
+    MergeType,
+    Operation,
+    QueryType,
+    key_generator_name,
+)
+from hudi_hive.options.parsers import as_text, as_texts, parse_boolean
+from hudi_hive.options.registry import ALL_OPTIONS, GROUPS, OptionSet, field_values, fill, options_of, outcomes
+
+__all__ = [
+    "ALL_OPTIONS",
+    "GROUPS",
+    "KEY_GENERATOR_CLASSES",
+    "DuplicatePolicy",
+    "Face",
+    "HollowCommitPolicy",
+    "IncrementalFormat",
+    "IndexType",
+    "MergeType",
+    "Operation",
+    "Option",
+    "OptionSet",
+    "Outcome",
+    "QueryType",
+    "Refused",
+    "as_text",
+    "as_texts",
+    "field_values",
+    "fill",
+    "jobs",
+    "key_generator_name",
+    "locks",
+    "metastore",
+    "options_of",
+    "outcomes",
+    "parse_boolean",
+    "read",
+    "services",
+    "sync",
+    "table",
+    "write",
+]

@@ -1,0 +1,193 @@
+"""Options of a read and of a stream of commits."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hudi_hive.options.declaration import Face, Option, Refused
+from hudi_hive.options.kinds import HollowCommitPolicy, IncrementalFormat, MergeType, QueryType
+from hudi_hive.options.parsers import any_text, boolean, member, positive, text
+from hudi_hive.options.write import NO_LISTING
+
+READ, STREAM, INPUT_FORMAT, SYNC = Face.READ, Face.STREAM, Face.INPUT_FORMAT, Face.SYNC
+
+_CLASSES: Final = Refused(
+    "a job reads as its input format's class says (HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat), and a "
+    "range of commits with hoodie.<table>.consume.mode=INCREMENTAL"
+)
+_JOB_RANGE: Final = Refused("a job gives its range by hoodie.<table>.consume.start.timestamp and .end.timestamp")
+_START: Final = Refused("hoodie.datasource.streaming.startOffset says where a stream starts")
+_NO_FILTERS: Final = "a batch of a stream has no filter by which files could be left out"
+
+QUERY_TYPE: Final = Option[QueryType | None](
+    "hoodie.datasource.query.type",
+    member(QueryType),
+    None,
+    "What a scan shows of a table; with a begin, the rows of a range of commits.",
+    honoured_by=(READ, STREAM),
+    refused={INPUT_FORMAT: _CLASSES},
+)
+BEGIN: Final = Option[str | None](
+    "hoodie.datasource.read.begin.instanttime",
+    text,
+    None,
+    "Begin of a range of commits, exclusive.",
+    honoured_by=(READ,),
+    refused={STREAM: _START, INPUT_FORMAT: _JOB_RANGE},
+)
+END: Final = Option[str | None](
+    "hoodie.datasource.read.end.instanttime",
+    text,
+    None,
+    "End of a range of commits, inclusive; the newest one by default.",
+    honoured_by=(READ,),
+    refused={STREAM: _START, INPUT_FORMAT: _JOB_RANGE},
+)
+AS_OF: Final = Option[str | None](
+    "as.of.instant",
+    text,
+    None,
+    "Show the table as of this time.",
+    honoured_by=(READ, INPUT_FORMAT),
+    refused={STREAM: _START},
+)
+FULL_SCAN_FALLBACK: Final = Option(
+    "hoodie.datasource.read.incr.fallback.fulltablescan.enable",
+    boolean,
+    False,
+    "Ranges whose files were cleaned: filter the newest snapshot in place of refusing.",
+    honoured_by=(READ, STREAM, INPUT_FORMAT),
+)
+HOLLOW_POLICY: Final = Option(
+    "hoodie.read.timeline.holes.resolution.policy",
+    member(HollowCommitPolicy),
+    HollowCommitPolicy.FAIL,
+    "Ranges of version 6: what to do at a pending commit older than a completed one.",
+    honoured_by=(READ, STREAM, INPUT_FORMAT),
+    aliases=("hoodie.datasource.read.handle.hollow.commit",),
+)
+PARTITION_VALUES_FROM_PATH: Final = Option(
+    "hoodie.datasource.read.extract.partition.values.from.path",
+    boolean,
+    False,
+    "Take partition columns from the path even where files hold them.",
+    honoured_by=(READ, STREAM, INPUT_FORMAT),
+)
+PATH_GLOB: Final = Option[str | None](
+    "hoodie.datasource.read.incr.path.glob",
+    text,
+    None,
+    "Ranges: only files whose path below the table matches.",
+    honoured_by=(READ, STREAM),
+    refused={INPUT_FORMAT: Refused("give partition folders, or globs of them, as the job's input paths")},
+)
+END_INSTANT_SCHEMA: Final = Option(
+    "hoodie.datasource.read.schema.use.end.instanttime",
+    boolean,
+    False,
+    "Ranges: show the schema as of the last commit in place of the newest.",
+    honoured_by=(READ,),
+    refused={
+        STREAM: Refused("a stream shows the columns that the table has when it starts", ("false",)),
+        INPUT_FORMAT: Refused("a job shows the table's newest columns", ("false",)),
+    },
+)
+METADATA_VALIDATE: Final = Option[bool | None](
+    "hoodie.metadata.validate",
+    boolean,
+    None,
+    "List folders beside the metadata table, log differences, and go by the folders.",
+    honoured_by=(READ, INPUT_FORMAT),
+    harmless={STREAM: NO_LISTING},
+)
+DATA_SKIPPING: Final = Option(
+    "hoodie.enable.data.skipping",
+    boolean,
+    True,
+    "Leave files out by the statistics and bloom filters of the metadata table.",
+    honoured_by=(READ,),
+    harmless={STREAM: _NO_FILTERS},
+)
+INCREMENTAL_FORMAT: Final = Option(
+    "hoodie.datasource.query.incremental.format",
+    member(IncrementalFormat),
+    IncrementalFormat.LATEST_STATE,
+    "Ranges: rows as they are at its end, or what changed, with images before and after.",
+    honoured_by=(READ, STREAM),
+    refused={INPUT_FORMAT: Refused("read changes with HudiTable.scan(query_type='cdc')", ("latest_state",))},
+)
+MERGE_TYPE: Final = Option(
+    "hoodie.datasource.merge.type",
+    member(MergeType),
+    MergeType.PAYLOAD_COMBINE,
+    "Whether log records are merged into base rows, or shown beside them.",
+    honoured_by=(READ, STREAM, INPUT_FORMAT),
+)
+READ_OPTIMIZED: Final = Option(
+    "hoodie.query.as.ro.table",
+    boolean,
+    False,
+    "Show the read-optimised view; a sync writes it into the catalog's entry of that view.",
+    honoured_by=(READ,),
+    refused={
+        STREAM: Refused("stream from the table without _ro: its read-optimised view has no ranges", ("false",)),
+        INPUT_FORMAT: _CLASSES,
+    },
+)
+
+
+def _unsupported(name: str, remedy: str) -> Option[str]:
+    refused = Refused(remedy, ("",))
+    return Option(name, any_text, "", "Not supported.", refused={READ: refused, STREAM: refused, INPUT_FORMAT: refused})
+
+
+READ_OPTIONS: Final = (
+    QUERY_TYPE,
+    BEGIN,
+    END,
+    AS_OF,
+    FULL_SCAN_FALLBACK,
+    HOLLOW_POLICY,
+    PARTITION_VALUES_FROM_PATH,
+    PATH_GLOB,
+    END_INSTANT_SCHEMA,
+    METADATA_VALIDATE,
+    DATA_SKIPPING,
+    INCREMENTAL_FORMAT,
+    MERGE_TYPE,
+    READ_OPTIMIZED,
+    _unsupported("hoodie.datasource.read.incr.filters", "filter with row_filter, or with WHERE"),
+    _unsupported("hoodie.datasource.read.paths", "open the table by its base path"),
+    _unsupported(
+        "hoodie.datasource.read.incr.table.version", "ranges are requested times in version 6, completion times above"
+    ),
+)
+
+# -- streams -----------------------------------------------------------------------------------------------------------
+
+START_OFFSET: Final = Option(
+    "hoodie.datasource.streaming.startOffset",
+    text,
+    "earliest",
+    "Where a new stream begins: `earliest`, `latest` or a time, exclusive.",
+    honoured_by=(STREAM,),
+)
+MAX_COMMITS: Final = Option[int | None](
+    "maxCommitsPerTrigger", positive, None, "Commits of a batch, at most.", honoured_by=(STREAM,)
+)
+MAX_BYTES: Final = Option[int | None](
+    "maxBytesPerTrigger",
+    positive,
+    None,
+    "Bytes written by the commits of a batch, at most; one commit at least.",
+    honoured_by=(STREAM,),
+)
+FAIL_ON_DATA_LOSS: Final = Option(
+    "failOnDataLoss",
+    boolean,
+    True,
+    "Refuse to go on from a commit that the timeline does not have any more.",
+    honoured_by=(STREAM,),
+)
+
+STREAM_OPTIONS: Final = (START_OFFSET, MAX_COMMITS, MAX_BYTES, FAIL_ON_DATA_LOSS)

@@ -1,0 +1,283 @@
+"""Options of the table services: compaction, clean, archival, clustering."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hudi_hive.options.declaration import Face, Option
+from hudi_hive.options.parsers import any_text, boolean, choice, items, java_class, optional, positive, whole
+from hudi_hive.options.write import MB
+
+WRITE = Face.WRITE
+
+# -- compaction --------------------------------------------------------------------------------------------------------
+
+COMPACT_INLINE: Final = Option(
+    "hoodie.compact.inline", boolean, False, "Compact behind a commit when it is due.", honoured_by=(WRITE,)
+)
+COMPACT_SCHEDULE_INLINE: Final = Option(
+    "hoodie.compact.schedule.inline",
+    boolean,
+    False,
+    "Plan a compaction behind a commit when it is due, and leave it to others.",
+    honoured_by=(WRITE,),
+)
+COMPACT_AFTER_COMMITS: Final = Option(
+    "hoodie.compact.inline.max.delta.commits",
+    positive,
+    5,
+    "Delta commits after which a compaction is due.",
+    honoured_by=(WRITE,),
+)
+COMPACT_AFTER_SECONDS: Final = Option(
+    "hoodie.compact.inline.max.delta.seconds",
+    positive,
+    3600,
+    "Seconds after which a compaction is due.",
+    honoured_by=(WRITE,),
+)
+COMPACT_TRIGGER: Final = Option(
+    "hoodie.compact.inline.trigger.strategy",
+    choice("NUM_COMMITS", "NUM_COMMITS_AFTER_LAST_REQUEST", "TIME_ELAPSED", "NUM_AND_TIME", "NUM_OR_TIME"),
+    "NUM_COMMITS",
+    "By what it is measured whether a compaction is due.",
+    honoured_by=(WRITE,),
+)
+COMPACTION_STRATEGY: Final = Option(
+    "hoodie.compaction.strategy",
+    java_class(
+        "LogFileSizeBasedCompactionStrategy",
+        "BoundedIOCompactionStrategy",
+        "UnBoundedCompactionStrategy",
+        others="leave the option out for the file groups with most log bytes first",
+    ),
+    "org.apache.hudi.table.action.compact.strategy.LogFileSizeBasedCompactionStrategy",
+    "Which file groups a compaction takes: those with most log bytes up to a bound, or all.",
+    honoured_by=(WRITE,),
+)
+COMPACTION_TARGET_IO: Final = Option(
+    "hoodie.compaction.target.io",
+    positive,
+    500 * 1024,
+    "Megabytes that a compaction reads and writes at most, one file group at least.",
+    honoured_by=(WRITE,),
+)
+COMPACTION_LOG_SIZE: Final = Option(
+    "hoodie.compaction.logfile.size.threshold",
+    whole,
+    0,
+    "Bytes of log files that a file group needs to be compacted.",
+    honoured_by=(WRITE,),
+)
+COMPACTION_LOG_COUNT: Final = Option(
+    "hoodie.compaction.logfile.num.threshold",
+    whole,
+    0,
+    "Number of log files that a file group needs to be compacted.",
+    honoured_by=(WRITE,),
+)
+
+# -- clean -------------------------------------------------------------------------------------------------------------
+
+CLEAN_AUTOMATIC: Final = Option(
+    "hoodie.clean.automatic",
+    boolean,
+    True,
+    "Delete old file slices behind commits.",
+    honoured_by=(WRITE,),
+    aliases=("hoodie.clean.auto",),
+)
+CLEAN_POLICY: Final = Option(
+    "hoodie.cleaner.policy",
+    choice("KEEP_LATEST_COMMITS", "KEEP_LATEST_BY_HOURS", "KEEP_LATEST_FILE_VERSIONS"),
+    "KEEP_LATEST_COMMITS",
+    "What a clean keeps.",
+    honoured_by=(WRITE,),
+    aliases=("hoodie.clean.policy",),
+)
+CLEAN_COMMITS: Final = Option(
+    "hoodie.cleaner.commits.retained",
+    positive,
+    10,
+    "Commits whose file slices are kept.",
+    honoured_by=(WRITE,),
+    aliases=("hoodie.clean.commits.retained",),
+)
+CLEAN_HOURS: Final = Option(
+    "hoodie.cleaner.hours.retained",
+    positive,
+    24,
+    "Hours for which file slices are kept.",
+    honoured_by=(WRITE,),
+    aliases=("hoodie.clean.hours.retained",),
+)
+CLEAN_VERSIONS: Final = Option(
+    "hoodie.cleaner.fileversions.retained",
+    positive,
+    3,
+    "Newest slices of a file group that are kept.",
+    honoured_by=(WRITE,),
+    aliases=("hoodie.clean.fileversions.retained",),
+)
+CLEAN_TRIGGER_COMMITS: Final = Option(
+    "hoodie.clean.max.commits",
+    positive,
+    1,
+    "Commits after which a clean is due.",
+    honoured_by=(WRITE,),
+    aliases=("hoodie.clean.trigger.max.commits",),
+)
+FAILED_WRITES_POLICY: Final = Option(
+    "hoodie.cleaner.policy.failed.writes",
+    choice("EAGER", "LAZY", "NEVER"),
+    "EAGER",
+    "When writes of dead writers are rolled back: by the next write, by the clean, or by hand.",
+    honoured_by=(WRITE,),
+    aliases=("hoodie.clean.failed.writes.policy",),
+)
+
+# -- archival ----------------------------------------------------------------------------------------------------------
+
+ARCHIVE_AUTOMATIC: Final = Option(
+    "hoodie.archive.automatic", boolean, True, "Move old instants to the archive behind commits.", honoured_by=(WRITE,)
+)
+KEEP_MIN_COMMITS: Final = Option(
+    "hoodie.keep.min.commits", positive, 20, "Instants that an archival leaves active.", honoured_by=(WRITE,)
+)
+KEEP_MAX_COMMITS: Final = Option(
+    "hoodie.keep.max.commits", positive, 30, "Active instants beyond which an archival is due.", honoured_by=(WRITE,)
+)
+ARCHIVE_BEYOND_SAVEPOINT: Final = Option(
+    "hoodie.archive.beyond.savepoint",
+    boolean,
+    False,
+    "Archive past savepoints, whose own instants stay.",
+    honoured_by=(WRITE,),
+)
+
+# -- clustering --------------------------------------------------------------------------------------------------------
+
+CLUSTERING_INLINE: Final = Option(
+    "hoodie.clustering.inline",
+    boolean,
+    False,
+    "Cluster behind a commit when it is due.",
+    honoured_by=(WRITE,),
+    aliases=("hoodie.datasource.clustering.inline.enable",),
+)
+CLUSTERING_SCHEDULE_INLINE: Final = Option(
+    "hoodie.clustering.schedule.inline",
+    boolean,
+    False,
+    "Plan a clustering behind a commit when it is due, and leave it to others.",
+    honoured_by=(WRITE,),
+)
+CLUSTERING_AFTER_COMMITS: Final = Option(
+    "hoodie.clustering.inline.max.commits",
+    positive,
+    4,
+    "Commits after which a clustering is due.",
+    honoured_by=(WRITE,),
+)
+CLUSTERING_SORT_COLUMNS: Final = Option[tuple[str, ...]](
+    "hoodie.clustering.plan.strategy.sort.columns",
+    items,
+    (),
+    "Columns by which clustered rows are sorted.",
+    honoured_by=(WRITE,),
+)
+CLUSTERING_SMALL_FILE_LIMIT: Final = Option(
+    "hoodie.clustering.plan.strategy.small.file.limit",
+    positive,
+    300 * MB,
+    "Base files below so many bytes are clustered.",
+    honoured_by=(WRITE,),
+)
+CLUSTERING_TARGET_SIZE: Final = Option(
+    "hoodie.clustering.plan.strategy.target.file.max.bytes",
+    positive,
+    1024 * MB,
+    "Bytes of the files that clustering makes.",
+    honoured_by=(WRITE,),
+)
+CLUSTERING_MAX_GROUP_SIZE: Final = Option(
+    "hoodie.clustering.plan.strategy.max.bytes.per.group",
+    positive,
+    2048 * MB,
+    "Bytes that are joined in one group of a plan.",
+    honoured_by=(WRITE,),
+)
+CLUSTERING_MAX_GROUPS: Final = Option(
+    "hoodie.clustering.plan.strategy.max.num.groups", positive, 30, "Groups of a plan.", honoured_by=(WRITE,)
+)
+CLUSTERING_PLAN_STRATEGY: Final = Option(
+    "hoodie.clustering.plan.strategy.class",
+    optional(
+        java_class(
+            "SparkSizeBasedClusteringPlanStrategy",
+            others="leave the option out for the strategy by size, and choose partitions by "
+            "hoodie.clustering.plan.strategy.partition.selected or .partition.regex.pattern",
+        )
+    ),
+    None,
+    "How file groups are chosen: small ones, by size.",
+    harmless={WRITE: "the one strategy that it takes is what is done without it; all others are refused by name"},
+)
+CLUSTERING_EXECUTION_STRATEGY: Final = Option(
+    "hoodie.clustering.execution.strategy.class",
+    optional(
+        java_class("SparkSortAndSizeExecutionStrategy", others="leave the option out for rows sorted and cut by size")
+    ),
+    None,
+    "How chosen groups are written: sorted, cut by size.",
+    harmless={WRITE: "the one strategy that it takes is what is done without it; all others are refused by name"},
+)
+CLUSTERING_PARTITION_REGEX: Final = Option(
+    "hoodie.clustering.plan.strategy.partition.regex.pattern",
+    optional(any_text),
+    None,
+    "Only partitions whose path matches are clustered.",
+    honoured_by=(WRITE,),
+)
+CLUSTERING_PARTITIONS: Final = Option[tuple[str, ...]](
+    "hoodie.clustering.plan.strategy.partition.selected",
+    items,
+    (),
+    "Only these partitions are clustered.",
+    honoured_by=(WRITE,),
+)
+
+SERVICE_OPTIONS: Final = (
+    COMPACT_INLINE,
+    COMPACT_SCHEDULE_INLINE,
+    COMPACT_AFTER_COMMITS,
+    COMPACT_AFTER_SECONDS,
+    COMPACT_TRIGGER,
+    COMPACTION_STRATEGY,
+    COMPACTION_TARGET_IO,
+    COMPACTION_LOG_SIZE,
+    COMPACTION_LOG_COUNT,
+    CLEAN_AUTOMATIC,
+    CLEAN_POLICY,
+    CLEAN_COMMITS,
+    CLEAN_HOURS,
+    CLEAN_VERSIONS,
+    CLEAN_TRIGGER_COMMITS,
+    FAILED_WRITES_POLICY,
+    ARCHIVE_AUTOMATIC,
+    KEEP_MIN_COMMITS,
+    KEEP_MAX_COMMITS,
+    ARCHIVE_BEYOND_SAVEPOINT,
+    CLUSTERING_INLINE,
+    CLUSTERING_SCHEDULE_INLINE,
+    CLUSTERING_AFTER_COMMITS,
+    CLUSTERING_SORT_COLUMNS,
+    CLUSTERING_SMALL_FILE_LIMIT,
+    CLUSTERING_TARGET_SIZE,
+    CLUSTERING_MAX_GROUP_SIZE,
+    CLUSTERING_MAX_GROUPS,
+    CLUSTERING_PLAN_STRATEGY,
+    CLUSTERING_EXECUTION_STRATEGY,
+    CLUSTERING_PARTITION_REGEX,
+    CLUSTERING_PARTITIONS,
+)

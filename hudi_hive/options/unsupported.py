@@ -1,0 +1,110 @@
+"""Options of Hudi whose effect there is not here: refused by name, but for values that say what is done anyway."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hudi_hive.options.declaration import Face, Option, Refused
+from hudi_hive.options.parsers import any_text
+
+_OFF: Final = ("false",)
+
+
+def _unsupported(name: str, but_for: tuple[str, ...], remedy: str, face: Face = Face.WRITE) -> Option[str]:
+    return Option(name, any_text, "", "Not supported.", refused={face: Refused(remedy, but_for)})
+
+
+UNSUPPORTED_OPTIONS: Final = (
+    _unsupported(
+        "hoodie.datasource.compaction.async.enable",
+        _OFF,
+        "nothing runs in the background: plan with hoodie.compact.schedule.inline, run `hudi-hive table compact`",
+    ),
+    _unsupported(
+        "hoodie.clustering.async.enabled",
+        _OFF,
+        "nothing runs in the background: plan with hoodie.clustering.schedule.inline, run `hudi-hive table cluster`",
+    ),
+    _unsupported(
+        "hoodie.datasource.clustering.async.enable",
+        _OFF,
+        "nothing runs in the background: plan with hoodie.clustering.schedule.inline, run `hudi-hive table cluster`",
+    ),
+    _unsupported("hoodie.index.class", ("",), "index classes of your own are not known: set hoodie.index.type"),
+    _unsupported(
+        "hoodie.storage.layout.partitioner.class",
+        ("", "org.apache.hudi.table.action.commit.sparkbucketindexpartitioner"),
+        "rows are brought to the buckets by the index alone",
+    ),
+    _unsupported(
+        "hoodie.metadata.dir.filter.regex", ("",), "every folder with a partition metafile is in the metadata table"
+    ),
+    _unsupported("hoodie.metadata.auto.initialize", ("true",), "set hoodie.metadata.enable=false where none is wanted"),
+    _unsupported("hoodie.metrics.on", _OFF, "what a write did is in its report"),
+    _unsupported("hoodie.fail.on.timeline.archiving", _OFF, "the commit stands; see services.failed of its report"),
+    _unsupported("hoodie.auto.commit", ("true",), "a write is one commit"),
+    _unsupported("hoodie.parquet.writelegacyformat.enabled", ("", "false", "auto"), "lists have three levels"),
+    _unsupported("hoodie.payload.event.time.field", ("",), "commits do not hold the range of event times"),
+    _unsupported("hoodie.write.track.event.time.watermark", _OFF, "commits do not hold the range of event times"),
+    _unsupported(
+        "hoodie.datasource.write.schema.allow.auto.evolution.column.drop",
+        _OFF,
+        "columns that rows lack stay; drop them with HudiTable.update_schema or `hudi-hive schema alter`",
+    ),
+    _unsupported("hoodie.parquet.outputtimestamptype", ("timestamp_micros",), "timestamps are written in microseconds"),
+    _unsupported(
+        "hoodie.metadata.index.column.stats.file.group.count", ("2",), "column statistics have two file groups"
+    ),
+    _unsupported(
+        "hoodie.metadata.index.partition.stats.file.group.count", ("1",), "partition statistics have one file group"
+    ),
+    _unsupported("hoodie.clustering.async.max.commits", ("4",), "schedule clustering with `hudi-hive table cluster`"),
+    _unsupported("hoodie.clustering.preserve.commit.metadata", ("true",), "records keep their commit times"),
+    _unsupported(
+        "hoodie.clustering.updates.strategy",
+        ("", "org.apache.hudi.client.clustering.update.strategy.sparkrejectupdatestrategy"),
+        "updates of file groups under pending clustering are refused",
+    ),
+    _unsupported(
+        "hoodie.write.lock.conflict.resolution.strategy",
+        ("", "org.apache.hudi.client.transaction.simpleconcurrentfilewritesconflictresolutionstrategy"),
+        "writers conflict when they change the same file groups",
+    ),
+    _unsupported(
+        "hoodie.write.concurrency.early.conflict.detection.enable", _OFF, "conflicts show when a write completes"
+    ),
+    _unsupported("hoodie.allow.operation.metadata.field", _OFF, "the column _hoodie_operation is not written"),
+    _unsupported("hoodie.table.multiple.base.file.formats.enable", _OFF, "base files are Parquet"),
+    _unsupported("hoodie.bootstrap.base.path", ("",), "bootstrap tables with Hudi's own tools"),
+    _unsupported("hoodie.datasource.write.streaming.ignore.failed.batch", _OFF, "a failed write is an error"),
+    _unsupported("hoodie.write.ignore.failed", _OFF, "a failed write is an error"),
+    _unsupported("hoodie.datasource.write.streaming.disable.compaction", _OFF, "set hoodie.compact.inline"),
+    _unsupported(
+        "hoodie.bulkinsert.user.defined.partitioner.class",
+        (
+            "",
+            "org.apache.hudi.execution.bulkinsert.rowcustomcolumnssortpartitioner",
+            "org.apache.hudi.execution.bulkinsert.rddcustomcolumnssortpartitioner",
+        ),
+        "use hoodie.bulkinsert.sort.mode, or hoodie.bulkinsert.user.defined.partitioner.sort.columns",
+    ),
+    _unsupported("hoodie.write.partial.update.enable", _OFF, "log blocks with a part of the columns are not written"),
+    _unsupported("hoodie.log.compaction.inline", _OFF, "log blocks are merged by compaction"),
+    _unsupported("hoodie.log.compaction.enable", _OFF, "log blocks are merged by compaction"),
+    _unsupported("hoodie.metadata.log.compaction.enable", _OFF, "log blocks are merged by compaction"),
+    _unsupported("hoodie.metadata.index.async", _OFF, "build the index with `hudi-hive metadata init`"),
+    _unsupported("hoodie.metadata.index.secondary.enable", _OFF, "secondary indexes are not written"),
+    _unsupported("hoodie.metadata.index.expression.enable", _OFF, "expression indexes are not written"),
+    _unsupported("hoodie.metadata.record.level.index.enable", _OFF, "the record index covers the whole table"),
+    _unsupported(
+        "hoodie.datasource.write.slash.separated.date.partitionpath", _OFF, "partition by a timestamp generator"
+    ),
+    _unsupported("hoodie.partition.metafile.use.base.format", _OFF, "partition metafiles are text"),
+    _unsupported("hoodie.optimistic.consistency.guard.enable", _OFF, "storage is taken to be consistent"),
+    _unsupported("hoodie.write.schema", ("",), "the schema is that of the rows"),
+    _unsupported("hoodie.write.commit.callback.on", _OFF, "call back after the write returned"),
+    _unsupported("hoodie.precommit.validators", ("",), "check the rows before they are written"),
+    _unsupported("hoodie.merge.data.validation.enabled", _OFF, "rows are counted in the write's own way"),
+    _unsupported("hoodie.layout.optimize.enable", _OFF, "cluster with hoodie.clustering.plan.strategy.sort.columns"),
+    _unsupported("hoodie.layout.optimize.strategy", ("linear",), "space-filling curves are not written"),
+)
