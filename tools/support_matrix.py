@@ -1,7 +1,8 @@
 """Write the support matrix into README.md from what the fixture tests run: `python tools/support_matrix.py [--check]`.
 
 Each cell counts the queries of real Hudi's answers that we answer with the same rows; ``(+n)`` are the named gaps,
-where one rule of ours stands above a release's quirk (``tests/support.py`` lists them, the tests check that rule).
+where one rule of ours stands above a release's quirk (``tests/support/fixture_tables.py`` lists them, and tests check
+that rule).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 A history: we make a table and live through changes of columns, writes and services; real Hudi reads it, with
 ``hoodie.schema.on.read.enable``; then it changes columns by SQL and upserts, and we read; then we go on, and it reads
-again. All along a model of plain dictionaries (``tests/schema_model.py``) says what the rows are.
+again. All along a model of plain dictionaries (``tests/support/tables/schema_model.py``) says what the rows are.
 """
 
 from __future__ import annotations

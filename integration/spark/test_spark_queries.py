@@ -1,7 +1,7 @@
 """Queries that real Hudi answered on the fixture tables, answered by Spark over our file index: the same rows.
 
-All of them are answered without Spark in ``tests/test_fixture_queries.py``. Here a table's queries that have the same
-answer and the same query type are one case: Spark adds the scan of the files that were planned.
+``tests/read/test_fixture_queries.py`` answers all of them without Spark. Here a table's queries of the same answer and
+query type are one case: Spark adds the scan of the files that were planned.
 """
 
 from __future__ import annotations

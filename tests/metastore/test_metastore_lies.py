@@ -20,7 +20,7 @@ from hudi_hive.metastore._thrift import ThriftHiveMetastore, ttypes
 from tests.support.metastore.scripted_metastore import ScriptedMetastore, damaged, encoded, field, in_success, reply
 
 ROUNDS = int(os.environ.get("HUDI_HIVE_METASTORE_LIES", "60"))
-"""Damaged answers for each method; ``HUDI_HIVE_METASTORE_LIES=2000 pytest tests/test_metastore_lies.py`` for more."""
+"""Damaged answers for each method; ``HUDI_HIVE_METASTORE_LIES=2000`` tries more."""
 
 MEGABYTES = 256
 

@@ -65,6 +65,14 @@ def test_references_in_code_that_lead_nowhere_are_reported(tmp_path):
     ]
 
 
+def test_files_and_modules_that_do_not_exist_are_reported(tmp_path):
+    code = "# tests/a.py and tests/gone.py\n# python -m tests.a, python -m tests.gone\n# python -m tools.checks.NAME\n"
+    assert problems(tmp_path, tests__a_py="", code_py=code) == [
+        "code.py:1: tests/gone.py: no such file",
+        "code.py:2: python -m tests.gone: no such module",
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     ["(section 7.5)", "sections 2.3 and 10", "Appendix A", "§ 4", "decisions.md 3", "decision 12", "format rules"],

@@ -1,8 +1,9 @@
 """Check that references to documents lead somewhere: ``python -m tools.checks.anchors``.
 
-Three things are reported as ``path:line: message``: a link of a Markdown page to a file or heading that is not there;
-``docs/<page>.md#<anchor>`` in any text file of the repository that names no heading; and "section 4.2", "appendix A"
-and the like in code, which cite a document that is not in the repository. Anchors are GitHub's slugs of headings.
+Four things are reported as ``path:line: message``: a link of a Markdown page to a file or heading that is not there;
+``docs/<page>.md#<anchor>`` in any text file of the repository that names no heading; files such as ``tests/<name>.py``
+and modules of ``python -m`` that do not exist; and "section 4.2", "appendix A" and the like in code, which cite a
+document that is not in the repository. Anchors are GitHub's slugs of headings.
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ _SKIPPED_FOLDERS: Final = ("tests/data/", "integration/data/")
 _HEADING: Final = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*")
 _LINK: Final = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
 _REFERENCE: Final = re.compile(r"(?<![\w/.-])((?:docs/)?[\w./-]+\.md)#([\w-]+)")
+_FILE: Final = re.compile(
+    r"(?<![\w./-])(?:docs|tests|integration|benchmarks|tools)/[\w./-]+\.(?:md|py|java|sh)\b(?!#)"
+    r"|(?<![\w./-])hudi_hive/[\w./]+\.py\b"
+)
+_MODULE: Final = re.compile(r"python -m ((?:tests|integration|benchmarks|tools|hudi_hive)(?:\.\w*[a-z]\w*)+)(?!\.?\w)")
 _INLINE_CODE: Final = re.compile(r"`[^`]*`")
 _UNKNOWN_DOCUMENT: Final = re.compile(
     r"\bsections?\s+\d+(?:\.\d+)*\b"
@@ -37,7 +43,7 @@ _UNKNOWN_DOCUMENT: Final = re.compile(
     r"|\btable[- ]format(?:,| rules| reference)|\bformat rules\b|\breference section\b",
     re.IGNORECASE,
 )
-_EXAMPLES: Final = frozenset({"tools/checks/anchors.py", "tests/tools/test_anchors.py"})
+_EXAMPLES: Final = frozenset({"tools/checks/anchors.py", "tests/tools/test_anchors.py", "tests/tools/test_checks.py"})
 """Files that hold such references as examples."""
 
 
@@ -87,6 +93,7 @@ def problems_in(root: Path, files: list[str]) -> Iterator[str]:
             yield from _broken_links(root, path, text)
         if path not in _EXAMPLES:
             yield from _broken_references(root, path, text)
+            yield from _missing_files(root, path, text)
         if Path(path).suffix in _CODE_SUFFIXES and path not in _EXAMPLES:
             yield from _unknown_documents(path, text)
 
@@ -153,6 +160,17 @@ def _broken_references(root: Path, path: str, text: str) -> Iterator[str]:
                 yield f"{path}:{number}: {found[0]}: no such page"
             elif found[2] not in _anchors(file):
                 yield f"{path}:{number}: {found[0]}: the page has no such heading"
+
+
+def _missing_files(root: Path, path: str, text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines(), 1):
+        for found in _FILE.finditer(line):
+            if not (root / found[0]).exists():
+                yield f"{path}:{number}: {found[0]}: no such file"
+        for found in _MODULE.finditer(line):
+            module = root / found[1].replace(".", "/")
+            if not (module.with_suffix(".py").exists() or (module / "__main__.py").exists()):
+                yield f"{path}:{number}: python -m {found[1]}: no such module"
 
 
 def _unknown_documents(path: str, text: str) -> Iterator[str]:

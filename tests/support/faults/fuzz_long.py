@@ -1,7 +1,7 @@
-"""Fuzz for as long as you like: ``python tests/fuzz_long.py --seconds 600 [--seed N] [--target TEXT]``.
+"""Fuzz for as long as you like: ``python tests/support/faults/fuzz_long.py --seconds 600 [--seed N] [--target TEXT]``.
 
-Goes round the targets of ``tests/fuzzing.py`` with new seeds. Prints what the damage came to and each failure with the
-seed that repeats it; exits 1 if there was any.
+Runs the targets of ``tests/support/faults/fuzzing.py`` with new seeds by turns. Prints the outcomes and each failure
+with the seed that repeats it; exits 1 if there was any.
 """
 
 from __future__ import annotations
