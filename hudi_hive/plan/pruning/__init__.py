@@ -5,7 +5,7 @@ tell for sure is kept; an index that cannot be read prunes nothing.
 """
 
 from hudi_hive.plan.pruning.keys import wanted_keys
-from hudi_hive.plan.pruning.prune import SkipContext, prune, prune_changes
+from hudi_hive.plan.pruning.skipping import SkipContext, prune, prune_changes
 from hudi_hive.plan.pruning.statistics import by_column_stats
 from hudi_hive.plan.pruning.versions import MovedColumns, stays
 

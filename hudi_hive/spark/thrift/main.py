@@ -141,8 +141,8 @@ def _serve(process: _Process, command: LaunchCommand) -> int:
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    import hudi_hive.spark as hudi_spark
     from hudi_hive.spark.bridge import class_name
+    from hudi_hive.spark.session import enable
 
     launch = SparkConf(loadDefaults=False).setAll(list(command.launch.items()))
     gateway = launch_gateway(launch, {"stdout": sys.stderr})
@@ -152,7 +152,7 @@ def _serve(process: _Process, command: LaunchCommand) -> int:
     context = SparkContext(conf=settings, gateway=gateway)
     spark = SparkSession(context)
     if command.enables:
-        hudi_spark.enable(spark, storage_options=command.storage_options)
+        enable(spark, storage_options=command.storage_options)
     process.say("stage opening the port")
     server = getattr(context._jvm, _SERVER).startWithSparkSession(spark._jsparkSession, False)
     # Beside it there is the one that carries statements out.
