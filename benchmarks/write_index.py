@@ -76,11 +76,11 @@ def ours(path: str, kind: str, keys: pa.Table, threads: int) -> tuple[int, int]:
     from hudi_hive.metadata import MetadataListing
     from hudi_hive.table import MetaClient
     from hudi_hive.write.coordination import LocalExecutor
-    from hudi_hive.write.index import Index
+    from hudi_hive.write.index import open_index
     from hudi_hive.write.options import WriteConfig
 
     client = MetaClient.load(path, listing=MetadataListing())
-    index = Index.of(WriteConfig.of({"hoodie.index.type": kind}, client.config), client)
+    index = open_index(WriteConfig.of({"hoodie.index.type": kind}, client.config), client)
     tags = index.tag(keys, LocalExecutor(threads))
     files = sum(name.endswith(".parquet") for name in client.counters.opened)
     return tags.num_rows - tags.column("file_id").null_count, files

@@ -14,7 +14,7 @@ from hudi_hive.errors import MetadataTableError
 from hudi_hive.metadata import MetadataListing, MetadataTable, validate
 from hudi_hive.metadata.writer.writer import MetadataWriter
 from hudi_hive.table import MetaClient
-from hudi_hive.write.index import KEYS_SCHEMA, Index
+from hudi_hive.write.index import KEYS_SCHEMA, open_index
 from hudi_hive.write.options import WriteConfig
 from tests.support.fixture_tables import DATA, VERSIONS
 
@@ -112,7 +112,7 @@ def test_index_reads_no_footer_where_the_metadata_table_has_the_filter(tmp_path)
     for use in ("true", "false"):
         client = MetaClient.load(path, listing=MetadataListing())
         config = WriteConfig.of({**BLOOMS, "hoodie.bloom.index.use.metadata": use}, client.config)
-        tags = Index.of(config, client).tag(sought)
+        tags = open_index(config, client).tag(sought)
         assert tags["file_id"].is_valid().to_pylist() == [True, False]
         opened[use] = sum(name.endswith(".parquet") for name in client.counters.opened)
     assert opened["true"] == 1 and opened["false"] >= 3

@@ -15,39 +15,13 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.read.merge.keys import record_keys
+from hudi_hive.read.merge.log_events import LogEvents
 from hudi_hive.read.merge.ordering_values import Flags, Ints, column_of, ordering_columns, ranks
 from hudi_hive.read.merge.partial import column_sources, turns, winner_sources
 from hudi_hive.table.logs import LogData, LogDeletes, LogRecords
 from hudi_hive.table.merge import IS_DELETED, OPERATION, MergeSpec, Order
 
 _DELETING_OPERATIONS = ("D", "-U")
-
-
-@dataclass(frozen=True, slots=True)
-class Events:
-    """All log records and deletes of a slice, oldest first.
-
-    Attributes:
-        keys: the distinct record keys, in order of first appearance.
-        key: number of each event's key.
-        row: row of each event in ``rows``, -1 for an entry of a delete block.
-        deletes: whether the event deletes.
-        natural: whether it is a delete without ordering value, which wins over all before it.
-        ordering: columns of ordering values, a value an event.
-        rows: the data records, columns of the wanted schema.
-        blocks: the data blocks.
-        block: of each row of ``rows``, the number of its block.
-    """
-
-    keys: pa.Array
-    key: Ints
-    row: Ints
-    deletes: Flags
-    natural: Flags
-    ordering: tuple[pa.Array, ...]
-    rows: pa.Table
-    blocks: tuple[LogData, ...]
-    block: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +88,7 @@ def fold(
 
 def _events(
     logs: LogRecords, spec: MergeSpec, schema: pa.Schema, reconcile: Callable[[LogData], pa.RecordBatch]
-) -> Events | None:
+) -> LogEvents | None:
     keys: list[pa.Array] = []
     rows: list[Ints] = []
     deletes: list[Flags] = []
@@ -156,7 +130,7 @@ def _events(
         return None
     encoded = pa.concat_arrays(keys).dictionary_encode()
     columns = [pa.concat_arrays([part[number].cast(kind) for part in ordering]) for number, kind in enumerate(types)]
-    return Events(
+    return LogEvents(
         keys=encoded.dictionary,
         key=encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64),
         row=np.concatenate(rows),
@@ -238,7 +212,7 @@ def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return values.cast(kind)
 
 
-def _void_entries(events: Events) -> Flags:
+def _void_entries(events: LogEvents) -> Flags:
     """Entries of delete blocks that say nothing: what they meet is a delete without ordering value, which stays.
 
     Left in, their ordering value would hold off records that such a delete does not.
@@ -255,7 +229,7 @@ def _void_entries(events: Events) -> Flags:
     return result
 
 
-def _winners(events: Events, spec: MergeSpec) -> tuple[Ints, Ints]:
+def _winners(events: LogEvents, spec: MergeSpec) -> tuple[Ints, Ints]:
     """Each key's last word, and the event that voids it and all before it (-1 for none)."""
     keys, count = len(events.keys), len(events.key)
     position = np.arange(count)
@@ -288,7 +262,7 @@ def _winners(events: Events, spec: MergeSpec) -> tuple[Ints, Ints]:
     return winner, cut
 
 
-def _by_turns(events: Events, contested: Ints, rank: Ints, winner: Ints) -> None:
+def _by_turns(events: LogEvents, contested: Ints, rank: Ints, winner: Ints) -> None:
     """Set each key's winner where records replace one another as they come, but deletes go by ordering value."""
     key, deletes = events.key[contested], events.deletes[contested]
     last = np.zeros(len(events.keys), np.int64)
@@ -305,7 +279,7 @@ def _greatest(key: Ints, rank: Ints, position: Ints, winner: Ints) -> None:
     winner[key[order]] = position[order]
 
 
-def _behind_deletes(events: Events, contested: Ints, rank: Ints, winner: Ints) -> Flags:
+def _behind_deletes(events: LogEvents, contested: Ints, rank: Ints, winner: Ints) -> Flags:
     """Version 6: which contested records are left behind the last delete that takes effect.
 
     An entry of a delete block takes effect if no record since the last one that did has a greater ordering value. Each

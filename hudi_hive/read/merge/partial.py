@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
+from hudi_hive.read.merge.log_events import LogEvents
 from hudi_hive.read.merge.ordering_values import Flags, Ints, ranks
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.merge import MergeSpec, Order, Partial
 
-if TYPE_CHECKING:
-    from hudi_hive.read.merge.folding import Events
 
-
-def column_sources(events: Events, spec: MergeSpec, cut: Ints, *, by_value: bool) -> dict[str, Ints]:
+def column_sources(events: LogEvents, spec: MergeSpec, cut: Ints, *, by_value: bool) -> dict[str, Ints]:
     """For each column and key the row whose value counts, -1 where no log record has one.
 
     Records meet one after the other as Hudi merges them: of two, the one with the greater ordering value (by commit
@@ -79,7 +77,7 @@ def column_sources(events: Events, spec: MergeSpec, cut: Ints, *, by_value: bool
     return sources
 
 
-def winner_sources(events: Events, spec: MergeSpec, row: Ints) -> dict[str, Ints]:
+def winner_sources(events: LogEvents, spec: MergeSpec, row: Ints) -> dict[str, Ints]:
     """As :func:`column_sources` where log records do not fill one another: the winner's row, if it has a value."""
     has = {f.name: _has_value(events, spec, number, f) for number, f in enumerate(events.rows.schema)}
     return {name: np.where((row >= 0) & own[row], row, -1) for name, own in has.items()}
@@ -96,7 +94,7 @@ def turns(key: Ints) -> Iterator[Ints]:
     yield from np.split(order[by_turn], np.flatnonzero(np.diff(turn[by_turn])) + 1)
 
 
-def _has_value(events: Events, spec: MergeSpec | None, number: int, field: pa.Field) -> Flags:
+def _has_value(events: LogEvents, spec: MergeSpec | None, number: int, field: pa.Field) -> Flags:
     """Of each data record whether it has a value of its own in a column."""
     column = events.rows.column(number)
     result = np.ones(events.rows.num_rows, np.bool_)
@@ -139,7 +137,7 @@ def _in_block(schema: Mapping[str, Any], name: str) -> bool:
     return any(field["name"].lower() == lower for field in schema["fields"])
 
 
-def _default(events: Events, field: pa.Field) -> pa.Scalar | None:
+def _default(events: LogEvents, field: pa.Field) -> pa.Scalar | None:
     """A column's Avro default, by the newest block; None for null and for a column without default."""
     return default_of(events.blocks[-1].schema, field)
 

@@ -63,7 +63,7 @@ from hudi_hive.write.files import (
     knowing_versions,
     record_size,
 )
-from hudi_hive.write.index import HITS_SCHEMA, Index
+from hudi_hive.write.index import HITS_SCHEMA, Index, open_index
 from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
 from hudi_hive.write.records import KEYS_SCHEMA, config_for, refuse_gone_groups, refuse_nested_partitions
 from hudi_hive.write.writers import (
@@ -205,7 +205,7 @@ class SparkWriter(LocalWriter):
         rows = IncomingRows(frame, self._client, self.config)
         if operation.replaces:
             return self._replace(rows)
-        index = Index.of(self.config, self._client)
+        index = open_index(self.config, self._client)
         straight = operation is Operation.BULK_INSERT and not index.places_inserts
         return self._append(rows) if straight and not self._drops else self._merge(rows)
 
@@ -245,7 +245,7 @@ class SparkWriter(LocalWriter):
         with self._transaction(self._action()) as transaction, kept() as keep:
             client = transaction.client
             refuse_gone_groups(client, rows.named_files())
-            index = Index.of(self.config, client)
+            index = open_index(self.config, client)
             prepared = rows.prepared(transaction.instant)
             if self.config.operation is Operation.BULK_INSERT:
                 prepared = in_order(prepared, self.config)
@@ -270,7 +270,7 @@ class SparkWriter(LocalWriter):
         with self._transaction(self._action()) as transaction, kept() as keep:
             client = transaction.client
             refuse_gone_groups(client, rows.named_files())
-            index = Index.of(self.config, client)
+            index = open_index(self.config, client)
             prepared = keep(rows.prepared())
             hits = self._hits(prepared, index, _partitions(prepared))
             step = TagKeys(index, client.timeline, rows.spec)

@@ -5,6 +5,7 @@ An :class:`Index` makes a plan of tasks, each of which looks keys up by itself, 
 
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.key_source import KeySource, slices_of
+from hudi_hive.write.index.kinds import open_index
 from hudi_hive.write.index.live import existing_records, with_ordering
 from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.plan import LookupPlan, shares
@@ -26,6 +27,7 @@ __all__ = [
     "locate",
     "lookup",
     "one_array",
+    "open_index",
     "shares",
     "slices_of",
     "with_ordering",

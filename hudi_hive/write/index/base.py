@@ -19,11 +19,10 @@ from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.plan import LookupPlan, partitions_of
 from hudi_hive.write.index.tables import TAG_SCHEMA, joined_hits, locate
 from hudi_hive.write.index.tasks import LookupTask
-from hudi_hive.write.options import WriteConfig
 
 
 class Index(ABC):
-    """Finds the file groups of records in one table at the moment of its client; make it with :meth:`of`.
+    """Finds the file groups of records in one table at the moment of its client; make it with :func:`open_index`.
 
     Attributes:
         client: the table.
@@ -39,22 +38,6 @@ class Index(ABC):
         self.client = client
         self.options = options
         self.seed = uuid4().hex
-
-    @classmethod
-    def of(cls, config: WriteConfig, client: MetaClient) -> Index:
-        """The index that a write asks for.
-
-        Args:
-            config: the write's configuration.
-            client: the table; listings go through its lister.
-
-        Raises:
-            InvalidOptionError: an index that cannot be used with the table, or is not supported.
-        """
-        from hudi_hive.write.index.kinds import KINDS  # these are made of this class
-
-        options = IndexOptions.of(config.index, client.config)
-        return KINDS[options.kind](client, options)
 
     @property
     def is_global(self) -> bool:

@@ -1,4 +1,4 @@
-"""How each kind of index is made."""
+"""The index of a write by its kind (``hoodie.index.type``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hudi_hive.write.index.bucket import BucketIndex
 from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.record_index import record_index
 from hudi_hive.write.index.simple import SimpleIndex
-from hudi_hive.write.options import IndexType
+from hudi_hive.write.options import IndexType, WriteConfig
 
 KINDS: Final[Mapping[IndexType, Callable[[MetaClient, IndexOptions], Index]]] = {
     IndexType.SIMPLE: SimpleIndex,
@@ -23,3 +23,17 @@ KINDS: Final[Mapping[IndexType, Callable[[MetaClient, IndexOptions], Index]]] = 
     IndexType.RECORD_INDEX: record_index,
     IndexType.GLOBAL_RECORD_LEVEL_INDEX: record_index,
 }
+
+
+def open_index(config: WriteConfig, client: MetaClient) -> Index:
+    """The index that a write's options name.
+
+    Args:
+        config: the write's configuration.
+        client: the table; listings go through its lister.
+
+    Raises:
+        InvalidOptionError: an index that cannot be used with the table, or is not supported.
+    """
+    options = IndexOptions.of(config.index, client.config)
+    return KINDS[options.kind](client, options)

@@ -32,7 +32,7 @@ from hudi_hive.write.files import (
     knowing_versions,
     run_work,
 )
-from hudi_hive.write.index import HITS_SCHEMA, Index, KeySource, SliceTask, joined_hits, one_array, shares
+from hudi_hive.write.index import HITS_SCHEMA, Index, KeySource, SliceTask, joined_hits, one_array, open_index, shares
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.records import OPERATION, Located, Prepared, flagged, physical_schema, refuse_nested_partitions
 from hudi_hive.write.writers import LocalWriter, WriteReport, newest_slices, refuse_clustered_groups
@@ -143,7 +143,7 @@ class MutationWriter(LocalWriter):
             changes: as there; the columns of :meth:`looked_at` are enough.
         """
         client = transaction.client
-        index = Index.of(self.config, client)
+        index = open_index(self.config, client)
         found = Located.of(client, lambda keys: self.locate(client, index, keys), changes, is_global=index.is_global)
         ready = self.ready(client, changes.drop_columns([OPERATION]))
         found.refuse_marked(ready)

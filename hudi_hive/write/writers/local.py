@@ -50,7 +50,7 @@ from hudi_hive.write.files import (
     run_work,
     spread,
 )
-from hudi_hive.write.index import Index
+from hudi_hive.write.index import open_index
 from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
 from hudi_hive.write.records import (
     Prepared,
@@ -179,7 +179,7 @@ class LocalWriter:
             if operation is Operation.BULK_INSERT:
                 ready = replace(ready, rows=_sorted(ready.rows, self.config))
             job = self._job(transaction, ready)
-            index = Index.of(self.config, transaction.client)
+            index = open_index(self.config, transaction.client)
             looks = operation is Operation.UPSERT or index.places_inserts
             tags = index.tag(ready.index_keys(), self._executor) if looks or self._drops else None
             if self._drops:
@@ -214,7 +214,7 @@ class LocalWriter:
             client = transaction.client
             ready = ready.at(transaction.instant)
             job = self._job(transaction, ready)
-            index = Index.of(self.config, client)
+            index = open_index(self.config, client)
             tags = index.tag(ready.index_keys(deleted=True), self._executor)
             tags = tags.filter(pc.is_valid(tags.column("current_file_id")))
             keys = ready.rows.column(RECORD_KEY).take(tags.column("row"))
@@ -242,7 +242,7 @@ class LocalWriter:
 
     def _refuse_buckets(self, client: MetaClient) -> None:
         """An overwrite makes new groups, which a bucket index does not know."""
-        if Index.of(self.config, client).places_inserts:
+        if open_index(self.config, client).places_inserts:
             raise UnsupportedTableError(
                 f"{self.config.operation} with a bucket index is not supported",
                 path=client.base_path,

@@ -11,7 +11,7 @@ import pytest
 
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.table import MetaClient
-from hudi_hive.write.index import KEYS_SCHEMA, Index
+from hudi_hive.write.index import KEYS_SCHEMA, Index, open_index
 from hudi_hive.write.index.bucket import BucketIndex, bucket_numbers
 from hudi_hive.write.options.config import WriteConfig
 from tests.support.fixture_tables import DATA, expected, unzip_fixture
@@ -25,7 +25,7 @@ OPTIONS = {
 
 def index_of(name: str, **options: str) -> Index:
     client = MetaClient.load(unzip_fixture(name))
-    return Index.of(WriteConfig.of(OPTIONS | options, client.config), client)
+    return open_index(WriteConfig.of(OPTIONS | options, client.config), client)
 
 
 def recorded() -> dict[tuple[str, int], list[list[Any]]]:

@@ -12,7 +12,7 @@ import pytest
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.table import MetaClient
 from hudi_hive.write.coordination.executor import LocalExecutor
-from hudi_hive.write.index import HITS_SCHEMA, KEYS_SCHEMA, TAG_SCHEMA, Index, locate, lookup
+from hudi_hive.write.index import HITS_SCHEMA, KEYS_SCHEMA, TAG_SCHEMA, Index, locate, lookup, open_index
 from hudi_hive.write.index.record_index import RecordIndex
 from hudi_hive.write.index.simple import SimpleIndex
 from hudi_hive.write.options.config import WriteConfig
@@ -26,7 +26,7 @@ TABLES_WITH_METADATA = [name for name in TABLES if name.endswith(("mdt", "rli", 
 
 def index_of(name: str, options: dict[str, str]) -> Index:
     client = MetaClient.load(unzip_fixture(name))
-    return Index.of(WriteConfig.of(options, client.config), client)
+    return open_index(WriteConfig.of(options, client.config), client)
 
 
 def snapshot(name: str) -> list[tuple[str, str, str]]:
@@ -181,5 +181,5 @@ def test_a_record_index_of_each_partition_is_refused(tmp_path):
     client = MetaClient.load(tmp_path / name)
     config = WriteConfig.of({"hoodie.index.type": "RECORD_INDEX"}, client.config)
     with pytest.raises(UnsupportedTableError, match="each partition") as caught:
-        Index.of(config, client)
+        open_index(config, client)
     assert "SIMPLE" in (caught.value.remedy or "")
