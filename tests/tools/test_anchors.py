@@ -9,6 +9,7 @@ import pytest
 from tests.support.fixture_tables import named_gaps
 from tests.support.metastore.sync_golden import ADJUSTMENTS
 from tools.checks import anchors
+from tools.checks.tree import REPOSITORY
 
 PAGE = """# Log files
 
@@ -36,7 +37,7 @@ def problems(tmp_path: Path, **files: str) -> list[str]:
         (tmp_path / path).write_text(text)
         names.append(path)
     anchors._anchors.cache_clear()
-    return list(anchors.problems_in(tmp_path, names))
+    return [str(problem) for problem in anchors.problems_in(tmp_path, names)]
 
 
 def test_headings_have_the_slugs_of_github():
@@ -86,12 +87,8 @@ def test_other_sections_are_not_reported(tmp_path):
     assert problems(tmp_path, code_py="section = size - 1  # the load-on-open section, an appendix to it\n") == []
 
 
-def test_every_reference_of_the_repository_leads_somewhere(capsys):
-    assert anchors.main() == 0, capsys.readouterr().out
-
-
 def test_rules_that_tests_name_are_headings_of_the_format_reference():
-    rules = anchors.anchors_of((anchors.ROOT / "docs" / "format" / "rules.md").read_text())
+    rules = anchors.anchors_of((REPOSITORY / "docs" / "format" / "rules.md").read_text())
     named = {reason.partition(":")[0] for reason in named_gaps().values()}
     named = {name for name in named if not name.startswith(("release ", "fixtures/"))}
     named |= {name for names, _ in ADJUSTMENTS.values() for name in names}

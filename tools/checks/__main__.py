@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.checks import dead, imports, literals, names, rooms, signatures, words
+from tools.checks import anchors, dead, imports, literals, names, rooms, signatures, words
 from tools.checks.report import Check, main
 
 CHECKS: dict[str, Check] = {
@@ -13,6 +13,7 @@ CHECKS: dict[str, Check] = {
     "literals": literals.find,
     "signatures": signatures.find,
     "dead": dead.find,
+    "anchors": anchors.find,
 }
 
 if __name__ == "__main__":

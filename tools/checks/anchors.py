@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+from tools.checks.tree import REPOSITORY, Finding, SourceTree
 
 _TEXT_SUFFIXES: Final = frozenset(
     {".py", ".md", ".toml", ".sh", ".java", ".yml", ".yaml", ".css", ".js", ".sql", ".txt", ".cfg", ".ini", ".pyi"}
@@ -75,8 +75,8 @@ def anchors_of(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def problems_in(root: Path, files: list[str]) -> Iterator[str]:
-    """What is wrong, as ``path:line: message``.
+def problems_in(root: Path, files: list[str]) -> Iterator[Finding]:
+    """References that lead nowhere.
 
     Args:
         root: the repository.
@@ -105,12 +105,21 @@ def tracked_files(root: Path) -> list[str]:
     return [name for name in output.decode().split("\0") if name]
 
 
+def find(tree: SourceTree) -> Iterator[Finding]:
+    """References that lead nowhere, in all text files of the repository."""
+    yield from problems_in(tree.folder, tracked_files(tree.folder))
+
+
 def main() -> int:
     """Print all problems; 0 if there are none, else 1."""
-    problems = list(problems_in(ROOT, tracked_files(ROOT)))
+    problems = list(problems_in(REPOSITORY, tracked_files(REPOSITORY)))
     for problem in problems:
         print(problem)
     return 1 if problems else 0
+
+
+def _finding(path: str, line: int, message: str) -> Finding:
+    return Finding(path, line, message, message)
 
 
 def _is_text(path: str) -> bool:
@@ -131,7 +140,7 @@ def _lines_outside_code(text: str) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
-def _broken_links(root: Path, path: str, text: str) -> Iterator[str]:
+def _broken_links(root: Path, path: str, text: str) -> Iterator[Finding]:
     folder = (root / path).parent
     # Links may be broken over lines: the page is searched as a whole, code taken out but its line ends kept.
     outside = dict(_lines_outside_code(text))
@@ -144,12 +153,12 @@ def _broken_links(root: Path, path: str, text: str) -> Iterator[str]:
         name, _, anchor = target.partition("#")
         file = folder / name if name else root / path
         if not file.exists():
-            yield f"{path}:{line}: link to {target}, which is no file"
+            yield _finding(path, line, f"link to {target}, which is no file")
         elif anchor and anchor not in _anchors(file):
-            yield f"{path}:{line}: link to {target}, which has no such heading"
+            yield _finding(path, line, f"link to {target}, which has no such heading")
 
 
-def _broken_references(root: Path, path: str, text: str) -> Iterator[str]:
+def _broken_references(root: Path, path: str, text: str) -> Iterator[Finding]:
     """References as code has them: ``docs/format.md#delete-blocks``."""
     for number, line in enumerate(text.splitlines(), 1):
         for found in _REFERENCE.finditer(line):
@@ -157,26 +166,28 @@ def _broken_references(root: Path, path: str, text: str) -> Iterator[str]:
                 continue
             file = root / found[1]
             if not file.exists():
-                yield f"{path}:{number}: {found[0]}: no such page"
+                yield _finding(path, number, f"{found[0]}: no such page")
             elif found[2] not in _anchors(file):
-                yield f"{path}:{number}: {found[0]}: the page has no such heading"
+                yield _finding(path, number, f"{found[0]}: the page has no such heading")
 
 
-def _missing_files(root: Path, path: str, text: str) -> Iterator[str]:
+def _missing_files(root: Path, path: str, text: str) -> Iterator[Finding]:
     for number, line in enumerate(text.splitlines(), 1):
         for found in _FILE.finditer(line):
             if not (root / found[0]).exists():
-                yield f"{path}:{number}: {found[0]}: no such file"
+                yield _finding(path, number, f"{found[0]}: no such file")
         for found in _MODULE.finditer(line):
             module = root / found[1].replace(".", "/")
             if not (module.with_suffix(".py").exists() or (module / "__main__.py").exists()):
-                yield f"{path}:{number}: python -m {found[1]}: no such module"
+                yield _finding(path, number, f"python -m {found[1]}: no such module")
 
 
-def _unknown_documents(path: str, text: str) -> Iterator[str]:
+def _unknown_documents(path: str, text: str) -> Iterator[Finding]:
     for number, line in enumerate(text.splitlines(), 1):
         for found in _UNKNOWN_DOCUMENT.finditer(line):
-            yield f"{path}:{number}: {found[0]!r} cites a document that is not here: name docs/<page>.md#<anchor>"
+            yield _finding(
+                path, number, f"{found[0]!r} cites a document that is not here: name docs/<page>.md#<anchor>"
+            )
 
 
 @cache
