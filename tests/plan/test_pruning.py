@@ -24,8 +24,7 @@ from hudi_hive.cli.main import cli
 from hudi_hive.errors import CorruptFileError, HudiHiveError
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.plan.model.scan_plan import PLAN_SCHEMA
-from hudi_hive.plan.pruning import SkipContext, statistics
-from hudi_hive.plan.pruning import skipping as prune
+from hudi_hive.plan.pruning import SkipContext, prune, statistics
 from hudi_hive.plan.pruning.keys import by_bloom_filters, wanted_keys
 from hudi_hive.plan.pruning.statistics import by_column_stats, by_partition_stats, prunable_columns
 from hudi_hive.predicate import parse_filter

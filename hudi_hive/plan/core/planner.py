@@ -36,8 +36,7 @@ from hudi_hive.plan.model import (
     prune_partitions,
     with_commit_versions,
 )
-from hudi_hive.plan.pruning import SkipContext, prune_changes, stays, wanted_keys
-from hudi_hive.plan.pruning import skipping as prune
+from hudi_hive.plan.pruning import SkipContext, prune, prune_changes, stays, wanted_keys
 from hudi_hive.predicate import Dnf, RowFilter, parse_filter
 from hudi_hive.schema import EvolvedSchema
 from hudi_hive.table import MetaClient
