@@ -591,7 +591,7 @@ def test_renamed_columns_have_no_statistics():
 def test_the_plan_counts_what_footers_rule_out(tmp_path):
     folder = tmp_path / "v9_cow_row_groups"
     table = HudiTable.open(row_groups_table(tmp_path))
-    with patch("hudi_hive.formats.base.base_file._WORTH_SKIPPING", 1):
+    with patch("hudi_hive.formats.base.parquet_base_file._WORTH_SKIPPING", 1):
         files, groups = table.scan(row_filter="ts = 599 OR number = 1.5").footer_steps()
         with table.client.counters.measure() as cost:
             table.scan(row_filter="ts = 599 OR number = 1.5").to_arrow()

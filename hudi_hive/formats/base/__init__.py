@@ -8,12 +8,12 @@ from hudi_hive.formats.base.base_file import (
     ByteRange,
     decoding,
     empty_columns,
-    open_base_file,
-    parquet_image,
     select,
 )
 from hudi_hive.formats.base.base_file_writer import CODECS, ParquetBaseWriter, WrittenBase
 from hudi_hive.formats.base.column_ranges import COLUMN_RANGES_SCHEMA, WRAPPED, WRAPPERS, ColumnRanges
+from hudi_hive.formats.base.opening import open_base_file
+from hudi_hive.formats.base.parquet_base_file import parquet_image
 
 __all__ = [
     "BATCH_ROWS",

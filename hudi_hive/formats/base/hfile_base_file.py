@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError
 from hudi_hive.formats.avro import avro_to_arrow, decode_records
-from hudi_hive.formats.base.base_file import BATCH_ROWS, ByteRange, OpenFile, empty_columns
+from hudi_hive.formats.base.base_file import BATCH_ROWS, ByteRange, OpenBaseFile, empty_columns
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.metrics import IoCounters
 from hudi_hive.predicate import RowFilter
@@ -28,7 +28,7 @@ _MOST_KEYS: Final = 1_000
 """Keys up to which a file is asked key by key."""
 
 
-class HFileBaseFile(OpenFile):
+class HFileBaseFile(OpenBaseFile):
     """An open HFile of records."""
 
     def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> None:
@@ -66,7 +66,7 @@ class HFileBaseFile(OpenFile):
         use_threads: bool = True,
     ) -> Iterator[pa.RecordBatch]:
         del use_threads  # one thread
-        names = self._check(columns)
+        names = self.require_columns(columns)
         if byte_range is not None and not byte_range[0] <= self._size // 2 < byte_range[0] + byte_range[1]:
             return
         keys = None if skip is None or _RECORD_KEY not in skip.columns else skip.required_values(_RECORD_KEY)

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.orc as orc
 
-from hudi_hive.formats.base.base_file import BATCH_ROWS, ByteRange, OpenFile, decoding, empty_columns, select
+from hudi_hive.formats.base.base_file import BATCH_ROWS, ByteRange, OpenBaseFile, decoding, empty_columns, select
 from hudi_hive.formats.orc import read_stripes
 from hudi_hive.metrics import IoCounters
 from hudi_hive.predicate import RowFilter
 
 
-class OrcBaseFile(OpenFile):
+class OrcBaseFile(OpenBaseFile):
     """An open ORC file."""
 
     def __init__(self, stream: pa.NativeFile, path: str, counters: IoCounters, remote: bool) -> None:
@@ -46,7 +46,7 @@ class OrcBaseFile(OpenFile):
         use_threads: bool = True,
     ) -> Iterator[pa.RecordBatch]:
         del skip, use_threads  # the reader shows no statistics and has one thread
-        names = self._check(columns)
+        names = self.require_columns(columns)
         if not names and byte_range is None:
             yield empty_columns(self.num_rows)
             return

@@ -24,7 +24,7 @@ from hudi_hive.errors import (
     UnknownColumnError,
     UnsupportedFormatError,
 )
-from hudi_hive.formats.base.base_file import open_base_file
+from hudi_hive.formats.base import open_base_file
 from hudi_hive.predicate import parse_filter
 from hudi_hive.storage import Storage
 from tests.support.fixture_tables import unzip_fixture

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import CorruptFileError
-from hudi_hive.formats.base.base_file import open_base_file
+from hudi_hive.formats.base import open_base_file
 from hudi_hive.predicate import parse_filter
 from hudi_hive.read import read_base_files
 from hudi_hive.storage import Storage

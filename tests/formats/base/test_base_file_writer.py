@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import InvalidOptionError, SchemaError
-from hudi_hive.formats.base.base_file import open_base_file
+from hudi_hive.formats.base import open_base_file
 from hudi_hive.formats.base.base_file_writer import ParquetBaseWriter
 from hudi_hive.formats.base.column_ranges import WRAPPERS, ColumnRanges
 from hudi_hive.formats.hash.bloom import BloomFilter, BloomSettings, key_hashes

@@ -12,7 +12,7 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import FormatError, HudiHiveError, UnsupportedTableError
-from hudi_hive.formats.base.base_file import open_base_file
+from hudi_hive.formats.base import open_base_file
 from hudi_hive.storage import Storage
 from tests.support.fixture_tables import DATA, _session_folder, unzip_fixture
 

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.formats.base import base_file
-from hudi_hive.formats.base.base_file import open_base_file
+from hudi_hive.formats.base import open_base_file, parquet_base_file
 from hudi_hive.storage import Storage
 from tests.support.tables.base_files import read_batches
 
@@ -98,7 +97,7 @@ def test_some_row_groups_are_not_repetitive(storage):
 
 def test_text_too_long_for_one_array_comes_in_slices(storage, monkeypatch):
     """A repeated value of a few bytes in the file may be more text than 32-bit offsets can count."""
-    monkeypatch.setattr(base_file, "_MOST_BYTES", 300 * 1_000)
+    monkeypatch.setattr(parquet_base_file, "_MOST_BYTES", 300 * 1_000)
     table = repetitive().select(["n", "few", "one"])
     pq.write_table(table, storage.full_path("a.parquet"))
     batches = list(read_batches(storage, "a.parquet"))
@@ -117,7 +116,7 @@ def test_same_rows_as_the_plain_reader(tmp_path_factory, values, repeat, batch_s
     limit = {"dictionary_pagesize_limit": dictionary_bytes, "data_page_size": 64}
     pq.write_table(table, storage.full_path("a.parquet"), row_group_size=100, **limit)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(base_file, "_WORTH_INDICES", 0)
+        patch.setattr(parquet_base_file, "_WORTH_INDICES", 0)
         read = pa.Table.from_batches(read_batches(storage, "a.parquet", batch_size=batch_size), table.schema)
     read.validate(full=True)
     assert read.equals(table)
@@ -126,7 +125,7 @@ def test_same_rows_as_the_plain_reader(tmp_path_factory, values, repeat, batch_s
 @pytest.mark.parametrize("checksum", [True, False])
 def test_damage(storage, monkeypatch, checksum):
     """Flipped bits of pages: the right rows or our error; without checksums any valid rows or our error, no crash."""
-    monkeypatch.setattr(base_file, "_WORTH_INDICES", 0)
+    monkeypatch.setattr(parquet_base_file, "_WORTH_INDICES", 0)
     table = repetitive(3_000).select(["one", "few", "nulls", "raw"])
     path = storage.full_path("a.parquet")
     pq.write_table(table, path, compression="none", write_page_checksum=checksum)
