@@ -19,11 +19,12 @@ demo: $(STAMP)  ## The main job, end to end: metastore, sync, Spark SQL on three
 test: lint  ## Lint, types, layers, then all tests (those with a JVM too)
 	@$(BIN)/pytest -q -n 2 --dist loadfile
 
-lint: $(STAMP)  ## ruff, mypy --strict, import-linter, the docker files
+lint: $(STAMP)  ## ruff, mypy --strict, import-linter, the repository's own checks, the docker files
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m tools.checks
 	@$(BIN)/hadolint docker/*.Dockerfile
 	@$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker/compose.yaml
 

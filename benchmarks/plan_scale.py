@@ -85,7 +85,6 @@ CASES: dict[str, Callable[[str, str], dict[str, Any]]] = {
 
 def child(case: str, path: str, source: str) -> None:
     """One measurement, printed as JSON."""
-
     if CASES[case] is peer:
         import hudi  # noqa: F401
     imported = resource.getrusage(resource.RUSAGE_SELF)

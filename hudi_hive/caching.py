@@ -11,7 +11,7 @@ _T = TypeVar("_T")
 _LOCKS: Final = 64
 
 
-class kept_property(Generic[_T]):
+class kept_property(Generic[_T]):  # noqa: N801
     """A ``functools.cached_property`` for what is slow to work out, such as reading a file or planning a query.
 
     That of Python 3.11 lets one thread in at a time for all objects of a class, so that all wait for one that reads

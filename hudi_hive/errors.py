@@ -398,7 +398,7 @@ class SparkError(HudiHiveError):
     """The Spark session cannot be used, or a statement is not supported on a synced table."""
 
 
-class EnvironmentError_(HudiHiveError):
+class EnvironmentError_(HudiHiveError):  # noqa: N801, N818
     """Something that must be installed is missing or too old."""
 
 

@@ -39,7 +39,7 @@ def _query_options(function: F) -> F:
     return function
 
 
-def _scan(
+def _scan(  # noqa: PLR0913
     path: str,
     query_type: str | None,
     as_of: str | None,

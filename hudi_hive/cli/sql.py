@@ -30,7 +30,7 @@ from hudi_hive.errors import InvalidOptionError
 @click.option("-o", "--output-file", metavar="FILE.parquet", help="Write the rows to a Parquet file.")
 @storage_options
 @with_output
-def sql(
+def sql(  # noqa: PLR0913
     statement: str,
     metastore_uris: str | None,
     hive_site: str | None,

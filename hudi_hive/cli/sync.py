@@ -57,7 +57,7 @@ _BASE_PATH = "hoodie.datasource.meta.sync.base.path"
 @storage_options
 @with_output
 @click.pass_context
-def sync(
+def sync(  # noqa: PLR0913
     ctx: click.Context,
     base_path: tuple[str, ...],
     discover: str | None,

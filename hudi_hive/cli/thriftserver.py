@@ -35,7 +35,7 @@ def thriftserver() -> None:
     help="Properties file with Spark's settings (spark.…), on top of its own.",
 )
 @storage_options
-def start(
+def start(  # noqa: PLR0913
     metastore_uris: str,
     port: int,
     auth: str,

@@ -281,7 +281,8 @@ def _null_or_text(text: str) -> str | None:
 
 def _same_store(path: HadoopPath, base: HadoopPath) -> bool:
     """Whether two paths are of one store; one without scheme or authority goes with any, as the metastore resolves
-    it."""
+    it.
+    """
     if path.is_local and base.is_local:
         return True
     if "file:" in (path.prefix, base.prefix):

@@ -43,7 +43,7 @@ class SplitSource:
         row_filter: rows that are asked for without the dynamic filter, bound to the handle's schema; None for all.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         metastore: HiveMetastore,
         handle: HudiTableHandle,
@@ -98,7 +98,8 @@ class SplitSource:
 
     def next_batch(self, quota: int = FULL_WEIGHT, timeout: float | None = None) -> pa.Table:
         """Splits of a weight of up to ``quota`` together as a table; see
-        :meth:`~hudi_hive.plan.splits.split_loader.SplitLoader.next_batch`."""
+        :meth:`~hudi_hive.plan.splits.split_loader.SplitLoader.next_batch`.
+        """
         return self._loader.next_batch(quota, timeout)
 
     def to_splits(self, table: pa.Table) -> list[HudiSplit]:

@@ -21,9 +21,9 @@ _WRITTEN_ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
 
 
 def parse_properties(data: bytes, *, path: str | None = None) -> dict[str, str]:
-    """Parse the keys and values of a Java properties file.
+    r"""Parse the keys and values of a Java properties file.
 
-    The text is ISO-8859-1; ``\\uXXXX`` and the other escapes are undone, lines that end in an odd number of backslashes
+    The text is ISO-8859-1; ``\uXXXX`` and the other escapes are undone, lines that end in an odd number of backslashes
     go on in the next one, lines that begin with ``#`` or ``!`` are remarks. Of a key that occurs twice the last counts.
 
     Args:
@@ -31,7 +31,7 @@ def parse_properties(data: bytes, *, path: str | None = None) -> dict[str, str]:
         path: named in errors.
 
     Raises:
-        InvalidPropertiesError: a ``\\u`` escape without four hexadecimal digits, or half of a surrogate pair.
+        InvalidPropertiesError: a ``\u`` escape without four hexadecimal digits, or half of a surrogate pair.
     """
     result: dict[str, str] = {}
     for line in _logical_lines(data.decode("latin-1")):

@@ -194,7 +194,8 @@ def _before_blocked(
     client: MetaClient, chosen: list[Instant], blocked: list[Instant], by_transition: bool
 ) -> list[Instant]:
     """The chosen commits without blocked ones and what counts as later than one of them: a consumer that goes on from
-    the last commit it got would never see the blocked ones otherwise."""
+    the last commit it got would never see the blocked ones otherwise.
+    """
     if not blocked:
         return chosen
     first = min(range_time(client, instant, by_transition) for instant in blocked)

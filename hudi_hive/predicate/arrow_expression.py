@@ -182,7 +182,8 @@ class _Outline:
 
     def _bound(self, tree: syntax.Syntax) -> Node:
         """A test bound to the schema, if Arrow means the same by it: not for floating point, whose NaN compares
-        otherwise."""
+        otherwise.
+        """
         node = bind(tree, self._schema)
         if self._sql:
             return node

@@ -289,7 +289,7 @@ def _time_nanos(value: object) -> int | None:
 # -- column against literal -------------------------------------------------------------------------------------------
 
 
-def _compare_literal(operator: Operator, column: ColumnRef, literal: syntax.Value) -> Node:
+def _compare_literal(operator: Operator, column: ColumnRef, literal: syntax.Value) -> Node:  # noqa: C901
     arrow, value = column.type, literal.value
     if pa.types.is_boolean(arrow):
         truth = value if isinstance(value, bool) else _parse_bool(value)

@@ -40,6 +40,8 @@ Operand: TypeAlias = Name | Value
 
 @dataclass(frozen=True, slots=True)
 class Compare:
+    """``left operator right``."""
+
     operator: ComparisonOperator
     left: Operand
     right: Operand
@@ -47,17 +49,23 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class InList:
+    """``operand IN (items)``."""
+
     operand: Operand
     items: tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NullTest:
+    """``operand IS NULL``."""
+
     operand: Operand
 
 
 @dataclass(frozen=True, slots=True)
 class LikeTest:
+    """``operand LIKE pattern``, or ``ILIKE``; ``escape`` makes the next character of the pattern plain."""
+
     operand: Operand
     pattern: Value
     escape: str
@@ -66,22 +74,30 @@ class LikeTest:
 
 @dataclass(frozen=True, slots=True)
 class TruthTest:
+    """``operand IS TRUE``, or ``IS FALSE`` for the value false."""
+
     operand: Syntax
     value: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Negation:
+    """``NOT operand``."""
+
     operand: Syntax
 
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
+    """Operands joined by ``AND``."""
+
     operands: tuple[Syntax, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
+    """Operands joined by ``OR``."""
+
     operands: tuple[Syntax, ...]
 
 

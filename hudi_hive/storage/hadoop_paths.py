@@ -31,7 +31,7 @@ _DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
 def split_paths(text: str) -> list[str]:
-    """The paths of a comma list: ``\\,`` is a comma of a path, ``\\\\`` a backslash; blanks around paths do not count.
+    r"""The paths of a comma list: ``\,`` is a comma of a path, ``\\`` a backslash; blanks around paths do not count.
 
     A comma between the braces of a glob (``{a,b}``) does not split either, so that a list typed by hand works.
     """
@@ -70,7 +70,8 @@ def join_paths(paths: Iterable[str]) -> str:
 @dataclass(frozen=True, slots=True)
 class HadoopPath:
     """A path taken apart: ``prefix`` is scheme and authority as the caller wrote them (``""`` for a plain local path),
-    ``path`` is absolute, without a double or trailing slash."""
+    ``path`` is absolute, without a double or trailing slash.
+    """
 
     prefix: str
     path: str
@@ -163,7 +164,8 @@ class Stores:
 
 def stat_many(storage: Storage, keys: Sequence[str]) -> list[pafs.FileInfo]:
     """What each path is, asked in one call so that a remote store works on them in parallel; each counts as one
-    ``exists``."""
+    ``exists``.
+    """
     if not keys:
         return []
     storage.counters.add("exists", len(keys))
@@ -365,7 +367,7 @@ def _find(text: str, position: int, char: str) -> int:
 
 
 def compile_glob(part: str, pattern: str) -> re.Pattern[str]:
-    """One path part with ``*``, ``?``, ``[abc]``, ``[a-c]``, ``[^a]`` and ``\\`` escapes as a regular expression.
+    r"""One path part with ``*``, ``?``, ``[abc]``, ``[a-c]``, ``[^a]`` and ``\`` escapes as a regular expression.
 
     Raises:
         InvalidOptionError: a bracket is not closed or its range is empty.

@@ -69,7 +69,7 @@ _IN_METADATA = "is_present_in_metadata"
 Rows = dict[str, dict[str, Any]]
 
 
-class Difference(AssertionError):
+class DifferenceError(AssertionError):
     """Hudi sees something else than there should be."""
 
 
@@ -149,7 +149,7 @@ class Life:
     @staticmethod
     def some(done: list[Any]) -> None:
         if not done:
-            raise Difference("the service did nothing")
+            raise DifferenceError("the service did nothing")
 
     def delete(self) -> None:
         # Not written again: Hudi 1.0.2 cannot compare the ordering value of a deleted record's with that of a new one.
@@ -188,7 +188,7 @@ class Life:
     def clean(self) -> None:
         clean(self.context)
         if not MetaClient.load(self.path).timeline.completed({CLEAN}):
-            raise Difference("the clean did nothing")
+            raise DifferenceError("the clean did nothing")
 
     def theirs(self, index: str, keys: range) -> None:
         options = {
@@ -256,7 +256,7 @@ class Life:
         if isinstance(found, dict) and isinstance(expected, dict):
             both = found.items() & expected.items()
             found, expected = dict(found.items() - both), dict(expected.items() - both)
-        raise Difference(f"{what}: {str(found)[:500]} for {str(expected)[:500]}")
+        raise DifferenceError(f"{what}: {str(found)[:500]} for {str(expected)[:500]}")
 
 
 def _key(row: dict[str, Any]) -> str:
@@ -309,7 +309,7 @@ def run(
             tell(f"{version} {kind} {name}: ok, {life.checks} comparisons so far")
         except Exception as error:
             tell(f"{version} {kind} {name}: FAILED {type(error).__name__}: {str(error)[:1500]}")
-            if not isinstance(error, Difference):
+            if not isinstance(error, DifferenceError):
                 tell(traceback.format_exc()[-1500:])
     partitions = MetaClient.load(path).config.metadata_partitions
     if not {"files", "column_stats", "record_index", "bloom_filters"} <= set(partitions):

@@ -63,7 +63,7 @@ KNOWN = {
 """Histories that real Hudi shows wrongly, and why: it must say so each time."""
 
 
-class Difference(AssertionError):
+class DifferenceError(AssertionError):
     """Rows are not those of the model."""
 
 
@@ -180,7 +180,7 @@ class Theirs:
         try:
             found = self.peer.read(self.life.path, names, {**READ, **query})
         except HudiPeerError as error:
-            raise Difference(f"real Hudi, {what} {dict(query)}: {error}") from error
+            raise DifferenceError(f"real Hudi, {what} {dict(query)}: {error}") from error
         rows = {row["id"]: row for row in found}
         told = {key: record(row, state.columns) for key, row in wanted.items()}
         compare(f"real Hudi, {what} {dict(query)}", rows, told)
@@ -238,7 +238,7 @@ def compare(what: str, found: Mapping[str, Row], wanted: Mapping[str, Row]) -> N
     differ = {key: (found.get(key), wanted.get(key)) for key in found.keys() | wanted.keys()}
     differ = {key: pair for key, pair in differ.items() if pair[0] != pair[1]}
     if differ:
-        raise Difference(f"{what}: {len(differ)} of {len(wanted)} rows differ, as {list(differ.items())[:2]}")
+        raise DifferenceError(f"{what}: {len(differ)} of {len(wanted)} rows differ, as {list(differ.items())[:2]}")
 
 
 # -- one history -------------------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def report(case: History, peer: HudiPeer, path: Path, counts: Counter[str], chos
     except Exception as error:
         notes = "\n".join(getattr(error, "__notes__", []))
         outcome = f"FAILED {type(error).__name__}: {str(error)[:2500]}\n{notes}"
-        if str(case) in KNOWN and isinstance(error, Difference):
+        if str(case) in KNOWN and isinstance(error, DifferenceError):
             outcome = f"not as the model: {KNOWN[str(case)]}"
         elif chosen.trace:
             traceback.print_exc()

@@ -334,7 +334,7 @@ def _key(row: Row) -> str:
     return str(row["id"])
 
 
-class Difference(AssertionError):
+class DifferenceError(AssertionError):
     """Rows are not those of the model."""
 
 
@@ -397,7 +397,7 @@ def _compare(found: list[Row], expected: list[Row]) -> None:
     ours, theirs = {_key(row): row for row in found}, {_key(row): row for row in expected}
     missing, more = sorted(theirs.keys() - ours.keys()), sorted(ours.keys() - theirs.keys())
     other = [(ours[key], theirs[key]) for key in sorted(ours.keys() & theirs.keys()) if ours[key] != theirs[key]]
-    raise Difference(
+    raise DifferenceError(
         f"{len(found)} rows for {len(expected)}; missing {missing[:5]}, too many {more[:5]}, "
         f"{len(other)} others, as {other[:1]}"
     )
@@ -411,7 +411,7 @@ def _compare_changes(reader: Ours | Theirs, expected: list[Any]) -> None:
         # 0.15 and 1.0 of any table: 41 and 40 of these 80 changes when they alone wrote a copy-on-write one.
         missing, more = Counter(), Counter({change: n for change, n in more.items() if change[0] != "d"})
     if missing or more or not found:
-        raise Difference(
+        raise DifferenceError(
             f"{len(found)} changes for {len(expected)}; {missing.total()} missing, as {list(missing)[:6]}, "
             f"{more.total()} too many, as {list(more)[:6]}"
         )

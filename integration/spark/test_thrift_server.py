@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from pyhive import hive
 from pyhive.exc import OperationalError
-from TCLIService.ttypes import TOperationState as STATES
+from TCLIService.ttypes import TOperationState
 
 from hudi_hive.errors import InvalidOptionError, MetastoreConnectError, MetastoreServerError, SparkError
 from hudi_hive.metastore import HiveMetastore, Timeouts, find_java
@@ -409,14 +409,14 @@ def test_a_statement_can_be_cancelled(server, synced, suffix):
     table = synced("v9_mor_part_rli" if suffix else "v8_cow_part_mdt") + suffix
     endless = f"SELECT sum(hash(a._hoodie_record_key, b.id)) FROM {table} a CROSS JOIN range(0, 100000000000000) b"
     with connected(server) as cursor, connected(server) as other:
-        for wanted in (STATES.RUNNING_STATE, None):
+        for wanted in (TOperationState.RUNNING_STATE, None):
             cursor.execute(endless, async_=True)
             while wanted is not None and cursor.poll().operationState != wanted:
                 continue
             cursor.cancel()
-            while (state := cursor.poll().operationState) == STATES.RUNNING_STATE:
+            while (state := cursor.poll().operationState) == TOperationState.RUNNING_STATE:
                 continue
-            assert state == STATES.CANCELED_STATE
+            assert state == TOperationState.CANCELED_STATE
             assert count(other, table) == count(cursor, table) > 0
 
 

@@ -65,7 +65,8 @@ class Case:
 
 def key(value: Value) -> object:
     """What sorts values of one kind as Spark does: numbers exactly, NaN greatest; text by its bytes; times as
-    seconds."""
+    seconds.
+    """
     if isinstance(value, bool):
         return value
     if isinstance(value, float) and value != value:

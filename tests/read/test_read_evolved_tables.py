@@ -50,7 +50,7 @@ def values(scan, *columns):
 
 @pytest.fixture(scope="module")
 def swapped(tmp_path_factory):
-    """a and b change names, s is dropped and added anew, n gets wider; a file for each of four versions."""
+    """A and b change names, s is dropped and added anew, n gets wider; a file for each of four versions."""
     table = create(tmp_path_factory.mktemp("swapped"))
     struct = pa.struct([("k", pa.int32()), ("l", pa.string())])
 

@@ -160,7 +160,7 @@ def query_id(query: dict[str, Any]) -> str:
 
 
 @functools.cache
-def named_gaps() -> dict[tuple[str, str], str]:
+def named_gaps() -> dict[tuple[str, str], str]:  # noqa: C901
     """(fixture, query id) -> reason: the queries where a rule of ours makes our rows differ from the release's.
 
     A reason begins with a heading of docs/format/rules.md as an anchor, or with the release whose quirk it is.

@@ -9,7 +9,10 @@ import pytest
 from tools.checks import dead, imports, literals, names, report, rooms, signatures, words
 from tools.checks.tree import Finding, SourceTree
 
-FACE = {"hudi_hive/__init__.py": "", "hudi_hive/table/__init__.py": "from hudi_hive.table.names import base\n"}
+FACE = {
+    "hudi_hive/__init__.py": "",
+    "hudi_hive/table/__init__.py": "from hudi_hive.table.names import base\n__all__ = ['kinds']",
+}
 
 
 def make_tree(folder: Path, files: dict[str, str]) -> SourceTree:
@@ -70,6 +73,7 @@ PAST_FACE = "from hudi_hive.table.names import base"
         ("hudi_hive/plan.py", PAST_FACE, True),
         ("hudi_hive/plan.py", "from hudi_hive.table import names", True),
         ("hudi_hive/plan.py", "from hudi_hive.table import base", False),
+        ("hudi_hive/plan.py", "from hudi_hive.table import kinds", False),
         ("hudi_hive/plan.py", "from hudi_hive.table.view import V", False),
         ("hudi_hive/plan.py", "from hudi_hive.table.view.slices import V", True),
         ("hudi_hive/table/keys.py", PAST_FACE, False),
@@ -89,6 +93,7 @@ def test_past_face(tmp_path, importer, text, past):
     files = FACE | {
         "hudi_hive/errors.py": "",
         "hudi_hive/table/names.py": "",
+        "hudi_hive/table/kinds.py": "",
         "hudi_hive/table/view/__init__.py": "",
         "hudi_hive/table/_thrift/__init__.py": "",
         "hudi_hive/table/_thrift/calls.py": "",

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from tools.checks.report import main
 from tools.checks.rules import RULES
-from tools.checks.tree import PRODUCT, Finding, Module, SourceTree, assignment_targets, public_functions
+from tools.checks.tree import PRODUCT, Finding, Module, SourceTree, assignment_targets, is_export_list, public_functions
 
 _CODE = re.compile(r"```.*?```|`[^`]+`", re.DOTALL)
 _PLAIN_DECORATORS = {"property", "cached_property", "staticmethod", "classmethod", "contextmanager", "cache"}
@@ -44,7 +44,7 @@ def used_names(tree: SourceTree) -> set[str]:
 
 
 def _names_in(module: Module) -> set[str]:
-    exported = {id(node) for node in module.nodes if _is_export_list(node) for node in ast.walk(node)}
+    exported = {id(node) for node in module.nodes if is_export_list(node) for node in ast.walk(node)}
     used: set[str] = set()
     for node in module.nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
@@ -62,10 +62,6 @@ def _names_in_text(value: object) -> list[str]:
     """The names of a text that may be one: ``package.module:name``, an identifier, a quoted annotation."""
     text = value.replace(", ", ",").replace(" | ", "|") if isinstance(value, str) else ""
     return re.findall(r"\w+", text) if re.fullmatch(r"[\w.:\[\],|]{1,200}", text) else []
-
-
-def _is_export_list(node: ast.AST) -> bool:
-    return isinstance(node, ast.Assign) and any(isinstance(to, ast.Name) and to.id == "__all__" for to in node.targets)
 
 
 def _public_names(module: Module) -> Iterator[tuple[str, int]]:

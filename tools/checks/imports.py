@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tools.checks.report import main
-from tools.checks.tree import GENERATED, PRODUCT, Finding, Module, SourceTree
+from tools.checks.rules import RULES
+from tools.checks.tree import GENERATED, PRODUCT, Finding, Module, SourceTree, is_export_list
 
 INDEPENDENT = (("integration", "benchmarks"), ("benchmarks", "integration"))
 OUTSIDE_PRODUCT = ("tests", "integration", "benchmarks", "tools")
@@ -58,16 +59,31 @@ def all_imports(tree: SourceTree) -> Iterator[Import]:
 def is_past_face(tree: SourceTree, importer: str, target: str) -> bool:
     """True if ``importer`` stands outside the package whose module it names instead of the package.
 
-    A module directly below ``hudi_hive`` is its own face, and so is every package. A test in ``tests.table`` (and
-    deeper) may use what is inside ``hudi_hive.table``.
+    A module directly below ``hudi_hive`` is its own face, and so is every package; a module that a package lists in
+    ``__all__`` is a name of its face. A test in ``tests.table`` and below may use what is inside ``hudi_hive.table``.
     """
     if target.partition(".")[0] != PRODUCT or (tree.is_package(target) and GENERATED not in target.split(".")):
         return False
     room = _room(target)
+    if GENERATED in target.split(".") and any(_within(importer, user) for user in RULES.thrift_users):
+        return False
     if room == PRODUCT or _within(importer, room):
+        return False
+    if target.rpartition(".")[2] in exported_names(tree.modules[room]):
         return False
     top = ".".join(room.split(".")[:2])
     return not _within(importer, "tests" + top.removeprefix(PRODUCT))
+
+
+def exported_names(face: Module) -> set[str]:
+    """The names that a package's ``__init__`` lists in ``__all__``."""
+    lists = [node.value for node in face.syntax.body if isinstance(node, ast.Assign) and is_export_list(node)]
+    return {
+        each.value
+        for names in lists
+        for each in ast.walk(names)
+        if isinstance(each, ast.Constant) and isinstance(each.value, str)
+    }
 
 
 def circles(tree: SourceTree, imports: list[Import]) -> list[list[str]]:

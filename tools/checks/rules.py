@@ -19,6 +19,7 @@ class Rules:
     phrases: frozenset[str]
     exempt_identifiers: frozenset[str]
     shared_class_names: frozenset[str]
+    thrift_users: tuple[str, ...]
     literal_modules: frozenset[str]
     literal_values: frozenset[str]
     private_names: frozenset[str]
@@ -35,6 +36,7 @@ def read_rules(path: Path = FILE) -> Rules:
         phrases=frozenset(words["phrases"]),
         exempt_identifiers=frozenset(words["exempt"]),
         shared_class_names=frozenset(content["names"]["shared"]),
+        thrift_users=tuple(content["imports"]["thrift_users"]),
         literal_modules=frozenset(content["literals"]["declared_in"]),
         literal_values=frozenset(content["literals"]["values"]),
         private_names=frozenset(content["signatures"]["private"]),

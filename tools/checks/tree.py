@@ -49,7 +49,7 @@ class Module:
 
     @property
     def root(self) -> str:
-        """The first part of the name: ``hudi_hive``, ``tests`` …"""
+        """The first part of the name, such as ``hudi_hive`` or ``tests``."""
         return self.name.partition(".")[0]
 
     @property
@@ -139,6 +139,11 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg
     all_of_them = [*named.posonlyargs, *named.args, *named.kwonlyargs]
     all_of_them += [starred for starred in (named.vararg, named.kwarg) if starred]
     return [each for place, each in enumerate(all_of_them) if place or each.arg not in ("self", "cls")]
+
+
+def is_export_list(node: ast.AST) -> bool:
+    """True for the assignment of ``__all__``."""
+    return isinstance(node, ast.Assign) and any(isinstance(to, ast.Name) and to.id == "__all__" for to in node.targets)
 
 
 def assignment_targets(statement: ast.stmt) -> list[ast.expr]:

@@ -39,7 +39,7 @@ def _names(text: str) -> tuple[str, ...]:
 @click.option("--property", "properties", multiple=True, metavar="K=V", help="A further table property (repeatable).")
 @storage_options
 @with_output
-def create(
+def create(  # noqa: PLR0913
     path: str,
     name: str,
     kind: str,

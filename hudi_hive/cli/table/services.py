@@ -282,7 +282,7 @@ def rollback(
 @click.option("--delete", "delete", is_flag=True, help="Delete the savepoint of --instant.")
 @click.option("--list", "list_", is_flag=True, help="List the savepoints.")
 @with_output
-def savepoint(
+def savepoint(  # noqa: PLR0913
     path: str,
     conf: tuple[str, ...],
     threads: int | None,

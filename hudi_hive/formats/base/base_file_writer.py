@@ -84,7 +84,7 @@ class ParquetBaseWriter:
         StorageError: the file cannot be made.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         storage: Storage,
         path: str,

@@ -35,7 +35,8 @@ def column_ranges(metadata: Any, schema: pa.Schema, root: Node) -> dict[tuple[st
 
 def _leaves(metadata: Any, paths: set[tuple[str, ...]]) -> dict[tuple[str, ...], int]:  # noqa: ANN401
     """Index of the leaf column of each path that is one; names with dots in them could be two things and are left
-    out."""
+    out.
+    """
     wanted = {".".join(path): path for path in paths if not any("." in name for name in path)}
     found: dict[tuple[str, ...], int] = {}
     for index in range(metadata.num_columns):

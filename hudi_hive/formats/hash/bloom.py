@@ -213,7 +213,8 @@ class BloomBuilder:
 
     def _rows(self, more: int) -> npt.NDArray[np.int64] | None:
         """First bit of each further key's row, if there are several: a full one is followed by a new one; when there
-        are enough, they take turns."""
+        are enough, they take turns.
+        """
         entries = self._settings.entries
         most = max(1, -(-self._settings.max_entries // entries)) if self._settings.kind == DYNAMIC else 1
         needed = max(1, min(most, -(-(self._count + more) // entries)))

@@ -179,7 +179,8 @@ def _decompress(data: pa.Buffer, size: int, codec: str, path: str, most: int) ->
 
 def _hadoop_frames(data: pa.Buffer, size: int, codec: str) -> pa.Buffer | None:
     """Content in the framing of Hadoop's block codecs (length of the whole, then chunks with their lengths); None if
-    the data is not framed so."""
+    the data is not framed so.
+    """
     view = memoryview(data).cast("B")
     position = 0
     parts: list[bytes] = []

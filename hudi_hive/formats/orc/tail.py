@@ -167,18 +167,22 @@ def _chunks(data: bytes, block: int) -> bytes:
 
 
 def message_field(number: int, value: int | bytes) -> bytes:
+    """A protobuf field: a varint for an integer, else length and bytes."""
     return bytes_field(number, value) if isinstance(value, bytes) else number_field(number, value)
 
 
 def number_field(number: int, value: int) -> bytes:
+    """A protobuf field that holds a varint."""
     return varint(number << 3) + varint(value)
 
 
 def bytes_field(number: int, value: bytes) -> bytes:
+    """A protobuf field that holds bytes, a text or a message."""
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
 def varint(value: int) -> bytes:
+    """A number from 0 on in groups of seven bits, the lowest first."""
     if value < 128:  # most are
         return _BYTES[value]
     result = bytearray()

@@ -148,7 +148,7 @@ class MetadataTable:
 
     @property
     def index_partitions(self) -> tuple[str, ...]:
-        """Partitions of the metadata table that are complete: ``files``, ``column_stats`` …"""
+        """Partitions of the metadata table that are complete, such as ``files`` and ``column_stats``."""
         return self._client.config.metadata_partitions
 
     @property
@@ -371,7 +371,8 @@ class MetadataTable:
 
     def stats(self) -> pa.Table:
         """What each complete partition is made of: ``partition``, ``file_groups``, ``base_files``, ``base_bytes``,
-        ``log_files``, ``log_bytes``."""
+        ``log_files``, ``log_bytes``.
+        """
         rows = [{"partition": name, **_sums(self._slices(name))} for name in sorted(self.index_partitions)]
         kinds = [("partition", pa.string())]
         kinds += [(name, pa.int64()) for name in ("file_groups", "base_files", "base_bytes", "log_files", "log_bytes")]
@@ -451,7 +452,8 @@ class MetadataTable:
     def _record_index_groups(self, partitions: Sequence[str] | None) -> list[tuple[FileGroup, ...]]:
         """The file groups of each record index that covers some partitions of the table, or all: one for the whole
         table, or one for each partition, which stands in the names of its file groups
-        (docs/format.md#metadata-file-groups)."""
+        (docs/format.md#metadata-file-groups).
+        """
         prefixed = self.prefixed_groups(RECORD_INDEX)
         if tuple(prefixed) == (_RECORD_INDEX_NAME,):
             return list(prefixed.values())

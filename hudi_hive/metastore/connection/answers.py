@@ -24,7 +24,7 @@ NAME_LISTS: Final = frozenset(
 """Methods whose answer is a list of names."""
 
 
-class WrongAnswer(Exception):
+class WrongAnswerError(Exception):
     """Says what is wrong with an answer."""
 
 
@@ -37,7 +37,7 @@ def check_answer(method: str, arguments: Sequence[Any], answer: Any) -> None:  #
         answer: what came back.
 
     Raises:
-        WrongAnswer: something that must be there is not, or the answer is about another object.
+        WrongAnswerError: something that must be there is not, or the answer is about another object.
     """
     if method in NAME_LISTS:
         _texts(answer, "names")
@@ -49,7 +49,7 @@ def check_answer(method: str, arguments: Sequence[Any], answer: Any) -> None:  #
 
 def _need(condition: object, what: str) -> None:
     if not condition:
-        raise WrongAnswer(what)
+        raise WrongAnswerError(what)
 
 
 def _texts(values: Any, what: str) -> None:  # noqa: ANN401

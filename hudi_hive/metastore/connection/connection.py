@@ -30,7 +30,7 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.connection.address import Address
-from hudi_hive.metastore.connection.answers import NAME_LISTS, WrongAnswer, check_answer
+from hudi_hive.metastore.connection.answers import NAME_LISTS, WrongAnswerError, check_answer
 from hudi_hive.metastore.connection.calls import CallCounter
 from hudi_hive.metastore.connection.security import Sasl, Tls
 from hudi_hive.metastore.connection.settings import Timeouts
@@ -213,7 +213,7 @@ class Connection:
             raise self._application_error(error, method, about) from error
         except _DECLARED as error:
             raise self._server_error(error, about) from error
-        except WrongAnswer as error:
+        except WrongAnswerError as error:
             raise MetastoreServerError(
                 f"the answer to {method} on {about} has {error}",
                 path=str(self.address),

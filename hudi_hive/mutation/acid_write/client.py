@@ -43,7 +43,7 @@ class MutatorClient:
         InvalidOptionError: a table's name is not ``database.table``, or times that are not positive.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         metastore: str | Iterable[str] | HiveMetastore,
         *,

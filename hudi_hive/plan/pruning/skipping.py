@@ -59,7 +59,7 @@ class SkipContext:
         return self.evolved is None and not self.renamed
 
 
-def prune(
+def prune(  # noqa: C901
     client: MetaClient, slices: pa.Table, row_filter: RowFilter | None, context: SkipContext
 ) -> tuple[pa.Table, list[PlanStep]]:
     """The slices that can hold a row passing a filter, in their order, and a step for each index that was asked.

@@ -86,7 +86,7 @@ class SplitLoader:
         InvalidOptionError: numbers below 1, no planner, or a query of change data.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         partitions: Iterable[list[str]] | PartitionPlanner,
         planner: BatchPlanner | None = None,
@@ -143,7 +143,8 @@ class SplitLoader:
     @property
     def finished(self) -> bool:
         """Whether all splits were made and taken. After an error or a cancel it stays false, so that who loops until
-        then meets the error in :meth:`next_batch`."""
+        then meets the error in :meth:`next_batch`.
+        """
         return self._state.finished
 
     def progress(self) -> LoadProgress:

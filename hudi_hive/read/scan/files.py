@@ -39,7 +39,7 @@ MappingOf = Callable[[str], ColumnMapping | None]
 """Path of a file → which of its columns is which; None: by name."""
 
 
-def read_base_files(
+def read_base_files(  # noqa: PLR0913
     storage: Storage,
     files: pa.Table,
     target_schema: pa.Schema,

@@ -101,7 +101,7 @@ class _Spread:
         return Placement(table.encode(), self.tasks, self.writers)
 
 
-def mutate(
+def mutate(  # noqa: PLR0913
     frame: DataFrame,
     table: str | os.PathLike[str],
     *,

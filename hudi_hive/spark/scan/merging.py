@@ -57,7 +57,7 @@ class BaseFileIndex(HudiFileIndex):
         read: the columns that the scan reads.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         jvm: Jvm,
         session: JavaValue,

@@ -163,7 +163,8 @@ class TableSnapshot:
 
     def _check_names(self, plan: ScanPlan) -> None:
         """Refuse files of another version of the schema, or with wrong labels: Spark's reader goes by names and
-        labels."""
+        labels.
+        """
         for (different, column), what in (
             (unlike(plan), "has another name or type in older files (schema evolution on read)"),
             (self._mislabelled(plan), "is a timestamp that older files label as something else"),

@@ -94,7 +94,7 @@ class ThriftServer:
         ...     pyhive.hive.connect("127.0.0.1", server.port)
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         metastore_uri: str,
         *,

@@ -110,7 +110,7 @@ class HiveSyncConfig:
         shown = {item.name: getattr(self, item.name) for item in fields(self) if item.repr}
         return f"HiveSyncConfig({', '.join(f'{name}={redact(repr(value))}' for name, value in shown.items())})"
 
-    def __post_init__(self) -> None:
+    def __post_init__(self) -> None:  # noqa: C901
         uris = self.metastore_uris
         if isinstance(uris, str):
             uris = tuple(item.strip() for item in uris.split(",") if item.strip())

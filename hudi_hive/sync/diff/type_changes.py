@@ -38,11 +38,11 @@ def follows(old: str, new: str) -> bool:
     """
     try:
         return _follows(_parse(old), _parse(new))
-    except _Unreadable:
+    except _UnreadableError:
         return old == new
 
 
-class _Unreadable(Exception):
+class _UnreadableError(Exception):
     """A text that is no type, or one that is nested too deep."""
 
 
@@ -66,7 +66,7 @@ def _parse(text: str) -> _Type:
 def _read(rest: list[str], depth: int = 0) -> _Type:
     """The type at the start of what is left, which stands in reverse."""
     if not rest or depth > _MAX_DEPTH:
-        raise _Unreadable
+        raise _UnreadableError
     word = rest.pop()
     if not rest or rest[-1] != "<":
         return _Type(word, {})
@@ -75,7 +75,7 @@ def _read(rest: list[str], depth: int = 0) -> _Type:
         name = str(len(below))
         if word == "struct":
             if len(rest) < 2:
-                raise _Unreadable
+                raise _UnreadableError
             name = rest.pop()
             rest.pop()
         below[name] = _read(rest, depth + 1)

@@ -47,7 +47,7 @@ _FURTHER_KEYS: Final = frozenset(
 _FURTHER_PREFIXES: Final = ("hoodie.keygen.", "hoodie.record.merge.property.")
 
 
-def create_table(
+def create_table(  # noqa: PLR0913
     path: str | os.PathLike[str],
     *,
     name: str,

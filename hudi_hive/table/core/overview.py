@@ -1,5 +1,6 @@
 """A table's instants and file slices as users look at them: tables with the columns of Hudi's SQL functions
-``hudi_query_timeline`` and ``hudi_filesystem_view`` (release 1.0.2)."""
+``hudi_query_timeline`` and ``hudi_filesystem_view`` (release 1.0.2).
+"""
 
 from __future__ import annotations
 

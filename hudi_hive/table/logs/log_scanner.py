@@ -69,7 +69,7 @@ class LogRecords:
         return tuple(block for block in self.blocks if isinstance(block, LogDeletes))
 
 
-def scan_logs(
+def scan_logs(  # noqa: PLR0913
     storage: Storage,
     partition: str,
     log_files: Sequence[str],

@@ -116,7 +116,8 @@ def _values_before_1(key: str, fields: Sequence[str]) -> list[str]:
 
 def _values_since_1(key: str, fields: Sequence[str]) -> list[str]:
     """As 1.x reads a key: a value ends at the last comma before the next colon that has one; without any value that
-    counts the whole key does."""
+    counts the whole key does.
+    """
     values = []
     start = 0
     while start < len(key) and (colon := key.find(":", start)) >= 0:

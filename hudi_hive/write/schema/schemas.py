@@ -166,7 +166,7 @@ def _check_names(fields: list[pa.Field], column: str) -> None:
         seen.add(item.name.lower())
 
 
-def normal_type(arrow: pa.DataType, column: str) -> pa.DataType:
+def normal_type(arrow: pa.DataType, column: str) -> pa.DataType:  # noqa: C901
     """The type that a table holds for values of an Arrow type.
 
     Raises:

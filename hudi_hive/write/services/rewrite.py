@@ -126,7 +126,8 @@ def write_base(job: WriteJob, base: NewBase, rows: Iterable[pa.RecordBatch]) -> 
 
 def slices_of(client: MetaClient, operations: pa.Table) -> pa.Table:
     """Slices of a plan that names files (``partition``, ``file_id``, ``base_instant``, ``base_file``, ``log_files``),
-    with the sizes of now; ``SLICE_SCHEMA``, in the plan's order."""
+    with the sizes of now; ``SLICE_SCHEMA``, in the plan's order.
+    """
     partitions = pc.unique(operations["partition"]).to_pylist()
     files = client.directory_lister.files(partitions)
     places = zip(files["partition"].to_pylist(), files["name"].to_pylist(), strict=True)

@@ -81,7 +81,8 @@ def test_damaged_filters(text, kind, error):
 
 def murmur2(data, seed):
     """Hadoop's MurmurHash2 of one key, which reads the odd bytes from the end and with their sign; a signed 32-bit
-    number."""
+    number.
+    """
     length = len(data)
     value = (seed ^ length) & 0xFFFFFFFF
     for word in struct.unpack_from(f"<{length // 4}I", data):

@@ -1,6 +1,6 @@
-"""A disk that fails at its n-th call, by a preloaded library; run in a process of its own.
+r"""A disk that fails at its n-th call, by a preloaded library; run in a process of its own.
 
-    LD_PRELOAD=disk_faults.so python -m tests.support.faults.disk_faults \\
+    LD_PRELOAD=disk_faults.so python -m tests.support.faults.disk_faults \
         FOLDER ACT KIND VERSION OPTIONS [--most N] [--seed S]
 
 A table is made below the folder. Then one call of a copy of it fails after the other, and it is looked whether what was

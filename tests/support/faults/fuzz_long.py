@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from tests.support.faults.fuzzing import TARGETS, FuzzFailure
+from tests.support.faults.fuzzing import TARGETS, FuzzError
 
 ROUND = 20  # cases of one target before the next has its turn
 
@@ -39,7 +39,7 @@ def main() -> int:
             for number in range(seed, seed + ROUND):
                 try:
                     outcomes[name][target.run(number)] += 1
-                except FuzzFailure as failure:
+                except FuzzError as failure:
                     failed += 1
                     outcomes[name]["FAILED"] += 1
                     print(f"--target {name!r} --seed {number}: {failure}")

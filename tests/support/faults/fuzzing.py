@@ -1,7 +1,7 @@
 """Damage files of real tables and ask for their rows: an error of ours or a sound answer, in bounded time and memory.
 
 ``TARGETS`` maps a name to a target; ``target.run(seed)`` damages one file as the seed says, asks, restores the file and
-gives ``"error"``, ``"same"`` or ``"changed"``, and raises :class:`FuzzFailure` for anything that must not happen.
+gives ``"error"``, ``"same"`` or ``"changed"``, and raises :class:`FuzzError` for anything that must not happen.
 What an answer may be depends on the file. Bytes that hold values and have no checksum (Parquet pages, Avro records)
 may read as other values, so only form is checked there; a torn log file must read as its whole blocks do; a damaged
 metadata table must give an error or exactly the right rows.
@@ -38,7 +38,7 @@ MEGABYTES = 250
 """How much more memory than before it one case may take at its peak."""
 
 
-class FuzzFailure(AssertionError):
+class FuzzError(AssertionError):
     """A case that ended as none may: which file, which damage, what came of it."""
 
 
@@ -111,7 +111,7 @@ def bounded(what: str) -> Iterator[None]:
     """Fail a case that takes longer than ``SECONDS`` or more than ``MEGABYTES``."""
 
     def late(signum: int, frame: object) -> None:
-        raise FuzzFailure(f"{what}: still running after {SECONDS:g} s")
+        raise FuzzError(f"{what}: still running after {SECONDS:g} s")
 
     before = signal.signal(signal.SIGALRM, late)
     _forget_peak()
@@ -120,7 +120,7 @@ def bounded(what: str) -> Iterator[None]:
     try:
         yield
         if (grown := _resident("VmHWM") - held) > MEGABYTES:
-            raise FuzzFailure(f"{what}: {grown:.0f} MB more memory")
+            raise FuzzError(f"{what}: {grown:.0f} MB more memory")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -200,7 +200,7 @@ class TableTarget:
                 blocks = [block.offset for block in iter_blocks(damaged, "torn") if block.type is BlockType.CORRUPT]
                 victim.write_bytes(damaged[: min(blocks, default=len(damaged))])
                 if answer != self.ask(number):
-                    raise FuzzFailure(f"{what}: the torn block changed the rows")
+                    raise FuzzError(f"{what}: the torn block changed the rows")
         finally:
             victim.write_bytes(whole)
         if not isinstance(answer, tuple):
@@ -208,16 +208,16 @@ class TableTarget:
         if answer == right:
             return "same"
         if self.exact:
-            raise FuzzFailure(f"{what}: other rows and no error")
+            raise FuzzError(f"{what}: other rows and no error")
         return "changed"
 
     def _answer(self, number: int, what: str) -> Any:
         try:
             return self.ask(number)
-        except FuzzFailure:
+        except FuzzError:
             raise
         except Exception as error:
-            raise FuzzFailure(f"{what}: {type(error).__name__}: {error}") from error
+            raise FuzzError(f"{what}: {type(error).__name__}: {error}") from error
 
 
 @dataclass
@@ -267,16 +267,16 @@ class BytesTarget:
         try:
             with bounded(what):
                 answer = self.decode(damaged)
-        except FuzzFailure:
+        except FuzzError:
             raise
         except HudiHiveError:
             return "error"
         except Exception as error:
-            raise FuzzFailure(f"{what}: {type(error).__name__}: {error}") from error
+            raise FuzzError(f"{what}: {type(error).__name__}: {error}") from error
         if answer == right:
             return "same"
         if self.exact:
-            raise FuzzFailure(f"{what}: other content and no error")
+            raise FuzzError(f"{what}: other content and no error")
         return "changed"
 
 

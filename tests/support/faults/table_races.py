@@ -274,7 +274,7 @@ def _write(race: Race, path: Path, rows: Sequence[Row], extra: Mapping[str, str]
     LocalWriter(MetaClient.load(path), options, executor=LocalExecutor(1), extra=extra).write(_rows(rows))
 
 
-def _check(race: Race, path: Path, first: Sequence[Row], logs: Sequence[Path], outcome: Outcome) -> None:
+def _check(race: Race, path: Path, first: Sequence[Row], logs: Sequence[Path], outcome: Outcome) -> None:  # noqa: C901
     for pending in MetaClient.load(path).timeline.pending({RESTORE}):  # of a killed process: nothing is written before
         context = ServiceContext(MetaClient.load(path), dict(race.options), LocalExecutor(1))
         restore(context, context.client.timeline.restore_plan(pending).savepoint)

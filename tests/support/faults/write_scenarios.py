@@ -208,7 +208,7 @@ def probe(path: Path, options: dict[str, str]) -> None:
     write(path, options, pa.Table.from_pylist([PROBE], schema=_SCHEMA))
 
 
-def scenario(
+def scenario(  # noqa: PLR0913
     name: str,
     act: Any,
     *,

@@ -29,7 +29,7 @@ def live_partitions(client: MetaClient) -> list[str]:
     return sorted(pc.unique(client.file_system_view().latest_file_slices()["partition"]).to_pylist())
 
 
-def register(
+def register(  # noqa: PLR0913
     metastore: HiveMetastore,
     path: Path | str,
     name: str,
