@@ -1,4 +1,7 @@
-"""Cutting files into splits by Hadoop's size rule, all files at once."""
+"""Cutting files into splits by Hadoop's size rule, all files at once.
+
+Source: docs/format/hive.md#hive-input-formats.
+"""
 
 from __future__ import annotations
 

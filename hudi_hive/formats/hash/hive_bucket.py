@@ -4,6 +4,8 @@ The hash of a row is ``31 * h + hash`` over its bucketing columns in table order
 31 bits modulo the number of buckets (Hive's ``ObjectInspectorUtils.getBucketNumber``; HIVE-18910 for version 2).
 Murmur3 is 32 bits wide with seed 104729 and has two quirks of Hive: the last bytes of a value that do not fill a word
 are signed, and the bits of a floating point number are taken as a number that is made floating point once more.
+
+Source: docs/format/hive.md#hive-bucket-hashes.
 """
 
 from __future__ import annotations

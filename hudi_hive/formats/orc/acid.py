@@ -2,6 +2,8 @@
 
 A row of such a file is an event: operation, the write id, bucket property and row id that identify the row for ever,
 the write id of the event, and the row itself, null for deletes (HIVE-10165, HIVE-14035, Hive's ORC ACID format).
+
+Source: docs/format/hive.md#hive-acid-events, docs/format/hive.md#hive-acid-orc-footer.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 An update is a delete event and an insert event (HIVE-14035). Readers trust the order of a file: deletes that are not
 ascending by (write id, bucket property, row id) are lost without an error, so nothing else is written. Arrow's writer
 makes the stripes; what Hive 3.1 needs in the footer is put in afterwards.
+
+Source: docs/format/hive.md#hive-acid-events, docs/format/hive.md#hive-acid-orc-footer.
 """
 
 from __future__ import annotations

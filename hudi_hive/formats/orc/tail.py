@@ -3,6 +3,8 @@
 A file ends with stripe statistics, footer, postscript and one byte, the postscript's length (ORC specification v1,
 "File Tail"; messages are Protocol Buffers). Arrow's writer can set neither user metadata nor the calendar, and Hive
 needs both; so the footer is put together again here. Stripes and their statistics stay as they are.
+
+Source: docs/format/hive.md#hive-acid-orc-footer.
 """
 
 from __future__ import annotations

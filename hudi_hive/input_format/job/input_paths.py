@@ -2,6 +2,8 @@
 
 RFC-04: a job may name folders of several tables and folders that are no table at all. Each table's meta client is made
 once, here, and travels with its paths; later steps read no properties again.
+
+Source: docs/format/hive.md#hive-input-formats, docs/format/rules.md#input-paths.
 """
 
 from __future__ import annotations

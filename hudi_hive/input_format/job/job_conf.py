@@ -1,4 +1,4 @@
-"""The configuration of a Hadoop job, as a mapping that never changes."""
+"""The configuration of a Hadoop job, as a mapping that never changes (docs/format/rules.md#job-configuration)."""
 
 from __future__ import annotations
 

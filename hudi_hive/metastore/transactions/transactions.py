@@ -2,6 +2,8 @@
 
 In come names, transaction numbers and locks to take; out come numbers, lists of what is visible, and errors that tell a
 lost transaction from a conflict and from a lock. Nothing here runs by itself: beats and waits belong to the caller.
+
+Source: docs/format/hive.md#hive-transactions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Names of Hive's ACID folders and files, of partitions, and of the place where attempts are kept until they count.
 
-Source: Hive's ORC ACID format as of Hive 3 (HIVE-14035, split update) and the folder names of HIVE-10165.
+Source: Hive's ORC ACID format as of Hive 3 (HIVE-14035, split update) and the folder names of HIVE-10165;
+docs/format/hive.md#hive-acid-folders.
 """
 
 from __future__ import annotations

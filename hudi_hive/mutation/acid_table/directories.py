@@ -2,6 +2,8 @@
 
 Names and choice follow HIVE-10165 and Hive's ORC ACID format: ``base_N``, ``delta_MIN_MAX[_STMT]`` and
 ``delete_delta_MIN_MAX[_STMT]``, each with ``_vTXN`` if a compaction of Hive 4 wrote it in transaction ``TXN``.
+
+Source: docs/format/hive.md#hive-acid-folders.
 """
 
 from __future__ import annotations

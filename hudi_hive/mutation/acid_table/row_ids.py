@@ -2,6 +2,8 @@
 
 An identifier is (write id, bucket property, row id), unique in a partition (HIVE-10165, Hive's ORC ACID format). The
 same row may be deleted by several transactions.
+
+Source: docs/format/hive.md#hive-acid-events.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The rules of a coordinator that look at more than one record, and the files of the group that is being written.
 
 Source: ``GroupingValidator`` and ``SequenceValidator`` of HIVE-10165, with what is wrong in them put right. Hive merges
-deletes with rows in the order of (write id, bucket property, row id): a file ordered by write id and row id, which
-is what the Java API asks for, loses deletes as soon as one bucket has rows of several statements.
+deletes with rows in the order of (write id, bucket property, row id): a file ordered by write id and row id, which is
+what the Java API asks for, loses deletes as soon as one bucket has rows of several statements
+(docs/format/hive.md#hive-acid-events).
 """
 
 from __future__ import annotations

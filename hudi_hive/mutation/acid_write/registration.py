@@ -1,6 +1,7 @@
 """What the metastore is told of a transaction before it commits: partitions, conflicts to look for, statistics.
 
-Source: the order of calls of Hive's own writers (HIVE-10165 leaves out all but the first).
+Source: the order of calls of Hive's own writers (HIVE-10165 leaves out all but the first;
+docs/format/hive.md#hive-transactions).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """One transaction over ACID tables, from its lock to its commit.
 
 Source: ``Transaction`` and ``Lock`` of HIVE-10165, with the checks that Hive's metastores leave to their clients: that
-the lock was granted and is still held, that write sets are compared, and that statistics are not believed any more.
+the lock was granted and is still held, that write sets are compared, and that statistics are not believed any more
+(docs/format/hive.md#hive-transactions).
 """
 
 from __future__ import annotations

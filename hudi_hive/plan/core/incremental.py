@@ -1,6 +1,9 @@
 """Incremental planning from commit metadata alone: which commits, which files, which rows; no folder is listed.
 
 A range is ``begin`` exclusive to ``end`` inclusive: of requested times in table version 6, of completion times above.
+
+Source: docs/format.md#incremental-queries, docs/format/rules.md#incremental-bounds,
+docs/format/rules.md#incremental-from-the-archive, docs/format/rules.md#hollow-commits.
 """
 
 from __future__ import annotations

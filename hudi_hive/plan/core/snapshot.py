@@ -1,4 +1,7 @@
-"""Snapshot, read-optimised and time-travel planning: the newest visible slices at a moment."""
+"""Snapshot, read-optimised and time-travel planning: the newest visible slices at a moment.
+
+Source: docs/format.md#snapshot-and-time-travel, docs/format/rules.md#time-travel-bounds.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What to sync, how and where: typed fields, filled from Hudi's own option names and the table's properties."""
+"""What to sync, how and where: typed fields, filled from Hudi's own option names and the table's properties.
+
+Source: docs/format/rules.md#sync-reads-the-properties.
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@ By default a metastore refuses new columns whose type does not follow from that 
 position (``hive.metastore.disallow.incompatible.col.type.changes``): a column that is added between others, moved or
 dropped gives all behind it another position, and nested types may not change at all. The check is honoured by name: a
 column that keeps its name must be let take its new type where it stands, or have a nested one that follows from it.
+
+Source: docs/format/hive.md#hive-sync-schema-changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Columns of a metastore table against the ones it should have."""
+"""Columns of a metastore table against the ones it should have.
+
+Source: docs/format/hive.md#hive-sync-schema-changes.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 Commit metadata records where in a log file a commit's blocks begin and how long the file was behind them; the metadata
 table records the length. Within these bytes every block must be there and be the commit's own. Only what no completed
 instant recorded may be torn.
+
+Source: docs/format.md#torn-and-damaged-blocks.
 """
 
 from __future__ import annotations

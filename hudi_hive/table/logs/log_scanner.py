@@ -231,7 +231,7 @@ def _without_copies(blocks: list[LogBlock]) -> list[LogBlock]:
 def _without_compacted(blocks: list[LogBlock], seen: set[str | None]) -> list[LogBlock]:
     """Put the blocks of a log compaction where the newest of the blocks that it replaces is, and leave those out.
 
-    A compaction none of whose originals is in the slice's files stays where it is.
+    A compaction none of whose originals is in the slice's files stays where it is (docs/format.md#log-compaction).
     """
     final: dict[str, str] = {}
     originals_of: dict[str, set[str]] = {}

@@ -1,6 +1,6 @@
 """A table's own ``.hoodie/hoodie.properties`` as one typed, immutable value.
 
-Source: docs/format.md#table-properties.
+Source: docs/format.md#table-properties, docs/format.md#table-versions.
 """
 
 from __future__ import annotations

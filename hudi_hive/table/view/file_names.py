@@ -3,6 +3,8 @@
 A base file is ``<file id>_<write token>_<instant>.<extension>``, a log file
 ``.<file id>_<instant>.log.<version>[_<write token>[.cdc]]``. Everything else (checksums, partition metafiles, marker
 and temporary files) is of kind ``OTHER``.
+
+Source: docs/format.md#file-names.
 """
 
 from __future__ import annotations

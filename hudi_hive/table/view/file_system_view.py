@@ -3,6 +3,8 @@
 A file group is a file id in a partition; a file slice of it is a base instant, at most one base file and the log files
 on top. Everything here works on columns: names are split by string kernels, groups and instants become integers whose
 order is that of their text, and "newest slice" is a comparison of neighbours in one sorted array.
+
+Source: docs/format.md#file-groups-and-file-slices, docs/format.md#replaced-file-groups.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ The first one to complete wins; asked under the table's lock, right before compl
 since the write read the timeline, not whose instant is older; plans of compaction and clustering count from when they
 are made. The rules are Hudi's, per file group, and stricter where Hudi would lose rows (log files of table version 6,
 a schema that changed).
+
+Source: docs/format.md#write-conflicts.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 Providers bear the names of Hudi's classes and keep their locks where Hudi keeps them, so that real Hudi's writers and
 ours exclude each other: a file ``.hoodie/lock``, this process, or a lock of the Hive metastore. On a local disk our own
 processes exclude each other beyond that, whatever is configured: they lock the folder ``.hoodie`` too.
+
+Source: docs/format.md#heartbeats-and-locks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """What a table is: its own properties if it is there, the options that make it if it is not.
 
 Options that say something else than the properties are refused: rows would go where no reader looks for them.
+
+Source: docs/format/rules.md#precedence-of-options.
 """
 
 from __future__ import annotations
