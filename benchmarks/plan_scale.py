@@ -37,7 +37,7 @@ def plan(path: str, source: str, where: str | None = None) -> dict[str, Any]:
     from hudi_hive import HudiTable
 
     table = HudiTable.open(path)
-    slices = table.scan(row_filter=where, options=options(source)).plan().num_rows
+    slices = table.scan(row_filter=where, options=options(source)).plan().slices.num_rows
     return {"files": slices, "listings": table.client.counters["lists"]}
 
 

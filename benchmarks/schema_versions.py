@@ -127,7 +127,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
         many, one = make_tables(Path(folder), options.files, options.rows)
-        files = many.scan().plan_info().files.num_rows
+        files = many.scan().plan().files.num_rows
         versions = len({s.version_id for s in many.client.schema_history()})
         print(f"{files} files of {options.rows} rows, {versions} versions; made in {time.perf_counter() - begin:.0f} s")
         queries: dict[str, dict[str, Any]] = {

@@ -92,7 +92,7 @@ def read(output: Output, output_file: str | None, **query: Any) -> None:  # noqa
 def plan(output: Output, **query: Any) -> None:  # noqa: ANN401 - click's words
     """What a read would open, and what was pruned by what."""
     scan = _scan(**query)
-    info = scan.plan_info()
+    info = scan.plan()
     columns = ["partition", "file_id", "base_instant", "base_size", "log_files", "log_sizes", "path"]
     slices = info.slices.select(columns)
     if info.changes is not None:

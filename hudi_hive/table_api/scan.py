@@ -41,8 +41,12 @@ class Scan:
     def _plan(self) -> ScanPlan:
         return plan_scan(self._client, self.query, self._row_filter)
 
-    def plan_info(self) -> ScanPlan:
-        """The whole plan: slices, schema, how it came about and what it cost.
+    def plan(self) -> ScanPlan:
+        """The plan: which file slices are read (``plan().slices``, an Arrow table), and how planning chose them.
+
+        Returns:
+            The plan of the table's moment. ``slices`` has a row per file slice: partition, file_id, base_instant,
+            base_file, base_size, log_files, log_sizes and path (of the base file below the base path).
 
         Raises:
             HudiHiveError: see :func:`hudi_hive.plan.plan_scan`.
@@ -57,10 +61,6 @@ class Scan:
         """
         return footer_steps(self._client.storage, self._plan)
 
-    def plan(self) -> pa.Table:
-        """A row per file slice to read: partition, file_id, base_instant, base_file, base_size, log_files … path."""
-        return self._plan.slices
-
     def splits(
         self, options: SplitOptions | None = None, *, dynamic_filter: DynamicFilter | None = None
     ) -> SplitLoader:
@@ -74,7 +74,7 @@ class Scan:
 
         Raises:
             InvalidOptionError: a query of change data.
-            HudiHiveError: as :meth:`plan_info`, here or at the splits.
+            HudiHiveError: as :meth:`plan`, here or at the splits.
         """
         planner = PartitionPlanner(self._client, self.query, self._row_filter)
         return SplitLoader(planner, planner, options, dynamic_filter=dynamic_filter)

@@ -66,7 +66,7 @@ def test_merged_rows_are_chosen_before_they_reach_the_jvm(spark, version):
     for node in nodes_of(plan):
         if "MapInArrow" in str(node.nodeName()):
             received += node.metrics().apply("pythonNumRowsReceived").value()
-    slices = HudiTable.open(unzip_fixture(name)).scan(same).plan()
+    slices = HudiTable.open(unzip_fixture(name)).scan(same).plan().slices
     with_logs = slices.filter(pc.greater(pc.list_value_length(slices.column("log_files")), 0))
     groups = with_logs.column("file_id").to_pylist()
     rows = HudiTable.open(unzip_fixture(name)).scan(same).to_arrow().column("_hoodie_file_name").to_pylist()

@@ -72,7 +72,7 @@ def test_rows_are_those_of_the_table(client, connector, name):
     formats = ORC if table.config.base_file_format == "orc" else None
     register(client, path, "t", input_format=formats or REALTIME)
     handle = connector.metadata.table("DEFAULT", "T")
-    assert handle.instant == table.scan().plan_info().instant
+    assert handle.instant == table.scan().plan().instant
     wanted = table.scan().to_arrow()
     for copy in (handle, pickle.loads(pickle.dumps(handle))):
         found = all_rows(connector, copy)
@@ -241,7 +241,7 @@ def test_statistics_come_from_the_metadata_table(client, connector, tmp_path):
     handle = connector.metadata.table("default", "t")
     found = connector.metadata.statistics(handle)
     table = HudiTable.open(path)
-    plan = table.scan().plan_info()
+    plan = table.scan().plan()
     assert found.bytes == plan.total_bytes
     assert found.files == plan.slices.num_rows
     assert found.rows in (None, table.scan().count())

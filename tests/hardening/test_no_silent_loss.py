@@ -104,7 +104,7 @@ def test_a_poll_from_the_last_checkpoint_sees_nothing_twice(name):
     """Checkpoints are completion times from version 8 on: the requested time of the last commit would see it again."""
     table = HudiTable.open(unzip_fixture(name))
     try:
-        checkpoint = table.scan(begin="earliest").plan_info().checkpoint
+        checkpoint = table.scan(begin="earliest").plan().checkpoint
     except HudiHiveError:
         return  # refused by name: no meta columns, a hollow commit, or cleaned files
     assert table.scan(begin=checkpoint).count() == 0
@@ -120,7 +120,7 @@ def test_polls_from_checkpoint_to_checkpoint_see_every_change_once(tmp_path, nam
     for instant in instants:
         scan = table.scan(begin=checkpoint, end=instant.completed or instant.requested)
         seen += scan.to_arrow().column("_hoodie_commit_time").unique().to_pylist()
-        checkpoint = scan.plan_info().checkpoint
+        checkpoint = scan.plan().checkpoint
     assert len(seen) == len(set(seen))
     current = table.scan().to_arrow().column("_hoodie_commit_time").unique().to_pylist()
     assert set(current) <= set(seen)
@@ -137,7 +137,7 @@ def test_partial_update_payloads_of_version_6(tmp_path, payload):
     made.log(2, [{"id": "k1", "ts": 2, "a": None, "b": "new"}, {"id": "k3", "ts": 2, "a": "only", "b": None}])
     table = HudiTable.open(tmp_path)
     try:
-        table.scan().plan_info()
+        table.scan().plan()
     except UnsupportedTableError as error:
         assert payload.rpartition(".")[2] in error.message and "read_optimized" in error.remedy
         with pytest.raises(UnsupportedTableError):
@@ -205,7 +205,7 @@ def test_the_metadata_table_is_not_read_as_a_data_table(name):
     table = HudiTable.open(path)
     files = table.metadata.files_table(None)
     names = set(files.column("name").to_pylist())
-    slices = table.scan().plan()
+    slices = table.scan().plan().slices
     assert set(slices.column("base_file").drop_null().to_pylist()) <= names
     assert {log for logs in slices.column("log_files").to_pylist() for log in logs} <= names
 

@@ -110,7 +110,7 @@ def test_a_range_whose_log_files_were_compacted_and_cleaned(tmp_path, version):
     table = HudiTable.open(tmp_path)
     begin, end = (made.t(1), made.t(2)) if version == 6 else (made.completed(1), made.completed(2))
     with pytest.raises(IncrementalRangeError, match="cleaned") as caught:
-        table.scan(begin=begin, end=end).plan_info()
+        table.scan(begin=begin, end=end).plan()
     assert caught.value.remedy and caught.value.instant
     assert values(table.scan(begin=begin, end=end, options=FULL_SCAN)) == [("k2", "b2")]
     assert values(table.scan(begin="earliest")) == [("k1", "a1"), ("k2", "b2")]  # the compaction is in the range

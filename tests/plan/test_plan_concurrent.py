@@ -32,7 +32,7 @@ def complete(path, like: Instant, requested: str, action: str | None = None, sta
 
 def rewrite_and_clean(path, table: HudiTable) -> None:
     """A commit rewrites one file, and a clean removes the version before."""
-    files = table.scan().plan().to_pylist()
+    files = table.scan().plan().slices.to_pylist()
     commit = later(table, 10)
     old = path / files[0]["path"]
     old.rename(old.with_name(old.name.replace(files[0]["base_instant"], commit)))
@@ -72,11 +72,11 @@ def test_a_later_commit_alone_does_no_harm(tmp_path, name):
     path = unzip_fixture(name, tmp_path)
     table = HudiTable.open(path)
     last = table.timeline.last_completed_write()
-    files = HudiTable.open(path).scan().plan().to_pylist()
+    files = HudiTable.open(path).scan().plan().slices.to_pylist()
     old = path / files[0]["path"]
     shutil.copy(old, old.with_name(old.name.replace(files[0]["base_instant"], later(table, 10))))
     complete(path, last, later(table, 10))
-    assert table.scan().plan().column("path").to_pylist() == [file["path"] for file in files]
+    assert table.scan().plan().slices.column("path").to_pylist() == [file["path"] for file in files]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -99,10 +99,10 @@ def test_cleaned_ranges_are_refused_or_scanned_in_full(name):
     wanted = [commits[0]["requested"], commits[1]["requested"]]
     kept = [time for time in everything.column("_hoodie_commit_time").to_pylist() if time in wanted]
     assert sorted(rows.column("_hoodie_commit_time").to_pylist()) == sorted(kept)
-    assert any("full scan" in step.name for step in scan.plan_info().steps)
+    assert any("full scan" in step.name for step in scan.plan().steps)
     # What is still there needs no full scan.
     last = table.scan(begin=stamp(name, commits[-2]), options=FULL_SCAN)
-    assert not any("full scan" in step.name for step in last.plan_info().steps)
+    assert not any("full scan" in step.name for step in last.plan().steps)
     assert last.to_arrow().column("_hoodie_commit_time").unique().to_pylist() == [commits[-1]["requested"]]
 
 
@@ -115,10 +115,10 @@ def test_consuming_by_checkpoint_sees_every_row_once(version):
     for commit in commits_of(name):
         scan = table.scan(begin=begin, end=stamp(name, commit))
         polls.append(scan.to_arrow())
-        begin = scan.plan_info().checkpoint
+        begin = scan.plan().checkpoint
         assert begin == stamp(name, commit)
     assert table.scan(begin=begin).to_arrow().num_rows == 0
-    assert table.scan(begin=begin).plan_info().checkpoint == begin
+    assert table.scan(begin=begin).plan().checkpoint == begin
     newest: dict[str, tuple] = {}
     for row in pa.concat_tables(polls).to_pylist():
         newest[row["_hoodie_record_key"]] = row
@@ -154,17 +154,17 @@ def test_hollow_commits_fail_by_default(hollow):
 
 def test_hollow_commits_block(hollow):
     table, first, _, _ = hollow
-    plan = table.scan(begin="earliest", options={POLICY: "BLOCK"}).plan_info()
+    plan = table.scan(begin="earliest", options={POLICY: "BLOCK"}).plan()
     assert plan.commit_times.to_pylist() == [first]
     assert plan.checkpoint == first
 
 
 def test_hollow_commits_by_transition_time(hollow):
     table, first, _, third = hollow
-    plan = table.scan(begin="earliest", options={POLICY: "USE_TRANSITION_TIME"}).plan_info()
+    plan = table.scan(begin="earliest", options={POLICY: "USE_TRANSITION_TIME"}).plan()
     assert plan.commit_times.to_pylist() == [first, third]
     # Files were unpacked just now: by transition time both commits lie after their requested times.
-    later = table.scan(begin=third, options={POLICY: "USE_TRANSITION_TIME"}).plan_info()
+    later = table.scan(begin=third, options={POLICY: "USE_TRANSITION_TIME"}).plan()
     written = [table.timeline.mtime_ms(i) for i in table.timeline.write_instants()]
     assert all(time is not None for time in written)
     assert set(later.commit_times.to_pylist()) <= {first, third}
@@ -176,7 +176,7 @@ def test_completion_times_need_no_policy(tmp_path, version):
     path = unzip_fixture(name, tmp_path)
     first, second, third = commits_of(name)
     (path / ".hoodie" / "timeline" / f"{second['requested']}_{second['completed']}.commit").unlink()
-    plan = HudiTable.open(path).scan(begin="earliest").plan_info()
+    plan = HudiTable.open(path).scan(begin="earliest").plan()
     assert plan.commit_times.to_pylist() == [first["requested"], third["requested"]]
 
 
@@ -193,7 +193,7 @@ def test_late_completion_is_seen_by_completion_time(tmp_path):
     (timeline / f"{second['requested']}_{second['completed']}.commit").rename(
         timeline / f"{second['requested']}_{late}.commit"
     )
-    plan = HudiTable.open(path).scan(begin=third["completed"]).plan_info()
+    plan = HudiTable.open(path).scan(begin=third["completed"]).plan()
     assert plan.commit_times.to_pylist() == [second["requested"]]
     assert plan.checkpoint == late
     assert first["requested"] not in plan.commit_times.to_pylist()
@@ -209,8 +209,8 @@ def test_path_glob(tmp_path):
         "*.orc": lambda path: False,
         "/year=202?/month=01/day=1?/*.parquet": lambda path: "month=01/day=1" in path,
     }.items():
-        paths = table.scan(begin="earliest", options={option: glob}).plan().column("path").to_pylist()
-        assert paths == [path for path in everything.plan().column("path").to_pylist() if kept(path)], glob
+        paths = table.scan(begin="earliest", options={option: glob}).plan().slices.column("path").to_pylist()
+        assert paths == [path for path in everything.plan().slices.column("path").to_pylist() if kept(path)], glob
     with pytest.raises(InvalidOptionError, match=r"path\.glob"):
         table.scan(options={option: "*"})
 
@@ -263,4 +263,4 @@ def test_commits_from_before_a_table_became_merge_on_read(tmp_path, name):
         scan = HudiTable.open(path).scan(begin=begin)
         assert expected_rows.num_rows
         assert scan.to_arrow().sort_by("_hoodie_record_key").equals(expected_rows)
-        assert scan.plan_info().checkpoint == before.plan_info().checkpoint
+        assert scan.plan().checkpoint == before.plan().checkpoint

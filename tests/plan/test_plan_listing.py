@@ -24,7 +24,7 @@ def source(plan):
 def test_both_ways_plan_the_same(name):
     table = HudiTable.open(unzip_fixture(name))
     plans = [
-        table.scan(query_type="read_optimized", options=options).plan_info()
+        table.scan(query_type="read_optimized", options=options).plan()
         for options in ({}, OFF, {"hoodie.metadata.validate": "true"})
     ]
     assert [source(plan) for plan in plans] == [

@@ -402,7 +402,7 @@ def test_no_real_row_is_lost(name):
     removed = 0
     for expression in expressions(everything):
         scan = table.scan(row_filter=expression)
-        left_out = sum(s.before - s.after for s in scan.plan_info().steps if "statistics" in s.name)
+        left_out = sum(s.before - s.after for s in scan.plan().steps if "statistics" in s.name)
         if left_out:
             passing = parse_filter(expression, everything.schema).evaluate(everything)
             assert scan.count() == everything.filter(passing).num_rows, expression
@@ -438,8 +438,8 @@ def test_row_groups_without_statistics(tmp_path):
     for query in queries:
         scan = table.scan(row_filter=query["filter"].format(long="x" * 2_100), selected_fields=["id"])
         assert sorted(scan.to_arrow().column("id").to_pylist()) == query["keys"], query["filter"][:30]
-    assert table.scan(row_filter="whole > 1196").plan_info().slices.num_rows == 0
-    assert table.scan(row_filter="ts = 5").plan_info().slices.num_rows == 1
+    assert table.scan(row_filter="whole > 1196").plan().slices.num_rows == 0
+    assert table.scan(row_filter="ts = 5").plan().slices.num_rows == 1
 
 
 @pytest.mark.parametrize("name", ["v8_cow_types", "v9_cow_types"])
@@ -468,7 +468,7 @@ def test_ranges_are_pruned_where_that_is_safe(name):
     for key in everything.column("_hoodie_record_key").to_pylist()[::7]:
         scan = table.scan(row_filter=[("_hoodie_record_key", "=", key)], **query)
         assert scan.count() == pc.sum(pc.equal(everything.column("_hoodie_record_key"), key)).as_py()
-        steps = {step.name.split(" that ")[0]: step for step in scan.plan_info().steps}
+        steps = {step.name.split(" that ")[0]: step for step in scan.plan().steps}
         assert "partition statistics" not in steps
         removed += sum(s.before - s.after for n, s in steps.items() if n in ("column statistics", "bloom filters"))
     assert removed or "mor" in name
@@ -485,7 +485,7 @@ def test_changes_are_pruned_by_time_and_operation(name):
         scan = table.scan(row_filter=text, **query)
         passing = parse_filter(text, everything.schema).evaluate(everything)
         assert scan.to_arrow().sort_by("after").equals(everything.filter(passing).sort_by("after")), text
-        removed += sum(s.before - s.after for s in scan.plan_info().steps if s.name.startswith("changes"))
+        removed += sum(s.before - s.after for s in scan.plan().steps if s.name.startswith("changes"))
     assert removed
 
 
@@ -503,7 +503,7 @@ def test_key_look_ups_find_what_the_merge_gives(name):
     keys = pc.unique(everything.column("_hoodie_record_key")).to_pylist()
     for wanted in (keys[::9], keys[-1:], ["nobody"]):
         scan = table.scan(row_filter=[("_hoodie_record_key", "in", wanted)], selected_fields=columns)
-        merge = scan.plan_info().merge
+        merge = scan.plan().merge
         assert merge is None or merge.keys is not None
         chosen = everything.filter(
             pc.is_in(everything.column("_hoodie_record_key"), value_set=pa.array(wanted, pa.string()))
@@ -515,7 +515,7 @@ def test_key_look_ups_find_what_the_merge_gives(name):
 
 def test_only_wanted_records_of_a_log_are_decoded():
     table = HudiTable.open(unzip_fixture("v8_mor_part_rli"))
-    plan = table.scan().plan_info()
+    plan = table.scan().plan()
     row = next(row for row in plan.slices.to_pylist() if row["log_files"])
     storage = table.client.storage
     args = (storage, row["partition"], row["log_files"])
@@ -534,7 +534,7 @@ def test_only_wanted_records_of_a_log_are_decoded():
 def test_data_skipping_can_be_turned_off():
     table = HudiTable.open(unzip_fixture("v9_cow_part_mdt"))
     for options, skips in (({}, True), ({"hoodie.enable.data.skipping": "false"}, False)):
-        plan = table.scan(row_filter="_hoodie_record_key = 'nobody'", options=options).plan_info()
+        plan = table.scan(row_filter="_hoodie_record_key = 'nobody'", options=options).plan()
         assert any("statistics" in step.name for step in plan.steps) == skips
         assert (plan.slices.num_rows == 0) == skips
 
@@ -548,14 +548,14 @@ def test_the_record_index_is_asked_when_the_caller_relies_on_it(name):
         expression = [("_hoodie_record_key", "=", key)]
         scan = table.scan(row_filter=expression, options=on)
         assert scan.to_arrow().num_rows == 1
-        assert scan.plan_info().slices.num_rows == 1
-        assert any(s.name.startswith("record index") for s in scan.plan_info().steps)
+        assert scan.plan().slices.num_rows == 1
+        assert any(s.name.startswith("record index") for s in scan.plan().steps)
         for other in (
             table.scan(row_filter=expression),
             table.scan(row_filter=expression, query_type="read_optimized"),
         ):
-            assert not any(s.name.startswith("record index") for s in other.plan_info().steps)
-    assert table.scan(row_filter=[("_hoodie_record_key", "=", "nobody")], options=on).plan_info().slices.num_rows == 0
+            assert not any(s.name.startswith("record index") for s in other.plan().steps)
+    assert table.scan(row_filter=[("_hoodie_record_key", "=", "nobody")], options=on).plan().slices.num_rows == 0
 
 
 def test_an_index_that_cannot_be_read_prunes_nothing(monkeypatch, caplog):
@@ -566,13 +566,13 @@ def test_an_index_that_cannot_be_read_prunes_nothing(monkeypatch, caplog):
     monkeypatch.setattr(MetadataTable, "partition_ranges", broken)
     table = HudiTable.open(unzip_fixture("v9_cow_part_mdt"))
     with caplog.at_level(logging.WARNING):
-        plan = table.scan(row_filter="_hoodie_record_key = 'nobody'").plan_info()
+        plan = table.scan(row_filter="_hoodie_record_key = 'nobody'").plan()
     assert plan.slices.num_rows and "column statistics prune nothing" in caplog.text
 
 
 def test_tables_without_metadata_table_are_planned_as_ever():
     table = HudiTable.open(unzip_fixture("v9_cow_nonpart"))
-    plan = table.scan(row_filter="_hoodie_record_key = 'nobody'").plan_info()
+    plan = table.scan(row_filter="_hoodie_record_key = 'nobody'").plan()
     assert plan.slices.num_rows and not any(
         "that the filter leaves" in s.name and s.unit == "files" for s in plan.steps
     )
@@ -580,7 +580,7 @@ def test_tables_without_metadata_table_are_planned_as_ever():
 
 def test_renamed_columns_have_no_statistics():
     table = HudiTable.open(unzip_fixture("v9_cow_part_mdt"))
-    plan = table.scan().plan_info()
+    plan = table.scan().plan()
     row_filter = parse_filter("_hoodie_record_key = 'nobody'", plan.schema)
     kept, steps = prune(table.client, plan.slices, row_filter, SkipContext(renamed=True))
     assert kept.equals(plan.slices) and not steps

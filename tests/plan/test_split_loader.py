@@ -141,7 +141,7 @@ def test_all_splits_come_once(planner, lister):
 @pytest.mark.parametrize("name", fixture_names())
 def test_fixtures_load_as_they_plan(name):
     table = HudiTable.open(unzip_fixture(name))
-    want = table.scan().plan().to_pylist()
+    want = table.scan().plan().slices.to_pylist()
     with HudiTable.open(unzip_fixture(name)).scan().splits() as loader:
         splits = list(loader)
     got = split_slices(splits).to_pylist()
@@ -153,7 +153,7 @@ def test_a_range_of_commits_loads_as_it_plans(name):
     for kind in ("incremental", "cdc"):
         scan = HudiTable.open(unzip_fixture(name)).scan(query_type=kind, begin="earliest")
         try:
-            plan = scan.plan_info()
+            plan = scan.plan()
         except Exception as error:
             with pytest.raises(type(error)):
                 scan.splits()
@@ -283,7 +283,7 @@ class Fixed:
     def __init__(self, sizes):
         table = HudiTable.open(unzip_fixture("v6_cow_nonpart"))
         self.plan_of = PartitionPlanner(table.client)
-        row = table.scan().plan().slice(0, 1).to_pylist()[0]
+        row = table.scan().plan().slices.slice(0, 1).to_pylist()[0]
         self.rows = {str(i): row | {"partition": str(i), "base_size": size} for i, size in enumerate(sizes)}
 
     def template(self):
@@ -533,7 +533,7 @@ def test_a_dynamic_filter_that_rules_out_all_ends_the_loading(planner):
 def test_a_dynamic_filter_asks_the_indexes_of_files(name):
     path = unzip_fixture(name)
     table = HudiTable.open(path)
-    all_paths = table.scan().plan()["path"].to_pylist()
+    all_paths = table.scan().plan().slices["path"].to_pylist()
     ruled_out = 0
     for key in table.scan(selected_fields=["_hoodie_record_key"]).to_arrow()["_hoodie_record_key"].to_pylist()[:5]:
         text = f"_hoodie_record_key = '{key}'"
@@ -541,7 +541,7 @@ def test_a_dynamic_filter_asks_the_indexes_of_files(name):
         dynamic.narrow(text)
         with HudiTable.open(path).scan().splits(dynamic_filter=dynamic) as loader:
             got = sorted(split.path for split in loader)
-        assert got == table.scan(row_filter=text).plan()["path"].to_pylist()
+        assert got == table.scan(row_filter=text).plan().slices["path"].to_pylist()
         ruled_out += len(all_paths) - len(got)
         planner = PartitionPlanner(HudiTable.open(path).client)
         bound = parse_filter(text, planner.template().schema)
@@ -665,7 +665,7 @@ def test_folders_are_walked_while_splits_are_made(folders):
 def test_folders_that_are_walked_load_as_they_plan(folders):
     with HudiTable.open(folders).scan(row_filter="month < '04'").splits() as loader:
         splits = drain(loader)
-    want = HudiTable.open(folders).scan(row_filter="month < '04'").plan()
+    want = HudiTable.open(folders).scan(row_filter="month < '04'").plan().slices
     assert sorted(splits["path"].to_pylist()) == want["path"].to_pylist()
 
 

@@ -183,7 +183,7 @@ def many_groups(tmp_path_factory):
     """A table with one Parquet file of 20 row groups."""
     path = unzip_fixture("v6_cow_nonpart", tmp_path_factory.mktemp("groups"))
     table = HudiTable.open(path)
-    file = table.scan().plan_info().files.to_pylist()[0]["path"]
+    file = table.scan().plan().files.to_pylist()[0]["path"]
     rows = pq.read_table(path / file)
     rows = pa.concat_tables([rows] * (2000 // rows.num_rows + 1)).slice(0, 2000)
     pq.write_table(rows, path / file, row_group_size=100)
@@ -192,7 +192,7 @@ def many_groups(tmp_path_factory):
 
 def test_pieces_of_real_files_hold_each_row_once(many_groups):
     table = HudiTable.open(many_groups)
-    plan = table.scan().plan_info()
+    plan = table.scan().plan()
     groups = read_row_groups(table.client.storage, plan.files.column("path").to_pylist())
     assert groups.num_rows >= 20
     whole = table.scan().to_arrow()
@@ -209,12 +209,12 @@ def test_pieces_of_real_files_hold_each_row_once(many_groups):
 
 def test_pieces_of_orc_files_hold_each_row_once(tmp_path):
     path = unzip_fixture("v6_cow_orc", tmp_path)
-    file = HudiTable.open(path).scan().plan_info().files.to_pylist()[0]["path"]
+    file = HudiTable.open(path).scan().plan().files.to_pylist()[0]["path"]
     rows = orc.read_table(path / file)
     rows = pa.concat_tables([rows] * (60_000 // rows.num_rows))
     orc.write_table(rows, path / file, stripe_size=1, batch_size=1000, compression="uncompressed")
     table = HudiTable.open(path)
-    plan = table.scan().plan_info()
+    plan = table.scan().plan()
     paths = files_to_cut(plan.slices, SplitOptions(target_size=10_000))
     assert file in paths
     groups = read_row_groups(table.client.storage, paths)
@@ -233,7 +233,7 @@ def test_pieces_of_orc_files_hold_each_row_once(tmp_path):
 def test_footers_are_read_for_large_files_only(many_groups):
     table = HudiTable.open(many_groups)
     with table.client.counters.measure() as cost, table.scan().splits() as loader:
-        assert [split.is_part for split in loader] == [False] * table.scan().plan().num_rows
+        assert [split.is_part for split in loader] == [False] * table.scan().plan().slices.num_rows
     assert not any(path.endswith(".parquet") for path in table.client.counters.opened)
     del cost
     with table.scan().splits(SplitOptions(target_size=1000)) as loader:
@@ -259,7 +259,7 @@ def test_splits_are_the_plan(name):
     """All splits of a fixture, made batch by batch, have the plan's slices, and their rows are the scan's."""
     path = unzip_fixture(name)
     table = HudiTable.open(path)
-    plan = table.scan().plan_info()
+    plan = table.scan().plan()
     planner = PartitionPlanner(HudiTable.open(path).client)
     partitions = planner.partitions()
     batches = [planner.plan([partition]) for partition in partitions]

@@ -49,7 +49,7 @@ def test_tables_of_rows(tables, tmp_path, updates):
 def test_folders_of_the_listing(tables, tmp_path):
     tables.write_listing_table(tmp_path / "t", 30, 7)
     listing = {"hoodie.metadata.enable": "false"}
-    assert HudiTable.open(tmp_path / "t").scan(options=listing).plan().num_rows == 210
+    assert HudiTable.open(tmp_path / "t").scan(options=listing).plan().slices.num_rows == 210
 
 
 def test_the_metadata_table_of_the_listing(tables, tmp_path):
@@ -58,7 +58,7 @@ def test_the_metadata_table_of_the_listing(tables, tmp_path):
         stray.unlink()  # only the metadata table names them now
     table = HudiTable.open(tmp_path / "t")
     assert len(table.partitions()) == 30
-    assert table.scan().plan().num_rows == 210
+    assert table.scan().plan().slices.num_rows == 210
     assert table.client.counters["lists"] <= 3  # two timelines and one folder of the metadata table
     assert [
         len(table.timeline.archived().commit_metadata(i).write_stats) for i in table.timeline.archived().instants

@@ -60,5 +60,5 @@ def test_plans_of_two_scans_are_made_at_the_same_time(monkeypatch):
         scans.append(scans[1])  # keeps the place of one that shares the other's lock
         scans[1] = table.scan()
     with ThreadPoolExecutor(2) as pool:
-        rows = list(pool.map(lambda scan: scan.plan().num_rows, scans[:2]))
+        rows = list(pool.map(lambda scan: scan.plan().slices.num_rows, scans[:2]))
     assert rows[0] == rows[1] > 0

@@ -99,7 +99,7 @@ def test_names_that_changed_places(swapped):
 def test_filters(swapped, text, ids, files):
     scan = swapped.scan(row_filter=text)
     assert [number for (number,) in values(scan, "id")] == ids
-    plan = swapped.scan(row_filter=text).plan_info()
+    plan = swapped.scan(row_filter=text).plan()
     assert plan.files.num_rows == files
     named = [step for step in plan.steps if step.name.startswith("versions of the schema")]
     assert [(step.before, step.after) for step in named] == ([(3, files)] if files < 3 else [])
@@ -151,7 +151,7 @@ def test_history_is_parsed_once_and_mappings_are_made_once_a_version(tmp_path, m
     before = again.client.counters.snapshot()
     for _ in range(3):
         scan = again.scan(row_filter="v2 >= 0")
-        assert scan.plan_info().files.num_rows == 3 * files
+        assert scan.plan().files.num_rows == 3 * files
         assert scan.to_arrow().num_rows == 3 * files
     assert calls["parse_history"] == 1
     assert calls["parse_internal_schema"] == 2  # those of two data commits; the first came before all ids
@@ -159,8 +159,8 @@ def test_history_is_parsed_once_and_mappings_are_made_once_a_version(tmp_path, m
     opened = again.client.counters.snapshot()["opens"] - before.get("opens", 0)
     # Each plan's base files, and once: the history, the commit that tells the schema, the other that wrote files.
     assert opened == 3 * (3 * files) + 1 + 2
-    plan = pickle.loads(pickle.dumps(scan.plan_info()))
-    assert plan.evolved_schema == scan.plan_info().evolved_schema
+    plan = pickle.loads(pickle.dumps(scan.plan()))
+    assert plan.evolved_schema == scan.plan().evolved_schema
 
 
 # -- which version a file has ----------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def test_the_word_of_a_commit_of_real_hudi(tmp_path, number, kind):
     """A commit that says that it wrote the version before is believed, whatever the history has."""
     path = unzip_fixture(f"v{number}_{kind}_schema_evo", tmp_path)
     client = HudiTable.open(path).client
-    plan = HudiTable.open(path).scan().plan_info()
+    plan = HudiTable.open(path).scan().plan()
     assert plan.evolved_schema is not None
     told = client.commit_schemas([i.requested for i in client.timeline.write_instants()])
     assert len(told) > 5 and set(plan.evolved_schema.commits) <= set(told)
@@ -232,7 +232,7 @@ def test_a_lost_history_is_told(tmp_path):
     assert table.scan().to_arrow().equals(newest)  # commits that are active tell the version of their files
     first = table.timeline.write_instants()[0]
     with pytest.raises(SchemaError, match="history") as caught:
-        table.scan(begin="earliest", end=first.completed).plan_info()
+        table.scan(begin="earliest", end=first.completed).plan()
     assert caught.value.instant == first.requested and "hoodie.schema.on.read.enable" in caught.value.remedy
     by_name = table.scan(options={"hoodie.schema.on.read.enable": "false"})
     assert by_name.to_arrow().num_rows == newest.num_rows
@@ -378,9 +378,9 @@ def test_images_have_the_columns_that_are_shown(tmp_path, number, mode):
 
 def test_versions_cost_nothing_to_ask(swapped):
     """What versions leave out is told by base files alone: nothing is listed or opened for it."""
-    plan = swapped.scan().plan_info()
+    plan = swapped.scan().plan()
     before = swapped.client.counters.snapshot()
-    narrowed = swapped.scan(row_filter="s = 'nothing'").plan_info()
+    narrowed = swapped.scan(row_filter="s = 'nothing'").plan()
     after = swapped.client.counters.snapshot()
     assert narrowed.files.num_rows == 1 < plan.files.num_rows
     assert after.get("opens", 0) == before.get("opens", 0)

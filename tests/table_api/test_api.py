@@ -88,7 +88,7 @@ def test_filters_in_all_forms(table, row_filter):
     scan = table.scan(row_filter)
     assert scan.to_arrow().column("visit_id").to_pylist() == [100, 101, 102]
     if not isinstance(row_filter, pc.Expression):  # those are not taken apart
-        assert scan.plan_info().partitions_planned == 1
+        assert scan.plan().partitions_planned == 1
 
 
 def test_ways_out(table):
@@ -97,7 +97,7 @@ def test_ways_out(table):
     assert scan.to_reader().read_all().equals(rows)
     assert pa.Table.from_batches(scan.to_batches(), schema=scan.schema).equals(rows)
     assert len(scan.to_pandas()) == rows.num_rows == scan.count()
-    assert scan.plan().num_rows == 3
+    assert scan.plan().slices.num_rows == 3
     assert scan.to_arrow().equals(rows)  # a scan can be read again
 
 
@@ -183,7 +183,7 @@ def test_unknown_columns_and_options(table):
 def test_a_file_that_vanished_after_planning(tmp_path, name):
     path = unzip_fixture(name, tmp_path)
     scan = HudiTable.open(path).scan()
-    file = scan.plan().column("path")[0].as_py()
+    file = scan.plan().slices.column("path")[0].as_py()
     (path / file).unlink()
     fails(FileVanishedError, "plan", path=file, call=scan.to_arrow)
 
@@ -192,7 +192,7 @@ def test_a_file_that_vanished_after_planning(tmp_path, name):
 def test_a_damaged_base_file(tmp_path, name):
     path = unzip_fixture(name, tmp_path)
     table = HudiTable.open(path)
-    file = path / table.scan().plan().column("path")[0].as_py()
+    file = path / table.scan().plan().slices.column("path")[0].as_py()
     data = file.read_bytes()
     for damaged in (b"", data[:100], data[:-20], b"\x00" * len(data)):
         file.write_bytes(damaged)

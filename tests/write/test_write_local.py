@@ -126,7 +126,7 @@ def test_buckets(tmp_path, version, kind):
     table.upsert(rows(*((f"k{n}", "sf", -n, 2) for n in range(10, 25))), buckets)
     expected = [(f"k{n}", "sf", n if n < 10 else -n, 1 if n < 10 else 2) for n in range(25)]
     assert seen(table) == sorted(expected, key=str)
-    assert HudiTable.open(table.path).scan().plan().num_rows == 2
+    assert HudiTable.open(table.path).scan().plan().slices.num_rows == 2
 
 
 @everywhere
@@ -171,11 +171,11 @@ def test_small_files_take_inserts_until_they_are_full(tmp_path, version, kind):
     table = make(tmp_path, version, kind, partition_fields=[])
     table.insert(rows(("a", "sf", 1, 1)), OFF)
     table.insert(rows(("a", "sf", 1, 1), ("b", "sf", 1, 1)), OFF)  # an insert does not look for keys
-    slices = HudiTable.open(table.path).scan().plan()
+    slices = HudiTable.open(table.path).scan().plan().slices
     assert slices.num_rows == 1
     assert len(seen(table)) == 3
     table.insert(rows(("c", "sf", 1, 1)), {"hoodie.parquet.small.file.limit": "0", **OFF})
-    assert HudiTable.open(table.path).scan().plan().num_rows == 2
+    assert HudiTable.open(table.path).scan().plan().slices.num_rows == 2
 
 
 @everywhere

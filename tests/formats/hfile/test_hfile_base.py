@@ -55,7 +55,7 @@ def test_copy_on_write():
     assert by_id(found) == written("name")
     assert found.schema.equals(table.schema())
     assert found["_hoodie_record_key"].to_pylist() == found["id"].to_pylist()
-    assert set(found["_hoodie_commit_time"].to_pylist()) == {table.scan().plan_info().instant}
+    assert set(found["_hoodie_commit_time"].to_pylist()) == {table.scan().plan().instant}
 
 
 def test_merge_on_read():
@@ -70,7 +70,7 @@ def test_merge_on_read():
 def test_filters_and_projections(text):
     table = HudiTable.open(folder() / "hfile_cow")
     everything = table.scan().to_arrow()
-    wanted = sorted(everything.filter(table.scan(text).plan_info().row_filter.evaluate(everything))["id"].to_pylist())
+    wanted = sorted(everything.filter(table.scan(text).plan().row_filter.evaluate(everything))["id"].to_pylist())
     assert 0 < len(wanted) < 40
     assert sorted(table.scan(text, ["id"]).to_arrow()["id"].to_pylist()) == wanted
     assert table.scan(text).count() == len(wanted)

@@ -48,7 +48,7 @@ class Sweep:
         """Files that a scan of the newest state reads."""
         found: set[Path] = set()
         for scan in self.scans:
-            slices = HudiTable.open(self.path).scan(**scan).plan_info().slices.to_pylist()
+            slices = HudiTable.open(self.path).scan(**scan).plan().slices.to_pylist()
             for row in slices:
                 names = row["log_files"] if self.logs else [row["base_file"]]
                 found |= {self.path / row["partition"] / name for name in names if name}

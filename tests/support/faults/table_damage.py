@@ -81,7 +81,7 @@ def _oldest_shown(path: Path, writes: list[str]) -> str:
     """The oldest write but the first that the table can still be shown as of."""
     for time in writes[1:]:
         with suppress(HudiHiveError):
-            HudiTable.open(path).scan(as_of=time).plan_info()
+            HudiTable.open(path).scan(as_of=time).plan()
             return time
     return writes[-1]
 
