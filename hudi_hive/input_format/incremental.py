@@ -134,7 +134,7 @@ def commit_range(table: TableInputs) -> CommitRange:
         HollowCommitError: see :func:`incremental_files`.
     """
     client, options = table.client, table.options
-    policy = HollowCommitPolicy(options.holes_policy or HollowCommitPolicy.FAIL)
+    policy = options.holes_policy or HollowCommitPolicy.FAIL
     by_transition = client.timeline.layout == 1 and policy is HollowCommitPolicy.USE_TRANSITION_TIME
     assert options.start is not None
     begin = _as_range_time(client, options.start, by_transition)
@@ -185,7 +185,7 @@ def _blocked(table: TableInputs, commits: CommitRange) -> list[Instant]:
         blocked += [instant for instant in commits.instants if instant.requested > min(pending)]
     if client.timeline.layout >= 2 and options.holes_policy is not None:
         writes = list(client.timeline.write_instants())
-        passed = set(without_hollow(client, writes, HollowCommitPolicy(options.holes_policy)))
+        passed = set(without_hollow(client, writes, options.holes_policy))
         blocked += [instant for instant in writes if instant not in passed]
     return blocked
 

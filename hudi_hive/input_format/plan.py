@@ -11,17 +11,12 @@ import pyarrow.compute as pc
 from hudi_hive.caching import kept_property
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.input_format.incremental import IncrementalFiles, incremental_files
-from hudi_hive.input_format.job import INPUT_RECURSIVE, JobConf, PathGroups, TableInputs, list_plain
+from hudi_hive.input_format.job import JobConf, PathGroups, TableInputs, job_value, list_plain
 from hudi_hive.input_format.snapshot import snapshot_files
+from hudi_hive.options import jobs, read, write
 from hudi_hive.plan import Query, QueryType, ReadOptions, ScanPlan
 from hudi_hive.plan.core import plan_of_files
 from hudi_hive.storage import Stores
-
-_SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
-_READ_OPTIONS = ("hoodie.datasource.read.extract.partition.values.from.path", _SCHEMA_ON_READ)
-
-HIVE_EVOLUTION = "hudi.hive.schema.evolution"
-"""Whether columns with ids go by them, as input formats are asked; ``hoodie.schema.on.read.enable`` goes before it."""
 
 INCREMENTAL, SNAPSHOT, PLAIN = "incremental", "snapshot", "plain"
 
@@ -148,10 +143,12 @@ def read_options(conf: JobConf) -> ReadOptions:
     Raises:
         InvalidOptionError: a value that an option does not take.
     """
-    options = {key: conf[key] for key in _READ_OPTIONS if key in conf}
-    if _SCHEMA_ON_READ not in options and not conf.get_bool(HIVE_EVOLUTION, True):
-        options[_SCHEMA_ON_READ] = "false"
-    return ReadOptions.parse(options)
+    by_ids = job_value(conf, write.SCHEMA_ON_READ)
+    if by_ids is None and not job_value(conf, jobs.HIVE_EVOLUTION):
+        by_ids = False
+    return ReadOptions(
+        schema_evolution=by_ids, partition_values_from_path=job_value(conf, read.PARTITION_VALUES_FROM_PATH)
+    )
 
 
 def plan_table(inputs: TableInputs, conf: JobConf) -> TablePlan:
@@ -182,7 +179,7 @@ def plan_inputs(
         tables: dict[str, TablePlan] = {}
         for base, inputs in groups.incremental.items():
             tables[base] = plan_one(inputs)
-        plain = list_plain(groups.plain, stores, conf.get_bool(INPUT_RECURSIVE, False)) if groups.plain else None
+        plain = list_plain(groups.plain, stores, conf.value(jobs.INPUT_RECURSIVE)) if groups.plain else None
         for base, inputs in groups.snapshot.items():
             tables[base] = plan_one(inputs)
     incremental = [plan for plan in tables.values() if plan.group == INCREMENTAL]

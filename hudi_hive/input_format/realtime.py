@@ -18,7 +18,7 @@ from hudi_hive.caching import kept_property
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.input_format.incremental import IncrementalFiles, commit_range, refuse_without_meta
-from hudi_hive.input_format.job import JobConf, TableInputs, list_partitions
+from hudi_hive.input_format.job import JobConf, TableInputs, is_in_job, job_value, list_partitions
 from hudi_hive.input_format.parquet_input_format import HoodieParquetInputFormat
 from hudi_hive.input_format.plan import (
     INCREMENTAL,
@@ -33,6 +33,7 @@ from hudi_hive.input_format.plan import (
 from hudi_hive.input_format.record_reader import own_columns, projection, read_split
 from hudi_hive.input_format.snapshot import FOUND_SCHEMA, query_instant, timeline_of
 from hudi_hive.input_format.splits import FileSplit
+from hudi_hive.options import jobs, read
 from hudi_hive.plan import Query, QueryType, ReadOptions, ScanPlan
 from hudi_hive.plan.core import (
     cleaned_error,
@@ -45,9 +46,6 @@ from hudi_hive.plan.core import (
 from hudi_hive.plan.model import MergeType, with_paths
 from hudi_hive.read.scan import SliceReader, partition_columns
 from hudi_hive.table import FileSystemView
-
-MERGE_SKIP = "hoodie.realtime.merge.skip"
-MERGE_TYPE = "hoodie.datasource.merge.type"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,10 +223,9 @@ class HoodieParquetRealtimeInputFormat(HoodieParquetInputFormat):
 
 
 def _read_options(conf: JobConf) -> ReadOptions:
-    skip = conf.get_bool(MERGE_SKIP, False)
-    kind = conf.get_choice(MERGE_TYPE, {str(item).upper(): item for item in MergeType}, None)
-    if kind is None:
-        kind = MergeType.SKIP_MERGE if skip else MergeType.PAYLOAD_COMBINE
+    kind = job_value(conf, read.MERGE_TYPE)
+    if not is_in_job(conf, read.MERGE_TYPE) and job_value(conf, jobs.MERGE_SKIP):
+        kind = MergeType.SKIP_MERGE
     return replace(read_options(conf), merge_type=kind)
 
 

@@ -11,14 +11,10 @@ from hudi_hive.formats.base import BaseFile, open_base_file
 from hudi_hive.input_format.job import JobConf
 from hudi_hive.input_format.plan import InputPlan
 from hudi_hive.input_format.splits import FileSplit
+from hudi_hive.options import jobs
 from hudi_hive.plan import ScanPlan
 from hudi_hive.read.scan import read_plan
 from hudi_hive.storage import HadoopPath, Stores
-
-READ_COLUMN_NAMES = "hive.io.file.readcolumn.names"
-READ_COLUMN_IDS = "hive.io.file.readcolumn.ids"
-COLUMNS = "columns"
-PARTITION_COLUMNS = "partition_columns"
 
 
 def projection(conf: JobConf) -> list[str] | None:
@@ -31,15 +27,15 @@ def projection(conf: JobConf) -> list[str] | None:
     Raises:
         InvalidOptionError: ids that are no positions in ``columns``.
     """
-    if READ_COLUMN_NAMES in conf:
-        names = list(conf.get_strings(READ_COLUMN_NAMES))
-    elif READ_COLUMN_IDS in conf:
+    if jobs.READ_COLUMN_NAMES.name in conf:
+        names = [*conf.value(jobs.READ_COLUMN_NAMES)]
+    elif jobs.READ_COLUMN_IDS.name in conf:
         names = _named(conf)
     else:
         return None
-    known = {name.lower() for name in conf.get_strings(COLUMNS)}
+    known = {name.lower() for name in conf.value(jobs.COLUMNS)}
     # Hive joins them with "/"; one of Hudi's own classes takes "," instead.
-    for name in conf.get(PARTITION_COLUMNS, "").replace(",", "/").split("/"):
+    for name in conf.value(jobs.PARTITION_COLUMNS).replace(",", "/").split("/"):
         if name.strip() and (not known or name.strip().lower() in known):
             names.append(name.strip())
     unique = {name.lower(): name for name in reversed(names)}
@@ -47,16 +43,18 @@ def projection(conf: JobConf) -> list[str] | None:
 
 
 def _named(conf: JobConf) -> list[str]:
-    columns = conf.get_strings(COLUMNS)
-    ids = conf.get_strings(READ_COLUMN_IDS)
+    columns = conf.value(jobs.COLUMNS)
+    ids = conf.value(jobs.READ_COLUMN_IDS)
     try:
         positions = [int(text) for text in ids]
     except ValueError as error:
-        raise InvalidOptionError(f"{READ_COLUMN_IDS} must be numbers, not {conf[READ_COLUMN_IDS]!r}") from error
+        raise InvalidOptionError(
+            f"{jobs.READ_COLUMN_IDS} must be numbers, not {conf[jobs.READ_COLUMN_IDS.name]!r}"
+        ) from error
     if any(not 0 <= position < len(columns) for position in positions):
         raise InvalidOptionError(
-            f"{READ_COLUMN_IDS}={conf[READ_COLUMN_IDS]} goes beyond the {len(columns)} columns",
-            remedy=f"set {COLUMNS}, or {READ_COLUMN_NAMES}",
+            f"{jobs.READ_COLUMN_IDS}={conf[jobs.READ_COLUMN_IDS.name]} goes beyond the {len(columns)} columns",
+            remedy=f"set {jobs.COLUMNS}, or {jobs.READ_COLUMN_NAMES}",
         )
     return [columns[position] for position in positions]
 
@@ -99,7 +97,7 @@ def own_columns(conf: JobConf, scan: ScanPlan, columns: list[str] | None) -> lis
     if columns is None:
         return None
     own = {name.lower() for name in scan.schema.names}
-    partition_keys = {name.strip().lower() for name in conf.get(PARTITION_COLUMNS, "").replace(",", "/").split("/")}
+    partition_keys = {name.strip().lower() for name in conf.value(jobs.PARTITION_COLUMNS).replace(",", "/").split("/")}
     return [name for name in columns if name.lower() in own or name.lower() not in partition_keys]
 
 

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import InstantNotFoundError
 from hudi_hive.input_format.job import TableInputs, list_partitions
+from hudi_hive.options import jobs
 from hudi_hive.plan.core import check_time_travel, refuse_cleaned_files
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view import BASE_FILE_SCHEMA, FileSystemView, ViewTimeline
@@ -98,11 +99,11 @@ def _check_on_timeline(client: MetaClient, commit: str, with_pending: bool) -> N
         return
     earlier = max((time for time in known if time < commit), default=None)
     raise InstantNotFoundError(
-        f"hoodie.{client.config.name}.consume.commit is no instant of the active timeline",
+        f"{jobs.CONSUME_COMMIT.of_table(client.config.name)} is no instant of the active timeline",
         path=client.base_path,
         instant=commit,
         remedy=(f"the commit before it is {earlier}; " if earlier else "")
-        + f"hoodie.{client.config.name}.consume.snapshot.time takes any time",
+        + f"{jobs.CONSUME_SNAPSHOT_TIME.of_table(client.config.name)} takes any time",
     )
 
 

@@ -13,23 +13,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.input_format.job import SPLIT_MIN_SIZE, JobConf
+from hudi_hive.input_format.job import JobConf
+from hudi_hive.options import jobs
 
 _SLOP = 1.1
 """A file is cut only while more than so many split sizes are left, so that no tiny last split comes out."""
 
 # Hadoop's own block sizes: 32 MB for the local file system and s3a, 128 MB for HDFS and the rest, 64 MB for gs.
 _BLOCK_SIZES = {
-    "": ("fs.local.block.size", 32 << 20),
-    "file": ("fs.local.block.size", 32 << 20),
-    "s3": ("fs.s3a.block.size", 32 << 20),
-    "s3a": ("fs.s3a.block.size", 32 << 20),
-    "s3n": ("fs.s3a.block.size", 32 << 20),
-    "gs": ("fs.gs.block.size", 64 << 20),
-    "abfs": ("fs.azure.block.size", 256 << 20),
-    "abfss": ("fs.azure.block.size", 256 << 20),
+    "": jobs.LOCAL_BLOCK_SIZE,
+    "file": jobs.LOCAL_BLOCK_SIZE,
+    "s3": jobs.S3_BLOCK_SIZE,
+    "s3a": jobs.S3_BLOCK_SIZE,
+    "s3n": jobs.S3_BLOCK_SIZE,
+    "gs": jobs.GS_BLOCK_SIZE,
+    "abfs": jobs.AZURE_BLOCK_SIZE,
+    "abfss": jobs.AZURE_BLOCK_SIZE,
 }
-_DEFAULT_BLOCK_SIZE = ("dfs.blocksize", 128 << 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,7 @@ class FileSplit:
 def block_size(conf: JobConf, path: str) -> int:
     """Bytes of a block of the file system that a path is in."""
     scheme = path.partition(":")[0].lower() if ":" in path and not path.startswith("/") else ""
-    key, default = _BLOCK_SIZES.get(scheme, _DEFAULT_BLOCK_SIZE)
-    size = conf.get_bytes(key, default)
-    if size <= 0:
-        raise InvalidOptionError(f"{key} must be greater than 0")
-    return size
+    return conf.value(_BLOCK_SIZES.get(scheme, jobs.DFS_BLOCK_SIZE))
 
 
 def cut(statuses: pa.Table, conf: JobConf, number: int) -> pa.Table:
@@ -85,7 +81,7 @@ def cut(statuses: pa.Table, conf: JobConf, number: int) -> pa.Table:
     lengths: npt.NDArray[np.int64] = statuses.column("length").to_numpy().astype(np.int64)
     splittable = statuses.column("splittable").to_numpy(zero_copy_only=False).astype(bool)
     goal = int(lengths.sum()) // max(number, 1)
-    minimum = max(conf.get_bytes(SPLIT_MIN_SIZE, 1), 1)
+    minimum = max(conf.value(jobs.SPLIT_MIN_SIZE), 1)
     blocks = _block_sizes(statuses, conf)
     sizes = np.maximum(minimum, np.minimum(goal, blocks))
     sizes = np.where(splittable, np.maximum(sizes, 1), np.maximum(lengths, 1))

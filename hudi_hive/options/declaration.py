@@ -127,6 +127,11 @@ class Option(Generic[T]):
         """Whether a name is one of the option's."""
         return name in self.names or self.matches(name)
 
+    def table_of(self, name: str) -> str | None:
+        """The table whose option a name is; None for a name that is none of the option's."""
+        match = None if self.pattern is None else self.pattern.fullmatch(name)
+        return None if match is None else match.group(1)
+
     def of_table(self, table: str) -> str:
         """The name of the option for one table."""
         return self.name.replace(TABLE, table)

@@ -10,7 +10,17 @@ from typing import Final
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.options.declaration import Face, Option
-from hudi_hive.options.parsers import Parser, any_text, boolean, byte_size, items, mapped, optional, positive
+from hudi_hive.options.parsers import (
+    Parser,
+    any_text,
+    boolean,
+    byte_size,
+    items,
+    mapped,
+    optional,
+    positive,
+    positive_size,
+)
 
 INPUT_FORMAT = Face.INPUT_FORMAT
 _FACES: Final = (INPUT_FORMAT,)
@@ -22,7 +32,9 @@ def _max_commits(name: str, text: str) -> int:
     try:
         return positive(name, text)
     except InvalidOptionError as error:
-        raise InvalidOptionError(f"option {name}={text!r} must be a whole number above zero, or -1 for all") from error
+        raise InvalidOptionError(
+            f"option {name}={text!r} must be a whole number above zero, or -1", remedy="-1 stands for all commits"
+        ) from error
 
 
 # LATEST is the name that SNAPSHOT had in early releases.
@@ -142,7 +154,7 @@ SPLIT_MIN_SIZE: Final = Option(
 
 def _block_size(name: str, default: int, of: str, aliases: tuple[str, ...] = ()) -> Option[int]:
     return Option(
-        name, byte_size, default, f"Bytes of a block, and so of a split, {of}.", honoured_by=_FACES, aliases=aliases
+        name, positive_size, default, f"Bytes of a block, and so of a split, {of}.", honoured_by=_FACES, aliases=aliases
     )
 
 

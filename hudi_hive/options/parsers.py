@@ -18,6 +18,7 @@ T_co = TypeVar("T_co", covariant=True)
 _T = TypeVar("_T")
 _Enum = TypeVar("_Enum", bound=StrEnum)
 
+_REMEDY: Final = "correct it, or leave the option out"
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
 _SIZE: Final = re.compile(r"([+-]?[0-9]+)\s*([kmgtpe]?)b?", re.ASCII | re.IGNORECASE)
 _UNITS: Final = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
@@ -81,7 +82,7 @@ def as_texts(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _refused(name: str, text: str, takes: str) -> InvalidOptionError:
-    return InvalidOptionError(f"option {name}={text!r} must be {takes}")
+    return InvalidOptionError(f"option {name}={text!r} must be {takes}", remedy=_REMEDY)
 
 
 def _boolean(name: str, text: str) -> bool:
@@ -123,7 +124,7 @@ def _decimal(name: str, text: str) -> float:
 def _fraction(name: str, text: str) -> float:
     number = _decimal(name, text)
     if not 0 <= number <= 1:
-        raise InvalidOptionError(f"option {name}={text!r} must lie between 0 and 1")
+        raise InvalidOptionError(f"option {name}={text!r} must lie between 0 and 1", remedy=_REMEDY)
     return number
 
 
@@ -134,6 +135,13 @@ def _size(name: str, text: str) -> int:
     return int(match.group(1)) << (10 * _UNITS[match.group(2).lower()])
 
 
+def _positive_size(name: str, text: str) -> int:
+    size = _size(name, text)
+    if size <= 0:
+        raise InvalidOptionError(f"option {name}={text!r} must be greater than 0", remedy=_REMEDY)
+    return size
+
+
 def _property_lines(name: str, text: str) -> tuple[tuple[str, str], ...]:
     properties: dict[str, str] = {}
     for line in text.splitlines():
@@ -141,7 +149,7 @@ def _property_lines(name: str, text: str) -> tuple[tuple[str, str], ...]:
             continue
         parts = [part.strip() for part in line.split("=")]
         if len(parts) > 2 or not parts[0]:
-            raise InvalidOptionError(f"{name}: line {line.strip()!r} is not of the form name=value")
+            raise InvalidOptionError(f"{name}: line {line.strip()!r} is not of the form name=value", remedy=_REMEDY)
         properties[parts[0]] = parts[1] if len(parts) == 2 else ""
     return tuple(properties.items())
 
@@ -163,6 +171,7 @@ positive: Final = Parser(_whole("a whole number above zero", 1), "a whole number
 decimal: Final = Parser(_decimal, "a number")
 fraction: Final = Parser(_fraction, "a number from 0 to 1")
 byte_size: Final = Parser(_size, "a number of bytes, with k, m, g, t, p or e behind it if need be")
+positive_size: Final = Parser(_positive_size, "a number of bytes above zero, with k, m, g, t, p or e behind it")
 property_lines: Final = Parser(_property_lines, "lines name=value")
 
 
@@ -185,7 +194,7 @@ def choice(*allowed: str) -> Parser[str]:
 
     def convert(name: str, text: str) -> str:
         if text.lower() not in by_case:
-            raise InvalidOptionError(f"option {name}={text!r} is not {takes}")
+            raise InvalidOptionError(f"option {name}={text!r} is not {takes}", remedy=_REMEDY)
         return by_case[text.lower()]
 
     return Parser(convert, takes)

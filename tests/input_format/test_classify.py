@@ -191,7 +191,7 @@ def test_names_with_database(tree):
     "conf, text",
     [
         (incremental("T"), "names no table"),
-        (incremental("t", mode="INCREMENTL"), "INCREMENTAL or SNAPSHOT"),
+        (incremental("t", mode="INCREMENTL"), "is not one of INCREMENTAL, SNAPSHOT, LATEST"),
         ({"hoodie.t.consume.mode": "INCREMENTAL"}, "without a start"),
         (incremental("t", **{"start.timestamp": "yesterday"}), "start.timestamp"),
         (incremental("t", **{"max.commits": "0"}), "max.commits"),

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_hive.errors import InvalidOptionError, PathNotFoundError
-from hudi_hive.input_format.job.job_conf import INPUT_DIR, SPLIT_MIN_SIZE, JobConf
+from hudi_hive.input_format.job import INPUT_DIR, JobConf, classify
+from hudi_hive.options import jobs, write
 from hudi_hive.storage import HadoopPath, Stores, compile_glob, expand, expand_braces, is_glob, join_paths, split_paths
 
 
@@ -181,28 +182,52 @@ def test_a_conf_does_not_change():
 
 
 def test_typed_values():
-    conf = JobConf({"b": " TRUE ", "i": "-12", "x": "0x10", "s": "32m", "l": " a, b,,c", "e": " "})
-    assert conf.get_bool("b", False) is True
-    assert conf.get_bool("e", True) is True
-    assert (conf.get_int("i", 0), conf.get_int("x", 0), conf.get_int("none", 7)) == (-12, 16, 7)
-    assert (conf.get_bytes("s", 0), conf.get_bytes("e", 5)) == (32 << 20, 5)
-    assert conf.get_strings("l") == ("a", "b", "c")
-    assert conf.get_choice("b", {"TRUE": 1}, 0) == 1
-    for wrong in (
-        lambda: conf.get_bool("i", False),
-        lambda: conf.get_int("s", 0),
-        lambda: conf.get_bytes("b", 0),
-        lambda: conf.get_choice("i", {"A": 1}, 0),
-    ):
-        with pytest.raises(InvalidOptionError):
-            wrong()
+    conf = JobConf(
+        {
+            "hoodie.metadata.enable": " FALSE ",
+            "hoodie.trips.consume.max.commits": "-1",
+            "fs.s3a.block.size": "48m",
+            "columns": " a, b,,c",
+            "mapreduce.input.fileinputformat.input.dir.recursive": " ",
+        }
+    )
+    assert conf.value(write.METADATA_ENABLE) is False
+    assert conf.value(jobs.CONSUME_MAX_COMMITS, table="trips") == -1
+    assert conf.value(jobs.CONSUME_MAX_COMMITS, table="other") is None
+    assert (conf.value(jobs.S3_BLOCK_SIZE), conf.value(jobs.GS_BLOCK_SIZE)) == (48 << 20, 64 << 20)
+    assert conf.value(jobs.COLUMNS) == ("a", "b", "c")
+    assert conf.value(jobs.INPUT_RECURSIVE) is False
+    for option, text in ((write.METADATA_ENABLE, "yes"), (jobs.S3_BLOCK_SIZE, "big"), (jobs.S3_BLOCK_SIZE, "0")):
+        with pytest.raises(InvalidOptionError, match=option.name):
+            conf.with_({option.name: text}).value(option)
 
 
 def test_deprecated_names():
     conf = JobConf({"mapred.input.dir": "/a", "mapred.min.split.size": "7"})
     assert conf.input_paths == ("/a",)
     assert conf[INPUT_DIR] == conf["mapred.input.dir"] == "/a"
-    assert conf.get_int(SPLIT_MIN_SIZE, 1) == 7
+    assert conf.value(jobs.SPLIT_MIN_SIZE) == 7
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("hoodie.datasource.query.type", "incremental", "is not supported.*HoodieParquetInputFormat"),
+        ("hoodie.datasource.read.begin.instanttime", "0", r"is not supported.*consume\.start\.timestamp"),
+        ("hoodie.datasource.read.incr.path.glob", "/a/*", "is not supported.*input paths"),
+        ("hoodie.datasource.read.schema.use.end.instanttime", "true", "is not supported.*newest columns"),
+        ("hoodie.datasource.read.paths", "/a", "is not supported"),
+        ("hoodie.metadata.enabel", "false", r"unknown option.*did you mean hoodie\.metadata\.enable\?"),
+        ("hoodie.trips.consume.strat.timestamp", "0", r"did you mean hoodie\.trips\.consume\.start\.timestamp\?"),
+        ("hoodie.trips.comsume.mode", "INCREMENTAL", r"did you mean hoodie\.trips\.consume\.mode\?"),
+        ("hoodie.upsert.shuffle.parallelism", "2", "unknown option.*it is an option of: write"),
+    ],
+)
+def test_keys_of_hudi_that_are_not_honoured_are_refused_by_name(tmp_path, key, value, words):
+    with pytest.raises(InvalidOptionError, match=words) as caught:
+        classify([str(tmp_path)], JobConf({key: value}))
+    assert key in str(caught.value)
+    classify([str(tmp_path)], JobConf({key: " "}))  # as if it were not there
 
 
 def test_input_paths_round_trip():

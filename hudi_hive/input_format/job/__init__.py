@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from hudi_hive.input_format.job.consume import MAX_COMMITS_ALL
 from hudi_hive.input_format.job.input_paths import InputPath, PathGroups, TableInputs, classify
-from hudi_hive.input_format.job.job_conf import INPUT_DIR, INPUT_RECURSIVE, SPLIT_MIN_SIZE, JobConf
+from hudi_hive.input_format.job.job_conf import (
+    INPUT_DIR,
+    INPUT_RECURSIVE,
+    SPLIT_MIN_SIZE,
+    JobConf,
+    check_job,
+    is_in_job,
+    job_value,
+)
 from hudi_hive.input_format.job.listing import list_partitions, list_plain, listed_by
 
 __all__ = [
@@ -16,7 +24,10 @@ __all__ = [
     "JobConf",
     "PathGroups",
     "TableInputs",
+    "check_job",
     "classify",
+    "is_in_job",
+    "job_value",
     "list_partitions",
     "list_plain",
     "listed_by",

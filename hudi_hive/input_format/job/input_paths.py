@@ -20,13 +20,13 @@ from hudi_hive.errors import InvalidOptionError
 from hudi_hive.input_format.job.consume import (
     ConsumeOptions,
     incremental_names,
-    parse_flag,
     qualified_name,
     time_travel_names,
 )
+from hudi_hive.input_format.job.job_conf import check_job, job_value
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.metrics import IoCounters
-from hudi_hive.plan.core import METADATA_ENABLE, METADATA_VALIDATE
+from hudi_hive.options import jobs, read, write
 from hudi_hive.storage import Found, HadoopPath, Stores, expand, stat_many
 from hudi_hive.table import MetaClient
 
@@ -174,10 +174,12 @@ def classify(
 
     Raises:
         PathNotFoundError: a path does not exist, or a glob matches nothing.
-        InvalidOptionError: a key with a bad value, or one that names no table among the paths.
+        InvalidOptionError: a key of Hudi that is unknown, not supported in jobs, has a bad value, or names no table
+            among the paths.
         TableError: a ``.hoodie`` folder without usable properties.
     """
     stores = stores if stores is not None else Stores(storage_options, counters)
+    check_job(conf)
     names = incremental_names(conf)
     listing = listing_of_job(conf)
     found = expand(paths, stores)
@@ -270,7 +272,7 @@ def _check_names(conf: Mapping[str, str], names: list[str], tables: list[TableIn
     for name in names:
         if name not in known:
             raise InvalidOptionError(
-                f"hoodie.{name}.consume.mode names no table among the input paths",
+                f"{jobs.CONSUME_MODE.of_table(name)} names no table among the input paths",
                 remedy="tables here: " + (", ".join(sorted(known)) or "none") + "; names are case-sensitive",
             )
     bare = {table.name for table in tables}
@@ -291,5 +293,5 @@ def listing_of_job(conf: Mapping[str, str]) -> MetadataListing:
     Raises:
         InvalidOptionError: a key is neither true nor false.
     """
-    enable = parse_flag(conf, METADATA_ENABLE, True)
-    return MetadataListing(enable, enable and parse_flag(conf, METADATA_VALIDATE, False))
+    enable = job_value(conf, write.METADATA_ENABLE)
+    return MetadataListing(enable, enable and bool(job_value(conf, read.METADATA_VALIDATE)))

@@ -2,31 +2,67 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.options import Face, Option, OptionSet, as_text, jobs, read
 from hudi_hive.redaction import redact_options
 from hudi_hive.storage import join_paths, split_paths
 
 T = TypeVar("T")
 
-INPUT_DIR = "mapreduce.input.fileinputformat.inputdir"
-INPUT_RECURSIVE = "mapreduce.input.fileinputformat.input.dir.recursive"
-SPLIT_MIN_SIZE = "mapreduce.input.fileinputformat.split.minsize"
+INPUT_DIR = jobs.INPUT_DIR.name
+INPUT_RECURSIVE = jobs.INPUT_RECURSIVE.name
+SPLIT_MIN_SIZE = jobs.SPLIT_MIN_SIZE.name
+
+_JOB_KEYS: Final = OptionSet("Hive job", Face.INPUT_FORMAT)
+_HUDI: Final = "hoodie."
 
 # Hadoop's deprecated names that still are in use, by the names that replaced them.
 _DEPRECATED = {
-    "mapred.input.dir": INPUT_DIR,
-    "mapreduce.input.dir": INPUT_DIR,
-    "mapred.input.dir.recursive": INPUT_RECURSIVE,
-    "mapred.min.split.size": SPLIT_MIN_SIZE,
-    "dfs.block.size": "dfs.blocksize",
+    alias: option.name
+    for option in (jobs.INPUT_DIR, jobs.INPUT_RECURSIVE, jobs.SPLIT_MIN_SIZE, jobs.DFS_BLOCK_SIZE)
+    for alias in option.aliases
 }
 
-_SIZE = re.compile(r"([+-]?\d+)\s*([kmgtpe]?)b?", re.IGNORECASE)
-_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
+
+def job_value(conf: Mapping[str, str], option: Option[T], *, table: str | None = None) -> T:
+    """The value of an option among a job's keys; a blank text is as none.
+
+    Args:
+        conf: the job's keys.
+        option: a declared key of jobs.
+        table: the table's name, for a key of one table.
+
+    Raises:
+        InvalidOptionError: a text that the option does not take.
+    """
+    names = option.names if table is None else (option.of_table(table),)
+    return option.of({name: conf[name] for name in names if conf.get(name, "").strip()}, table=table)
+
+
+def is_in_job(conf: Mapping[str, str], option: Option[Any]) -> bool:
+    """Whether a job has the key of an option, and not a blank one."""
+    return any(conf.get(name, "").strip() for name in option.names)
+
+
+def check_job(conf: Mapping[str, str]) -> None:
+    """Refuse keys of Hudi that no job has, or that are not honoured; Hadoop's and Hive's own are left alone.
+
+    Args:
+        conf: the job's keys.
+
+    Raises:
+        InvalidOptionError: a mistyped key, one that is not supported in jobs, or a text that a key does not take.
+    """
+    _JOB_KEYS.check(
+        {
+            key: text
+            for key, text in conf.items()
+            if text.strip() and (key.startswith(_HUDI) or key == read.AS_OF.name or key in _JOB_KEYS)
+        }
+    )
 
 
 class JobConf(Mapping[str, str]):
@@ -50,10 +86,8 @@ class JobConf(Mapping[str, str]):
             name = _DEPRECATED.get(key, key)
             if value is None:
                 self._values.pop(name, None)
-            elif isinstance(value, bool):
-                self._values[name] = "true" if value else "false"
             else:
-                self._values[name] = str(value)
+                self._values[name] = as_text(name, value)
 
     def with_(self, values: Mapping[str, object] | None = None, **named: object) -> JobConf:
         """A copy with more or other values; None removes a key."""
@@ -79,63 +113,9 @@ class JobConf(Mapping[str, str]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mapping) and self._values == dict(other)
 
-    # -- typed values ------------------------------------------------------------------------------------------------
-
-    def get_bool(self, key: str, default: bool) -> bool:
-        """``true`` or ``false`` in any case.
-
-        Raises:
-            InvalidOptionError: another word.
-        """
-        text = self.get(key, "").strip().lower()
-        if text not in ("", "true", "false"):
-            raise InvalidOptionError(f"{key} must be true or false, not {self[key]!r}")
-        return text == "true" if text else default
-
-    def get_int(self, key: str, default: int) -> int:
-        """A whole number, decimal or ``0x…``.
-
-        Raises:
-            InvalidOptionError: no number.
-        """
-        text = self.get(key, "").strip()
-        if not text:
-            return default
-        try:
-            return int(text, 16 if re.match(r"[+-]?0[xX]", text) else 10)
-        except ValueError as error:
-            raise InvalidOptionError(f"{key} must be a whole number, not {text!r}") from error
-
-    def get_bytes(self, key: str, default: int) -> int:
-        """A number of bytes, with a binary suffix k, m, g, t, p or e.
-
-        Raises:
-            InvalidOptionError: no size.
-        """
-        text = self.get(key, "").strip()
-        if not text:
-            return default
-        match = _SIZE.fullmatch(text)
-        if match is None:
-            raise InvalidOptionError(f"{key} must be a number of bytes, not {text!r}")
-        return int(match.group(1)) << (10 * _UNITS[match.group(2).lower()])
-
-    def get_strings(self, key: str) -> tuple[str, ...]:
-        """The words of a comma list, trimmed, without empty ones."""
-        return tuple(word for word in (part.strip() for part in self.get(key, "").split(",")) if word)
-
-    def get_choice(self, key: str, choices: Mapping[str, T], default: T) -> T:
-        """The value that a word, in any case, stands for.
-
-        Raises:
-            InvalidOptionError: no such word.
-        """
-        text = self.get(key, "").strip().upper()
-        if not text:
-            return default
-        if text not in choices:
-            raise InvalidOptionError(f"{key} must be one of {', '.join(choices)}, not {self[key]!r}")
-        return choices[text]
+    def value(self, option: Option[T], *, table: str | None = None) -> T:
+        """The value of a declared key; see :func:`job_value`."""
+        return job_value(self, option, table=table)
 
     # -- input paths -------------------------------------------------------------------------------------------------
 

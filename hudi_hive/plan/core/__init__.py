@@ -14,7 +14,7 @@ from hudi_hive.plan.core.incremental import (
     slices_of_range,
     without_hollow,
 )
-from hudi_hive.plan.core.listing import METADATA_ENABLE, METADATA_VALIDATE, listed_as_asked
+from hudi_hive.plan.core.listing import listed_as_asked
 from hudi_hive.plan.core.partition_planner import PartitionPlanner, both
 from hudi_hive.plan.core.planner import (
     Filter,
@@ -34,8 +34,6 @@ from hudi_hive.plan.core.snapshot import (
 __all__ = [
     "CDC_SCHEMA",
     "DATA_BEFORE_AFTER",
-    "METADATA_ENABLE",
-    "METADATA_VALIDATE",
     "OP_KEY_ONLY",
     "Case",
     "CommitRange",

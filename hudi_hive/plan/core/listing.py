@@ -6,9 +6,6 @@ from hudi_hive.metadata import MetadataListing
 from hudi_hive.plan.model import ReadOptions
 from hudi_hive.table import MetaClient
 
-METADATA_ENABLE = "hoodie.metadata.enable"
-METADATA_VALIDATE = "hoodie.metadata.validate"
-
 
 def listed_as_asked(client: MetaClient, options: ReadOptions) -> MetaClient:
     """A client of the same moment whose partitions and files come from where the options say.

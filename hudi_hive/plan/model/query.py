@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.options import read as read_options
 from hudi_hive.plan.model.options import IncrementalFormat, MergeType, QueryType, ReadOptions
 from hudi_hive.timeline import normalise_instant
 
@@ -68,7 +69,7 @@ class Query:
             kind = QueryType.CDC
         if read.incremental_format is IncrementalFormat.CDC and kind is not QueryType.CDC:
             raise InvalidOptionError(
-                f"hoodie.datasource.query.incremental.format=cdc does not go with a {kind} query",
+                f"{read_options.INCREMENTAL_FORMAT}=cdc does not go with a {kind} query",
                 remedy="query_type='incremental' takes it",
             )
         query = cls(
@@ -93,10 +94,10 @@ class Query:
             if self.as_of is not None:
                 raise InvalidOptionError("as_of does not go with an incremental query", remedy="end bounds the range")
             if self.query_type is QueryType.CDC and self.options.path_glob is not None:
-                raise InvalidOptionError("hoodie.datasource.read.incr.path.glob does not go with a cdc query")
+                raise InvalidOptionError(f"{read_options.PATH_GLOB} does not go with a cdc query")
             if self.query_type is QueryType.CDC and self.options.merge_type is MergeType.SKIP_MERGE:
                 raise InvalidOptionError(
-                    "hoodie.datasource.merge.type=skip_merge does not go with a cdc query",
+                    f"{read_options.MERGE_TYPE}=skip_merge does not go with a cdc query",
                     remedy="leave it out: changes are told from merged rows",
                 )
             if self.end is not None and self.end < self.begin:
@@ -106,11 +107,11 @@ class Query:
                 f"begin and end do not go with a {self.query_type} query", remedy="query_type='incremental' takes them"
             )
         elif self.options.path_glob is not None:
-            raise InvalidOptionError("hoodie.datasource.read.incr.path.glob goes with an incremental query only")
+            raise InvalidOptionError(f"{read_options.PATH_GLOB} goes with an incremental query only")
 
 
 def _kind(text: str | None) -> QueryType | None:
-    return None if text is None else ReadOptions.parse({"hoodie.datasource.query.type": text}).query_type
+    return None if text is None else read_options.QUERY_TYPE.parse(text)
 
 
 def _as_of(moment: Moment | None, timezone: str) -> str | None:

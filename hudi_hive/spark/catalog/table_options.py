@@ -9,17 +9,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.readwriter import DataFrameReader
 
 from hudi_hive.errors import InvalidOptionError
-from hudi_hive.plan import Query, QueryType
+from hudi_hive.options import read as read_options
+from hudi_hive.plan import Query
 from hudi_hive.spark.bridge import JavaValue, Jvm, class_name, option, scala_items
 from hudi_hive.spark.catalog.table_lookup import HudiTableEntry, find_table
 from hudi_hive.spark.scan import HudiFileIndex
 
 SOURCE = "hudi"
 
-_TYPE = "hoodie.datasource.query.type"
-_BEGIN = "hoodie.datasource.read.begin.instanttime"
-_READ_OPTIMIZED = "hoodie.query.as.ro.table"
-_OF_CATALOG = (_READ_OPTIMIZED, "serialization.format")
+_OF_CATALOG = "serialization.format"
 """What Spark takes from a catalog's table into the options of a read."""
 
 
@@ -37,15 +35,13 @@ def path_question(
     Raises:
         InvalidOptionError: no path, or an option that is unknown or does not fit.
     """
-    options = {name: value for name, value in parameters.items() if name not in _OF_CATALOG}
+    options = {name: value for name, value in parameters.items() if name != _OF_CATALOG}
     path = options.pop("path", None)
     if not path:
         raise InvalidOptionError(
             "one path of a Hudi table is needed",
             remedy="give it: spark.read.format(\"hudi\").load(path), or USING hudi OPTIONS (path '…')",
         )
-    if parameters.get(_READ_OPTIMIZED, "").lower() == "true":
-        options.setdefault(_TYPE, QueryType.READ_OPTIMIZED.value)
     folder = jvm.view.org.apache.hadoop.fs.Path(path)
     if folder.toUri().getScheme() is None:
         folder = folder.getFileSystem(session.sparkContext().hadoopConfiguration()).makeQualified(folder)
@@ -69,7 +65,7 @@ def entry_query(entry: HudiTableEntry, options: Mapping[str, str], *, as_of: str
     Raises:
         InvalidOptionError: an option is unknown or does not fit.
     """
-    told = _TYPE in options or _BEGIN in options
+    told = any(option.present_in(options) for option in (read_options.QUERY_TYPE, read_options.BEGIN))
     return Query.of(None if told else entry.query_type(), as_of=as_of, options=options)
 
 
