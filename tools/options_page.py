@@ -16,11 +16,11 @@ Made by `python -m tools.options_page` from `hudi_hive/options`; do not edit. Ev
 here. One that is not is refused, with the nearest name that is; so is a value that does not fit, and two names of one
 option that differ. Names are Hudi's, Hive's and Hadoop's own, values may be texts, numbers or booleans.
 
-Each face (a write, a read, a stream, a sync, Hive's input format, the table's lock, a client of the metastore) honours an
-option, takes it as harmless for the reason that is given, or refuses it by name before anything is written. A write takes
-the options of its lock, and those of the sync that follows it, too. On the command line `--conf name=value` of `read` and
-`plan` takes the options of a read, of `table …` those of a write, of `sync` those of a sync, and `input-format --conf` those
-of the input format.
+Each face (a write, a read, a stream, a sync, Hive's input format, the table's lock, a client of the metastore)
+honours an option, takes it as harmless for the reason that is given, or refuses it by name before anything is
+written. A write takes the options of its lock, and those of the sync that follows it, too. On the command line
+`--conf name=value` of `read` and `plan` takes the options of a read, of `table …` those of a write, of `sync` those
+of a sync, and `input-format --conf` those of the input format.
 """
 
 
