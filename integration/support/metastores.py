@@ -39,6 +39,7 @@ _OPENS = tuple(
     for package in ("java.net", "java.lang", "java.util", "java.util.regex", "java.nio", "java.util.concurrent")
     for argument in ("--add-opens", f"java.base/{package}=ALL-UNNAMED")
 )
+_SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 _PAUSES = (0.5, 2.0, 5.0)
 _PART = ".part-"
 _STALE_SECONDS = 3600.0
@@ -358,7 +359,7 @@ def _make_database(release: Release, home: Path) -> None:
 
 def _java(home: Path, configuration: Path, *arguments: str, jars: Sequence[Path] = ()) -> list[str]:
     classes = os.pathsep.join((str(configuration), f"{home}/lib/*", *map(str, jars)))
-    return [str(find_java().executable), *_OPENS, "-cp", classes, *arguments]
+    return [str(find_java().executable), *_SHORT_LIVED, *_OPENS, "-cp", classes, *arguments]
 
 
 def _write_configuration(folder: Path, database: Path, properties: Mapping[str, str]) -> None:

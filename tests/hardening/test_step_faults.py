@@ -26,12 +26,6 @@ QUICK = [
 CASES = [Case(act, kind, v, o) for act in ACTS for kind in (COW, MOR) for v in (6, 8, 9) for o in OPTIONS]
 
 
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    """The process goes on: what it wrote is there."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
 @pytest.mark.parametrize("case", CASES if ALL else QUICK, ids=str)
 def test_errors_in_steps(case, tmp_path):
     states = case.states(tmp_path)

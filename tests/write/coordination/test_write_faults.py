@@ -34,12 +34,6 @@ def made(request, tmp_path_factory):
     return request.param, request.param.states(tmp_path_factory.mktemp("faults"))
 
 
-@pytest.fixture(autouse=True)
-def quick_disk(monkeypatch):
-    """A killed process loses nothing that it wrote: only a machine does."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
 def test_killed(made, tmp_path):
     scenario, states = made
     seen = set()

@@ -1,0 +1,47 @@
+"""How tests run: property tests try the same examples every time, workers finish together, nothing loses power.
+
+``HUDI_HIVE_TEST_RANDOM=1`` tries new examples, to look for what nobody thought of.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+
+from tests.support.running.schedule import UnitScheduling, longest_first, unit_of
+
+settings.register_profile("same", derandomize=True, deadline=None, database=None)
+settings.register_profile("random", deadline=None, print_blob=True)
+settings.load_profile("random" if os.environ.get("HUDI_HIVE_TEST_RANDOM") == "1" else "same")
+
+# No Java process of a test runs long enough to earn back what its second compiler and parallel collector cost.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_flushes() -> Iterator[None]:
+    """Leave out the flushes of the disk: only a loss of power needs them, and tests of that flush to a disk of their own.
+
+    Files whose descriptor is not open are still refused.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None if os.fstat(descriptor) else None)
+        yield
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> UnitScheduling | None:
+    """Hand out whole files, or several that share a costly process."""
+    return UnitScheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let workers begin with what takes longest."""
+    if hasattr(config, "workerinput"):
+        places = longest_first(item.nodeid for item in items)
+        items.sort(key=lambda item: places[unit_of(item.nodeid)])
