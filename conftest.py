@@ -21,15 +21,15 @@ settings.load_profile("random" if os.environ.get("HUDI_HIVE_TEST_RANDOM") == "1"
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
-
 @pytest.fixture(scope="session", autouse=True)
 def no_flushes() -> Iterator[None]:
-    """Leave out the flushes of the disk: only a loss of power needs them, and tests of that flush to a disk of their own.
+    """Leave out flushes of the disk: only a loss of power needs them, and tests of that have a disk of their own."""
 
-    Files whose descriptor is not open are still refused.
-    """
+    def check_descriptor(descriptor: int) -> None:
+        os.fstat(descriptor)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda descriptor: None if os.fstat(descriptor) else None)
+        patch.setattr(os, "fsync", check_descriptor)
         yield
 
 

@@ -180,7 +180,6 @@ def test_what_a_killed_worker_wrote_never_counts(judge: Judge) -> None:
 
 _DYING_CLIENT = """
 import os, sys
-from hudi_hive.mutation import groups
 from hudi_hive.mutation.acid_write.client import MutatorClient
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
 client = MutatorClient(sys.argv[1], sinks=["default." + sys.argv[2]], create_partitions=True).connect()

@@ -46,9 +46,7 @@ def test_a_disk_that_fails(act, kind, version, options, library, tmp_path):
     ]
     environment = {**os.environ, "LD_PRELOAD": str(library), "ARROW_NUM_THREADS": "1"}
     most = [] if ALL else ["--most", "5"]
-    done = subprocess.run(
-        [*command, *most], cwd=SOURCE.parent.parent, env=environment, capture_output=True, text=True, timeout=3000
-    )
+    done = subprocess.run([*command, *most], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=3000)
     assert done.returncode == 0, done.stderr[-4000:]
     result = json.loads(done.stdout.splitlines()[-1])
     print(result)

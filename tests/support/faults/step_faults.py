@@ -51,48 +51,38 @@ INTERRUPTS: dict[str, Callable[[], BaseException]] = {
     "GeneratorExit": GeneratorExit,
 }
 
-_WRITE = "hudi_hive.write"
-_SERVICES = "hudi_hive.write.services"
-STEPS: tuple[str, ...] = (
-    *(f"{_WRITE}.transaction:{name}" for name in ("rollback_failed_writes", "rollback", "check_conflicts")),
-    *(f"{_WRITE}.transaction:{name}" for name in ("encode_commit", "write_stats", "metadata_changes")),
-    *(f"{_WRITE}.transaction:{name}" for name in ("remove_unclaimed", "remove_markers", "next_versions")),
-    *(f"{_WRITE}.transaction:Transaction.{name}" for name in ("_announce", "commit", "_tidy", "_operation_of")),
-    *(f"{_WRITE}.local:{name}" for name in ("prepared_rows", "job_of", "newest_slices", "run_work", "joined")),
-    *(f"{_WRITE}.local:{name}" for name in ("assign_inserts", "refuse_clustered_groups", "run_inline_services")),
-    f"{_WRITE}.local:LocalWriter.run_services",
-    f"{_WRITE}.report:WriteReport.of",
-    *(f"{_WRITE}.locks:TableLock.{name}" for name in ("acquire", "verify", "release")),
-    *(f"{_WRITE}.heartbeat:Heartbeat.{name}" for name in ("start", "verify", "stop")),
-    *(f"{_WRITE}.executor:LocalExecutor.{name}" for name in ("map",)),
-    *(f"{_WRITE}.job:{name}" for name in ("ensure_partition", "create_marker")),
-    *(f"hudi_hive.timeline.core.writer:TimelineWriter.{n}" for n in ("create_requested", "transition_inflight")),
-    *(f"hudi_hive.timeline.core.writer:TimelineWriter.{n}" for n in ("complete", "delete", "_create")),
-    *(f"hudi_hive.timeline.core.instant_times:InstantClock.{n}" for n in ("new_instant", "completion_time")),
-    *(
-        f"hudi_hive.metadata.writer.writer:MetadataWriter.{n}"
-        for n in ("check", "open", "apply", "_repaired", "initialise")
-    ),
-    "hudi_hive.metadata.writer.writer:run_services",
-    "hudi_hive.metadata.writer.store:MetadataStore.delta_commit",
-    "hudi_hive.metadata.writer.store:write_hfile",
-    "hudi_hive.table.core.meta_client:MetaClient.reload",
-    "hudi_hive.timeline.core.timeline:Timeline.load",
-    *(f"{_SERVICES}.inline:{n}" for n in ("clean", "archive", "compact", "cluster", "compaction_is_due")),
-    *(f"{_SERVICES}.inline:{n}" for n in ("_clean", "_archive", "_compaction", "_clustering")),
-    *(f"{_SERVICES}.clean:{n}" for n in ("plan_clean", "execute_clean", "_cleaned", "_delete_files")),
-    *(f"{_SERVICES}.clean:{n}" for n in ("_drop_partitions", "encode_clean_metadata")),
-    *(f"{_SERVICES}.compaction:{n}" for n in ("schedule_compaction", "execute_compaction", "_run", "_compact_slice")),
-    *(f"{_SERVICES}.clustering:{n}" for n in ("schedule_clustering", "execute_clustering", "_run", "_cluster_group")),
-    f"{_SERVICES}.context:ServiceContext.reload",
-    f"{_SERVICES}.context:ServiceContext.complete",
-    f"{_SERVICES}.rollback:undo",
-    f"{_SERVICES}.rollback:forget",
-    *(
-        f"hudi_hive.timeline.archival.archive_writer:{n}"
-        for n in ("select_instants", "_archive_writer", "_first_showing")
-    ),
-    *(f"hudi_hive.storage.storage:Storage.{name}" for name in CALLS),
+_NAMES_OF_MODULES: dict[str, str] = {
+    "hudi_hive.write.commit.transaction": "rollback_failed_writes rollback check_conflicts encode_commit write_stats"
+    " metadata_changes remove_unclaimed remove_markers next_versions"
+    " Transaction._announce Transaction.commit Transaction._tidy Transaction._operation_of",
+    "hudi_hive.write.writers.local": "prepared_rows job_of newest_slices run_work joined assign_inserts"
+    " refuse_clustered_groups run_inline_services LocalWriter.run_services",
+    "hudi_hive.write.writers.report": "WriteReport.of",
+    "hudi_hive.write.coordination.locks": "TableLock.acquire TableLock.verify TableLock.release",
+    "hudi_hive.write.coordination.heartbeat": "Heartbeat.start Heartbeat.verify Heartbeat.stop",
+    "hudi_hive.write.coordination.executor": "LocalExecutor.map",
+    "hudi_hive.write.files.context": "ensure_partition create_marker",
+    "hudi_hive.timeline.core.writer": "TimelineWriter.create_requested TimelineWriter.transition_inflight"
+    " TimelineWriter.complete TimelineWriter.delete TimelineWriter._create",
+    "hudi_hive.timeline.core.instant_times": "InstantClock.new_instant InstantClock.completion_time",
+    "hudi_hive.metadata.writer.writer": "MetadataWriter.check MetadataWriter.open MetadataWriter.apply"
+    " MetadataWriter._repaired MetadataWriter.initialise run_services",
+    "hudi_hive.metadata.writer.store": "MetadataStore.delta_commit write_hfile",
+    "hudi_hive.table.core.meta_client": "MetaClient.reload",
+    "hudi_hive.timeline.core.timeline": "Timeline.load",
+    "hudi_hive.write.services.inline": "clean archive compact cluster compaction_is_due"
+    " _clean _archive _compaction _clustering",
+    "hudi_hive.write.services.cleaning": "plan_clean execute_clean _cleaned _delete_files _drop_partitions"
+    " encode_clean_metadata",
+    "hudi_hive.write.services.compaction": "schedule_compaction execute_compaction _run _compact_slice",
+    "hudi_hive.write.services.clustering": "schedule_clustering execute_clustering _run _cluster_group",
+    "hudi_hive.write.service_base.context": "ServiceContext.reload ServiceContext.complete",
+    "hudi_hive.write.rollback.rollback_action": "undo forget",
+    "hudi_hive.timeline.archival.archive_writer": "select_instants _archive_writer _first_showing",
+    "hudi_hive.storage.storage": " ".join(f"Storage.{name}" for name in CALLS),
+}
+STEPS: tuple[str, ...] = tuple(
+    f"{module}:{name}" for module, names in _NAMES_OF_MODULES.items() for name in names.split()
 )
 """Module, and the function or method in it that is wrapped."""
 
