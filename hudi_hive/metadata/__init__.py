@@ -1,4 +1,4 @@
-"""The metadata table: in comes a table's client, out come partitions, files, column ranges and places of records.
+"""The metadata table: partitions, files, column statistics, bloom filters and record locations of a table.
 
 :class:`MetadataListing` puts it behind the client's partitions and files, and lists folders where it cannot serve.
 """

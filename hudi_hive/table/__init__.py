@@ -1,4 +1,4 @@
-"""Tables: in come a base path and its storage, out come typed properties, partitions, files, slices and schemas.
+"""Hudi tables: properties, partitions, files, file slices and schemas of a base path.
 
 Files and slices are Arrow tables (``FILES_SCHEMA``, ``SLICE_SCHEMA``), the log files of a slice its records and
 deleted keys (``LogRecords``). What a query does with them is no matter here.

@@ -1,4 +1,4 @@
-"""What one action of a table changes in its metadata table, as Arrow tables.
+"""The changes that one action of a table makes to its metadata table, as Arrow tables.
 
 Source: docs/format.md#metadata-timeline.
 """
@@ -44,7 +44,7 @@ def _no_keys() -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class MetadataChanges:
-    """Files, ranges and places of records that an action adds and takes away; the empty one changes nothing.
+    """Files, column ranges and record locations that an action adds and removes; empty for no change.
 
     Attributes:
         files_added: every file that the action wrote, ``.cdc`` files included (``FILES_SCHEMA``: partition path, bare

@@ -1,4 +1,4 @@
-"""What the indexes of a table are made of: the definitions beside its properties.
+"""Reads the definitions of a table's indexes (``.hoodie/.index_defs/index.json``).
 
 Source: docs/format.md#metadata-file-groups.
 """
@@ -20,7 +20,7 @@ _LARGEST_FILE: Final = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class IndexDefinition:
-    """One index.
+    """The definition of one index.
 
     Attributes:
         name: partition of the metadata table that holds it (``secondary_index_by_rider``).
@@ -40,12 +40,12 @@ class IndexDefinition:
 
     @property
     def is_expression(self) -> bool:
-        """Whether it indexes what a function makes of a column, so that it tells nothing of the column itself."""
+        """Whether the index is on an expression of a column, so that it does not describe the column itself."""
         return self.name.startswith("expr_index_")
 
 
 def index_definitions(client: MetaClient) -> tuple[IndexDefinition, ...]:
-    """Definitions of a table's indexes, sorted by name; none where it has no file of them (as before version 8).
+    """Read the definitions of a table's indexes, sorted by name; none without the file, as before version 8.
 
     Args:
         client: the table, not its metadata table.

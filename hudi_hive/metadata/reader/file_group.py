@@ -1,4 +1,4 @@
-"""One file group of the metadata table: its base HFile and the log blocks that count, as raw keys and values.
+"""Reads a file group of the metadata table: its base HFile and valid log blocks, as keys and values.
 
 Log files are read once and kept; of the base file only the blocks that hold sought keys are read, or all at once.
 """
@@ -34,7 +34,7 @@ _FILES_FIELD: Final = "filesystemMetadata"
 
 @dataclass(frozen=True, slots=True)
 class Payloads:
-    """Values of one base file or log block, decoded.
+    """Decoded keys and values of one base file or log block.
 
     Args:
         order: place of the file or block: greater is newer.
@@ -51,14 +51,14 @@ class Payloads:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Records of sought keys in all of a slice's files, oldest first, and the keys that were deleted on the way."""
+    """Records of the requested keys in the files of a slice, oldest first, and the deleted keys."""
 
     payloads: tuple[Payloads, ...] = ()
     deletes: tuple[tuple[int, pa.Array], ...] = ()
 
 
 class FileGroup:
-    """The newest slice of one file group.
+    """The newest slice of a file group of the metadata table.
 
     Args:
         storage: rooted at the metadata table's base path.
@@ -156,16 +156,16 @@ class FileGroup:
                 raise CorruptFileError("the log file holds records of another partition", path=block.path)
 
     def scan(self, field: str) -> Found:
-        """All records' values of a field."""
+        """Read the values of a field of all records."""
         return self._find(field, lambda base: base.scan(), None)
 
     def lookup(self, field: str, keys: Sequence[str] | pa.Array) -> Found:
-        """Values of a field of some keys."""
+        """Read the values of a field of the records with the given keys."""
         wanted = keys if isinstance(keys, pa.Array) else pa.array(keys, pa.string())
         return self._find(field, lambda base: base.lookup(wanted), lambda found: pc.is_in(found, value_set=wanted))
 
     def scan_prefixes(self, field: str, prefixes: Sequence[str]) -> Found:
-        """Values of a field of all keys that begin with any of some prefixes, all of one length in characters."""
+        """Read the values of a field of records whose keys begin with one of the prefixes, all of one length."""
         wanted = pa.array(sorted(set(prefixes)), pa.string())
         lengths = {len(prefix) for prefix in prefixes}
 
@@ -179,7 +179,7 @@ class FileGroup:
         return self._find(field, lambda base: base.scan_prefixes(sorted(set(prefixes))), fits)
 
     def raw(self) -> tuple[list[tuple[int, pa.Array, pa.Array, Mapping[str, Any]]], list[tuple[int, pa.Array]]]:
-        """All records as they are: place of their file or block, keys, Avro binaries, schema; and deleted keys."""
+        """Read all records undecoded: order of their file or block, keys, Avro binaries, schema; and deleted keys."""
         found: list[tuple[int, pa.Array, pa.Array, Mapping[str, Any]]] = []
         deletes: list[tuple[int, pa.Array]] = []
         if self._base is not None and self._base.num_entries:

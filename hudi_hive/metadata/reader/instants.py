@@ -1,4 +1,4 @@
-"""Which instants of a metadata table count, and whether it has kept up with its table.
+"""Decides which instants of a metadata table are valid, and whether it is up to date.
 
 Source: docs/format.md#metadata-reading.
 """
@@ -15,7 +15,7 @@ _LENGTH = 17  # of an ordinary instant; table services of version 6 append three
 
 
 class ValidInstants:
-    """The instants whose log blocks count: a container of requested times.
+    """The valid instants, whose log blocks are read, as a container of requested times.
 
     These are completed instants of the data table, completed delta commits of the metadata table that are not pending
     in the data table, what the data table rolled back, rollbacks and restores of the metadata table, and the instants
@@ -48,12 +48,12 @@ class ValidInstants:
         return instant in self._undone()
 
     def writes_after(self, time: str) -> set[str]:
-        """Requested times, behind a given one, of the data table's completed writes that the metadata table took in."""
+        """Requested times, later than the given one, of completed writes that the metadata table holds."""
         own = {instant.requested for instant in self._metadata.completed() if instant.is_write}
         return {instant.requested for instant in self._data.write_instants() if instant.requested > time} & own
 
     def wrote_to(self, partition: str, file_id: str, instants: Collection[str]) -> list[str]:
-        """Those of some completed delta commits of the metadata table that wrote to a file group of it.
+        """Which of the given delta commits of the metadata table wrote to a file group of it.
 
         Args:
             partition: partition of the metadata table.
@@ -73,7 +73,7 @@ class ValidInstants:
         return found
 
     def unread_commits(self, partition: str, file_id: str, time: str, read: Container[str | None]) -> list[str]:
-        """Completed delta commits of the metadata table, behind a time, that wrote to a file group and were not read.
+        """Completed delta commits, later than a time, that wrote to a file group and whose blocks were not read.
 
         Only of version 6: from version 8 on, the names of log files carry the time of their commit.
 
@@ -105,13 +105,13 @@ class ValidInstants:
 
 
 def newest_write_time(metadata: Timeline) -> str | None:
-    """Upper bound for slices of a metadata table: the last write, a pending compaction's new slice included."""
+    """The upper bound of slices of a metadata table: its last write or pending compaction."""
     writes = [i.requested for i in metadata.instants if i.is_write and (i.is_completed or i.action == "compaction")]
     return max(writes, default=None)
 
 
 def missing_write(data: Timeline, metadata: Timeline) -> Instant | None:
-    """A completed write that the metadata table should know and does not: its files would be hidden, so list instead.
+    """A completed write that the metadata table should hold and does not, which makes it unusable; or None.
 
     Every write is a delta commit of the same time in the metadata table, unless it was there before the table was made
     or is so old that it was archived here.

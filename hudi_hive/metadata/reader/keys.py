@@ -1,4 +1,4 @@
-"""Keys of the metadata table's records and the file groups that they are in.
+"""Makes the keys of the metadata table's records, and the numbers of their file groups.
 
 Source: docs/format.md#metadata-partitions, docs/format.md#metadata-file-groups.
 """
@@ -37,32 +37,32 @@ _SEED: Final = 0xFFFFFFFFDABADABA  # a 32-bit seed, sign-extended
 
 
 def partition_identifier(path: str) -> str:
-    """What a partition path is called in keys."""
+    """The identifier of a partition path in keys: ``.`` for the empty path."""
     return path or ROOT_PARTITION
 
 
 def partition_path(identifier: str) -> str:
-    """The partition path that an identifier stands for."""
+    """The partition path of an identifier; the inverse of :func:`partition_identifier`."""
     return "" if identifier == ROOT_PARTITION else identifier
 
 
 def column_key(column: str) -> str:
-    """First part (12 characters) of all column_stats and partition_stats keys of a column."""
+    """The part (12 characters) of keys of column and partition statistics that identifies a column."""
     return _text(_hash64(column))
 
 
 def partition_key(path: str) -> str:
-    """Part (12 characters) of keys that stands for a partition path."""
+    """The part (12 characters) of keys that identifies a partition path."""
     return _text(_hash64(partition_identifier(path)))
 
 
 def file_key(name: str) -> str:
-    """Part (24 characters) of keys that stands for the bare name of a base or log file."""
+    """The part (24 characters) of keys that identifies the bare name of a base or log file."""
     return _text(hashlib.md5(name.encode(), usedforsecurity=False).digest())
 
 
 def escape_secondary(value: str) -> str:
-    """A secondary key as it stands before the ``$`` of a secondary index key."""
+    """Escape a secondary key, as it is before the ``$`` of a secondary index key."""
     return value.replace("\\", "\\\\").replace("$", "\\$")
 
 
@@ -71,7 +71,7 @@ _SPLIT = re.compile(r"((?:[^\\$]|\\.)*)\$(.*)", re.DOTALL)
 
 
 def split_secondary(key: str) -> tuple[str, str] | None:
-    """Secondary key and record key of a secondary index key, unescaped; null if it is none."""
+    """Split a secondary index key to secondary key and record key, unescaped; None if it is not one."""
     match = _SPLIT.fullmatch(key)
     if match is None:
         return None
@@ -79,7 +79,7 @@ def split_secondary(key: str) -> tuple[str, str] | None:
 
 
 def group_indexes(keys: Sequence[str] | pa.Array, groups: int) -> npt.NDArray[np.int64]:
-    """Which of a partition's file groups each key is in.
+    """The number of the file group that holds each key in a partition of the metadata table.
 
     The hash is Java's of a string, over UTF-16 units, with Java's remainder.
 

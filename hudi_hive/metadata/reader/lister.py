@@ -1,4 +1,4 @@
-"""Partitions and files of a table from its metadata table, by listing where that cannot be used, or both compared."""
+"""Listers that take partitions and files from the metadata table, from folders, or compare both."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ METADATA_SOURCE: Final = "metadata table"
 
 @dataclass(frozen=True, slots=True)
 class MetadataListing:
-    """Makes a client's lister: give it to :class:`~hudi_hive.table.MetaClient` as ``listing``.
+    """Makes the lister of a client: pass it to :class:`~hudi_hive.table.MetaClient` as ``listing``.
 
     Attributes:
         enable: ``hoodie.metadata.enable``: use the metadata table where the table has one.
@@ -77,7 +77,7 @@ class _Listed:
 
 
 class MetadataLister:
-    """Answers from the metadata table; from directory listings, for good, once that turns out not to be usable.
+    """Lists from the metadata table, or from folders once the metadata table turns out to be unusable.
 
     A table without metadata table is listed as it ever was; one whose metadata table is damaged or behind is listed
     with a warning in the log. Either way :attr:`source` tells. With ``required`` there is no other way: all methods
@@ -101,18 +101,18 @@ class MetadataLister:
 
     @property
     def at_once(self) -> bool:
-        """The metadata table is; folders are when they were walked."""
+        """True for the metadata table; for folders when all were listed already."""
         if self._fallback is None:
             self._ask(lambda table: table)
         return self._fallback is None or self._fallback.at_once
 
     @property
     def vouches(self) -> bool:
-        """The metadata table does, so long as it answers."""
+        """True while the metadata table is used."""
         return self._fallback is None
 
     def known_partitions(self) -> list[str] | None:
-        """All partitions by the metadata table; None when it cannot be used, and nothing is listed in its place."""
+        """All partitions in the metadata table; None if it is unusable, without listing folders instead."""
         return self._ask(lambda table: table.partitions())
 
     def partitions(self) -> list[str]:
@@ -155,7 +155,7 @@ def _fall_back(error: HudiHiveError, metrics: MetadataMetrics) -> None:
 
 
 class ValidatingLister:
-    """Asks both, compares, logs and counts what differs, and answers with the listing."""
+    """Lists from the metadata table and from folders, logs and counts differences, and returns the listing."""
 
     def __init__(self, client: MetaClient, metrics: MetadataMetrics = METADATA_METRICS) -> None:
         self._client = client
@@ -164,32 +164,32 @@ class ValidatingLister:
 
     @property
     def source(self) -> str:
-        """What answers."""
+        """Name of the source."""
         return "directory listing (hoodie.metadata.validate=true)"
 
     @property
     def at_once(self) -> bool:
-        """Whether the folders were walked already."""
+        """Whether all folders were listed already."""
         return self._lister.at_once
 
     @property
     def vouches(self) -> bool:
-        """Folders do not."""
+        """False: folders may hold files of an earlier table."""
         return self._lister.vouches
 
     def partitions(self) -> list[str]:
-        """All partitions by listing; the metadata table's are compared with them."""
+        """List all partitions and compare them with those of the metadata table."""
         partitions = self._lister.partitions()
         with self._metrics.timed("validate_partitions"):
             self._compare(partitions, lambda table: table.partitions())
         return partitions
 
     def partition_batches(self) -> Iterator[list[str]]:
-        """All partitions by listing, compared before the first is given."""
+        """List all partitions and compare them with those of the metadata table before the first is returned."""
         return in_batches(self.partitions())
 
     def files(self, partitions: Sequence[str]) -> pa.Table:
-        """Files by listing; the metadata table's are compared with them."""
+        """List files and compare them with those of the metadata table."""
         files = self._lister.files(partitions)
         with self._metrics.timed("validate_files"):
             self._compare(partitions, lambda table: None, files)
@@ -216,7 +216,7 @@ class ValidatingLister:
 
 
 def validate(client: MetaClient, metrics: MetadataMetrics = METADATA_METRICS) -> ValidationReport:
-    """Compare all that the metadata table says of partitions and files with a listing made now.
+    """Compare all partitions and files in the metadata table with a new listing of folders.
 
     Args:
         client: the table.

@@ -1,4 +1,4 @@
-"""Merging the records of a file group, by type of record, as columns.
+"""Merges the records of a file group, by type of record, as columns.
 
 What a base file and log blocks hold of some keys goes in, one row per live entry comes out.
 
@@ -27,7 +27,7 @@ _ENTRY_ROWS: Final = pa.schema([*ENTRIES_SCHEMA, ("deleted", pa.bool_()), ("orde
 
 
 def merge_entries(found: Iterable[Found]) -> pa.Table:
-    """Live entries of file lists, a table of :data:`ENTRIES_SCHEMA` sorted by key and name.
+    """Merge file lists to existing entries, a table of :data:`ENTRIES_SCHEMA` sorted by key and name.
 
     A tombstone takes away what is older; of live entries of one name the size is the greatest since then.
     """
@@ -70,7 +70,7 @@ def _explode(part: Payloads) -> pa.Table:
 
 
 def newest_records(found: Iterable[Found], flatten: Callable[[Payloads], pa.Table]) -> pa.Table:
-    """The newest record of each key that was not deleted since: bloom filters, record index, secondary index.
+    """The newest record of each key that is not deleted: of bloom filters, record index and secondary index.
 
     Args:
         found: what the file groups hold.
@@ -89,7 +89,7 @@ def newest_records(found: Iterable[Found], flatten: Callable[[Payloads], pa.Tabl
 
 
 def stack(found: Iterable[Found], flatten: Callable[[Payloads], pa.Table]) -> pa.Table:
-    """All records not deleted since, oldest first: ``key``, ``order`` and the columns of ``flatten``."""
+    """All records that are not deleted, oldest first: ``key``, ``order`` and the columns of ``flatten``."""
     found = list(found)
     tables: list[pa.Table] = []
     for group in found:
@@ -120,7 +120,7 @@ def _after_deletes(table: pa.Table, found: list[Found]) -> pa.Table:
 
 
 def runs(table: pa.Table, *columns: str) -> IntArray:
-    """Number of the run of equal neighbours that each row of a sorted table is in."""
+    """For each row of a sorted table the number of its run of equal rows."""
     change = np.zeros(table.num_rows, np.bool_)
     for name in columns:
         codes = table.column(name).combine_chunks().dictionary_encode()

@@ -1,4 +1,4 @@
-"""Column and partition statistics: merged records, and their bounds as values of the column's own type.
+"""Merges column and partition statistics, and converts their bounds to the column's type.
 
 A bound that cannot be told for sure is null: pruning keeps what it does not know.
 """
@@ -33,7 +33,7 @@ _MILLIS_OF_YEAR_10000: Final = 253_402_300_800_000
 
 
 def merge_stats(found: Iterable[Found]) -> pa.Table:
-    """Merged statistics, deleted ones included, a table of :data:`STATS_SCHEMA` behind ``key``, sorted by key.
+    """Merge statistics, deleted ones included: ``key`` and the columns of :data:`STATS_SCHEMA`, sorted by key.
 
     A deleted record, one behind a deleted one and one with tight bounds replace what is older; others widen it.
     """
@@ -164,7 +164,7 @@ def typed_ranges(table: pa.Table, kind: pa.DataType, name_column: str) -> pa.Tab
 def typed_bounds(
     bounds: pa.ChunkedArray, types: pa.ChunkedArray, infos: pa.ChunkedArray, kind: pa.DataType, mixed: bool = False
 ) -> pa.Array:
-    """Bounds as values of a type; null where there is none, or where it is not sure what it stands for.
+    """Convert bounds to values of a type; null where there is none or its meaning is uncertain.
 
     Args:
         bounds: raw bounds (``WRAPPED``).

@@ -1,4 +1,4 @@
-"""Values of the metadata table's records as plain columns: column ranges, places of records, bloom filters.
+"""Converts values of the metadata table's records to columns: statistics, record locations, bloom filters.
 
 Schemas are those that the files carry, so that what one release writes and another does not is null.
 """
@@ -100,7 +100,7 @@ def _raw(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def bound_branches(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names of the records that a bound may be, in the order of the union."""
+    """Names of the wrapper records of bounds, in the order of the union."""
     for outer in schema.get("fields", ()):
         if outer["name"] == "ColumnStatsMetadata":
             record = next(branch for branch in _union(outer["type"]) if isinstance(branch, dict))

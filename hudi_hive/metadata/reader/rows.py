@@ -1,4 +1,4 @@
-"""Records of the metadata table as rows, merged, with the columns that its own schema has.
+"""Reads merged records of the metadata table as rows, with the columns of its own schema.
 
 Bounds of values are structs with a member for each type that they may have, in the order of the schema's union; values
 are plain numbers where the schema gives them a logical type.
@@ -54,7 +54,7 @@ _STATS_COLUMNS: Final = {
 
 
 def row_partitions(table: MetadataTable) -> list[str]:
-    """The complete partitions whose records are rows, sorted.
+    """The complete partitions that can be read as rows, sorted.
 
     Raises:
         MetadataTableError: a partition holds records of a kind that is not known.

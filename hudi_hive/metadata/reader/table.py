@@ -1,4 +1,4 @@
-"""The metadata table of one table: partitions, files, statistics and indexes by look-up in place of listing."""
+"""``MetadataTable``: look-ups of partitions, files, statistics and indexes of a table."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _understood(ask: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 class MetadataTable:
-    """A table's metadata table at the moment of the client; make it with :meth:`open`.
+    """The metadata table of a table at the moment of its client; made by :meth:`open`.
 
     Its timeline is read once, each of its partitions is listed once, each log file is read once: further look-ups cost
     at most the blocks of base files that hold the sought keys.
@@ -94,7 +94,7 @@ class MetadataTable:
 
     @classmethod
     def open(cls, client: MetaClient, *, metrics: MetadataMetrics = METADATA_METRICS) -> MetadataTable:
-        """The metadata table of a client's table; opened once per client.
+        """Open the metadata table of a client's table, once for each client.
 
         Args:
             client: the table.
@@ -153,7 +153,7 @@ class MetadataTable:
 
     @property
     def index_definitions(self) -> tuple[IndexDefinition, ...]:
-        """What the indexes are made of, secondary and expression indexes included; empty before table version 8.
+        """Definitions of the indexes, secondary and expression indexes included; empty before table version 8.
 
         Raises:
             CorruptFileError: the definitions cannot be read.
@@ -161,7 +161,7 @@ class MetadataTable:
         return index_definitions(self._client)
 
     def has(self, partition: str) -> bool:
-        """Whether a partition of the metadata table can be asked."""
+        """Whether a partition of the metadata table is complete and can be read."""
         return partition in self.index_partitions
 
     # -- partitions and files ------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ class MetadataTable:
     def column_ranges(
         self, columns: Columns, file_names: Sequence[str] | None = None, partitions: Sequence[str] | None = None
     ) -> dict[str, pa.Table]:
-        """What is known of columns' values, file by file (base and log files), one table per column.
+        """Column statistics of base and log files, one table for each column.
 
         Args:
             columns: columns of the table, nested fields by dotted names; or those of files, with types to give them.
@@ -238,7 +238,7 @@ class MetadataTable:
             return self._ranges(COLUMN_STATS, columns, file_names, partitions, "file_name")
 
     def partition_ranges(self, columns: Sequence[str], partitions: Sequence[str] | None = None) -> dict[str, pa.Table]:
-        """What is known of columns' values, partition by partition: as :meth:`column_ranges`, with ``partition``.
+        """Partition statistics of columns, one table for each column, with the column ``partition``.
 
         Raises:
             MetadataTableError: there is no complete ``partition_stats`` partition.
@@ -288,7 +288,7 @@ class MetadataTable:
 
     @_understood
     def record_locations(self, keys: Sequence[str] | None = None, partitions: Sequence[str] | None = None) -> pa.Table:
-        """Where records are, by the record index, be it one for the whole table or one for each partition.
+        """Look up the locations of record keys in the record index, of the whole table or of each partition.
 
         Args:
             keys: record keys; all records without it.
@@ -322,7 +322,7 @@ class MetadataTable:
 
     @_understood
     def secondary_locations(self, index: str, values: Sequence[str]) -> pa.Table:
-        """Where the records with some values of an indexed column are.
+        """Look up the locations of records with the given values of a secondary-indexed column.
 
         Args:
             index: name of the index, with or without ``secondary_index_`` before it.
@@ -370,8 +370,10 @@ class MetadataTable:
     # -- slices --------------------------------------------------------------------------------------------------
 
     def stats(self) -> pa.Table:
-        """What each complete partition is made of: ``partition``, ``file_groups``, ``base_files``, ``base_bytes``,
-        ``log_files``, ``log_bytes``.
+        """Numbers of files and bytes of each complete partition of the metadata table.
+
+        Returns:
+            ``partition``, ``file_groups``, ``base_files``, ``base_bytes``, ``log_files``, ``log_bytes``.
         """
         rows = [{"partition": name, **_sums(self._slices(name))} for name in sorted(self.index_partitions)]
         kinds = [("partition", pa.string())]
@@ -385,7 +387,7 @@ class MetadataTable:
 
     @property
     def metrics(self) -> MetadataMetrics:
-        """Where look-ups are counted."""
+        """The counters of look-ups."""
         return self._metrics
 
     @property
@@ -427,7 +429,7 @@ class MetadataTable:
         return next(iter(groups.values()))
 
     def prefixed_groups(self, partition: str) -> dict[str, tuple[FileGroup, ...]]:
-        """File groups of a partition by what stands before their numbers, in the order of these; listed once."""
+        """File groups of a partition by the prefix of their ids, in the order of their numbers; listed once."""
         if partition not in self._groups:
             if not self.has(partition):
                 raise MetadataTableError(f"the metadata table has no complete partition {partition!r}", path=self._uri)

@@ -1,4 +1,4 @@
-"""Does the metadata table say what is on disk? Two listings in, their differences out."""
+"""Compares the metadata table with a listing of folders."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def compare_listings(
     known_partitions: Iterable[str],
     known_files: pa.Table | None,
 ) -> ValidationReport:
-    """Compare two answers about partitions and files.
+    """Compare two listings of partitions and files.
 
     Only committed files count: what a writer left behind need not be in the metadata table. In table version 6 a log
     file may hold blocks of several commits, of which some are not committed: there, log files that only the listing
@@ -96,7 +96,7 @@ def _listed_files(client: MetaClient, partitions: Iterable[str]) -> pa.Table:
 
 
 def committed_files(client: MetaClient, files: pa.Table) -> pa.Table:
-    """The files among a listing (``FILES_SCHEMA``) whose instant is complete, change files included.
+    """Select the files of a listing (``FILES_SCHEMA``) whose instant is completed, change files included.
 
     Raises:
         TimelineError: there are files of an earlier table among them.

@@ -1,4 +1,4 @@
-"""Bloom filters of base files as records of the metadata table, type 4.
+"""Makes the records of bloom filters (type 4) in the metadata table.
 
 Source: docs/format.md#metadata-records.
 
@@ -33,7 +33,7 @@ _MOST_BYTES: Final = (1 << 31) - (1 << 28)
 
 @dataclass(frozen=True, slots=True)
 class FooterFilter:
-    """Reads the filter of a base file; it can be pickled.
+    """A task, which can be pickled, that reads the bloom filter of a base file.
 
     Attributes:
         storage: rooted at the table's base path.
@@ -59,7 +59,7 @@ def filter_records(
     version: int,
     run: Callable[[FooterFilter, list[str]], list[tuple[str, bytes] | None]],
 ) -> Records:
-    """Filters of the base files that were added, tombstones of those that are gone.
+    """Make records of the bloom filters of added base files, and tombstones for deleted ones.
 
     Args:
         storage: rooted at the table's base path.
@@ -98,7 +98,7 @@ def filter_records(
 
 
 def merged_filters(group: FileGroup, version: int) -> Records:
-    """The newest filter of each file of a slice, without those of files that are gone."""
+    """Merge bloom filters: the newest of each file, without those of deleted files."""
     table = newest_records([group.scan("BloomFilterMetadata")], bloom_filters)
     table = table.filter(pc.invert(pc.fill_null(table.column("is_deleted"), False))).combine_chunks()
     key, kind, time, text = (_one(table.column(name)) for name in ("key", "type", "timestamp", "filter"))

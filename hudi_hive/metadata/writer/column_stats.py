@@ -1,4 +1,4 @@
-"""Columns that statistics are kept of, and their ranges as records have them.
+"""Selects the columns of the statistics indexes and makes their records.
 
 Source: docs/format.md#column-statistics.
 """
@@ -47,7 +47,7 @@ _SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class IndexedColumn:
-    """A column that has statistics.
+    """A column of the statistics indexes.
 
     Attributes:
         name: its name, dotted for a field of structs.
@@ -65,7 +65,7 @@ class IndexedColumn:
 
 
 def indexed_columns(client: MetaClient, schema: pa.Schema, options: Mapping[str, str]) -> tuple[IndexedColumn, ...]:
-    """The columns that statistics are kept of: those of the index's definition, or as the options say.
+    """The columns of the statistics indexes: those of the index definition, else those of the options.
 
     Args:
         client: the table.
@@ -136,7 +136,7 @@ def _simple(kind: pa.DataType, version: int) -> tuple[str, int, str | None] | No
 
 
 def names_stay(versions: Iterable[InternalSchema]) -> bool:
-    """Whether in all versions of a schema each name stands for one column of one type, and each column has one name."""
+    """Whether all versions of a schema have the same column and type for each name."""
     columns: dict[int, tuple[str, str | None]] = {}
     ids: dict[str, int] = {}
     for version in versions:
@@ -157,7 +157,7 @@ class Statistics:
 
 
 def statistics(changes: MetadataChanges, columns: Sequence[IndexedColumn]) -> Statistics:
-    """What an action's ranges make of column and partition statistics (:data:`KEYED_STATS_SCHEMA`).
+    """Make column and partition statistics (:data:`KEYED_STATS_SCHEMA`) of an action's column ranges.
 
     Readers of Hudi take a column that a file tells nothing of, while it tells of others, to hold nulls alone. So a
     file that lacks a column's range has no statistics at all, and reading it is never left out.
@@ -193,7 +193,7 @@ def statistics(changes: MetadataChanges, columns: Sequence[IndexedColumn]) -> St
 
 
 def data_files(files: pa.Table) -> pa.Table:
-    """The base and log files among files; no change files."""
+    """Select the base and log files of a listing, without change files."""
     kind = parse_file_names(files.column("name")).column("kind")
     return files.filter(pc.is_in(kind, value_set=pa.array([FileKind.BASE.value, FileKind.LOG.value], pa.int8())))
 

@@ -1,4 +1,4 @@
-"""What partitions of the metadata table begin with: records of all that is committed when they are made.
+"""Makes the initial records of the metadata table's partitions from all committed files.
 
 Files come from one walk over the folders; ranges and keys from reading the newest base files, file by file, by whatever
 executor there is.
@@ -51,7 +51,7 @@ _R = TypeVar("_R")
 
 
 class Executor(Protocol):
-    """What runs a function over tasks, here or elsewhere."""
+    """The interface of an executor, which runs a function over tasks."""
 
     def map(self, function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
         """The results, in the order of the tasks."""
@@ -74,7 +74,7 @@ class _FileTask:
 def initial_records(
     client: MetaClient, partition: str, columns: Sequence[IndexedColumn], executor: Executor | None
 ) -> Records | None:
-    """Records that a partition of the metadata table begins with.
+    """Make the initial records of a partition of the metadata table.
 
     Args:
         client: the data table, read under its lock.
@@ -98,7 +98,7 @@ def initial_records(
 
 
 def record_index_groups(count: int, options: Mapping[str, str]) -> int:
-    """File groups of a record index: its number stays, so it grows with what is there already.
+    """The number of file groups of a new record index, by the number of existing records; it never changes.
 
     Args:
         count: records now.
@@ -112,7 +112,7 @@ def record_index_groups(count: int, options: Mapping[str, str]) -> int:
 
 
 def listed_files(client: MetaClient, executor: Executor | None) -> tuple[list[str], pa.Table]:
-    """Partitions on disk and their committed files (``FILES_SCHEMA``), by listing."""
+    """List the partitions and their committed files (``FILES_SCHEMA``)."""
     if not client.config.is_partitioned:
         return [""], committed_files(client, list_folders(client.storage, [""]).select(FILES_SCHEMA.names))
     partitions, files = walk(client.storage, [""], executor.map if executor is not None else None)

@@ -1,4 +1,4 @@
-"""Making a metadata table and its partitions.
+"""Initialises the metadata table and its partitions, and deletes them.
 
 Source: docs/format.md#metadata-table, docs/format.md#metadata-file-groups, docs/format.md#metadata-timeline.
 """
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 
 
 def own_properties(config: TableConfig) -> dict[str, str]:
-    """Properties of a table's metadata table, as the release of its version writes them.
+    """Make the properties of a metadata table, as the release of the table version writes them.
 
     Args:
         config: the data table's properties.
@@ -83,7 +83,7 @@ def own_properties(config: TableConfig) -> dict[str, str]:
 
 
 def make_own_table(client: MetaClient) -> MetadataStore:
-    """An empty metadata table in place of whatever is in its folder; no reader looks there yet."""
+    """Create an empty metadata table; anything in its folder is deleted. Readers do not use it yet."""
     client.storage.delete_tree(METADATA_FOLDER)
     storage = client.storage.child(METADATA_FOLDER)
     folders = [".hoodie/.aux", ".hoodie/.temp"]
@@ -95,7 +95,7 @@ def make_own_table(client: MetaClient) -> MetadataStore:
 
 
 def make_partition(store: MetadataStore, partition: str, groups: int, records: Records) -> None:
-    """Make one partition with its first records, and tell readers and writers of it.
+    """Initialise a partition with its first records, and add it to the properties of the table.
 
     Args:
         store: the metadata table.
@@ -136,7 +136,7 @@ def make_partition(store: MetadataStore, partition: str, groups: int, records: R
 def write_base(
     store: MetadataStore, partition: str, file_id: str, instant: str, records: Records, previous: str = "null"
 ) -> dict[str, Any]:
-    """Write a base file of a file group; its write stat."""
+    """Write a base file of a file group; returns its write stat."""
     keys = records.keys.cast(pa.binary())
     extra = {}
     if len(keys):
@@ -150,7 +150,7 @@ def write_base(
 
 
 def initial_instant(store: MetadataStore) -> str:
-    """A free instant for making a partition: before all that will be written to it."""
+    """Find an unused instant for the initialisation of a partition, earlier than all later ones."""
     taken = {instant.requested for instant in store.client.timeline.instants}
     if store.config.layout == 2:
         candidates = (f"{number:017d}" for number in range(len(taken) + 1))
@@ -161,7 +161,7 @@ def initial_instant(store: MetadataStore) -> str:
 
 
 def drop_partitions(client: MetaClient, partitions: Sequence[str]) -> None:
-    """Give partitions up: first no reader or writer looks there any more, then their folders go."""
+    """Delete partitions: first from the properties of the table, then their folders."""
     gone = set(partitions)
     changes = {
         key: ",".join(name for name in _listed(client, key) if name not in gone)
@@ -174,7 +174,7 @@ def drop_partitions(client: MetaClient, partitions: Sequence[str]) -> None:
 
 
 def drop_table(client: MetaClient) -> None:
-    """Give the whole metadata table up: first no reader or writer looks there any more, then its folder goes."""
+    """Delete the metadata table: first from the properties of the table, then its folder."""
     if any(_listed(client, key) for key in (COMPLETE_PARTITIONS, INFLIGHT_PARTITIONS)):
         update_properties(client.storage, {COMPLETE_PARTITIONS: "", INFLIGHT_PARTITIONS: ""})
     client.storage.delete_tree(METADATA_FOLDER)
@@ -184,7 +184,7 @@ def drop_table(client: MetaClient) -> None:
 
 
 def define_index(client: MetaClient, name: str, columns: Sequence[str]) -> None:
-    """Add an index to the definitions beside the properties, which versions from 8 on have.
+    """Add an index to the table's index definitions, which exist from version 8 on.
 
     Source: docs/format.md#metadata-file-groups.
     """
@@ -206,7 +206,7 @@ def define_index(client: MetaClient, name: str, columns: Sequence[str]) -> None:
 
 
 def forget_index(client: MetaClient, name: str) -> None:
-    """Take an index out of the definitions."""
+    """Remove an index from the table's index definitions."""
     if client.config.version >= 8:
         _change_definitions(client, {name: None})
 

@@ -34,14 +34,14 @@ _WRAPPED_TYPES: Final[dict[str, Any]] = {
 
 
 def branches(version: int) -> tuple[str, ...]:
-    """Records that a bound may be, in the order of the union behind its null."""
+    """Names of the wrapper records of bounds, in the order of the union after null."""
     names = [name for name in WRAPPERS if version >= 8 or name != "LocalDateWrapper"]
     return (*names, "ArrayWrapper") if version >= 9 else tuple(names)
 
 
 @lru_cache(maxsize=8)
 def record_schema(version: int) -> str:
-    """Schema of ``HoodieMetadataRecord`` as JSON, meta fields in front.
+    """The JSON text of the schema of ``HoodieMetadataRecord``, meta columns in front.
 
     Args:
         version: table version: 6, 8 or 9.

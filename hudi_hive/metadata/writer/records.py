@@ -1,4 +1,4 @@
-"""Records of the metadata table as bare Avro binaries, by column.
+"""Encodes records of the metadata table as bare Avro binaries, by column.
 
 A record is its fields' binaries one behind the other, so each kind of record is a join of binary columns. The ``key``
 in it is blank: HFiles hold it beside the value.
@@ -46,7 +46,7 @@ class Records:
 
 
 def join_records(parts: list[Records]) -> Records:
-    """Records of several columns in one."""
+    """Concatenate records."""
     return Records(
         pa.concat_arrays([pa.array([], pa.string()), *(part.keys for part in parts)]),
         pa.concat_arrays([pa.array([], pa.binary()), *(part.values for part in parts)]),
@@ -54,7 +54,7 @@ def join_records(parts: list[Records]) -> Records:
 
 
 def file_lists(keys: pa.Array, names: pa.Array, sizes: pa.Array, deleted: pa.Array, kind: int, version: int) -> Records:
-    """One record for each key with its entries; rows of a key may be anywhere.
+    """Encode file lists: one record for each key with its entries, which may be in any order.
 
     Args:
         keys: of each entry the record that it is in.
@@ -76,13 +76,13 @@ def file_lists(keys: pa.Array, names: pa.Array, sizes: pa.Array, deleted: pa.Arr
 
 
 def empty_list(key: str, kind: int, version: int) -> Records:
-    """A record of one key without entries."""
+    """Encode a file list without entries."""
     value = _head(kind) + _PRESENT + b"\x00" + _NULL * _behind(version, 1)
     return Records(pa.array([key], pa.string()), pa.array([value], pa.binary()))
 
 
 def column_stats(table: pa.Table, kind: int, version: int) -> Records:
-    """Column or partition statistics.
+    """Encode column or partition statistics.
 
     Args:
         table: columns of ``STATS_SCHEMA`` behind ``key``; bounds are in the wrapper that the version wants.
@@ -109,7 +109,7 @@ def column_stats(table: pa.Table, kind: int, version: int) -> Records:
 def record_locations(
     keys: pa.Array, partitions: pa.Array, file_ids: pa.Array, millis: int | pa.Array, version: int
 ) -> Records:
-    """Places of records.
+    """Encode record locations of the record index.
 
     Args:
         keys: record keys.
@@ -134,7 +134,7 @@ def record_locations(
 def bloom_filters(
     keys: pa.Array, kinds: pa.Array, filters: pa.Array, deleted: bool, instant: str | pa.Array, version: int
 ) -> Records:
-    """Bloom filters of base files; ``filters`` is Base64 text, empty where the file is gone."""
+    """Encode bloom filters of base files; ``filters`` is Base64 text, empty for deleted files."""
     time = _text(instant) if isinstance(instant, str) else _texts(instant)
     parts = [_head(BLOOM_FILTER_TYPE), _NULL, _PRESENT, _texts(kinds), time, _texts(filters)]
     flag = b"\x01" if deleted else b"\x00"
@@ -225,7 +225,7 @@ def _wrapped(name: str, values: pa.Array) -> pa.Array:
 
 
 def unscaled(values: pa.Array) -> pa.Array:
-    """Big-endian two's complement of decimals' unscaled values, as short as may be; null stays null."""
+    """The unscaled values of decimals as the shortest big-endian two's complement; null stays null."""
     raw = np.frombuffer(values.buffers()[1], np.uint8).reshape(-1, 16)[values.offset : values.offset + len(values)]
     digits = np.ascontiguousarray(raw[:, ::-1])
     sign = np.where(digits[:, 0] >= 0x80, 0xFF, 0).astype(np.uint8)

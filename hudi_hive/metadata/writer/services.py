@@ -1,4 +1,4 @@
-"""Table services of the metadata table itself: compaction, cleaning, archival.
+"""Runs the table services of the metadata table: compaction, clean, archival.
 
 They run under the data table's lock, before the next delta commit. Readers cope without any of them.
 
@@ -61,7 +61,7 @@ _log = logging.getLogger(__name__)
 
 
 def run_services(store: MetadataStore, options: Mapping[str, str]) -> None:
-    """Finish a compaction that died, compact when it is time, and clean behind it.
+    """Complete interrupted compactions, compact after enough delta commits, then clean and archive.
 
     Args:
         store: the metadata table, without pending delta commits.
@@ -100,7 +100,7 @@ def _due(store: MetadataStore, options: Mapping[str, str]) -> bool:
 
 
 def compact(store: MetadataStore) -> str:
-    """Merge the base and log files of every file group; the compaction's instant."""
+    """Compact every file group; returns the instant of the compaction."""
     instant = _service_instant(store, _COMPACTION_SUFFIX)
     rows = [
         {
@@ -123,7 +123,7 @@ def compact(store: MetadataStore) -> str:
 
 
 def execute_compaction(store: MetadataStore, instant: str) -> None:
-    """Carry out a planned compaction, from the start if an attempt died."""
+    """Execute a planned compaction; an interrupted one is started again."""
     timeline = store.client.timeline
     found = next(i for i in timeline.instants if i.requested == instant and i.action == COMPACTION)
     plan = timeline.compaction_plan(found)
@@ -230,7 +230,7 @@ def _rewritten(group: FileGroup, version: int) -> Records:
 
 
 def clean(store: MetadataStore) -> int:
-    """Delete the files of all but the newest slices; how many went."""
+    """Delete the files of all but the newest slices; returns the number of deleted files."""
     doomed: dict[str, list[str]] = {}
     for partition in store.data.config.metadata_partitions:
         old = _old_files(store, partition)
@@ -279,7 +279,7 @@ def _old_files(store: MetadataStore, partition: str) -> list[str]:
 
 
 def archive_old(store: MetadataStore, options: Mapping[str, str]) -> None:
-    """Archive delta commits of instants that the data table has archived: one more of them stays than there."""
+    """Archive delta commits of instants that the data table has archived, except the newest of them."""
     least = services.KEEP_MIN_COMMITS.of(options, MIN_COMMITS) + 1
     most = services.KEEP_MAX_COMMITS.of(options, MAX_COMMITS) + 1
     bound = store.data.timeline.first_active()

@@ -1,4 +1,4 @@
-"""The metadata table as a table to write: its file groups, its delta commits, what dead writers left of them.
+"""``MetadataStore``: writes file groups and delta commits of the metadata table, and undoes those of dead writers.
 
 A delta commit is a log file for each file group with something to say: one HFile block, and for the record index a
 delete block behind it.
@@ -52,7 +52,7 @@ _R = TypeVar("_R")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a delta commit says in one partition: records, and keys of records that are gone (record index alone)."""
+    """The part of a delta commit for one partition: records, and deleted keys (record index only)."""
 
     records: Records
     deleted: pa.Array | None = None
@@ -60,7 +60,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class GroupFiles:
-    """The newest slice of one file group, and the version that its next log file gets in version 6."""
+    """The newest slice of a file group, and the version number of its next log file in version 6."""
 
     file_id: str
     base_instant: str
@@ -74,7 +74,7 @@ _Job = tuple[str, int, GroupFiles, Records, pa.Array | None]
 
 
 class MetadataStore:
-    """One table's metadata table at the moment of :meth:`reload`.
+    """The metadata table of a table, open for writing, at the moment of :meth:`reload`.
 
     Args:
         client: the data table.

@@ -1,4 +1,4 @@
-"""Writing the metadata table: kept in step with every action of its table.
+"""Writes the metadata table: one delta commit for every action of its table.
 
 Source: docs/format.md#metadata-timeline, RFC-15.
 """
@@ -55,14 +55,14 @@ _R = TypeVar("_R")
 
 
 class Executor(Protocol):
-    """What runs a function over tasks, here or elsewhere."""
+    """The interface of an executor, which runs a function over tasks."""
 
     def map(self, function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
         """The results, in the order of the tasks."""
 
 
 class MetadataWriter:
-    """Keeps one table's metadata table; make it with :meth:`open`.
+    """Writes the metadata table of a table; made by :meth:`open`.
 
     Every change is one delta commit of the metadata table, with the requested time of the data table's instant and
     completed before that is: readers take no notice of it until then. All methods that write are to be called under
@@ -80,7 +80,7 @@ class MetadataWriter:
     def open(
         cls, client: MetaClient, options: Mapping[str, str] | None = None, executor: Executor | None = None
     ) -> MetadataWriter | None:
-        """The writer of a table's metadata table; None when ``hoodie.metadata.enable`` is false.
+        """Open the writer of a table's metadata table; None when ``hoodie.metadata.enable`` is false.
 
         A metadata table that exists while the option is false is deleted, since it would hide what is written next.
         Otherwise one that does not exist is made by the first :meth:`apply`, or by :meth:`initialise`.
@@ -104,7 +104,7 @@ class MetadataWriter:
 
     @classmethod
     def check(cls, client: MetaClient, options: Mapping[str, str]) -> None:
-        """Refuse a table whose metadata table :meth:`open` would refuse, before anything is begun; changes nothing.
+        """Refuse a table whose metadata table :meth:`open` would refuse, without changing anything.
 
         Raises:
             MetadataTableError: it has partitions that are not kept in step.
@@ -135,7 +135,7 @@ class MetadataWriter:
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """Partitions that the metadata table has or, by the options, shall have, in the order of making.
+        """Partitions that the metadata table has or is to have by the options, in the order of initialisation.
 
         Statistics go by names. Once columns with ids have changed name or type, those of older files are about others,
         and readers of Hudi take a column that they lack to hold nulls alone: such tables have none.
@@ -165,7 +165,7 @@ class MetadataWriter:
         return chosen
 
     def initialise(self, partitions: Sequence[str] | None = None, executor: Executor | None = None) -> tuple[str, ...]:
-        """Make the metadata table, or the partitions of it that are missing, from what is committed now.
+        """Initialise the metadata table, or its missing partitions, from all committed files.
 
         One partition after the other: each is there for readers and writers once it is whole. A death on the way
         leaves those that are, and the next call goes on.
@@ -239,7 +239,7 @@ class MetadataWriter:
         schema: Mapping[str, object] | None = None,
         versions: Sequence[InternalSchema] = (),
     ) -> None:
-        """Commit what an action changes, with its requested time, before the action completes.
+        """Commit the changes of an action, with its requested time, before the action itself is completed.
 
         What dead writers left here is taken back first; the metadata table is made or made anew where that is needed.
         An error leaves the metadata table without the change.
@@ -355,7 +355,7 @@ class MetadataWriter:
     # -- taking back ---------------------------------------------------------------------------------------------
 
     def rollback(self, instant: str, target: str, changes: MetadataChanges | None = None) -> None:
-        """Take back what the instant ``target`` committed here, for the rollback ``instant`` of the data table.
+        """Undo the delta commit of the instant ``target``, for the rollback ``instant`` of the data table.
 
         To be called before the files of ``target`` leave the data table's timeline. Where the metadata table has
         merged the commit already (Hudi refuses such a rollback) a delta commit says which files are gone. Which records
@@ -397,7 +397,7 @@ class MetadataWriter:
         self._append(store, _free(store, instant), lost)
 
     def restore(self, instant: str) -> None:
-        """Make the metadata table anew, at the end of a restore of the data table, before that completes.
+        """Initialise the metadata table anew at the end of a restore of the data table, before that is completed.
 
         What was merged here since the savepoint cannot be taken back by instants; one listing is sure.
         """
@@ -411,7 +411,7 @@ class MetadataWriter:
 
     @staticmethod
     def drop(client: MetaClient, partitions: Sequence[str] | None = None) -> None:
-        """Delete the metadata table, or some of its partitions; readers list folders, or know less, from then on."""
+        """Delete the metadata table or some of its partitions; readers then list folders or prune less."""
         if partitions is None or FILES in partitions:
             init.drop_table(client)
         else:

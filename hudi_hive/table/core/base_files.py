@@ -1,4 +1,4 @@
-"""Base files of a table against what their rows and footers say of them.
+"""Checks that base files are those that their names, rows and footers describe.
 
 The rows carry the file's name: another file of the table, or an older version of the same file, in its place names
 itself. The footer holds the schema twice.
@@ -28,7 +28,7 @@ _COPIES_BEFORE: Final = "2023"
 
 
 def refuse_rows_of_others(file: BaseFile, batch: pa.RecordBatch) -> None:
-    """Refuse a file whose rows name another file group or another version; write tokens may differ.
+    """Refuse a base file whose rows name another file group or another instant; write tokens may differ.
 
     Args:
         file: the open file.
@@ -54,7 +54,7 @@ def refuse_rows_of_others(file: BaseFile, batch: pa.RecordBatch) -> None:
 
 
 def refuse_damaged_names(file: BaseFile) -> None:
-    """Refuse a Parquet file in whose footer a column has another name than in the Avro schema beside it.
+    """Refuse a Parquet file whose footer has column names that differ from those of the Avro schema in it.
 
     Raises:
         CorruptFileError: the footer was damaged: the names are alike but for a few characters.

@@ -70,7 +70,7 @@ def create_table(  # noqa: PLR0913
     properties: Mapping[str, str] | None = None,
     storage: Storage | None = None,
 ) -> MetaClient:
-    """Make an empty table; it is there once its ``hoodie.properties`` is, which is written last and in one step.
+    """Create an empty table; its ``hoodie.properties`` is written last and in one step.
 
     Args:
         path: base path; a folder without a table, or none yet.

@@ -1,4 +1,4 @@
-"""Files of an earlier table in the folders of this one: nothing on the timeline vouches for them."""
+"""Detects files that an earlier table left in the folders of a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Its exporter copies no archive, and there are those who delete it to save space.
 
 
 def refuse_earlier_table(timeline: Timeline, instants: pa.Array, base_path: str) -> None:
-    """Refuse listed files of instants from before all that the timeline knows.
+    """Refuse listed files whose instants are older than the table's whole timeline.
 
     An instant before the active timeline counts as complete because it was archived. Where nothing was archived, or the
     archive begins later, the files are those of a table that was in this folder before: a listing gives their rows,

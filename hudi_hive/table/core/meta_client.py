@@ -1,4 +1,4 @@
-"""One table's storage, properties, timeline, partitions, files and schema: where every planner starts."""
+"""``MetaClient``: storage, properties, timeline, partitions, files and schema of a table at one moment."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def is_hudi_table(
 
 
 class MetaClient:
-    """What is known of one table; nothing is read or listed before it is asked for, but the properties.
+    """A table at one moment; everything but its properties is read or listed on first use.
 
     The timeline is read once and kept: all answers of one client are of one moment; :meth:`reload` gives a newer one.
 
@@ -85,7 +85,7 @@ class MetaClient:
         storage: Storage | None = None,
         listing: Callable[[MetaClient], Lister] | None = None,
     ) -> MetaClient:
-        """The client of the table at ``base_path``; reads ``hoodie.properties`` and nothing else.
+        """Load the table at ``base_path``; only ``hoodie.properties`` is read.
 
         Args:
             base_path: folder that holds ``.hoodie``: a local path or URI.
@@ -113,17 +113,17 @@ class MetaClient:
             raise
 
     def reload(self) -> MetaClient:
-        """A client of the same table that reads properties and timeline anew, on the same storage and counters."""
+        """A client of the same table as of now: properties and timeline are read again, storage and counters shared."""
         return type(self)(self.storage, TableConfig.load(self.storage), self.listing)
 
     def at(self, timeline: Timeline) -> MetaClient:
-        """A client of the same table as of when a timeline was read."""
+        """A client of the same table with the given timeline, as of the moment when that was read."""
         other = type(self)(self.storage, self.config, self.listing)
         other._timeline = timeline
         return other
 
     def with_listing(self, listing: Callable[[MetaClient], Lister] | None) -> MetaClient:
-        """A client of the same moment whose partitions and files come from another lister; itself if it is the same."""
+        """A client of the same moment that takes partitions and files from another lister."""
         if listing == self.listing:
             return self
         other = type(self)(self.storage, self.config, listing)
@@ -133,18 +133,18 @@ class MetaClient:
 
     @property
     def lister(self) -> Lister:
-        """What answers for partitions and files; made when first needed."""
+        """The lister of partitions and files, made on first use."""
         if self._lister is None:
             self._lister = self.listing(self) if self.listing is not None else self.directory_lister
         return self._lister
 
     @property
     def directory_lister(self) -> DirectoryLister:
-        """Directory listings: what one client of this moment has listed, the others need not list again."""
+        """The lister that lists folders; clients of the same moment share its listings."""
         return self.kept("directory_lister", lambda: DirectoryLister(self.storage))
 
     def kept(self, name: str, make: Callable[[], _T]) -> _T:
-        """What ``make`` gave when first asked for under this name: for what other layers know of the same moment."""
+        """Cache a value of another layer for this moment: ``make`` is called once for each name."""
         with self._lock:  # threads that plan together share it
             if name not in self._memo:
                 self._memo[name] = make()
@@ -196,7 +196,7 @@ class MetaClient:
         )
 
     def refuse_removed_files(self) -> None:
-        """Check, by one more listing of the timeline, that no table service has taken files since it was read.
+        """Refuse to go on if a table service deleted files since the timeline was read; lists the timeline once more.
 
         Ask after listing files that the timeline does not explain: where a later commit has rewritten a file and a
         clean has removed the one before, the listing holds neither of the two that this client's moment could see.
@@ -231,7 +231,7 @@ class MetaClient:
     # -- partitions and files --------------------------------------------------------------------------------------
 
     def partition_paths(self) -> list[str]:
-        """Paths of all partitions, relative to the base path, sorted; ``[""]`` for a table without partition columns.
+        """Sorted paths of all partitions, relative to the base path; ``[""]`` for a table that is not partitioned.
 
         A directory listing takes folders that hold a partition metafile (docs/format.md#partition-metafile), one
         listing per folder, and keeps what it saw of the files for :meth:`list_files`.
@@ -259,7 +259,7 @@ class MetaClient:
             )
 
     def list_files(self, partitions: Sequence[str] | None = None) -> pa.Table:
-        """Files of partitions as a table of ``FILES_SCHEMA``.
+        """List the files of partitions as a table of ``FILES_SCHEMA``.
 
         By directory listing: one per partition, concurrent; partitions that :meth:`partition_paths` walked are not
         listed again. A partition that does not exist gives no rows: metadata may name partitions that were dropped and
@@ -273,14 +273,14 @@ class MetaClient:
     def file_system_view(
         self, partitions: Sequence[str] | None = None, files: pa.Table | None = None
     ) -> FileSystemView:
-        """The file-system view over ``files`` (``FILES_SCHEMA``), or over what a listing of ``partitions`` gives."""
+        """Make the file-system view of ``files`` (``FILES_SCHEMA``), or of a listing of ``partitions``."""
         timeline = self.timeline  # first: files that a later commit writes must not be missing from the listing
         view = FileSystemView(files if files is not None else self.list_files(partitions), timeline)
         self.refuse_earlier_table(view)
         return view
 
     def refuse_earlier_table(self, view: FileSystemView) -> None:
-        """Check that the files of a view are this table's own, where folders were listed for it.
+        """Refuse a view, made from listed folders, that holds files of an earlier table.
 
         Raises:
             TimelineError: there are files from before all that the timeline knows.
@@ -291,7 +291,7 @@ class MetaClient:
     # -- schema ----------------------------------------------------------------------------------------------------
 
     def avro_schema(self, as_of: str | None = None) -> dict[str, Any] | None:
-        """The table's Avro schema without meta fields, as the newest commit says that may say so.
+        """The table's Avro schema without meta columns, from the newest commit that has one.
 
         Source: docs/format.md#avro-schemas.
 
@@ -325,7 +325,7 @@ class MetaClient:
         return _without_meta_fields(schema)
 
     def schema_commit(self, as_of: str | None = None) -> CommitMetadata | None:
-        """Metadata of the newest completed commit that says what the table's schema is, or None."""
+        """Metadata of the newest completed commit that holds the table's schema; None without one."""
         timeline = self.timeline
         active = timeline.write_instants()
         found = self._newest_with_schema(active, as_of, timeline.commit_metadata)
@@ -347,7 +347,7 @@ class MetaClient:
         return None
 
     def evolved_schema(self, as_of: str | None = None) -> EvolvedSchema | None:
-        """The id-based schema, now or as of a requested time; None for a table that keeps (or kept) none.
+        """The id-based schema, now or as of a requested time; None for a table without one.
 
         What commits say of their own files is not in it: :meth:`commit_schemas`.
 
@@ -364,7 +364,7 @@ class MetaClient:
         return EvolvedSchema(self._internal_schema(text, metadata.instant), self.schema_history())
 
     def commit_schemas(self, instants: Iterable[str]) -> dict[str, InternalSchema]:
-        """The version that commits say they wrote with, by requested time; each commit is read once.
+        """The id-based schemas that commits recorded, by requested time; each commit is read once.
 
         Commits that are not active any more, or say nothing, are left out: the history tells of them.
 
@@ -398,7 +398,7 @@ class MetaClient:
         return parsed[text]
 
     def schema_history_files(self) -> dict[str, str]:
-        """Files that hold the versions of the id-based schema: requested time of their completed commit -> path."""
+        """Paths of the history files of the id-based schema, by the requested time of their completed commit."""
         listing = self.storage.list(_SCHEMA_FOLDER, missing_ok=True)
         found = [_SCHEMA_COMMIT.fullmatch(path.rpartition("/")[2]) for path in listing.column("path").to_pylist()]
         times = {match[1]: f"{_SCHEMA_FOLDER}/{match[0]}" for match in found if match is not None}
@@ -406,7 +406,7 @@ class MetaClient:
         return {time: path for (time, path), visible in zip(times.items(), committed, strict=True) if visible}
 
     def schema_history(self) -> tuple[InternalSchema, ...]:
-        """All versions in the newest ``.schemacommit`` of a completed commit, oldest first; others are leftovers.
+        """The versions in the newest ``.schemacommit`` of a completed commit, oldest first.
 
         Read and parsed once for all clients of a moment.
 

@@ -1,4 +1,4 @@
-"""A table's instants and file slices as users look at them: tables with the columns of Hudi's SQL functions
+"""Tables of a table's instants and file slices, with the columns of Hudi's SQL functions
 ``hudi_query_timeline`` and ``hudi_filesystem_view`` (release 1.0.2).
 """
 
@@ -48,7 +48,7 @@ SLICES_SCHEMA = pa.schema(
 
 
 def instant_rows(client: MetaClient, *, archived: bool = False) -> pa.Table:
-    """The instants of a table, oldest first, a table of :data:`INSTANTS_SCHEMA`.
+    """List the instants of a table, oldest first, as a table of :data:`INSTANTS_SCHEMA`.
 
     Each instant is shown in its highest state. The totals of a write are those of its commit metadata, of an archived
     one too; of a pending one they are what it announced.
@@ -108,7 +108,7 @@ def _totals(timeline: Timeline, instant: Instant) -> tuple[int, ...]:
 
 
 def slice_rows(client: MetaClient, location: str, pattern: str | None = None) -> pa.Table:
-    """All committed file slices of a table, replaced ones too, a table of :data:`SLICES_SCHEMA`.
+    """List all committed file slices of a table, replaced ones included, as a table of :data:`SLICES_SCHEMA`.
 
     Log files count where their slice is; a file of change data counts in the slice of its commit. The scheduled bytes
     are those of log files that bear the instant of their slice, as the log files of version 6 do.
@@ -192,7 +192,7 @@ def _keys(table: pa.Table) -> list[tuple[str, str, str]]:
 
 
 def glob_regex(pattern: str) -> re.Pattern[str]:
-    """A pattern of paths in Hadoop's words as a regular expression.
+    """Convert a glob pattern of Hadoop's to a regular expression.
 
     Raises:
         InvalidOptionError: a bracket or brace is not closed.

@@ -1,4 +1,4 @@
-"""Dates and times by patterns of Joda-Time, as key generators have them: formatted and read.
+"""Formats and parses dates and times by patterns of Joda-Time, as key generators do.
 
 Letters ``y Y u M d D H h k K m s S a E e w x Z`` and quoted text; others are refused.
 Names of months and days are English.
@@ -39,20 +39,20 @@ _WIDEST: Final = {"y": 9, "Y": 9, "u": 9, "x": 9, "D": 3}
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern in pieces: pairs of a letter and how often it stands, or of ``""`` and a text as it is."""
+    """A parsed pattern: pairs of a letter and its number of repetitions, or of ``""`` and a literal text."""
 
     text: str
     pieces: tuple[tuple[str, int | str], ...]
 
     @property
     def shows_zone(self) -> bool:
-        """Whether the zone's offset is part of the text."""
+        """Whether the pattern shows the offset of the time zone."""
         return any(letter == "Z" for letter, _ in self.pieces)
 
 
 @lru_cache(maxsize=256)
 def parse_pattern(text: str) -> Pattern:
-    """A pattern's pieces.
+    """Parse a Joda-Time pattern.
 
     Raises:
         InvalidOptionError: a letter that we do not know, or a quote that does not end.
@@ -94,7 +94,7 @@ def _quoted(text: str, start: int) -> tuple[str, int]:
 
 
 def smallest_unit(pattern: Pattern) -> int:
-    """Milliseconds of the finest unit that the pattern shows, at most a day."""
+    """The finest unit that a pattern shows in milliseconds, at most a day."""
     unit = _DAY
     for letter, count in pattern.pieces:
         if letter == "S":
@@ -107,7 +107,7 @@ def smallest_unit(pattern: Pattern) -> int:
 
 
 def format_time(pattern: Pattern, moment: dt.datetime) -> str:
-    """The text of a moment, in its own zone."""
+    """Format a datetime in its own zone."""
     return "".join(
         str(count) if not letter else _format(letter, int(count), moment) for letter, count in pattern.pieces
     )
@@ -150,7 +150,7 @@ def _number(letter: str, moment: dt.datetime) -> int:
 
 
 def parse_time(pattern: Pattern, text: str, zone: dt.tzinfo | None) -> dt.datetime | None:
-    """The moment that a text tells, in the text's own zone or else the given one; None if it does not fit the pattern.
+    """Parse a text, in the zone that it has or else the given one; None if it does not fit the pattern.
 
     Args:
         pattern: all of the text must fit it.

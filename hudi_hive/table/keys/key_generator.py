@@ -1,4 +1,4 @@
-"""Record keys and partition paths of rows, as Hudi's key generators make them: columns in, columns out.
+"""Makes the record keys and partition paths of rows, as Hudi's key generators do.
 
 Only distinct partition values are looked at one by one. What no generator of Hudi does is refused, never guessed.
 
@@ -42,7 +42,7 @@ class _PathField:
 
 @dataclass(frozen=True, slots=True)
 class KeyGenerator:
-    """How a table's record keys and partition paths come from its rows.
+    """The key generator of a table: makes record keys and partition paths of its rows.
 
     Attributes:
         kind: name in ``hoodie.table.keygenerator.type``, without ``_AVRO``.
@@ -71,7 +71,7 @@ class KeyGenerator:
     def of(
         cls, config: TableConfig, options: Mapping[str, str] | None = None, *, named: bool | None = None
     ) -> KeyGenerator:
-        """The generator that a table's properties ask for.
+        """The key generator of a table's properties.
 
         Args:
             config: the table's properties.
@@ -107,13 +107,13 @@ class KeyGenerator:
 
     @property
     def makes_up_keys(self) -> bool:
-        """Whether keys do not come from the rows: there are no key fields."""
+        """Whether record keys are generated because the table has no key fields."""
         return not self.record_fields
 
     def record_keys(
         self, table: pa.Table | pa.RecordBatch, *, instant: str | None = None, task: int = 0, first: int = 0
     ) -> pa.Array:
-        """Record key of each row.
+        """Make the record key of each row.
 
         Args:
             table: rows with the key fields.
@@ -155,7 +155,7 @@ class KeyGenerator:
         return keys
 
     def partition_paths(self, table: pa.Table | pa.RecordBatch) -> pa.Array:
-        """Partition path of each row; empty texts for a table that is not partitioned.
+        """Make the partition path of each row; the empty text for a table that is not partitioned.
 
         Raises:
             KeyGenerationError: a value that the timestamp format cannot read, or that leads out of the table.
@@ -171,7 +171,7 @@ class KeyGenerator:
         return joined.dictionary.take(joined.indices)
 
     def path_of(self, values: Sequence[str | None]) -> str:
-        """The partition path of values as text, one for each partition field; of formatted times what the path shows.
+        """Make a partition path of one text for each partition field; of formatted times the formatted text.
 
         Raises:
             KeyGenerationError: not one for each field, or one that leads out of the table.
@@ -220,7 +220,7 @@ class KeyGenerator:
 
 
 def field_values(table: pa.Table | pa.RecordBatch, name: str) -> pa.Array:
-    """A column in one piece, or a struct's field by its dotted name.
+    """Get a column, or a field of structs by its dotted name, as one array.
 
     Raises:
         UnknownColumnError: there is none.

@@ -1,4 +1,4 @@
-"""Partition paths and the values in them: text in, text out, one or a column at a time.
+"""Makes partition paths of values and parses the values in paths, one or a column at a time.
 
 A path has one folder per partition field, ``value`` or ``field=value``; a field whose values hold slashes (dates
 written ``yyyy/MM/dd``) takes several. Values come out as text: typing them is the schema's business.
@@ -45,7 +45,7 @@ _ESCAPE_SEQUENCE = re.compile("%([0-9A-Fa-f]{2})")
 
 
 def holds_partitions(names: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Which folder names can be, or can hold, partitions: all but :data:`METAFOLDER` itself, as in Hudi's listing.
+    """Whether each folder name can be, or contain, partitions: all but :data:`METAFOLDER`, as in Hudi's listing.
 
     Args:
         names: names of folders without those above them.
@@ -54,7 +54,7 @@ def holds_partitions(names: pa.Array | pa.ChunkedArray) -> pa.Array | pa.Chunked
 
 
 def path_defect(path: str) -> str | None:
-    """Why rows of a partition path could not be read again, by a listing, the metadata table or other readers.
+    """The reason why rows in a partition path could not be read again; None if they can.
 
     Args:
         path: partition path relative to the base path.
@@ -83,7 +83,7 @@ def path_defect(path: str) -> str | None:
 
 
 def escape_value(value: str) -> str:
-    """A value as url-encoding writes it into a path: Hive's set of special characters becomes ``%XX``.
+    """Url-encode a partition value: Hive's set of special characters becomes ``%XX``.
 
     Spaces, ``,``, ``+``, ``&``, ``}`` and everything beyond ASCII stay as they are.
     """
@@ -98,7 +98,7 @@ def unescape_value(text: str) -> str:
 
 
 def partition_path(values: Sequence[str | None], fields: Sequence[str], *, hive_style: bool, url_encoded: bool) -> str:
-    """The path that holds rows with these values: the inverse of :func:`partition_values`.
+    """Make the partition path of values; the inverse of :func:`partition_values`.
 
     Args:
         values: one text per field; None and ``""`` go to :data:`DEFAULT_PARTITION`.
@@ -119,7 +119,7 @@ def partition_path(values: Sequence[str | None], fields: Sequence[str], *, hive_
 
 
 def partition_values(path: str, fields: Sequence[str], *, hive_style: bool, url_encoded: bool) -> list[str | None]:
-    """Values of the partition fields in one partition path; None for :data:`DEFAULT_PARTITION`.
+    """Parse the values of the partition fields in a partition path; None for :data:`DEFAULT_PARTITION`.
 
     With more folders than fields, a single field takes them all (``2024/01/05``); of several fields in hive style each
     takes the folders up to the next ``field=``.
@@ -152,7 +152,7 @@ def partition_values(path: str, fields: Sequence[str], *, hive_style: bool, url_
 def partition_value_columns(
     paths: pa.Array | pa.ChunkedArray, fields: Sequence[str], *, hive_style: bool, url_encoded: bool
 ) -> pa.Table:
-    """:func:`partition_values` for a column of paths: a string column per field, a row per path.
+    """Parse a column of partition paths: a string column for each field, a row for each path.
 
     Raises:
         PartitionValueError: a path does not fit the fields.

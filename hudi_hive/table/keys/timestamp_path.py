@@ -1,4 +1,4 @@
-"""Times as partition paths: what the timestamp key generator makes of numbers and texts.
+"""Formats numbers and texts as partition paths, as the timestamp key generator does.
 
 Patterns are those of Joda-Time. Numbers are cut to the finest unit that the pattern shows before anything is formatted,
 so that only distinct paths are looked at one by one.
@@ -44,7 +44,7 @@ _UNIT_OF_TYPE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TimestampFormat:
-    """How values of a partition field become folders.
+    """The format of the timestamp key generator: how values of a partition field become folder names.
 
     Attributes:
         unit: of numbers; None if the values are texts.
@@ -62,7 +62,7 @@ class TimestampFormat:
 
     @classmethod
     def of(cls, settings: Mapping[str, str], version: int = 8) -> TimestampFormat:
-        """The format that options ``hoodie.keygen.timebased.*`` tell to a table of some version.
+        """Read the format from options ``hoodie.keygen.timebased.*``, for a table version.
 
         Raises:
             InvalidOptionError: an option is missing or has a value that it does not take.
@@ -99,7 +99,7 @@ class TimestampFormat:
         )
 
     def texts(self, values: pa.Array, name: str, *, consistent: bool = False) -> pa.Array:
-        """The formatted text of each value; that of the epoch's first millisecond or unit for null.
+        """Format each value of a column; null is formatted as the first millisecond or unit of the epoch.
 
         Args:
             values: a column.
@@ -182,7 +182,7 @@ class TimestampFormat:
 
 
 def zone_of(name: str | None) -> dt.tzinfo | None:
-    """A zone by its name, as Java's ``TimeZone``; None for this machine's.
+    """Find a time zone by its name, as Java's ``TimeZone`` does; None for this machine's.
 
     Raises:
         InvalidOptionError: no such zone.

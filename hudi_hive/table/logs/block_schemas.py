@@ -1,4 +1,4 @@
-"""Schemas in the headers of log blocks against the schema of the commit that wrote them.
+"""Checks the schemas of log blocks against the schema of the commit that wrote them.
 
 Hudi's blocks have no checksum. A changed letter in the name of a column would give nulls for it, one in the scale of a
 decimal other numbers. The commit metadata holds the schema as well.
@@ -23,7 +23,7 @@ _MOST_CHANGED: Final = 4
 
 
 def refuse_damaged_schemas(blocks: Iterable[LogBlock], timeline: object) -> None:
-    """Refuse blocks whose schema is that of their commit but for a few changed characters.
+    """Refuse blocks whose schema differs in a few characters from that of their commit.
 
     A commit is read only for a schema that none of those read before has.
 

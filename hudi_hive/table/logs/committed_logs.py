@@ -1,4 +1,4 @@
-"""Log files against what completed instants recorded of them: damage is told from the torn end of a writer that died.
+"""Checks log files against what completed instants recorded: distinguishes damage from the torn end of a dead writer.
 
 Commit metadata records where in a log file a commit's blocks begin and how long the file was behind them; the metadata
 table records the length. Within these bytes every block must be there and be the commit's own. Only what no completed
@@ -56,7 +56,7 @@ class LogImage:
 def committed_log_writes(
     timeline: Timeline, storage: Storage, names: pa.Array, instants: Iterable[str] = ()
 ) -> pa.Table:
-    """What completed instants wrote to log files: a table of :data:`~hudi_hive.timeline.payloads.LOG_WRITES_SCHEMA`.
+    """Log files that completed instants wrote to: a table of :data:`~hudi_hive.timeline.payloads.LOG_WRITES_SCHEMA`.
 
     Only instants that may have written to one of the files are read: those in the names, or in version 6, whose names
     tell the base instant of the slice, those from there on. Rows of other files are among the result.
@@ -94,7 +94,7 @@ def committed_log_writes(
 
 
 def with_recorded_sizes(timeline: Timeline, storage: Storage, slices: pa.Table) -> pa.Table:
-    """Slices whose log files have the sizes that completed instants recorded, in place of those of a listing.
+    """Replace the listed sizes of log files in slices by those that completed instants recorded.
 
     Sizes of the metadata table are recorded ones already. What no instant recorded stays as it is.
 
@@ -131,7 +131,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 
 def short_file(uri: str, length: int, recorded: int, instant: str | None = None) -> CorruptFileError:
-    """The error for a file that lost bytes after it was committed."""
+    """Make the error for a file that lost bytes after its commit."""
     return CorruptFileError(
         f"file has {length} bytes where its commit recorded {recorded}", path=uri, instant=instant, remedy=_REMEDY
     )
@@ -182,7 +182,7 @@ def refuse_damaged_logs(
 
 
 def refuse_records_of_others(records: LogData | LogDeletes, partition: str) -> None:
-    """Refuse a block whose records name another file group or partition: its file stands in another's place.
+    """Refuse a block whose records name another file group or partition.
 
     Args:
         records: a decoded block; only its first record is looked at, if the column was decoded.

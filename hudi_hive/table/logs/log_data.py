@@ -1,4 +1,4 @@
-"""What the blocks of log files hold: data blocks to Arrow batches, delete blocks to tables of keys."""
+"""Decodes log blocks: data blocks to Arrow batches, delete blocks to tables of keys."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ RECORD_KEY: Final = "_hoodie_record_key"
 def decode_block(
     block: LogBlock, instant: str, columns: Sequence[str] | None, keys: pa.Array | None = None
 ) -> LogData | LogDeletes:
-    """Contents of a data or delete block.
+    """Decode a data or delete block.
 
     Args:
         block: the block.
@@ -216,7 +216,7 @@ def _hfile_batch(
 
 
 def one_batch(table: pa.Table) -> pa.RecordBatch:
-    """The rows of a table as one batch."""
+    """Combine the rows of a table to one batch."""
     if not table.num_columns:
         return empty_columns(table.num_rows)
     columns = [column.combine_chunks() if column.num_chunks != 1 else column.chunk(0) for column in table.columns]

@@ -1,4 +1,4 @@
-"""Log files of one file slice: which of their blocks count, in what order, and what they hold.
+"""Scans the log files of a file slice: selects the valid blocks, orders and decodes them.
 
 Log file names and a timeline in, the records and deleted keys of the blocks that count out, oldest first. Blocks are
 chosen by their headers; only those that count are decoded.
@@ -32,7 +32,7 @@ _READERS: Final = 8
 
 
 class CommitTest(Protocol):
-    """What the scan asks of a timeline (:class:`hudi_hive.timeline.Timeline` is one)."""
+    """The interface of the timeline that a scan needs (:class:`hudi_hive.timeline.Timeline` is one)."""
 
     def committed_mask(self, instants: pa.Array) -> pa.BooleanArray:
         """Whether blocks written by each instant are visible."""
@@ -40,7 +40,7 @@ class CommitTest(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LogRecords:
-    """What the log files of one slice hold.
+    """The records and deletes in the log files of a slice.
 
     Args:
         blocks: the blocks that count, oldest first; a later block's records are the newer ones of a merge.
@@ -60,12 +60,12 @@ class LogRecords:
 
     @property
     def data(self) -> tuple[LogData, ...]:
-        """The data blocks among them."""
+        """The data blocks of the slice, oldest first."""
         return tuple(block for block in self.blocks if isinstance(block, LogData))
 
     @property
     def deletes(self) -> tuple[LogDeletes, ...]:
-        """The delete blocks among them."""
+        """The delete blocks of the slice, oldest first."""
         return tuple(block for block in self.blocks if isinstance(block, LogDeletes))
 
 
@@ -81,7 +81,7 @@ def scan_logs(  # noqa: PLR0913
     keys: pa.Array | None = None,
     sizes: Sequence[int | None] | None = None,
 ) -> LogRecords:
-    """Read the log files of a slice.
+    """Read the valid blocks of the log files of a slice.
 
     A block counts if its instant is committed, not after ``max_instant``, among ``instants``, not rolled back by a
     command block behind it, and not part of a log compaction that counts itself; of a block that a retried write task

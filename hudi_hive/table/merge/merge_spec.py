@@ -1,4 +1,4 @@
-"""How the records of a table merge: ordering, deletes, payload quirks, keys.
+"""``MergeSpec``: how records of one key merge, by merge mode or payload class, with deletes and keys.
 
 A table's properties in, one immutable value out. What it does not know is refused by name: a guess would be wrong rows.
 
@@ -32,14 +32,14 @@ _PROPERTY: Final = "hoodie.record.merge.property."
 
 
 class Order(Enum):
-    """Which of two records of a key is kept."""
+    """The ordering by which one of two records of a key is kept."""
 
     COMMIT_TIME = "COMMIT_TIME_ORDERING"
     EVENT_TIME = "EVENT_TIME_ORDERING"
 
 
 class Partial(Enum):
-    """Which values of the kept record give way to those of the other one."""
+    """The partial update mode: which values of the newer record are replaced by the older one's."""
 
     IGNORE_DEFAULTS = "IGNORE_DEFAULTS"
     FILL_UNAVAILABLE = "FILL_UNAVAILABLE"
@@ -47,7 +47,7 @@ class Partial(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MergeSpec:
-    """How records of one key become one record.
+    """The merge rules of a table: how records of one key become one record.
 
     Attributes:
         version: table version.
@@ -88,7 +88,7 @@ class MergeSpec:
 
     @classmethod
     def from_config(cls, config: TableConfig) -> MergeSpec:
-        """The way that a table's properties ask for.
+        """Derive the merge rules from a table's properties.
 
         Raises:
             UnsupportedTableError: a merge mode, strategy, payload class or key that we do not know.
@@ -108,12 +108,12 @@ class MergeSpec:
 
     @property
     def needs_ordering(self) -> bool:
-        """Whether ordering values are looked at."""
+        """Whether ordering values are compared."""
         told = self.deletes_in_order or Order.EVENT_TIME in (self.in_log, self.on_base)
         return told and bool(self.ordering_fields)
 
     def columns(self, schema: pa.Schema) -> list[str]:
-        """Columns of a table's schema that merging reads, whatever the query shows; each once.
+        """The columns that merging reads in addition to those of the query, each once.
 
         Raises:
             UnknownColumnError: the schema has no column of a key.

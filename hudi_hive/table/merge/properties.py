@@ -1,4 +1,4 @@
-"""The properties that tell how a new table's records merge, as each release writes them.
+"""Makes the merge properties of new tables, as the release of each table version writes them.
 
 Source: docs/format.md#merge-modes.
 """
@@ -57,7 +57,7 @@ _VERSION_9: Final[Mapping[str, Mapping[str, str]]] = {
 def merge_properties(
     version: int, table_type: str, ordering_fields: Sequence[str], mode: str | None, payload_class: str | None
 ) -> dict[str, str]:
-    """Properties of merge mode, strategy, payload class and ordering fields.
+    """Make the properties of merge mode, strategy id, payload class and ordering fields.
 
     Args:
         version: table version, 6, 8 or 9.

@@ -1,4 +1,4 @@
-"""A table's own ``.hoodie/hoodie.properties`` as one typed, immutable value.
+"""``TableConfig``: a table's ``.hoodie/hoodie.properties`` as a typed, immutable value.
 
 Source: docs/format.md#table-properties, docs/format.md#table-versions.
 """
@@ -32,7 +32,7 @@ _BASE_FILE_FORMATS = {"PARQUET": "parquet", "ORC": "orc", "HFILE": "hfile"}
 
 @dataclass(frozen=True, slots=True)
 class TableConfig:
-    """What ``hoodie.properties`` says about a table; absent keys have Hudi's defaults.
+    """The properties of a table from ``hoodie.properties``; absent keys have Hudi's defaults.
 
     Attributes:
         properties: every key as it stands in the file, unescaped.
@@ -144,7 +144,7 @@ class TableConfig:
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str, *, metadata_table: bool = False) -> TableConfig:
-        """The typed value of the file's bytes, if they show no damage; arguments and errors as of :meth:`load`."""
+        """Parse the bytes of the file and refuse damaged ones; arguments and errors are those of :meth:`load`."""
         properties = parse_properties(data, path=path)
         refuse_damaged(data, properties, path)
         return cls.from_properties(properties, path=path, metadata_table=metadata_table)
@@ -153,7 +153,7 @@ class TableConfig:
     def from_properties(
         cls, properties: Mapping[str, str], path: str | None = None, *, metadata_table: bool = False
     ) -> TableConfig:
-        """The typed value of parsed properties; ``path`` is for error messages, ``metadata_table`` as for :meth:`load`.
+        """Make the configuration of parsed properties; ``path`` is for messages, ``metadata_table`` as in :meth:`load`.
 
         Raises:
             InvalidPropertiesError: a required key is missing, a value is invalid, or the checksum does not fit.

@@ -1,4 +1,4 @@
-"""What shows that a table's properties were damaged: keys that are nearly right, bytes that no writer puts, lost lines.
+"""Detects damage in a table's properties: nearly right keys, bytes that no writer writes, lost lines.
 
 ``hoodie.table.checksum`` guards the names alone, and an absent key has a default: a flipped bit in
 ``hoodie.table.type`` would make a table copy-on-write.
@@ -66,7 +66,7 @@ _REMEDY: Final = "restore the file from another copy"
 
 
 def refuse_damaged(data: bytes, properties: Mapping[str, str], path: str) -> None:
-    """Refuse properties that show damage, be it that every value by itself could be one.
+    """Refuse properties that show damage, even where each value by itself is valid.
 
     Args:
         data: the file.

@@ -25,7 +25,7 @@ def table_checksum(properties: Mapping[str, str]) -> str:
 
 
 def properties_bytes(properties: Mapping[str, str], remark: str) -> bytes:
-    """The file's bytes, with the checksum and the two remark lines that Hudi writes.
+    """Make the bytes of the file, with the checksum and the two comment lines that Hudi writes.
 
     Args:
         properties: keys and values.
@@ -82,7 +82,7 @@ def update_properties(
 
 
 def recover_properties(storage: Storage, *, metadata_table: bool = False) -> bytes:
-    """Finish or undo an update that died half-way; the bytes of the properties as they stand then.
+    """Complete or undo an interrupted update; returns the bytes of the properties.
 
     Raises:
         TableNotFoundError: there are neither properties nor a backup.

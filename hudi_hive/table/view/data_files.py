@@ -1,4 +1,4 @@
-"""The gate of data files: every plan, marker or record of a table that names files to write or delete goes through it.
+"""Checks the names of data files that plans, markers and records name, before they are written or deleted.
 
 A data file lies in a partition of the table and has the name of a base file, a log file or a file of change data.
 Nothing else is written or deleted on the word of metadata: not the table's own metadata, not what lies outside.
@@ -25,7 +25,7 @@ _REMEDY: Final = "the metadata is damaged or was tampered with: look into the in
 
 
 def is_partition_path(partition: str) -> bool:
-    """Whether a path is one that a partition can have: relative, below the base path, and not of metadata folders."""
+    """Whether a path can be that of a partition: relative, below the base path, outside of metadata folders."""
     return partition == "" or ("\0" not in partition and _UNSAFE_FOLDERS.isdisjoint(partition.split("/")))
 
 
@@ -65,7 +65,7 @@ def check_data_files(partition: str, names: Sequence[str], *, instant: str | Non
 
 
 def data_file_path(partition: str, name: str) -> str:
-    """Path of a data file that is about to be written, relative to the base path.
+    """Make the path of a data file that is to be written, relative to the base path.
 
     Raises:
         UnsafePathError: it would not be a data file of a partition.
@@ -75,7 +75,7 @@ def data_file_path(partition: str, name: str) -> str:
 
 
 def delete_data_files(storage: Storage, partition: str, names: Sequence[str], *, instant: str | None = None) -> None:
-    """Delete data files of a partition; those that are gone already are passed over.
+    """Delete data files of a partition; missing files are skipped.
 
     Args:
         storage: rooted at the table's base path.
@@ -93,7 +93,7 @@ def delete_data_files(storage: Storage, partition: str, names: Sequence[str], *,
 
 
 def refuse_linked_files(storage: Storage) -> None:
-    """Refuse data files among what listings have met that are symbolic links out of the table.
+    """Refuse data files in listings that are symbolic links to files outside of the table.
 
     Raises:
         UnsafePathError: there is one; or a link that leads nowhere, and may have been a partition.

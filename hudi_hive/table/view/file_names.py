@@ -1,4 +1,4 @@
-"""Names of data files, taken apart column by column.
+"""Parses names of data files, column by column.
 
 A base file is ``<file id>_<write token>_<instant>.<extension>``, a log file
 ``.<file id>_<instant>.log.<version>[_<write token>[.cdc]]``. Everything else (checksums, partition metafiles, marker
@@ -43,7 +43,7 @@ FILE_NAMES_SCHEMA = pa.schema(
 
 
 class FileKind(IntEnum):
-    """What a name in a partition folder stands for."""
+    """The kind of a file in a partition folder, by its name."""
 
     BASE = 0
     LOG = 1
@@ -53,7 +53,7 @@ class FileKind(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SplitNames:
-    """Names of one listing, sorted into base and log files; ``rows`` are positions in the listing.
+    """Parsed names of a listing, split into base and log files; ``rows`` are positions in the listing.
 
     ``logs`` holds CDC files as well, told apart by its ``cdc`` column.
     """
@@ -65,7 +65,7 @@ class SplitNames:
 
 
 def split_file_names(names: pa.Array | pa.ChunkedArray) -> SplitNames:
-    """Take names apart without putting base and log files back into one table.
+    """Parse names to separate tables of base and log files.
 
     Args:
         names: file names without folders; nulls are of no kind.
@@ -78,7 +78,7 @@ def split_file_names(names: pa.Array | pa.ChunkedArray) -> SplitNames:
 
 
 def parse_file_names(names: pa.Array | pa.ChunkedArray) -> pa.Table:
-    """Kind and parts of each name, as a table of :data:`FILE_NAMES_SCHEMA` with a row per name in the order given.
+    """Parse names to a table of :data:`FILE_NAMES_SCHEMA`, a row for each name in the given order.
 
     File id of a base file is the text before the first ``_``, its instant the text between the second ``_`` and the
     ``.`` after it. ``extension`` of a log file is ``log``, of a change-data file ``cdc``.

@@ -1,4 +1,4 @@
-"""Which files of a table make up its file slices at an instant: listings and timeline in, slice tables out.
+"""Computes the file groups and file slices of a table from a listing and a timeline.
 
 A file group is a file id in a partition; a file slice of it is a base instant, at most one base file and the log files
 on top. Everything here works on columns: names are split by string kernels, groups and instants become integers whose
@@ -59,7 +59,7 @@ BASE_FILE_SCHEMA = pa.schema(
 
 
 class ViewTimeline(Protocol):
-    """What the view asks of a timeline (:class:`hudi_hive.timeline.Timeline` is one)."""
+    """The interface of the timeline that a view needs (:class:`hudi_hive.timeline.Timeline` is one)."""
 
     @property
     def layout(self) -> int:
@@ -79,7 +79,7 @@ class ViewTimeline(Protocol):
 
 
 class FileSystemView:
-    """The file groups and slices of listed partitions as a timeline sees them.
+    """The file groups and file slices of listed partitions that are visible under a timeline.
 
     A file counts only if its instant does: what a crashed or running write left behind is not seen, nor is the output
     of a pending compaction or clustering. Built once, the view does not change; make a new one after a new listing.
@@ -124,7 +124,7 @@ class FileSystemView:
     # -- queries -------------------------------------------------------------------------------------------------
 
     def latest_base_files(self, as_of: str | None = None) -> pa.Table:
-        """Newest visible base file of each file group: what a copy-on-write or read-optimised query reads.
+        """The newest visible base file of each file group, which copy-on-write and read-optimised queries read.
 
         Args:
             as_of: consider only files whose instant is at or before this requested time, and only groups not replaced
@@ -155,7 +155,7 @@ class FileSystemView:
         return self._base_table(np.flatnonzero(alive & wanted[self._bases.rank]))
 
     def latest_file_slices(self, as_of: str | None = None) -> pa.Table:
-        """Newest slice of each group, a pending compaction's not yet filled slice included as it is.
+        """The newest slice of each file group; that of a pending compaction is included although it has no base file.
 
         Such a slice has no base file and holds only the logs written since the compaction was planned: this is where a
         writer appends. For reading use :meth:`latest_merged_file_slices`.
@@ -173,7 +173,7 @@ class FileSystemView:
         return self._slice_table(latest, owner, as_of)
 
     def latest_merged_file_slices(self, as_of: str | None = None) -> pa.Table:
-        """Newest slice of each group as a snapshot query reads it.
+        """The newest merged slice of each file group, which snapshot queries read.
 
         Where the newest slice is that of a pending compaction, it is joined with the slice before: the base file and
         logs of the older one and the logs of the newer one, under the older one's instant. Slices that hold no file at
@@ -198,7 +198,7 @@ class FileSystemView:
         )
 
     def file_slices(self, *, include_replaced: bool = True) -> pa.Table:
-        """All visible slices of all groups, oldest first within a group.
+        """All visible slices of all file groups, oldest first within a group.
 
         Args:
             include_replaced: also those of groups replaced by a completed instant whose files are still there.

@@ -1,4 +1,4 @@
-"""Partitions and files of a table: the one walk over its folders, and what else may answer in its place.
+"""Lists the partitions and files of a table: the interface of listers, and the lister of folders.
 
 A :class:`Lister` gives a table's partitions and their files. :class:`DirectoryLister` lists folders; the metadata table
 gives another one, which planning hands to :class:`~hudi_hive.table.MetaClient`.
@@ -39,32 +39,32 @@ _SHARE: Final = 100
 
 
 class Lister(Protocol):
-    """Where a table's partitions and files are learnt from; all answers of one lister are of one moment."""
+    """The interface of a source of a table's partitions and files, which are all of one moment."""
 
     @property
     def source(self) -> str:
-        """What answers, in words for plans and logs."""
+        """Name of the source, for plans and logs."""
 
     @property
     def at_once(self) -> bool:
-        """Whether files of many partitions cost no more than those of a few: planners then ask for all of them."""
+        """Whether files of many partitions cost no more than those of a few, so that planners request all at once."""
 
     @property
     def vouches(self) -> bool:
-        """Whether it names only files of this table; a folder may hold those of an earlier one as well."""
+        """Whether the source has only files of this table; a folder may also hold those of an earlier one."""
 
     def partitions(self) -> list[str]:
-        """Paths of all partitions of a partitioned table, relative to its base path, sorted."""
+        """Sorted paths of all partitions of a partitioned table, relative to its base path."""
 
     def partition_batches(self) -> Iterator[list[str]]:
-        """Paths of all partitions as they become known, each once, in no order."""
+        """Yield batches of the paths of all partitions as they are found, each once, in no order."""
 
     def files(self, partitions: Sequence[str]) -> pa.Table:
-        """Files of partitions as a table of ``FILES_SCHEMA``; a partition that does not exist gives no rows."""
+        """List the files of partitions as a table of ``FILES_SCHEMA``; a missing partition has no rows."""
 
 
 def in_batches(partitions: Iterable[_T]) -> Iterator[list[_T]]:
-    """Partitions in batches of 10, 20, 40, 80, 100, 100 …: few at first, so that the first results come soon."""
+    """Split partitions into batches of 10, 20, 40, 80, 100, 100 …, so that the first results come soon."""
     batch: list[_T] = []
     sizes = iter(_SERIES)
     size = next(sizes)
@@ -78,7 +78,7 @@ def in_batches(partitions: Iterable[_T]) -> Iterator[list[_T]]:
 
 
 class DirectoryLister:
-    """Lists folders: one walk finds all partitions, and what it saw of their files is not listed again.
+    """Lists folders; the files that are seen while partitions are searched are not listed again.
 
     Args:
         storage: rooted at the table's base path.
@@ -97,16 +97,16 @@ class DirectoryLister:
 
     @property
     def at_once(self) -> bool:
-        """Whether the folders were walked already."""
+        """Whether all folders were listed already."""
         return self._walked is not None
 
     @property
     def vouches(self) -> bool:
-        """Folders do not."""
+        """False: folders may hold files of an earlier table."""
         return False
 
     def partitions(self) -> list[str]:
-        """All partitions; one listing per folder, once."""
+        """Sorted paths of all partitions, found by one listing for each folder."""
         if self._walked is None:
             partitions, listed = walk(self._storage, [""])
             self._walked = partitions, listed.select(FILES_SCHEMA.names)
@@ -131,7 +131,7 @@ class DirectoryLister:
         self._found = {}
 
     def files(self, partitions: Sequence[str]) -> pa.Table:
-        """Files of partitions, one listing for each that was not walked, concurrent."""
+        """List the files of partitions concurrently, one listing for each that was not listed before."""
         wanted = list(dict.fromkeys(partitions))
         found = self._found  # a walk that goes on in another thread adds to it, and puts another in its place
         seen = {path: table for path in wanted if (table := found.get(path)) is not None}
@@ -150,14 +150,14 @@ class DirectoryLister:
 
 
 class Runner(Protocol):
-    """Runs a function over tasks, here or in other processes; function and tasks can be pickled."""
+    """The interface of an executor: runs a function over tasks, both of which can be pickled."""
 
     def __call__(self, function: Callable[[_T], _R], tasks: Sequence[_T], /) -> list[_R]:
         """The results, in the order of the tasks."""
 
 
 def walk(storage: Storage, roots: Sequence[str], run: Runner | None = None) -> tuple[list[str], pa.Table]:
-    """Partitions at or below some folders of a table, and their files; each folder is listed once.
+    """Find the partitions at or below folders of a table, and their files; each folder is listed once.
 
     A folder is a partition when it holds a partition metafile (docs/format.md#partition-metafile); others are gone down
     into, level by level, but for tables nested in this one's folders.
@@ -185,7 +185,7 @@ def walk(storage: Storage, roots: Sequence[str], run: Runner | None = None) -> t
 
 
 def walk_batches(storage: Storage, roots: Sequence[str]) -> Iterator[tuple[list[str], pa.Table]]:
-    """What :func:`walk` finds, as it is found: folders are gone down into before those beside them are listed.
+    """Yield what :func:`walk` finds as it is found, depth first.
 
     Yields:
         Partitions and their files, for batches of folders that become larger.
@@ -220,12 +220,12 @@ def _step(storage: Storage, folders: Sequence[str]) -> tuple[list[str], pa.Table
 
 
 def list_folders(storage: Storage, folders: Sequence[str]) -> pa.Table:
-    """Files of folders as a table of :data:`LISTED_SCHEMA`, one listing each, concurrent; a missing one has none."""
+    """List the files of folders concurrently as a table of :data:`LISTED_SCHEMA`; a missing folder has none."""
     return _files(_entries(storage, folders))
 
 
 def list_concurrently(storage: Storage, function: Callable[[str], pa.Table], paths: Sequence[str]) -> list[pa.Table]:
-    """What ``function`` gives for each path, in order, on as many threads as suit the storage."""
+    """Call ``function`` for each path on as many threads as suit the storage; results are in the order of the paths."""
     workers = min(len(paths), _LOCAL_LISTERS if storage.is_local else _REMOTE_LISTERS)
     if workers <= 1:
         return [function(path) for path in paths]

@@ -1,4 +1,4 @@
-"""Numbers that stand for file groups and instants, in the order of their text.
+"""Integer ranks of file groups and instants, in the order of their text.
 
 Comparing, joining and sorting a million files by strings takes seconds, by integers milliseconds; the strings come back
 when a result is put together.
@@ -68,7 +68,7 @@ class FileGroups:
 
 @dataclass(frozen=True, slots=True)
 class InstantRanks:
-    """All instants that matter, sorted as text; arrays are by rank."""
+    """Ranks of instants in the order of their text; arrays are indexed by rank."""
 
     values: pa.Array
     committed: BoolArray  # files of it are visible
@@ -97,7 +97,7 @@ class InstantRanks:
         return max(len(self.values), 1)
 
     def rank_of(self, instants: pa.ChunkedArray) -> IntArray:
-        """Rank of each instant; all must be known."""
+        """The rank of each instant, all of which must be ranked."""
         if not pa.types.is_dictionary(instants.type):
             return index_in(instants, self.values)
         parts = [
