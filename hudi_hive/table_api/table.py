@@ -74,7 +74,7 @@ class HudiTable:
         storage_options: Mapping[str, Any] | None = None,
         **settings: Any,  # noqa: ANN401 - checked by what it is handed to
     ) -> HudiTable:
-        """Make an empty table; see :func:`hudi_hive.table.core.creation.create_table` for all settings.
+        """Make an empty table; see :class:`hudi_hive.table.TableDefinition` for all settings.
 
         Args:
             path: the base path: a local path or a URI.
@@ -86,10 +86,10 @@ class HudiTable:
             TableExistsError: there is a table already.
             InvalidOptionError: a setting that no table can have.
         """
-        from hudi_hive.table.core import create_table
+        from hudi_hive.table.core import TableDefinition, create_table
 
         # Nothing is read anew: once the table is there this does not fail.
-        made = create_table(path, name=name, storage_options=storage_options, **settings)
+        made = create_table(path, TableDefinition(name=name, **settings), storage_options=storage_options)
         return cls(MetaClient(made.storage, made.config, MetadataListing()))
 
     def write(

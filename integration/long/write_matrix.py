@@ -30,7 +30,7 @@ import pyarrow as pa
 from hudi_hive import HudiTable
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.table import MetaClient
-from hudi_hive.table.core import create_table
+from hudi_hive.table.core import TableDefinition, create_table
 from hudi_hive.write.writers import LocalWriter
 from integration.long.write_matrix_kinds import KINDS, LETTERS, TYPES, Kind
 from integration.support.hudi_peer import HudiPeer
@@ -221,13 +221,15 @@ class Ours:
     def create(self) -> None:
         create_table(
             self.path,
-            name="matrix",
-            table_type=self.cell.table_type,
-            version=self.cell.version,
-            record_keys=["id"],
-            partition_fields=self.kind.partition_fields,
-            ordering_fields=["ts"],
-            **self.kind.created,
+            TableDefinition(
+                name="matrix",
+                table_type=self.cell.table_type,
+                version=self.cell.version,
+                record_keys=["id"],
+                partition_fields=self.kind.partition_fields,
+                ordering_fields=["ts"],
+                **self.kind.created,
+            ),
         )
 
     def write(self, operation: str, rows: list[Row]) -> None:

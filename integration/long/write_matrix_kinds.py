@@ -35,7 +35,7 @@ class Kind:
         paths: folder of each letter.
         places: values of the partition columns for each letter; by default the letter is the column ``part``.
         columns: further columns: Arrow type and Spark's.
-        created: what :func:`~hudi_hive.table.core.creation.create_table` is told besides.
+        created: further fields of :class:`~hudi_hive.table.TableDefinition`.
         options: write options of both sides.
         hudi: options that make the table when real Hudi does.
         hidden: columns that readers show differently from release to release; the folder is compared in their place.

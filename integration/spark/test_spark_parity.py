@@ -15,7 +15,7 @@ import hudi_hive.spark as hudi_spark
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.formats.base import open_base_file
-from hudi_hive.table import MetaClient, create_table
+from hudi_hive.table import MetaClient, TableDefinition, create_table
 from hudi_hive.write.writers import LocalWriter
 
 pytestmark = pytest.mark.jvm
@@ -240,7 +240,7 @@ def new_table(path, case: Case, kind: str, version: int):
         "version": version,
         **case.table,
     }
-    return create_table(str(path), name="trips", **given)
+    return create_table(str(path), TableDefinition(name="trips", **given))
 
 
 def told(write, *arguments):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hudi_hive.table import MetaClient, create_table
+from hudi_hive.table import MetaClient, TableDefinition, create_table
 from hudi_hive.table_api import HudiTable
 from hudi_hive.timeline.archival import archive
 from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
@@ -43,12 +43,14 @@ def test_hudi_writes_into_our_table_and_archives_behind_us(version: int, tmp_pat
     path = tmp_path / "t"
     create_table(
         path,
-        name="t",
-        version=version,
-        record_keys=["id"],
-        partition_fields=["p"],
-        ordering_fields=["ts"],
-        hive_style_partitioning=True,
+        TableDefinition(
+            name="t",
+            version=version,
+            record_keys=["id"],
+            partition_fields=["p"],
+            ordering_fields=["ts"],
+            hive_style_partitioning=True,
+        ),
     )
 
     def write(peer: HudiPeer, number: int, more: dict[str, str]) -> None:

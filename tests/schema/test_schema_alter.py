@@ -18,7 +18,7 @@ from hudi_hive.errors import InvalidOptionError, SchemaError, UnsupportedTableEr
 from hudi_hive.schema.evolution import SchemaUpdate
 from hudi_hive.schema.internal import parse_history
 from hudi_hive.table import MetaClient
-from hudi_hive.table.core import create_table
+from hudi_hive.table.core import TableDefinition, create_table
 from hudi_hive.timeline import State
 from hudi_hive.write.alter import VERSIONS_SCHEMA, alter, alter_schema
 from hudi_hive.write.commit import Transaction
@@ -53,12 +53,14 @@ KINDS = [(6, "COPY_ON_WRITE"), (8, "MERGE_ON_READ"), (9, "COPY_ON_WRITE")]
 def make(path: Path, version: int = 8, kind: str = "COPY_ON_WRITE", options: dict[str, str] | None = None) -> HudiTable:
     create_table(
         path,
-        name="t",
-        table_type=kind,
-        version=version,
-        record_keys=["id"],
-        partition_fields=["part"],
-        ordering_fields=["ts"],
+        TableDefinition(
+            name="t",
+            table_type=kind,
+            version=version,
+            record_keys=["id"],
+            partition_fields=["part"],
+            ordering_fields=["ts"],
+        ),
     )
     table = HudiTable.open(path)
     table.upsert(pa.Table.from_pylist(ROWS, SCHEMA), NO_METADATA if options is None else options)
@@ -148,7 +150,7 @@ def test_what_is_built_on_stays(tmp_path):
 
 
 def test_tables_whose_schema_cannot_change(tmp_path):
-    create_table(tmp_path / "empty", name="t", record_keys=["id"])
+    create_table(tmp_path / "empty", TableDefinition(name="t", record_keys=["id"]))
     with pytest.raises(SchemaError, match="no schema that could change"):
         HudiTable.open(tmp_path / "empty").update_schema()
     with pytest.raises(UnsupportedTableError, match="ORC"):
@@ -370,7 +372,15 @@ def test_names_of_what_files_lack_are_taken(tmp_path, name):
     """The partition column that no file holds is no other's name: its values would take the place of the column's."""
     path = tmp_path / "t"
     dropped = {"hoodie.datasource.write.drop.partition.columns": "true"}
-    create_table(path, name="t", record_keys=["id"], partition_fields=["part"], properties=dropped)
+    create_table(
+        path,
+        TableDefinition(
+            name="t",
+            record_keys=["id"],
+            partition_fields=["part"],
+            properties=dropped,
+        ),
+    )
     table = HudiTable.open(path)
     table.upsert(pa.Table.from_pylist(ROWS, SCHEMA), NO_METADATA)
     update = table.update_schema(NO_METADATA)

@@ -21,8 +21,7 @@ from hudi_hive.errors import (
 )
 from hudi_hive.formats import parse_properties
 from hudi_hive.storage import Storage
-from hudi_hive.table import MetaClient, TableConfig
-from hudi_hive.table.core.creation import create_table
+from hudi_hive.table import MetaClient, TableConfig, TableDefinition, create_table
 from hudi_hive.table.properties.config import BACKUP_PATH, PROPERTIES_PATH
 from hudi_hive.table.properties.writer import recover_properties, update_properties
 from tests.support.fixture_tables import VERSIONS, unzip_fixture
@@ -36,7 +35,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def create(path: Path, **arguments: Any) -> MetaClient:
-    return create_table(path, **{"name": "t", "record_keys": ["id"], "storage_options": None, **arguments})
+    return create_table(path, TableDefinition(**{"name": "t", "record_keys": ["id"], **arguments}))
 
 
 def real_properties(fixture: str) -> dict[str, str]:

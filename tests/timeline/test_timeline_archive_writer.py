@@ -10,7 +10,7 @@ import pytest
 
 from hudi_hive.errors import InvalidOptionError, StorageError
 from hudi_hive.storage import Storage
-from hudi_hive.table import MetaClient, create_table
+from hudi_hive.table import MetaClient, TableDefinition, create_table
 from hudi_hive.timeline import Instant, State, Timeline
 from hudi_hive.timeline.archival.archive_writer import ArchiveReport, archive
 from hudi_hive.timeline.core.writer import TimelineWriter
@@ -42,7 +42,15 @@ class Table:
     """A table whose timeline is written by hand; instant n is requested in second n and completed half of one later."""
 
     def __init__(self, path: Path, version: int) -> None:
-        self.client = create_table(path, name="t", record_keys=["id"], version=version, timezone="UTC")
+        self.client = create_table(
+            path,
+            TableDefinition(
+                name="t",
+                record_keys=["id"],
+                version=version,
+                timezone="UTC",
+            ),
+        )
         self.layout = self.client.config.layout
         self.writer = TimelineWriter(self.client.storage, self.client.config)
 

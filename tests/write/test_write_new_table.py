@@ -7,7 +7,7 @@ import pytest
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError, InvalidOptionError, UnknownColumnError, WriteConflictError, WriteError
-from hudi_hive.table import MetaClient, create_table
+from hudi_hive.table import MetaClient, TableDefinition, create_table
 from hudi_hive.write.commit.new_table import discarded_on_failure, in_place_of
 from hudi_hive.write.coordination.executor import LocalExecutor
 from hudi_hive.write.coordination.locks import table_lock
@@ -20,7 +20,9 @@ SETTINGS = {"name": "t", "record_keys": ["id"], "partition_fields": ["city"]}
 
 
 def first_write(path, rows=ROWS, after=lambda client: None, **settings):
-    with discarded_on_failure(str(path), lambda: create_table(path, **(SETTINGS | settings))) as client:
+    with discarded_on_failure(
+        str(path), lambda: create_table(path, TableDefinition(**(SETTINGS | settings)))
+    ) as client:
         report = LocalWriter(client, OPTIONS).write(rows)
         after(client)
         return report
@@ -72,7 +74,7 @@ def test_files_of_a_first_write_that_fails_do_not_stay(tmp_path, version, kind):
     settings = SETTINGS | {"version": version, "table_type": kind}
     with (
         pytest.raises(WriteError, match="disk is full"),
-        discarded_on_failure(str(path), lambda: create_table(path, **settings)) as client,
+        discarded_on_failure(str(path), lambda: create_table(path, TableDefinition(**settings))) as client,
     ):
         LocalWriter(client, OPTIONS, executor=FailsHalfWay()).write(ROWS)
     assert not path.exists()

@@ -62,28 +62,30 @@ def create(  # noqa: PLR0913
     output: Output,
 ) -> None:
     """Make an empty table at PATH. Versions: 6 for Hudi 0.x, 8 for 1.0 and later, 9 for 1.1 alone."""
-    from hudi_hive.table import DEFAULT_TABLE_VERSION, create_table
+    from hudi_hive.table import DEFAULT_TABLE_VERSION, TableDefinition, create_table
 
     client = create_table(
         path,
-        name=name,
-        table_type=_TYPES[kind],
-        version=int(table_version or DEFAULT_TABLE_VERSION),
-        record_keys=_names(record_key),
-        partition_fields=_names(partition),
-        ordering_fields=_names(ordering),
-        key_generator=key_generator,
-        hive_style_partitioning=hive_style,
-        url_encode_partitioning=url_encode,
-        cdc=cdc or False,
-        populate_meta_fields=not no_meta_fields,
-        merge_mode=merge_mode,
-        payload_class=payload_class,
-        timezone=timezone,
-        create_schema=_schema(schema_file),
-        database=database,
+        TableDefinition(
+            name=name,
+            table_type=_TYPES[kind],
+            version=int(table_version or DEFAULT_TABLE_VERSION),
+            record_keys=_names(record_key),
+            partition_fields=_names(partition),
+            ordering_fields=_names(ordering),
+            key_generator=key_generator,
+            hive_style_partitioning=hive_style,
+            url_encode_partitioning=url_encode,
+            cdc=cdc or False,
+            populate_meta_fields=not no_meta_fields,
+            merge_mode=merge_mode,
+            payload_class=payload_class,
+            timezone=timezone,
+            create_schema=_schema(schema_file),
+            database=database,
+            properties=pairs(properties, "--property"),
+        ),
         storage_options=pairs(storage_option, "--storage-option"),
-        properties=pairs(properties, "--property"),
     )
     config = client.config
     output.pairs("table", {"path": client.base_path, "type": config.table_type, "version": config.version})

@@ -48,7 +48,7 @@ from hudi_hive.spark.write.tasks import (
 )
 from hudi_hive.sync.run import SyncAfterWrite
 from hudi_hive.table import MetaClient, is_hudi_table
-from hudi_hive.table.core import DEFAULT_TABLE_VERSION, create_table
+from hudi_hive.table.core import DEFAULT_TABLE_VERSION, TableDefinition, create_table
 from hudi_hive.timeline.instants import REPLACE_COMMIT
 from hudi_hive.write.commit import Transaction, discarded_on_failure, in_place_of
 from hudi_hive.write.coordination import SYNC, followed, table_lock
@@ -156,22 +156,24 @@ def _created(base: str, options: Mapping[str, Any]) -> MetaClient:
         raise TableNotFoundError("there is no table to delete from", path=base, remedy="give the table's base path")
     return create_table(
         base,
-        name=table.name,
-        database=table.database,
-        table_type=table.table_type,
-        version=table.version or DEFAULT_TABLE_VERSION,
-        record_keys=table.record_keys,
-        partition_fields=table.partition_fields,
-        ordering_fields=table.ordering_fields,
-        key_generator=table.key_generator,
-        hive_style_partitioning=table.hive_style_partitioning,
-        url_encode_partitioning=table.url_encode_partitioning,
-        cdc=table.cdc_logging_mode if table.cdc_enabled else False,
-        populate_meta_fields=table.populate_meta_fields,
-        merge_mode=table.merge_mode,
-        payload_class=table.payload_class,
-        timezone=table.timezone,
-        properties=config.table_properties,
+        TableDefinition(
+            name=table.name,
+            database=table.database,
+            table_type=table.table_type,
+            version=table.version or DEFAULT_TABLE_VERSION,
+            record_keys=table.record_keys,
+            partition_fields=table.partition_fields,
+            ordering_fields=table.ordering_fields,
+            key_generator=table.key_generator,
+            hive_style_partitioning=table.hive_style_partitioning,
+            url_encode_partitioning=table.url_encode_partitioning,
+            cdc=table.cdc_logging_mode if table.cdc_enabled else False,
+            populate_meta_fields=table.populate_meta_fields,
+            merge_mode=table.merge_mode,
+            payload_class=table.payload_class,
+            timezone=table.timezone,
+            properties=config.table_properties,
+        ),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hudi_hive.table.core.base_files import refuse_damaged_names, refuse_rows_of_others
-from hudi_hive.table.core.creation import DEFAULT_TABLE_VERSION, create_table
+from hudi_hive.table.core.creation import DEFAULT_TABLE_VERSION, TableDefinition, create_table
 from hudi_hive.table.core.generations import refuse_earlier_table
 from hudi_hive.table.core.meta_client import MetaClient, is_hudi_table
 from hudi_hive.table.core.overview import instant_rows, slice_rows
@@ -11,6 +11,7 @@ from hudi_hive.table.core.overview import instant_rows, slice_rows
 __all__ = [
     "DEFAULT_TABLE_VERSION",
     "MetaClient",
+    "TableDefinition",
     "create_table",
     "instant_rows",
     "is_hudi_table",

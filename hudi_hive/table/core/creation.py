@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from hudi_hive.errors import InvalidOptionError, PathExistsError, SchemaError, TableExistsError, UnknownColumnError
@@ -47,33 +48,11 @@ _FURTHER_KEYS: Final = frozenset(
 _FURTHER_PREFIXES: Final = ("hoodie.keygen.", "hoodie.record.merge.property.")
 
 
-def create_table(  # noqa: PLR0913
-    path: str | os.PathLike[str],
-    *,
-    name: str,
-    table_type: str = COPY_ON_WRITE,
-    version: int = DEFAULT_TABLE_VERSION,
-    record_keys: Sequence[str] = (),
-    partition_fields: Sequence[str] = (),
-    ordering_fields: Sequence[str] = (),
-    key_generator: str | None = None,
-    hive_style_partitioning: bool = False,
-    url_encode_partitioning: bool = False,
-    cdc: str | bool = False,
-    populate_meta_fields: bool = True,
-    merge_mode: str | None = None,
-    payload_class: str | None = None,
-    timezone: str = "LOCAL",
-    create_schema: Mapping[str, Any] | str | None = None,
-    database: str | None = None,
-    storage_options: Mapping[str, Any] | None = None,
-    properties: Mapping[str, str] | None = None,
-    storage: Storage | None = None,
-) -> MetaClient:
-    """Create an empty table; its ``hoodie.properties`` is written last and in one step.
+@dataclass(frozen=True, kw_only=True)
+class TableDefinition:
+    """What a new table is: the values of its ``hoodie.properties``.
 
-    Args:
-        path: base path; a folder without a table, or none yet.
+    Attributes:
         name: table name.
         table_type: ``COPY_ON_WRITE`` or ``MERGE_ON_READ``.
         version: table version, 6, 8 or 9.
@@ -91,47 +70,94 @@ def create_table(  # noqa: PLR0913
         timezone: ``LOCAL`` or ``UTC``: the zone of the table's instants.
         create_schema: Avro schema of the rows without meta columns.
         database: database name, which sync uses.
-        storage_options: as for :class:`~hudi_hive.storage.Storage`.
         properties: further table properties, those of the timestamp key generator for one.
+
+    Source: docs/format.md#table-layout, Hudi's ``HoodieTableConfig``.
+    """
+
+    name: str
+    table_type: str = COPY_ON_WRITE
+    version: int = DEFAULT_TABLE_VERSION
+    record_keys: Sequence[str] = ()
+    partition_fields: Sequence[str] = ()
+    ordering_fields: Sequence[str] = ()
+    key_generator: str | None = None
+    hive_style_partitioning: bool = False
+    url_encode_partitioning: bool = False
+    cdc: str | bool = False
+    populate_meta_fields: bool = True
+    merge_mode: str | None = None
+    payload_class: str | None = None
+    timezone: str = "LOCAL"
+    create_schema: Mapping[str, Any] | str | None = None
+    database: str | None = None
+    properties: Mapping[str, str] | None = None
+
+    def to_properties(self) -> dict[str, str]:
+        """The table's properties, without the checksum.
+
+        Raises:
+            InvalidOptionError: a value is wrong or contradicts another one.
+            UnknownColumnError: the schema lacks a key, partition or ordering column.
+            UnsupportedTableError: a version, key or merge mode that is not supported.
+        """
+        schema = _schema_text(self.create_schema)
+        table_type, version = self.table_type.upper(), self.version
+        generator = (self.key_generator or _inferred_generator(self.record_keys, self.partition_fields)).upper()
+        _check(self, table_type, generator)
+        partition_columns = [_column(field) for field in self.partition_fields]
+        _check_columns(schema, [*self.record_keys, *partition_columns, *self.ordering_fields])
+        merge_mode = self.merge_mode and self.merge_mode.upper()
+        properties = {
+            "hoodie.table.name": self.name,
+            "hoodie.table.type": table_type,
+            "hoodie.table.version": str(version),
+            "hoodie.timeline.layout.version": str(LAYOUT_OF_VERSION[version]),
+            "hoodie.table.base.file.format": "PARQUET",
+            "hoodie.table.partition.fields": ",".join(partition_columns if version == 6 else self.partition_fields),
+            "hoodie.datasource.write.hive_style_partitioning": _flag(self.hive_style_partitioning),
+            "hoodie.datasource.write.partitionpath.urlencode": _flag(self.url_encode_partitioning),
+            "hoodie.datasource.write.drop.partition.columns": "false",
+            "hoodie.partition.metafile.use.base.format": "false",
+            "hoodie.populate.meta.fields": _flag(self.populate_meta_fields),
+            "hoodie.table.timeline.timezone": self.timezone.upper(),
+            **({"hoodie.table.recordkey.fields": ",".join(self.record_keys)} if self.record_keys else {}),
+            **({"hoodie.table.create.schema": schema} if schema is not None else {}),
+            **_cdc_properties(self.cdc),
+            **_version_properties(version, generator, self.database),
+            **merge_properties(version, table_type, self.ordering_fields, merge_mode, self.payload_class),
+        }
+        return properties | _further(self.properties or {}, properties)
+
+
+def create_table(
+    path: str | os.PathLike[str],
+    definition: TableDefinition,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    storage: Storage | None = None,
+) -> MetaClient:
+    """Create an empty table; its ``hoodie.properties`` is written last and in one step.
+
+    Args:
+        path: base path; a folder without a table, or none yet.
+        definition: what the table is.
+        storage_options: as for :class:`~hudi_hive.storage.Storage`.
         storage: use this storage, rooted at the base path.
 
     Raises:
         TableExistsError: there is a table already.
-        InvalidOptionError: an argument is wrong or contradicts another one; nothing was written.
+        InvalidOptionError: a value is wrong or contradicts another one; nothing was written.
         UnknownColumnError: the schema lacks a key, partition or ordering column.
         UnsupportedTableError: a version, key or merge mode that is not supported.
     """
     storage = storage if storage is not None else Storage(path, storage_options)
-    schema = _schema_text(create_schema)
-    kind = table_type.upper()
-    generator = (key_generator or _inferred_generator(record_keys, partition_fields)).upper()
-    _check(name, kind, version, record_keys, generator, populate_meta_fields, timezone)
-    _check_columns(schema, [*record_keys, *(_column(field) for field in partition_fields), *ordering_fields])
-    written = {
-        "hoodie.table.name": name,
-        "hoodie.table.type": kind,
-        "hoodie.table.version": str(version),
-        "hoodie.timeline.layout.version": str(LAYOUT_OF_VERSION[version]),
-        "hoodie.table.base.file.format": "PARQUET",
-        "hoodie.table.partition.fields": ",".join(map(_column if version == 6 else str, partition_fields)),
-        "hoodie.datasource.write.hive_style_partitioning": _flag(hive_style_partitioning),
-        "hoodie.datasource.write.partitionpath.urlencode": _flag(url_encode_partitioning),
-        "hoodie.datasource.write.drop.partition.columns": "false",
-        "hoodie.partition.metafile.use.base.format": "false",
-        "hoodie.populate.meta.fields": _flag(populate_meta_fields),
-        "hoodie.table.timeline.timezone": timezone.upper(),
-        **({"hoodie.table.recordkey.fields": ",".join(record_keys)} if record_keys else {}),
-        **({"hoodie.table.create.schema": schema} if schema is not None else {}),
-        **_cdc_properties(cdc),
-        **_version_properties(version, generator, database),
-        **merge_properties(version, kind, ordering_fields, merge_mode and merge_mode.upper(), payload_class),
-    }
-    written |= _further(properties or {}, written)
+    properties = definition.to_properties()
     config = TableConfig.from_properties(
-        {**written, "hoodie.table.checksum": table_checksum(written)}, storage.uri(PROPERTIES_PATH)
+        {**properties, "hoodie.table.checksum": table_checksum(properties)}, storage.uri(PROPERTIES_PATH)
     )
     MergeSpec.from_config(config)  # refuses what could be written and not be read again
-    _write(storage, config, written)
+    _write(storage, config, properties)
     return MetaClient(storage, config)
 
 
@@ -158,22 +184,21 @@ def _inferred_generator(record_keys: Sequence[str], partition_fields: Sequence[s
     return "SIMPLE" if len(partition_fields) == 1 and len(record_keys) <= 1 else "COMPLEX"
 
 
-def _check(
-    name: str, kind: str, version: int, record_keys: Sequence[str], generator: str, meta_fields: bool, timezone: str
-) -> None:
+def _check(definition: TableDefinition, table_type: str, generator: str) -> None:
+    name, version = definition.name, definition.version
     if not _NAME.fullmatch(name):
         raise InvalidOptionError(f"{name!r} is no table name", remedy="leave out blanks and any of / \\ . , :")
-    if kind not in (COPY_ON_WRITE, MERGE_ON_READ):
-        raise InvalidOptionError(f"table type {kind!r} is neither {COPY_ON_WRITE} nor {MERGE_ON_READ}")
+    if table_type not in (COPY_ON_WRITE, MERGE_ON_READ):
+        raise InvalidOptionError(f"table type {table_type!r} is neither {COPY_ON_WRITE} nor {MERGE_ON_READ}")
     if version not in SUPPORTED_VERSIONS:
         raise InvalidOptionError(f"table version {version} cannot be written", remedy="versions 6, 8 and 9 can")
     if generator not in _CLASS_OF_GENERATOR:
         raise InvalidOptionError(f"unknown key generator {generator!r}", remedy=f"one of {list(_CLASS_OF_GENERATOR)}")
-    if timezone.upper() not in ("LOCAL", "UTC"):
-        raise InvalidOptionError(f"timeline time zone {timezone!r} is neither LOCAL nor UTC")
-    if not meta_fields and not record_keys:
+    if definition.timezone.upper() not in ("LOCAL", "UTC"):
+        raise InvalidOptionError(f"timeline time zone {definition.timezone!r} is neither LOCAL nor UTC")
+    if not definition.populate_meta_fields and not definition.record_keys:
         raise InvalidOptionError("a table without meta columns wants record key columns")
-    if generator.startswith("SIMPLE") and len(record_keys) > 1:
+    if generator.startswith("SIMPLE") and len(definition.record_keys) > 1:
         raise InvalidOptionError(f"the key generator {generator} takes one record key column", remedy="use COMPLEX")
 
 
@@ -197,10 +222,10 @@ def _schema_text(schema: Mapping[str, Any] | str | None) -> str | None:
         avro_to_arrow(record)
     except (ValueError, TypeError) as error:
         raise InvalidOptionError(f"the schema is no Avro record: {error}") from error
-    kept = [field for field in record["fields"] if field["name"] not in META_FIELDS]
-    if not kept:
+    columns = [field for field in record["fields"] if field["name"] not in META_FIELDS]
+    if not columns:
         raise SchemaError("the schema has no columns")
-    return json.dumps({**record, "fields": kept}, separators=(",", ":"))
+    return json.dumps({**record, "fields": columns}, separators=(",", ":"))
 
 
 def _cdc_properties(cdc: str | bool) -> dict[str, str]:

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from hudi_hive import HudiTable
 from hudi_hive.errors import HudiHiveError
-from hudi_hive.table.core import create_table
+from hudi_hive.table.core import TableDefinition, create_table
 from hudi_hive.timeline.instants import COMPLETED_WRITE_ACTIONS, parse_instant_name
 from tests.support.faults.write_faults import CALLS, Rows, check_tidy, rows_of, with_row
 from tests.support.faults.write_scenarios import ALL_SERVICES, PROBE, SEVERAL_WRITERS, rows
@@ -251,12 +251,14 @@ class Case:
         table, copy = folder / "table", folder / "after"
         create_table(
             table,
-            name="t",
-            table_type=self.kind,
-            version=self.version,
-            record_keys=["id"],
-            partition_fields=["part"],
-            ordering_fields=["ts"],
+            TableDefinition(
+                name="t",
+                table_type=self.kind,
+                version=self.version,
+                record_keys=["id"],
+                partition_fields=["part"],
+                ordering_fields=["ts"],
+            ),
         )
         quiet = {**OPTIONS[self.options], "hoodie.compact.inline": "false", "hoodie.clustering.inline": "false"}
         for table_rows in (rows(1, "a", "b", "cc", "dd"), rows(2, "a", "cc"), rows(3, "b")):

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
-from hudi_hive.table.core import create_table
+from hudi_hive.table.core import TableDefinition, create_table
 from hudi_hive.timeline.instants import CLEAN, COMMIT, COMPLETED_WRITE_ACTIONS, REPLACE_COMMIT, RESTORE, SAVEPOINT
 from hudi_hive.write.alter import alter_schema
 from hudi_hive.write.coordination import LocalExecutor, table_lock
@@ -57,13 +57,15 @@ def prepare(
 ) -> None:
     create_table(
         path,
-        name="t",
-        table_type=kind,
-        version=version,
-        record_keys=["id"],
-        partition_fields=["part"],
-        ordering_fields=["ts"],
-        cdc=cdc,
+        TableDefinition(
+            name="t",
+            table_type=kind,
+            version=version,
+            record_keys=["id"],
+            partition_fields=["part"],
+            ordering_fields=["ts"],
+            cdc=cdc,
+        ),
     )
     write(path, options, rows(1, "a", "b", "cc", "dd"), "insert")
     for step in range(upserts):

@@ -14,7 +14,7 @@ from hudi_hive.formats.base import ColumnRanges
 from hudi_hive.metadata.reader import DELETED_FILES_SCHEMA, INDEX_ADDED_SCHEMA, RANGES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.table.core import create_table
+from hudi_hive.table.core import TableDefinition, create_table
 from hudi_hive.timeline import State
 from hudi_hive.timeline.core import InstantClock, TimelineWriter
 from hudi_hive.timeline.payloads import CommitOut, encode_commit
@@ -46,13 +46,15 @@ class HandMade:
         self.clock = InstantClock()
         self.client = create_table(
             path,
-            name="t",
-            version=version,
-            record_keys=["id"],
-            partition_fields=["part"] if partitioned else [],
-            ordering_fields=["ts"],
-            create_schema=json.dumps(AVRO),
-            timezone="UTC",
+            TableDefinition(
+                name="t",
+                version=version,
+                record_keys=["id"],
+                partition_fields=["part"] if partitioned else [],
+                ordering_fields=["ts"],
+                create_schema=json.dumps(AVRO),
+                timezone="UTC",
+            ),
         )
         self.instants = TimelineWriter(self.client.storage, self.client.config)
         self.written = 0
