@@ -26,7 +26,7 @@ from hudi_hive.errors import InvalidOptionError, MetastoreConnectError, Metastor
 from hudi_hive.metastore import HiveMetastore, Timeouts, find_java
 from hudi_hive.metastore.embedded.embedded import find_jars
 from hudi_hive.spark import ThriftServer
-from hudi_hive.sync.apply.sql_server import SqlServer, parse_jdbc_url
+from hudi_hive.sync.apply.sql import SqlServer, parse_jdbc_url
 from hudi_hive.table import MetaClient
 from tests.support.fixture_tables import named_gap, queries
 

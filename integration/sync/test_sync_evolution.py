@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
-from hudi_hive.sync.apply import SqlServer
+from hudi_hive.sync.apply.sql import SqlServer
 from integration.support.hive_server import HiveServer2
 from integration.support.metastores import RELEASES, ReleasedMetastore
 from tests.support.metastore.sync_behaviour import DATABASE

@@ -14,7 +14,8 @@ import pytest
 from hudi_hive.errors import AlreadyExistsError, MetastoreServerError, SchemaSyncError, TableChangedError
 from hudi_hive.metastore import FieldSchema, HiveMetastore, Order, Partition, Table
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
-from hudi_hive.sync.apply import CatalogWriter, HiveQlWriter, MetastoreWriter, SqlServer, parse_jdbc_url
+from hudi_hive.sync.apply import CatalogWriter, MetastoreWriter
+from hudi_hive.sync.apply.sql import HiveQlWriter, SqlServer, parse_jdbc_url
 from integration.support.hive_server import HiveServer2, hudi_jars
 from integration.support.spark_server import PlainThriftServer
 from tests.support.metastore import sync_golden as golden

@@ -15,7 +15,7 @@ from thrift.Thrift import TType
 
 from hudi_hive.errors import MetastoreError
 from hudi_hive.metastore import Timeouts
-from hudi_hive.sync.apply.sql_server import SqlServer, parse_jdbc_url
+from hudi_hive.sync.apply.sql import SqlServer, parse_jdbc_url
 from tests.support.metastore.scripted_metastore import ScriptedMetastore, damaged, encoded, field, reply
 
 ROUNDS = int(os.environ.get("HUDI_HIVE_METASTORE_LIES", "150"))

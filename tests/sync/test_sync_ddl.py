@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from hudi_hive.errors import InvalidOptionError, MetastoreConnectError, SchemaSyncError
 from hudi_hive.metastore import FieldSchema, Order, Partition, SerDeInfo, StorageDescriptor, Table, Timeouts
-from hudi_hive.sync.apply import ddl
-from hudi_hive.sync.apply.sql_server import JdbcAddress, SqlServer, parse_jdbc_url
+from hudi_hive.sync.apply.sql import JdbcAddress, SqlServer, ddl, parse_jdbc_url
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.text(
     "'\"\\`;${}\n\t\x00\x7f%_-(),=abcu0041é😀", max_size=12

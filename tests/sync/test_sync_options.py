@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import subprocess
 import sys
 
 import pytest
@@ -255,9 +256,14 @@ def test_double_slashes_are_no_other_place(client, tmp_path):
 
 def test_a_sql_mode_without_its_library_is_refused(client, tmp_path, monkeypatch):
     path = story_table(tmp_path, "t", "05")
-    monkeypatch.setitem(sys.modules, "hudi_hive.sync.apply.hiveql", None)
+    monkeypatch.setitem(sys.modules, "hudi_hive.sync.apply.sql", None)
     with pytest.raises(InvalidOptionError, match="mode=jdbc needs the module"):
         sync(client, path, "t", mode="jdbc")
+
+
+def test_the_sql_client_is_loaded_by_the_sql_modes_alone():
+    code = "import sys, hudi_hive.sync; print([name for name in ('pyhive', 'TCLIService') if name in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"
 
 
 # -- listing -------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metastore import Timeouts
 from hudi_hive.sync import HiveSyncConfig
-from hudi_hive.sync.apply.sql_server import JdbcAddress, SqlServer, parse_jdbc_url
+from hudi_hive.sync.apply.sql import JdbcAddress, SqlServer, parse_jdbc_url
 
 OK = ttypes.TStatus(ttypes.TStatusCode.SUCCESS_STATUS)
 HANDLE = ttypes.THandleIdentifier(guid=b"g" * 16, secret=b"s" * 16)

@@ -6,16 +6,13 @@ Comes in: the metastore's own structs, complete. Goes out: the same end state wh
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metastore import Partition, Table
 
 if TYPE_CHECKING:
     from hudi_hive.metastore import HiveMetastore
-    from hudi_hive.sync.config import HiveSyncConfig
 
 LAST_DDL_TIME = "transient_lastDdlTime"
 """Parameter in which the metastore keeps the time of the last change; without it the metastore sets a new one."""
@@ -129,30 +126,3 @@ def touched_partition(existing: Partition) -> Partition:
     partition = copy.copy(existing)
     partition.parameters = {name: text for name, text in (existing.parameters or {}).items() if name != LAST_DDL_TIME}
     return partition
-
-
-@contextmanager
-def open_writer(config: HiveSyncConfig, metastore: HiveMetastore) -> Iterator[CatalogWriter]:
-    """The writer of ``config.mode`` for one sync; what it opened is closed at the end.
-
-    Args:
-        config: its mode, and for the SQL modes its address, user and password.
-        metastore: the client that the sync reads with.
-
-    Raises:
-        InvalidOptionError: a library that the mode needs is not installed.
-        MetastoreError: the SQL server cannot be reached.
-    """
-    if config.mode == "hms":
-        yield MetastoreWriter(metastore)
-        return
-    try:
-        # Loaded when it is asked for: the SQL client is an extra.
-        from hudi_hive.sync.apply.hiveql import connect
-    except ModuleNotFoundError as error:
-        raise InvalidOptionError(
-            f"hoodie.datasource.hive_sync.mode={config.mode} needs the module {error.name}, which is not installed",
-            remedy="install it, or use mode hms",
-        ) from error
-    with connect(config, metastore) as writer:
-        yield writer

@@ -30,9 +30,9 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metastore import FieldSchema, HiveMetastore, Partition, StorageDescriptor, Table
 from hudi_hive.metastore.client import DEFAULT_PARTITION, format_partition_name
-from hudi_hive.sync.apply import ddl
 from hudi_hive.sync.apply.catalog_writer import MetastoreWriter
-from hudi_hive.sync.apply.sql_server import SqlServer, parse_jdbc_url
+from hudi_hive.sync.apply.sql import ddl
+from hudi_hive.sync.apply.sql.sql_server import SqlServer, parse_jdbc_url
 from hudi_hive.sync.diff import expected_stamp
 from hudi_hive.sync.table import same_location
 
