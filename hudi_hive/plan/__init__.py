@@ -1,4 +1,4 @@
-"""Planning: in come a table's meta client, a query and a row filter, out comes a :class:`ScanPlan`: the files to read.
+"""Planning: makes a :class:`ScanPlan`, the files to read, of a table, a query and a row filter.
 
 Every face of the package (input format, Spark, the Python API, the command line) plans here; nothing here reads rows.
 """

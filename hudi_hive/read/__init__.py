@@ -1,4 +1,4 @@
-"""Reading: in come planned base and log files and a table schema, out come Arrow batches of exactly that schema.
+"""Reading: Arrow batches of a table's schema from planned base and log files.
 
 Merging, projection, row filters and incremental row selection happen on the way; older schemas are brought up to date.
 """

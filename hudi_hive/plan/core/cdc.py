@@ -1,4 +1,4 @@
-"""Planning change data: for each commit of a range and each file group that it touched, where its changes are told.
+"""Plans change data queries: for each commit and file group of a range, the files that hold its changes.
 
 A commit of a copy-on-write table lists the changes of a rewritten file in ``.cdc`` files. Where it has none they follow
 from the file group before and after it.
@@ -34,7 +34,7 @@ _SERVICES = frozenset({"CLUSTER", "COMPACT", "LOG_COMPACT", "INDEX"})
 
 
 class Case(StrEnum):
-    """How the changes of one file group by one commit are told.
+    """The source of a commit's changes to one file group.
 
     ``LISTED``: by ``.cdc`` files. ``INSERTED``: all rows of its new base file are new. ``DELETED``: all rows that it
     had are gone, by a delete or because the group was replaced. ``COMPARED``: by its rows before and after.
@@ -63,7 +63,7 @@ class _Change:
 
 
 def refuse_without_changes(client: MetaClient) -> None:
-    """Refuse a table that keeps no change data.
+    """Refuse a table without change data capture.
 
     Raises:
         UnsupportedTableError: ``hoodie.table.cdc.enabled`` is not set, or an unknown logging mode is.
@@ -82,7 +82,7 @@ def refuse_without_changes(client: MetaClient) -> None:
 
 
 def changes_of_range(client: MetaClient, commits: CommitRange) -> tuple[pa.Table, pa.Table]:
-    """Everything that the commits of a range changed.
+    """The slices and change files of all changes that the commits of a range made.
 
     Args:
         client: the table.

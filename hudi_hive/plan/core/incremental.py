@@ -1,4 +1,4 @@
-"""Incremental planning from commit metadata alone: which commits, which files, which rows; no folder is listed.
+"""Plans incremental queries from commit metadata, without listing folders.
 
 A range is ``begin`` exclusive to ``end`` inclusive: of requested times in table version 6, of completion times above.
 
@@ -60,7 +60,7 @@ class CommitRange:
 
     @property
     def considered(self) -> int:
-        """How many completed writes were looked at."""
+        """The number of completed writes that were considered."""
         return len(self.instants) + len(self.others)
 
     def requested_times(self) -> pa.Array:
@@ -68,7 +68,7 @@ class CommitRange:
         return pa.array([instant.requested for instant in self.instants], pa.string())
 
     def metadata(self, timeline: Timeline, instant: Instant) -> CommitMetadata:
-        """Commit metadata from wherever the instant is."""
+        """Read the metadata of a commit from the active timeline or the archive."""
         if instant.requested in self.archived:
             return timeline.archived().commit_metadata(instant)
         return timeline.commit_metadata(instant)
@@ -82,7 +82,7 @@ def select_commits(
     *,
     compactions: bool = False,
 ) -> CommitRange:
-    """Completed writes with ``begin`` < time <= ``end``, the archived timeline's included.
+    """Select the completed writes with ``begin`` < time <= ``end``, archived ones included.
 
     The time is the requested one in table version 6 (with the policy USE_TRANSITION_TIME: when the commit's file was
     written) and the completion time above. Compactions of a merge-on-read table are left out unless asked for: they
@@ -135,7 +135,7 @@ def merges_logs(metadata: CommitMetadata) -> bool:
 
 
 def range_time(client: MetaClient, instant: Instant, by_transition: bool = False) -> str:
-    """The time by which a completed write counts in a range; ``by_transition``: version 6 by when it was written."""
+    """The time of a completed write in ranges; with ``by_transition`` (version 6) its file's modification time."""
     timeline = client.timeline
     if by_transition:
         millis = timeline.mtime_ms(instant)
@@ -198,7 +198,7 @@ def without_hollow(client: MetaClient, active: list[Instant], policy: HollowComm
 
 
 def files_of_range(client: MetaClient, commits: CommitRange) -> pa.Table:
-    """Newest base file that the range's commits wrote of each file group: a table of :data:`WRITTEN_SCHEMA`.
+    """The newest base file of each file group that the range's commits wrote, a table of :data:`WRITTEN_SCHEMA`.
 
     Log files are passed over, as a reader of base files alone does.
 
@@ -224,7 +224,7 @@ def files_of_range(client: MetaClient, commits: CommitRange) -> pa.Table:
 
 
 def slices_of_range(client: MetaClient, commits: CommitRange) -> tuple[pa.Table, pa.Table]:
-    """What the range's commits wrote of each file group of a merge-on-read table.
+    """The slices that the range's commits wrote to, of each file group of a merge-on-read table.
 
     A group's slice has its newest base file of the range and the log files of the range on top of it; without such a
     base file, all its log files of the range. Groups that a commit of the range replaced are left out.
@@ -346,7 +346,7 @@ def _group_keys(table: pa.Table) -> pa.Array:
 
 
 def missing_files(client: MetaClient, commits: CommitRange, files: pa.Table) -> pa.Table:
-    """Those of ``files`` that the cleaner has taken away.
+    """The files among ``files`` that the cleaner has deleted.
 
     Only a file that was rewritten or replaced after the range can have been cleaned; these alone are looked for.
     """
@@ -382,7 +382,7 @@ def _exist(storage: Storage, files: pa.Table) -> list[bool]:
 
 
 def cleaned_error(client: MetaClient, missing: pa.Table) -> IncrementalRangeError:
-    """The error for a range whose files were cleaned."""
+    """Make the error for a range whose files were cleaned."""
     partition, name, instant = (missing.column(key)[0].as_py() for key in ("partition", "name", "instant"))
     return IncrementalRangeError(
         f"{missing.num_rows} file(s) of the range were cleaned, {name} for one",

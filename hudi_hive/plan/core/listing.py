@@ -1,4 +1,4 @@
-"""Where a plan learns partitions and files from: the metadata table unless a query says otherwise."""
+"""Chooses the lister of a plan: the metadata table, or folders by the options of a query."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hudi_hive.table import MetaClient
 
 
 def listed_as_asked(client: MetaClient, options: ReadOptions) -> MetaClient:
-    """A client of the same moment whose partitions and files come from where the options say.
+    """A client of the same moment with the lister that the options configure.
 
     ``hoodie.metadata.enable`` and ``hoodie.metadata.validate`` decide; without them the client's own way stays, which
     is the metadata table, where there is one, for a client that was not given another.

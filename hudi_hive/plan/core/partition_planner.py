@@ -1,4 +1,4 @@
-"""One query planned partition by partition: in come batches of partition paths, out comes a plan for each batch.
+"""Plans a query partition by partition: a plan for each batch of partition paths.
 
 What is the same for all of them (timeline, schema, filter, the metadata table's files) is read once, so that all plans
 are of one moment and their slices together are those of :func:`~hudi_hive.plan.plan_scan`.
@@ -64,7 +64,7 @@ class PartitionPlanner:
 
     @property
     def row_filter(self) -> RowFilter | None:
-        """The filter, bound to the schema of :meth:`template`; None when all rows are asked for."""
+        """The filter, bound to the schema of :meth:`template`; None without a filter."""
         return self._template.row_filter
 
     def template(self) -> ScanPlan:
@@ -72,7 +72,7 @@ class PartitionPlanner:
         return self._template
 
     def partitions(self) -> list[str]:
-        """Partitions that the query looks into after pruning, sorted.
+        """The sorted partitions of the query after pruning.
 
         Raises:
             HudiHiveError: they cannot be listed.
@@ -104,7 +104,7 @@ class PartitionPlanner:
                     yield kept
 
     def prune(self, partitions: Sequence[str], row_filter: Filter) -> list[str]:
-        """The partitions, in their order, that may hold rows passing another filter, told from their paths alone.
+        """The partitions, in their order, that may hold rows passing another filter, judged by their paths.
 
         Raises:
             PredicateError, UnknownColumnError: the filter cannot be read or does not fit the schema.
@@ -113,7 +113,7 @@ class PartitionPlanner:
         return prune_partitions(self._client, partitions, None if bound.is_trivial else bound)
 
     def plan(self, partitions: Sequence[str]) -> ScanPlan:
-        """The plan for some partitions, pruned by the filter like any plan.
+        """Plan some partitions, pruned by the filter as in any plan.
 
         A partition that the query's past needs and that is gone is refused, named or not.
 

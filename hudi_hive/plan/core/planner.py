@@ -1,4 +1,4 @@
-"""The one planner: a table, a query and a row filter in, a :class:`ScanPlan` out."""
+"""The planner: makes a :class:`ScanPlan` of a table, a query and a row filter."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Filter: TypeAlias = str | Dnf | pc.Expression | RowFilter | None
 def plan_scan(
     client: MetaClient, query: Query, row_filter: Filter = None, *, partitions: Sequence[str] | None = None
 ) -> ScanPlan:
-    """Plan a query: choose the slices to read and say which of their rows count.
+    """Plan a query: choose the slices to read, and which of their rows are shown.
 
     An incremental query is planned from commit metadata alone, without listing a folder.
 
@@ -90,7 +90,7 @@ def plan_of_files(
     commit_times: pa.Array | None = None,
     checkpoint: str | None = None,
 ) -> ScanPlan:
-    """The plan for base files that were chosen elsewhere: it adds the schema and how their columns are to be read.
+    """Plan given base files: add the schema and how their columns are read.
 
     Args:
         client: the table.
@@ -113,7 +113,7 @@ def plan_of_slices(
     max_instant: str | None = None,
     range_first: bool = False,
 ) -> ScanPlan:
-    """The plan for slices that were chosen elsewhere: it adds the schema and how their rows are to be read.
+    """Plan given slices: add the schema and how their rows are read.
 
     Args:
         client: the table.
@@ -134,7 +134,7 @@ def plan_of_slices(
 
 
 def narrowed_plan(client: MetaClient, plan: ScanPlan, row_filter: RowFilter) -> ScanPlan:
-    """A plan for all rows, left with what may hold rows passing a filter; reading applies the filter to rows.
+    """Narrow a plan of all rows to slices that may hold rows passing a filter, which reading applies.
 
     Args:
         client: the table as it was planned with.
@@ -152,7 +152,7 @@ def narrowed_plan(client: MetaClient, plan: ScanPlan, row_filter: RowFilter) -> 
 
 
 def refuse_bootstrap(client: MetaClient) -> None:
-    """Refuse a table whose base files are skeletons of files elsewhere."""
+    """Refuse a bootstrapped table, whose base files are skeletons."""
     if client.config.bootstrap_base_path is not None:
         raise UnsupportedTableError(
             "bootstrapped tables are not supported", path=client.base_path, remedy="rewrite the table with Hudi"
@@ -160,7 +160,7 @@ def refuse_bootstrap(client: MetaClient) -> None:
 
 
 class PlanBuilder:
-    """What a plan is made of while it is being made; for this package alone."""
+    """Collects the parts of a plan while it is made; for this package only."""
 
     def __init__(
         self, client: MetaClient, query: Query, row_filter: Filter, partitions: Sequence[str] | None = None
@@ -185,7 +185,7 @@ class PlanBuilder:
         self.table_schema: pa.Schema | None = None
 
     def snapshot(self) -> None:
-        """Slices as of a moment."""
+        """Plan the slices of a snapshot or of time travel."""
         self.begin_snapshot()
         self.slices = PLAN_SCHEMA.empty_table()
         if self.client.timeline.write_instants():
@@ -194,7 +194,7 @@ class PlanBuilder:
             self.slices_of(self.snapshot_partitions())
 
     def begin_snapshot(self) -> None:
-        """What is the same for all partitions of a snapshot."""
+        """Plan what is the same for all partitions of a snapshot."""
         client, as_of = self.client, self.query.as_of
         self.max_instant = as_of
         _ = client.timeline  # read before any listing: see FileSystemView
@@ -203,7 +203,7 @@ class PlanBuilder:
         self._take_schema(as_of)
 
     def snapshot_partitions(self) -> list[str]:
-        """The partitions that the query looks into."""
+        """The partitions of the query after pruning."""
         client = self.client
         if self.given_partitions is not None:
             return self._prune(sorted(set(self.given_partitions)))
@@ -213,7 +213,7 @@ class PlanBuilder:
         return self._prune(known)
 
     def refuse_lost_partitions(self) -> None:
-        """Refuse a past of which a whole partition was cleaned: who names partitions does not know of it any more.
+        """Refuse time travel to a time when a partition existed that was cleaned as a whole.
 
         Raises:
             TimeTravelError: the partition had files at that time.
@@ -229,7 +229,7 @@ class PlanBuilder:
             snapshot_slices(client, lost, self.query.query_type, as_of)
 
     def slices_of(self, partitions: list[str], files: pa.Table | None = None) -> None:
-        """The slices of a snapshot's partitions; ``files``: their listing."""
+        """The slices of a snapshot's partitions; ``files`` is their listing."""
         slices, steps = snapshot_slices(self.client, partitions, self.query.query_type, self.query.as_of, files)
         self.steps += steps
         self.slices = self._as_recorded(self.skip_files(slices), listed=files is not None)
@@ -240,7 +240,7 @@ class PlanBuilder:
         return self.client.config.is_merge_on_read and self.query.query_type is QueryType.SNAPSHOT
 
     def incremental(self) -> None:
-        """Slices and commit times of a range of commits."""
+        """Plan the slices and commit times of a range of commits."""
         commits = self._range()
         last = commits.instants[-1].requested if commits.instants else None
         self._take_schema(last if self.query.options.end_instant_schema else None)
@@ -251,7 +251,7 @@ class PlanBuilder:
         self.slices = self.skip_files(self._range_slices(commits, everything), in_part=True)
 
     def change_data(self) -> None:
-        """The changes that a range of commits made."""
+        """Plan the changes that a range of commits made."""
         refuse_without_changes(self.client)
         commits = self._range()
         last = commits.instants[-1].requested if commits.instants else None
@@ -283,7 +283,7 @@ class PlanBuilder:
         return commits
 
     def chosen(self, slices: pa.Table, commit_times: pa.Array | None, checkpoint: str | None) -> None:
-        """Slices that are known."""
+        """Plan given slices."""
         self._take_schema(self.query.as_of)
         self.slices = self._as_recorded(slices, listed=True)
         self.commit_times = commit_times
@@ -378,7 +378,7 @@ class PlanBuilder:
         return kept
 
     def skip_files(self, slices: pa.Table, *, in_part: bool = False) -> pa.Table:
-        """The slices that the indexes of the metadata table do not rule out."""
+        """Drop the slices that indexes of the metadata table rule out."""
         query, options = self.query, self.query.options
         if not options.data_skipping or options.metadata_enable is False or options.metadata_validate:
             return slices
@@ -402,7 +402,7 @@ class PlanBuilder:
         return self.client.evolved_schema(self.query.as_of) is not None
 
     def wanted_keys(self) -> pa.Array | None:
-        """The record keys that rows passing the filter have, if it tells."""
+        """The record keys that rows passing the filter must have; None if the filter does not limit them."""
         if self.row_filter is None or self.changes is not None:
             return None
         evolved = self.evolved_schema
@@ -411,7 +411,7 @@ class PlanBuilder:
         return None if keys is None else pa.array(keys, pa.string())
 
     def finish(self, cost: dict[str, int], *, with_merge: bool = False) -> ScanPlan:
-        """The plan; ``with_merge``: with the rules for log files though no slice has any."""
+        """Make the plan; ``with_merge`` adds the merge rules even if no slice has log files."""
         client, config, query = self.client, self.client.config, self.query
         assert self.slices is not None and self.schema is not None
         if self.evolved_schema is not None:

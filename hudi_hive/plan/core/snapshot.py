@@ -19,7 +19,7 @@ from hudi_hive.timeline import Instant, State, Timeline
 def snapshot_slices(
     client: MetaClient, partitions: list[str], query_type: QueryType, as_of: str | None, files: pa.Table | None = None
 ) -> tuple[pa.Table, list[PlanStep]]:
-    """Slices of partitions that a query of this type reads.
+    """The slices of partitions that a query of the type reads.
 
     Args:
         client: the table.
@@ -60,7 +60,7 @@ def newest_slice_instant(timeline: Timeline) -> str | None:
 
 
 def check_time_travel(client: MetaClient, as_of: str) -> None:
-    """Refuse a time that the table cannot show in full, as Hudi does.
+    """Refuse a time of time travel that the table cannot show completely, as Hudi does.
 
     Raises:
         TimeTravelError: the time lies before the first commit, behind the cleaner's earliest retained commit, or at or
@@ -88,7 +88,7 @@ def check_time_travel(client: MetaClient, as_of: str) -> None:
 
 
 def partitions_cleaned(client: MetaClient) -> set[str]:
-    """Partitions that cleans by file versions have taken files from; some may have none left, and no folder."""
+    """Partitions in which cleans by file versions deleted files; some of them may not exist any more."""
     timeline = client.timeline
     cleans = [timeline.clean_metadata(clean) for clean in timeline.completed({"clean"})]
     return {partition for clean in cleans if clean.earliest_retained is None for partition in clean.partitions}
@@ -97,7 +97,7 @@ def partitions_cleaned(client: MetaClient) -> set[str]:
 def refuse_cleaned_files(
     client: MetaClient, as_of: str, files: pa.Table, covers: Callable[[str], bool], *, logs: bool = False
 ) -> None:
-    """Refuse a time at which a file that is cleaned by now was visible.
+    """Refuse a time at which a file was visible that has been cleaned.
 
     Cleans by commits tell up to where the past is whole (:func:`check_time_travel`). Those that keep a number of file
     versions do not, so the files that they deleted are put back into the listing: the view must choose none of them.
@@ -168,7 +168,7 @@ def _check_first_commit(client: MetaClient, as_of: str, first_active: str | None
 
 
 def earliest_retained(timeline: Timeline) -> str | None:
-    """The commit up to which cleans have taken files away, or are doing so; None when nothing was cleaned."""
+    """The earliest commit that completed and running cleans retain; None when nothing was cleaned."""
     cleans = timeline.completed({"clean"})
     running = [clean for clean in timeline.pending({"clean"}) if clean.state is State.INFLIGHT]
     if not cleans and not running:

@@ -18,7 +18,7 @@ from hudi_hive.table.view import parse_file_names
 def with_commit_versions(
     client: MetaClient, evolved: EvolvedSchema, slices: pa.Table, changes: pa.Table | None = None
 ) -> EvolvedSchema:
-    """The id-based schema with what the commits of a plan's files say of them.
+    """Add the versions that commits of a plan's files recorded to an id-based schema.
 
     Args:
         client: the table.

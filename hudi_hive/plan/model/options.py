@@ -1,5 +1,5 @@
 # ruff: noqa: RUF009 - Option.field() makes a dataclass field
-"""Hudi's read options (``hoodie.*``, ``as.of.instant``) as one typed value; what is not honoured is refused by name."""
+"""Typed read options of Hudi (``hoodie.*``, ``as.of.instant``); options without effect here are refused by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partition pruning: which partitions can hold a row that passes the filter, told from their paths alone."""
+"""Prunes partitions by the values in their paths."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EXACT = (
 
 
 def prunable_fields(client: MetaClient) -> tuple[str, ...]:
-    """Partition fields whose path value is the column's own value: not those that a key generator formats."""
+    """Partition fields whose value in the path is that of the column, not a value that a key generator formats."""
     config = client.config
     schema = client.partition_schema()
     pairs = zip(config.partition_fields, config.partition_field_types, strict=True)
@@ -33,7 +33,7 @@ def prunable_fields(client: MetaClient) -> tuple[str, ...]:
 
 
 def prune_partitions(client: MetaClient, paths: Sequence[str], row_filter: RowFilter | None) -> list[str]:
-    """The partitions of ``paths`` that may hold rows passing the filter, in their order.
+    """The partitions among ``paths`` that may hold rows passing the filter, in their order.
 
     A path that does not tell its values is kept.
     """

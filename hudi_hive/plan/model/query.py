@@ -1,4 +1,4 @@
-"""One question to a table: which rows, as of when, from when to when."""
+"""A query of a table: which rows, as of which time, or of which range of commits."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Query:
         options: Mapping[str, Any] | ReadOptions | None = None,
         timezone: str = "LOCAL",
     ) -> Query:
-        """A query from keyword arguments and Hudi's options; either may say the same thing, not both differently.
+        """Make a query of keyword arguments and Hudi's options, which must not contradict one another.
 
         ``begin`` may also be ``"earliest"``. ``timezone`` is the table's ``hoodie.table.timeline.timezone``: times that
         carry a zone of their own are converted to it.

@@ -1,4 +1,4 @@
-"""What a query will read: the slices, the schema, which rows of the files count, and how the plan came about."""
+"""Scan plans: the slices that a query reads, their schema, and the steps that led to them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLAN_SCHEMA = SLICE_SCHEMA.append(pa.field("path", pa.string()))
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """One step of planning: ``before`` things went in, ``after`` came out.
+    """A step of planning that reduced ``before`` items to ``after``.
 
     Attributes:
         name: what was done.
@@ -78,7 +78,7 @@ the files that list them, and the slice as it was before, for images that they d
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """The outcome of planning; it can be pickled and read elsewhere, and does not change when the table does.
+    """The plan of a scan, which can be pickled, and does not change when the table does.
 
     Attributes:
         base_path: the table's base path, a URI.
@@ -131,7 +131,7 @@ class ScanPlan:
         return has_logs(self.slices)
 
     def require_base_files(self, reader: str) -> None:
-        """Refuse what a reader of base files alone would answer wrongly.
+        """Refuse a plan that a reader of base files only would read wrongly.
 
         Raises:
             UnsupportedTableError: a slice has log files, or changes are asked for.

@@ -1,4 +1,4 @@
-"""Data skipping: in come a plan's slices and the filter, out come the slices that can hold a row passing it, and steps.
+"""Data skipping: drops the slices of a plan that cannot hold a row passing the filter.
 
 Asked are the metadata table's partition statistics, column statistics, bloom filters and record index. What they do not
 tell for sure is kept; an index that cannot be read prunes nothing.

@@ -25,7 +25,7 @@ _Mask = npt.NDArray[np.bool_]
 
 
 def wanted_keys(client: MetaClient, row_filter: RowFilter, *, by_fields: bool = True) -> tuple[str, ...] | None:
-    """The record keys that a passing row can have; None if the filter does not tell, or names too many.
+    """The record keys that a passing row can have; None if the filter does not limit them, or to too many.
 
     Told by equality or ``IN`` on the record key's meta column, or on the field of a key of one field, whose text is the
     value alone or behind the field's name (releases differ, so both are looked for); ``by_fields`` false: on the meta
@@ -53,7 +53,7 @@ def _few(keys: list[str]) -> tuple[str, ...] | None:
 
 
 def by_bloom_filters(metadata: MetadataTable, slices: pa.Table, keys: tuple[str, ...]) -> _Mask:
-    """For each slice whether its base file may hold one of the keys; slices with log files or without filter do."""
+    """Whether each slice may hold one of the keys by bloom filter; true for slices with log files or without filter."""
     keep = np.ones(slices.num_rows, np.bool_)
     bases = slices.column("base_file").combine_chunks()
     alone = pc.and_(pc.is_valid(bases), pc.equal(pc.list_value_length(slices.column("log_files")), 0))
@@ -76,7 +76,7 @@ def by_bloom_filters(metadata: MetadataTable, slices: pa.Table, keys: tuple[str,
 
 
 def by_record_index(metadata: MetadataTable, slices: pa.Table, keys: tuple[str, ...]) -> _Mask:
-    """For each slice whether the record index says that it holds one of the keys."""
+    """Whether each slice holds one of the keys, by the record index."""
     located = metadata.record_locations(list(keys))
     places = set(zip(located.column("partition").to_pylist(), located.column("file_id").to_pylist(), strict=True))
     here = zip(slices.column("partition").to_pylist(), slices.column("file_id").to_pylist(), strict=True)

@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SkipContext:
-    """What a query says about which indexes may be asked.
+    """Which indexes a query may use, and what they are compared with.
 
     Args:
         path_columns: columns whose values come from the partition path: statistics of files say nothing of them.
@@ -55,14 +55,14 @@ class SkipContext:
 
     @property
     def by_name(self) -> bool:
-        """Whether all files call the columns as the table does."""
+        """Whether all files have the column names of the table."""
         return self.evolved is None and not self.renamed
 
 
 def prune(  # noqa: C901
     client: MetaClient, slices: pa.Table, row_filter: RowFilter | None, context: SkipContext
 ) -> tuple[pa.Table, list[PlanStep]]:
-    """The slices that can hold a row passing a filter, in their order, and a step for each index that was asked.
+    """The slices that can hold a row passing a filter, in their order, and a step for each index that was used.
 
     Sound for rows as they stand in base and log files, merged or not: a merged row's values all come from files of its
     slice. An index that is missing is passed over; one that cannot be read is reported in the log and prunes nothing.
@@ -150,7 +150,7 @@ def _verdict(keep: _Test, slices: pa.Table, context: SkipContext) -> npt.NDArray
 
 
 def prune_changes(slices: pa.Table, changes: pa.Table, row_filter: RowFilter | None) -> npt.NDArray[np.bool_]:
-    """For each slice of a change data query whether one of its changes can pass, told by their time and operation.
+    """Whether a change of each slice of a change data query can pass, by its time and operation.
 
     Args:
         slices: a table of ``PLAN_SCHEMA``.

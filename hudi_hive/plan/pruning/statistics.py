@@ -82,7 +82,7 @@ def _is_ordered(kind: pa.DataType, version: int) -> bool:
 def by_partition_stats(
     metadata: MetadataTable, slices: pa.Table, row_filter: RowFilter, columns: Sequence[str]
 ) -> Mask:
-    """For each slice whether its partition can hold a row that passes.
+    """Whether the partition of each slice can hold a row that passes, by partition statistics.
 
     A partition's bounds are used only if as many rows went into them as into those of the record key, which every file
     has: else a file that was not counted could hold anything.
@@ -123,7 +123,7 @@ def by_column_stats(
     columns: Sequence[str],
     moved: MovedColumns | None = None,
 ) -> Mask:
-    """For each slice whether its base and log files, taken together, can hold a row that passes.
+    """Whether base and log files of each slice can hold a row that passes, by column statistics.
 
     A column of a slice with a file of which it has no statistics is not known.
 

@@ -1,4 +1,4 @@
-"""Data skipping in tables whose columns have ids: statistics go by names, and a name's column depends on the file.
+"""Data skipping with id-based schemas, where the column that a name in statistics stands for depends on the file.
 
 A column that always had one name and one type, and its name to itself, is looked up by name. Of others each file is
 asked by the name that the version of its commit gives the column; files of versions without it hold nulls alone.
@@ -31,7 +31,7 @@ _VERSION_WITH_INSTANTS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class MovedColumns:
-    """Columns that files may call otherwise, or hold with another type.
+    """Columns that have another name or type in some files.
 
     Attributes:
         evolved: tells what files call them.
@@ -57,7 +57,7 @@ def stays(evolved: EvolvedSchema, name: str) -> bool:
 def may_match_by_version(
     client: MetaClient, evolved: EvolvedSchema, slices: pa.Table, row_filter: RowFilter, path_columns: Sequence[str]
 ) -> npt.NDArray[np.bool_]:
-    """For each slice whether the columns that its base file cannot have leave it; slices with log files stay."""
+    """Whether each slice can pass with null for the columns that its base file lacks; slices with log files can."""
     paths = {column.path for node in walk_outlines(row_filter.root) for column in own_columns(node)}
     from_path = {*path_columns, *client.config.partition_fields}
     wanted = {path: evolved.query.find(".".join(path)) for path in paths if path[0] not in from_path}

@@ -1,4 +1,4 @@
-"""Where the row groups of Parquet files and the stripes of ORC files lie, so that large files can be cut."""
+"""Reads the places of Parquet row groups and ORC stripes, at which large files are cut into splits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hudi_hive.table.view import list_concurrently
 
 
 def read_row_groups(storage: Storage, paths: Sequence[str]) -> pa.Table:
-    """Row groups of files, a table of :data:`~hudi_hive.plan.splits.splits.ROW_GROUP_SCHEMA`; one open for each file.
+    """Read the row groups of files to a table of ``ROW_GROUP_SCHEMA``; each file is opened once.
 
     Args:
         storage: rooted at the table's base path.

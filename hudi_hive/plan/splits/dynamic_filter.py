@@ -1,4 +1,4 @@
-"""Filters that become narrower while a query runs already, and what they leave of partitions, plans and splits."""
+"""Dynamic filters, which become narrower while a query runs, applied to partitions, plans and splits."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ class DynamicFilter:
         self._complete = False
 
     def narrow(self, row_filter: Filter) -> None:
-        """From now on only rows that pass this filter, too, are wanted."""
+        """Add a filter that all later rows must also pass."""
         if row_filter is not None:
             with self._lock:
                 self._parts = (*self._parts, row_filter)
 
     def complete(self) -> None:
-        """It will not become narrower."""
+        """Declare that the filter will not become narrower."""
         self._complete = True
 
     @property
     def is_complete(self) -> bool:
-        """Whether it will not become narrower."""
+        """Whether the filter will not become narrower."""
         return self._complete
 
     @property
     def parts(self) -> tuple[Filter, ...]:
-        """The filters so far, all of which hold for wanted rows."""
+        """The filters so far, all of which rows must pass."""
         return self._parts
 
 
 class BatchPlanner(Protocol):
-    """What a loader asks of a planner; :class:`~hudi_hive.plan.core.partition_planner.PartitionPlanner` is one."""
+    """The interface of a planner that loaders use; ``PartitionPlanner`` implements it."""
 
     def plan(self, partitions: list[str]) -> ScanPlan:
         """The plan for some partitions; called from several threads."""
@@ -59,7 +59,7 @@ class BatchPlanner(Protocol):
 
 
 class Narrowing:
-    """A dynamic filter bound to a planner's table, and what it leaves; safe to use from several threads."""
+    """A dynamic filter bound to a planner's table; safe to use from several threads."""
 
     def __init__(self, planner: BatchPlanner, dynamic: DynamicFilter | None) -> None:
         self._planner = planner
@@ -68,11 +68,11 @@ class Narrowing:
 
     @property
     def version(self) -> int:
-        """How often it was narrowed."""
+        """The number of times that the filter was narrowed."""
         return 0 if self._dynamic is None else len(self._dynamic.parts)
 
     def row_filter(self) -> RowFilter | None:
-        """The filter of now."""
+        """The current filter; None for all rows."""
         parts = () if self._dynamic is None else self._dynamic.parts
         count, bound = self._bound
         if count != len(parts):
@@ -83,16 +83,16 @@ class Narrowing:
         return bound
 
     def partitions(self, paths: list[str]) -> list[str]:
-        """The partitions that are still wanted."""
+        """Drop the partitions that the filter excludes by now."""
         return self._planner.prune(paths, self.row_filter()) if self.version else paths
 
     def plan(self, plan: ScanPlan) -> ScanPlan:
-        """The plan with the slices that are still wanted."""
+        """Drop the slices of a plan that the filter excludes by now."""
         row_filter = self.row_filter()
         return plan if row_filter is None or not plan.slices.num_rows else self._planner.skip(plan, row_filter)
 
     def splits(self, table: pa.Table) -> pa.Table:
-        """The splits that are still wanted."""
+        """Drop the splits that the filter excludes by now."""
         partitions = pc.unique(table.column("partition"))
         kept = self.partitions(partitions.to_pylist())
         if len(kept) == len(partitions):

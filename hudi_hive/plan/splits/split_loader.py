@@ -1,4 +1,4 @@
-"""Splits made in the background while the first of them are read already (RFC-40, "background split loader").
+"""Makes splits in background threads while the first of them are read (RFC-40, "background split loader").
 
 Three stages with bounded queues between them: batches of partitions come in, each batch is planned (its folders listed,
 or looked up in the metadata table), and planned slices become splits. A stage waits when the next one lags behind, and
@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class LoadProgress:
-    """How far a loader is.
+    """Progress of a loader.
 
     Attributes:
         partitions_found: partitions that came in.
@@ -68,7 +68,7 @@ class LoadProgress:
 
 
 class SplitLoader:
-    """Splits of a query, made by threads of its own from the moment the loader is; a context manager.
+    """Makes the splits of a query in threads of its own, which start with the loader; a context manager.
 
     Args:
         partitions: batches of partition paths, taken in a thread of its own (a generator may ask a metastore); or the
@@ -124,7 +124,7 @@ class SplitLoader:
         self._threads = self._state.start(source, listing_threads, split_threads)
 
     def next_batch(self, quota: int = FULL_WEIGHT, timeout: float | None = None) -> pa.Table:
-        """Splits of a weight of up to ``quota`` together, one at least; waits only if none is there.
+        """Take splits with a total weight of up to ``quota``, at least one; waits only if there is none.
 
         Args:
             quota: weight.
@@ -148,7 +148,7 @@ class SplitLoader:
         return self._state.finished
 
     def progress(self) -> LoadProgress:
-        """How far it is."""
+        """The current progress."""
         return self._state.progress()
 
     def template(self) -> ScanPlan:
@@ -157,15 +157,15 @@ class SplitLoader:
 
     @property
     def row_filter(self) -> RowFilter | None:
-        """The rows that are asked for, as of now: the plan's filter and the dynamic one; None for all."""
+        """The current row filter: that of the plan and the dynamic one; None for all rows."""
         return both(self._planner.template().row_filter, self._state.dynamic.row_filter())
 
     def cancel(self) -> None:
-        """Stop making splits; those that were not taken are dropped. Does not wait for the threads."""
+        """Stop making splits and drop those that were not taken, without waiting for the threads."""
         self._state.cancel()
 
     def close(self) -> None:
-        """Cancel, and wait until the threads have ended."""
+        """Cancel the loader and wait until its threads have ended."""
         self.cancel()
         for thread in self._threads:
             if thread is not threading.current_thread():

@@ -1,4 +1,4 @@
-"""Splits: a plan's slices as pieces of work of about one size, with weights (RFC-40, "split weight").
+"""Cuts the slices of a plan into splits of about equal size, with weights (RFC-40, "split weight").
 
 Large Parquet and ORC files that no log file goes with are cut at row groups (stripes); every other slice is one split.
 Everything stays a table of :data:`SPLIT_SCHEMA` until splits are handed out one by one.
@@ -71,7 +71,7 @@ class SplitOptions:
 
 @dataclass(frozen=True, slots=True)
 class HudiSplit:
-    """One split, as a worker gets it; it can be pickled.
+    """A split for a worker, which can be pickled.
 
     Attributes:
         base_path: the table's base path, a URI.
@@ -101,12 +101,12 @@ class HudiSplit:
 
     @property
     def is_part(self) -> bool:
-        """Whether it is a part of its file only."""
+        """Whether the split is only a part of its file."""
         return self.path is not None and (self.start > 0 or self.length < self.file_size)
 
 
 def make_splits(slices: pa.Table, options: SplitOptions | None = None, row_groups: pa.Table | None = None) -> pa.Table:
-    """The splits of slices, in their order.
+    """Cut slices into splits, in their order.
 
     Args:
         slices: a table of :data:`~hudi_hive.plan.model.scan_plan.PLAN_SCHEMA`.
@@ -178,13 +178,13 @@ def split_files(splits: pa.Table | Sequence[HudiSplit]) -> pa.Table:
 
 
 def split_table(splits: Sequence[HudiSplit]) -> pa.Table:
-    """Splits that were handed out as a table of :data:`SPLIT_SCHEMA` again."""
+    """Convert splits to a table of :data:`SPLIT_SCHEMA`; the inverse of :func:`to_splits`."""
     columns = [pa.array([getattr(s, field.name) for s in splits], field.type) for field in SPLIT_SCHEMA]
     return pa.table(columns, SPLIT_SCHEMA)
 
 
 def to_splits(table: pa.Table, plan: ScanPlan) -> list[HudiSplit]:
-    """The splits of a table as objects, for engines that want them one by one.
+    """Convert a table of splits to objects.
 
     Args:
         table: a table of :data:`SPLIT_SCHEMA`.

@@ -1,4 +1,4 @@
-"""The columns of a file made those of the query: reconciliation, promotion of types, filters."""
+"""Converts the columns of files to those of a query: reconciliation, type promotion, filters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A row filter in the terms of one file: the names that it gives the columns, and the types that it holds them in.
+"""Translates a row filter to the column names and types of one file.
 
 What comes out lets all rows pass that the filter would let pass, and maybe others: it serves to leave out row groups,
 whose rows are filtered again once they have the table's types. A condition is turned only where the older type orders
@@ -45,7 +45,7 @@ _NOTHING = Constant(None)
 def file_conditions(
     row_filter: RowFilter, schema: pa.Schema, reconciler: Reconciler, *, told: Collection[str] = ()
 ) -> list[Node]:
-    """The conditions of a filter's conjunction that a file's columns can speak about, in the file's terms.
+    """The conditions of a filter that can be evaluated on a file, with the file's names and types.
 
     Args:
         row_filter: bound to the table's columns.
@@ -232,5 +232,5 @@ def _of_floats(node: Comparison, column: ColumnRef, bare: ColumnRef) -> Node | N
 
 
 def may_pass(of_file: RowFilter) -> bool:
-    """Whether any row of a file can pass a filter in the file's terms, told by the columns that it does not have."""
+    """Whether any row of a file can pass a translated filter, given the columns that the file lacks."""
     return bool(of_file.groups_that_may_match({}, 1)[0])

@@ -23,7 +23,7 @@ Convert: TypeAlias = Callable[[pa.Array], pa.Array]
 
 
 def scalar_promotion(source: pa.DataType, target: pa.DataType) -> Convert | None:
-    """How values of one type become values of another, None if there is no rule for it."""
+    """The conversion of values of one type to another; None if there is no promotion."""
     if pa.types.is_null(source):
         return lambda array: pa.nulls(len(array), target)
     if _is_text(target):
@@ -40,7 +40,7 @@ def scalar_promotion(source: pa.DataType, target: pa.DataType) -> Convert | None
 
 
 def scalar_of_file(source: pa.DataType, target: pa.DataType) -> Convert | None:
-    """As :func:`scalar_promotion` for values of a file or log block, whose type may be a wrong label."""
+    """Conversion of values of a file or log block, whose type may be labelled wrongly; as :func:`scalar_promotion`."""
     if is_mislabelled(source, target):
         return lambda array: array.view(target)
     return scalar_promotion(source, target)

@@ -1,4 +1,4 @@
-"""A file's columns to the table's schema: by name, missing ones as nulls, older types promoted.
+"""Converts a file's columns to the table's schema: by name, missing columns as nulls, older types promoted.
 
 The rules are those of docs/format.md#schema-evolution-by-name and
 docs/format.md#type-promotions. What they do not allow is refused with the names of column and
@@ -27,7 +27,7 @@ Promotion: TypeAlias = Callable[[pa.DataType, pa.DataType], Convert | None]
 
 @dataclass(frozen=True, slots=True)
 class ColumnMapping:
-    """Where the fields of one level come from when names alone do not say: renamed, dropped and re-added columns.
+    """The file columns of the fields of one level where names differ: renamed, dropped and re-added columns.
 
     Attributes:
         sources: field name in the table → name in the file, or None when the file does not have it even if a column of
@@ -49,7 +49,7 @@ BY_NAME = ColumnMapping()
 
 
 class Reconciler:
-    """Turns batches of one file into batches of the table's schema.
+    """Converts batches of one file to batches of the table's schema.
 
     Args:
         file_schema: schema of the file.
@@ -84,14 +84,14 @@ class Reconciler:
             self._steps.append((None if source is None else source.name, convert))
 
     def for_file(self, path: str | None) -> Reconciler:
-        """The same for another file with the same schema."""
+        """A reconciler for another file with the same schema."""
         other = copy(self)
         other.path = path
         return other
 
     @property
     def sources(self) -> dict[str, str | None]:
-        """For each target column the column of the file that it comes from; None if the file does not have it."""
+        """The column of the file for each target column; None where the file lacks it."""
         return {wanted.name: source for wanted, (source, _) in zip(self.target, self._steps, strict=True)}
 
     @property
@@ -105,7 +105,7 @@ class Reconciler:
         return source is not None and convert is None
 
     def apply(self, batch: pa.RecordBatch, constants: Mapping[str, pa.Scalar] | None = None) -> pa.RecordBatch:
-        """A batch with :attr:`target`'s schema.
+        """Convert a batch to the schema :attr:`target`.
 
         Args:
             batch: has at least :attr:`file_columns`.
@@ -141,7 +141,7 @@ class Reconciler:
 def source_field(
     fields: Sequence[pa.Field], name: str, mapping: ColumnMapping, column: str, path: str | None
 ) -> pa.Field | None:
-    """The field of a file's level that a field of the table comes from, None if the file does not have it.
+    """The field of a file that holds a field of the table; None if the file lacks it.
 
     Args:
         fields: of the file's level.

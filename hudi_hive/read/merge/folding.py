@@ -1,4 +1,4 @@
-"""Log records of a slice folded to one state a key: which record is left, or that the key is deleted.
+"""Merges the log records of a slice with one another, to one record or delete for each key.
 
 Blocks in, oldest first; out come numbers of rows. Event-time ordering has a closed form (greatest ordering value behind
 the last delete that has none, later ones first among equals), so that no step goes record by record.
@@ -26,7 +26,7 @@ _DELETING_OPERATIONS = ("D", "-U")
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What the log holds of each key.
+    """The merged log of a slice: for each key the record that is left, or that it is deleted.
 
     Attributes:
         keys: the distinct record keys, in order of first appearance.
@@ -53,7 +53,7 @@ class Folded:
 def fold(
     logs: LogRecords, spec: MergeSpec, schema: pa.Schema, reconcile: Callable[[LogData], pa.RecordBatch]
 ) -> Folded | None:
-    """One state a key, or None if the logs hold nothing.
+    """Merge the records and deletes of log files by key; None if there are none.
 
     Raises:
         UnsupportedTableError: ordering values that cannot be compared.
@@ -148,7 +148,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 
 
 def soft_deletes(batch: pa.RecordBatch, spec: MergeSpec) -> Flags:
-    """Rows that delete: by ``_hoodie_is_deleted``, ``_hoodie_operation`` or the table's own marker."""
+    """Whether each row deletes, by ``_hoodie_is_deleted``, ``_hoodie_operation`` or the table's delete marker."""
     result = np.zeros(batch.num_rows, np.bool_)
     if batch.schema.get_field_index(IS_DELETED) >= 0 and pa.types.is_boolean(batch.schema.field(IS_DELETED).type):
         result |= batch.column(IS_DELETED).fill_null(False).to_numpy(zero_copy_only=False)

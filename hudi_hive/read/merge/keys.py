@@ -1,4 +1,4 @@
-"""Record keys as text: the meta column, or the key fields' values as Hudi writes them.
+"""Record keys of rows: the meta column, or the text of the key fields as Hudi writes it.
 
 Source: docs/format.md#record-keys.
 """
@@ -15,7 +15,7 @@ from hudi_hive.table.merge import RECORD_KEY, MergeSpec
 
 
 def record_keys(batch: pa.RecordBatch, spec: MergeSpec, path: str | None = None) -> pa.Array:
-    """Record key of each row.
+    """The record key of each row.
 
     Raises:
         CorruptFileError: a row without a key.

@@ -1,4 +1,4 @@
-"""Merging a file slice: base rows with what its log files say of their keys.
+"""Merges the base file of a slice with its log files.
 
 Base batches and log blocks in, merged batches out: base rows in their order, then new keys in the order of the log.
 Base batches that hold no key of the log come out as they are. Filters belong behind the merge: a base row that they
@@ -40,7 +40,7 @@ def merge_slice(
     *,
     reconcile: Reconcile | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Merged rows of one file slice.
+    """Yield the merged rows of a file slice.
 
     Args:
         base_batches: rows of the base file with the columns of ``schema``, None or nothing for a slice without one.

@@ -1,4 +1,4 @@
-"""Ordering values as numbers: columns in, integers that compare as Hudi compares the values out.
+"""Converts ordering values to integers that compare as Hudi compares the values.
 
 Source: docs/format.md#merge-modes.
 """
@@ -20,7 +20,7 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 
 def ordering_columns(batch: pa.RecordBatch | pa.Table, fields: Sequence[str]) -> list[pa.Array]:
-    """Columns of the ordering fields, dotted names below structs; one that is not there is of type null.
+    """The columns of the ordering fields (dotted for fields of structs); a missing one has type null.
 
     Raises:
         UnknownColumnError: a dotted name that goes through something other than structs.
@@ -29,7 +29,7 @@ def ordering_columns(batch: pa.RecordBatch | pa.Table, fields: Sequence[str]) ->
 
 
 def column_of(batch: pa.RecordBatch | pa.Table, name: str) -> pa.Array:
-    """A column, or a struct's field by its dotted name; of type null if there is none."""
+    """A column, or a field of structs by its dotted name; of type null if it is missing."""
     index = batch.schema.get_field_index(name)
     if index >= 0:
         return _flat(batch.column(index))
@@ -50,7 +50,7 @@ def _flat(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def as_numbers(array: pa.Array) -> Ints | None:
-    """Values as 64-bit integers of the same order, null as 0 (Hudi's default value); None if the type has none.
+    """Convert values to 64-bit integers of the same order, null to 0 (Hudi's default); None if the type has no order.
 
     Doubles are ordered as Java's ``Double.compareTo``: -0.0 below 0.0, NaN above all.
     """
@@ -81,7 +81,7 @@ def _of_doubles(values: npt.NDArray[np.float64]) -> Ints:
 
 
 def ranks(columns: Sequence[pa.Array], rows: int) -> Ints:
-    """One integer a row that orders rows by the columns, the first one foremost; equal rows have equal ones.
+    """An integer for each row that orders rows by the columns in turn; equal rows have equal integers.
 
     Raises:
         UnsupportedTableError: nulls among values that have no zero (text): their order is not defined.
@@ -129,7 +129,7 @@ def not_less(left: Sequence[pa.Array], right: Sequence[pa.Array], rows: int) -> 
 
 
 def sequence_numbers(columns: Sequence[pa.Array]) -> list[pa.Array]:
-    """Numbers of the file and of the position in it, of one column of texts ``file.position``.
+    """Parse texts ``file.position`` to the number of the file and the position in it.
 
     Raises:
         UnsupportedTableError: a value that is no such text.

@@ -1,4 +1,4 @@
-"""Partial updates: which log record each column's value comes from.
+"""Merges partial updates: finds the log record from which each column's value is taken.
 
 Blocks of changed columns only, and the modes in which default or unavailable values leave older ones in place.
 
@@ -23,7 +23,7 @@ from hudi_hive.table.merge import MergeSpec, Order, Partial
 
 
 def column_sources(events: LogEvents, spec: MergeSpec, cut: Ints, *, by_value: bool) -> dict[str, Ints]:
-    """For each column and key the row whose value counts, -1 where no log record has one.
+    """The row of the log from which each column of each key is taken, -1 where no log record has a value.
 
     Records meet one after the other as Hudi merges them: of two, the one with the greater ordering value (by commit
     time, the later one) goes first, and the other fills the columns that it has no value for. A delete ends what was
@@ -78,13 +78,13 @@ def column_sources(events: LogEvents, spec: MergeSpec, cut: Ints, *, by_value: b
 
 
 def winner_sources(events: LogEvents, spec: MergeSpec, row: Ints) -> dict[str, Ints]:
-    """As :func:`column_sources` where log records do not fill one another: the winner's row, if it has a value."""
+    """The winning row of each key, if it has a value, where log records do not complete one another."""
     has = {f.name: _has_value(events, spec, number, f) for number, f in enumerate(events.rows.schema)}
     return {name: np.where((row >= 0) & own[row], row, -1) for name, own in has.items()}
 
 
 def turns(key: Ints) -> Iterator[Ints]:
-    """Numbers of all keys' first events, then of their second ones, and so on."""
+    """Yield the numbers of the first events of all keys, then of their second ones, and so on."""
     if not len(key):
         return
     order = np.argsort(key, kind="stable")
@@ -107,7 +107,7 @@ def _has_value(events: LogEvents, spec: MergeSpec | None, number: int, field: pa
 
 
 def keeps(values: pa.Array, spec: MergeSpec, default: pa.Scalar | None) -> Flags:
-    """Which values replace older ones under the table's partial update mode.
+    """Whether each value replaces the older one under the table's partial update mode.
 
     Args:
         values: values of one column.
@@ -143,7 +143,7 @@ def _default(events: LogEvents, field: pa.Field) -> pa.Scalar | None:
 
 
 def default_of(schema: Mapping[str, Any], field: pa.Field) -> pa.Scalar | None:
-    """A column's default in an Avro schema as an Arrow scalar; None for null and for a column without default.
+    """The default of a column in an Avro schema as an Arrow scalar; None for null and where there is none.
 
     Raises:
         UnsupportedTableError: a default that is no plain value.

@@ -1,4 +1,4 @@
-"""New values into some rows of a column: a base column, numbers of rows and their log values in, a column out.
+"""Replaces the values of some rows of a column.
 
 What an update leaves as it was is neither copied nor built again: most columns of a wide row.
 """
@@ -19,7 +19,7 @@ _PROBED_ROWS: Final = 32
 
 
 def put(column: pa.Array, at: Ints, values: pa.Array) -> pa.Array:
-    """A column with new values at some rows; the column itself if it holds them already.
+    """Replace values of a column at the given rows; returns the column itself if nothing changes.
 
     Args:
         column: the column; it is not changed.

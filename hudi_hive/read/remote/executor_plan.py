@@ -1,4 +1,4 @@
-"""Rows made whole where another engine runs its tasks: change data, and the records of a table's metadata table.
+"""Serialisable tasks that read change data, or records of the metadata table, in another engine.
 
 In come numbers: of the slices of a pickled plan, or of partitions of the metadata table. Out come batches whose columns
 are the same for every engine.
@@ -25,7 +25,7 @@ from hudi_hive.table import MetaClient
 
 @dataclass(frozen=True)
 class PlanRows:
-    """What a task needs to read slices of a plan.
+    """A serialisable task that reads slices of a plan.
 
     Attributes:
         plan: holds the slices; tasks are told them by number.
@@ -60,7 +60,7 @@ class PlanRows:
 
 @dataclass(frozen=True)
 class MetadataRows:
-    """What a task needs to read partitions of a metadata table.
+    """A serialisable task that reads partitions of a metadata table.
 
     Attributes:
         client: the table, whose timeline tells which records count.

@@ -1,4 +1,4 @@
-"""Rows of some slices of a plan in the types of another engine, made where that engine runs its tasks.
+"""Serialisable tasks that read slices of a plan, in the types of another engine.
 
 In come a pickled plan and, batch by batch, which of its slices to read with their partition values; out come batches of
 exactly the schema asked for. Nothing here needs the engine itself.
@@ -25,7 +25,7 @@ ERROR_MARK = "hudi_hive error "
 
 @dataclass(frozen=True)
 class SliceRows:
-    """What a task needs to read slices.
+    """A serialisable task that reads slices.
 
     Attributes:
         plan: holds the slices; tasks are told them by number.
@@ -72,7 +72,7 @@ class SliceRows:
 
 
 def carried_error(text: str) -> HudiHiveError | None:
-    """The error that a text of :class:`SliceRows`' exceptions stands for, or None."""
+    """Parse the error in the text of an exception of :class:`SliceRows`; None if there is none."""
     from hudi_hive import errors
 
     _, mark, rest = text.partition(ERROR_MARK)

@@ -1,4 +1,4 @@
-"""Change data to rows: ``op``, ``ts_ms`` and the images of a changed row before and after, as JSON text.
+"""Reads change data: ``op``, ``ts_ms``, and the row before and after each change as JSON text.
 
 Images are written as Hudi writes them. Those that a ``.cdc`` file holds are in Avro's text form, nulls included and an
 absent one as the text ``null``; those that are read from data files are compact, without nulls and with the meta
@@ -44,7 +44,7 @@ Images = dict[str, dict[str, Any]]
 def read_changes(
     storage: Storage, plan: ScanPlan, columns: list[str] | None, *, batch_size: int, threads: int
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of a change data plan, by commit and file group; errors as in :func:`hudi_hive.read.scan.scan.read_plan`.
+    """Yield the rows of a change data plan, by commit and file group; raises as :func:`.read_plan`.
 
     Args:
         storage: rooted at the table's base path.
@@ -234,7 +234,7 @@ class _Group:
 
 
 def compact_json(row: Mapping[str, Any]) -> str:
-    """A row as compact JSON without its null columns, nor nulls of fields and entries below them."""
+    """Format a row as compact JSON without nulls on any level."""
     return json.dumps(_without_nulls(row), separators=(",", ":"), ensure_ascii=False, default=_encode)
 
 
@@ -245,12 +245,12 @@ def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def avro_json(row: Mapping[str, Any] | None) -> str:
-    """A row in the text form of an Avro record: nulls included, an absent row as ``null``."""
+    """Format a row as the text of an Avro record, with nulls; an absent row is ``null``."""
     return json.dumps(row, separators=(", ", ": "), ensure_ascii=False, default=_encode)
 
 
 def as_avro(batch: pa.RecordBatch, *, micros: bool = False) -> pa.RecordBatch:
-    """A batch whose dates, times and timestamps are the numbers that Avro holds, on every level.
+    """Convert dates, times and timestamps on every level of a batch to the numbers that Avro holds.
 
     Args:
         batch: the rows.

@@ -1,4 +1,4 @@
-"""Planned base files to batches of the table's schema, several files at a time, in the order of the plan."""
+"""Reads planned base files as batches of the table's schema, several at a time, in the order of the plan."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def read_base_files(  # noqa: PLR0913
     threads: int = DEFAULT_THREADS,
     mapping_of: MappingOf | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of base files, in the order of ``files`` and of the rows in each.
+    """Yield the rows of base files, in the order of ``files`` and of the rows in each.
 
     Args:
         storage: rooted at the table's base path.
@@ -115,7 +115,7 @@ def row_groups(
     commit_times: pa.Array | None = None,
     mapping_of: MappingOf | None = None,
 ) -> list[tuple[int, int]]:
-    """For each file its row groups, and those that :func:`read_base_files` would read; only footers are read.
+    """Count the row groups of each file, and those that :func:`read_base_files` would read, from footers.
 
     Arguments and errors are those of :func:`read_base_files`.
     """
@@ -158,7 +158,7 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
-    """The first ``limit`` rows of batches; all of them without a limit. No batch is asked for beyond those."""
+    """Yield the first ``limit`` rows of batches, or all of them; no further batch is read."""
     if limit is None:
         yield from batches
         return
@@ -173,7 +173,7 @@ def limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa
 
 
 def output_schema(target_schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
-    """Schema of what :func:`read_base_files` gives for a projection.
+    """The schema of the batches of :func:`read_base_files` for a projection.
 
     Raises:
         UnknownColumnError: a column that the schema does not have, or that is there several times.

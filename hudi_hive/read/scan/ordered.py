@@ -1,4 +1,4 @@
-"""Several producers at a time, their results in the order of the producers."""
+"""Runs several producers at a time and yields their results in order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AHEAD: Final = 4
 
 
 def in_order(producers: Iterable[Callable[[], Iterator[T]]], threads: int) -> Generator[T, None, None]:
-    """The results of all producers, those of the first one first.
+    """Yield the results of producers that run concurrently, in the order of the producers.
 
     Up to ``threads`` of them run at the same time and wait when too many of their results were not taken. An error of a
     producer is raised in its place. Closing the generator stops them.

@@ -1,4 +1,4 @@
-"""A plan to rows: the planned files with their partition values and renamed columns, read in order.
+"""Reads scan plans: planned files with partition values and renamed columns, in order.
 
 Slices of a base file alone come first, then those with log files, each in the order of the plan.
 """
@@ -31,7 +31,7 @@ def read_plan(
     batch_size: int = BATCH_ROWS,
     threads: int = DEFAULT_THREADS,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows that a plan asks for, its filter, commit times and limit applied.
+    """Yield the rows of a plan, with its filter, commit times and limit applied.
 
     Args:
         storage: rooted at the table's base path.
@@ -80,7 +80,7 @@ def read_plan(
 
 
 def footer_steps(storage: Storage, plan: ScanPlan) -> list[PlanStep]:
-    """What the footers of a plan's base files rule out when they are read: files, and row groups in them.
+    """Count the base files, and row groups in them, that a plan's filter rules out by footers.
 
     Base files that log files go with count whole; their row groups are left out by record keys alone, if at all.
 

@@ -1,4 +1,4 @@
-"""File slices with log files to batches of the table's schema: base rows, log records merged in, then filtered.
+"""Reads file slices with log files: base rows merged with log records, then filtered.
 
 The row filter is applied to merged rows only: a base row that it would drop may be what a log record is merged with,
 and one that it would keep may be replaced or deleted by one. Only what it says of record keys goes below the merge, to
@@ -32,7 +32,7 @@ from hudi_hive.table.logs import RECORD_KEY, LogData, LogRecords, scan_logs
 
 @dataclass(frozen=True, slots=True)
 class SliceReader:
-    """What is the same for all slices of a plan.
+    """Reads slices of a plan; holds what is the same for all of them.
 
     Attributes:
         storage: rooted at the table's base path.
@@ -62,7 +62,7 @@ class SliceReader:
     def of(
         cls, storage: Storage, plan: ScanPlan, columns: Sequence[str] | None, batch_size: int, *, schema: pa.Schema
     ) -> SliceReader:
-        """The reader for a plan that has log files, giving columns of ``schema``.
+        """Make the reader of a plan with log files, for the columns of ``schema``.
 
         Raises:
             UnknownColumnError: a column that the schema does not have.
@@ -90,7 +90,7 @@ class SliceReader:
         )
 
     def rows(self, row: Mapping[str, Any], values: pa.Table | None) -> Iterator[pa.RecordBatch]:
-        """Rows of one slice: merged, filtered, with the output columns.
+        """Yield the rows of a slice: merged, filtered, with the output columns.
 
         Args:
             row: the slice: a row of a plan's slices.
@@ -105,7 +105,7 @@ class SliceReader:
                 yield select(batch, self.output.names)
 
     def merged(self, row: Mapping[str, Any], values: pa.Table | None) -> Iterator[pa.RecordBatch]:
-        """All rows of one slice with the needed columns."""
+        """Yield all merged rows of a slice with the needed columns."""
         if not row["log_files"]:
             yield from self._base(row, values)
             return
@@ -145,7 +145,7 @@ class SliceReader:
             yield from before.merged(whole, values)
 
     def logs(self, partition: str, log_files: Sequence[str], sizes: Sequence[int | None] | None = None) -> LogRecords:
-        """The blocks of log files that count, with the needed columns under any name they ever had.
+        """Read the valid blocks of log files, with the needed columns under any name that they ever had.
 
         Args:
             partition: partition path.
@@ -231,7 +231,7 @@ def read_slices(
     batch_size: int,
     threads: int,
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of slices with log files, in their order; errors as in :func:`hudi_hive.read.scan.scan.read_plan`.
+    """Yield the rows of slices with log files, in their order; raises as :func:`~hudi_hive.read.scan.scan.read_plan`.
 
     Args:
         storage: rooted at the table's base path.

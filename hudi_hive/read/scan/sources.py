@@ -1,4 +1,4 @@
-"""Where the columns of a plan come from: the partition path, or a file under a name that the column once had."""
+"""Finds the sources of the columns of a plan: the partition path, or a file column of an older name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hudi_hive.table.keys import partition_value_columns
 
 
 def partition_columns(plan: ScanPlan, files: pa.Table) -> pa.Table | None:
-    """Typed partition values of each file: those that must come from the path, or else all that the path can tell.
+    """Typed partition values of each file: those that files lack, or else all that are in the path.
 
     Args:
         plan: the plan that the files are of.
@@ -53,7 +53,7 @@ def partition_columns(plan: ScanPlan, files: pa.Table) -> pa.Table | None:
 
 
 def mapping_at(evolved: EvolvedSchema | None, instant: str, path: str | None = None) -> ColumnMapping | None:
-    """What a file or log block of a commit calls the query's columns; None when they go by name; made once.
+    """The column names of the query in files and log blocks of a commit; None where they are the same.
 
     Args:
         evolved: the versions; None where columns go by name.
@@ -76,7 +76,7 @@ def mapping_at(evolved: EvolvedSchema | None, instant: str, path: str | None = N
 
 
 def shown_schema(schema: Mapping[str, Any], mapping: ColumnMapping) -> Mapping[str, Any]:
-    """A block's Avro schema with the names that the query gives its columns, without those that it does not show."""
+    """A block's Avro schema with the column names of the query, without columns that the query lacks."""
     names = {source.lower(): name for name, source in mapping.sources.items() if source is not None}
     taken = {name.lower() for name in mapping.sources}
     fields = []
@@ -90,7 +90,7 @@ def shown_schema(schema: Mapping[str, Any], mapping: ColumnMapping) -> Mapping[s
 
 
 def source_names(evolved: EvolvedSchema | None, names: Sequence[str]) -> list[str]:
-    """All names that columns have or had, those that they have now first."""
+    """All names that columns have or had, the current ones first."""
     found = dict.fromkeys(names)
     for version in evolved.versions if evolved is not None else ():
         before = {item.id: item.name for item in version.fields}
