@@ -211,3 +211,7 @@ class Option(Generic[T]):
             repr=repr,
             metadata={"option": self, "stand_ins": stand_ins},
         )
+
+    def required_field(self) -> Any:  # noqa: ANN401 - as dataclasses.field
+        """A dataclass field without a default that the option sets."""
+        return field(metadata={"option": self, "stand_ins": ()})

@@ -62,10 +62,12 @@ class OptionSet:
         self._document = document
         self._faces: dict[str, tuple[Option[Any], Face]] = {}
         self._patterns: list[tuple[Option[Any], Face]] = []
+        self._spellings: dict[str, str] = {}
         for option in ALL_OPTIONS:
             face = next((face for face in faces if face in option.faces), None)
             if face is not None:
                 self._faces |= dict.fromkeys(option.names, (option, face))
+                self._spellings |= {name.lower(): name for name in option.names}
                 if option.pattern is not None:
                     self._patterns.append((option, face))
 
@@ -82,6 +84,10 @@ class OptionSet:
         """The option of a name, None for one that is not declared for these faces."""
         declared = self._find(name)
         return None if declared is None else declared[0]
+
+    def spelled(self, name: str) -> str:
+        """A name as it is declared, for one that is given in another case; any other name as it is."""
+        return self._spellings.get(name.lower(), name)
 
     def check(self, options: Mapping[str, str]) -> None:
         """Refuse options that are unknown, not supported, contradict each other, or whose text does not fit.

@@ -340,6 +340,10 @@ SYNC_OPTIONS: Final = (
     ),
     _unsupported(HIVE_SYNC + "use_spark_catalog", "the metastore is called directly"),
     _unsupported(HIVE_SYNC + "assume_date_partitioning", "Hudi removed it; name the partition fields"),
-    _unsupported("hoodie.meta_sync.global.replicate.timestamp", "sync each cluster by itself", ()),
-    _unsupported("hivesyncglobal.<name>", "sync each cluster by itself", ()),
+    _unsupported(
+        "hoodie.meta_sync.global.replicate.timestamp",
+        "two clusters are synced one by one, each by a sync of its own",
+        (),
+    ),
+    _unsupported("hivesyncglobal.<name>", "two clusters are synced one by one, each by a sync of its own", ()),
 )

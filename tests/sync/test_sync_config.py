@@ -7,9 +7,10 @@ import re
 import pytest
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.options import options_of
+from hudi_hive.options import sync as options
 from hudi_hive.sync import HiveSyncConfig
 from hudi_hive.sync.config.buckets import BucketSpec, parse_bucket_spec
-from hudi_hive.sync.config.options import OPTIONS, parse_property_lines
 from hudi_hive.sync.table.table_spec import View, hive_classes, views
 from hudi_hive.table.core import MetaClient
 from tests.support.fixture_tables import DATA, unzip_fixture
@@ -104,7 +105,7 @@ def test_hive_sync_has_no_other_option():
     assert {name for name in names if name not in known and "hivesyncglobal" not in name} == set()
 
 
-@pytest.mark.parametrize("key", sorted(OPTIONS))
+@pytest.mark.parametrize("key", sorted(option.name for _, option in options_of(HiveSyncConfig)))
 def test_every_option_has_a_case(key):
     assert key in EXPECTED or key == "hoodie.datasource.write.hive_style_partitioning"
 
@@ -190,10 +191,10 @@ def test_writer_options_stand_in_for_those_of_the_sync():
 
 
 def test_properties_lines():
-    assert parse_property_lines("", "k") == ()
-    assert parse_property_lines("\n a \n b=1\nb=2", "k") == (("a", ""), ("b", "2"))
-    with pytest.raises(InvalidOptionError, match="k: line"):
-        parse_property_lines("=x", "k")
+    assert options.TABLE_PROPERTIES.parse("") == ()
+    assert options.TABLE_PROPERTIES.parse("\n a \n b=1\nb=2") == (("a", ""), ("b", "2"))
+    with pytest.raises(InvalidOptionError, match="table_properties: line"):
+        options.TABLE_PROPERTIES.parse("=x")
 
 
 @pytest.mark.parametrize(

@@ -90,12 +90,12 @@ def test_nothing_is_synced_unasked(client, server, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({f"{K}tabel": "x"}, r"unknown option hoodie\.datasource\.hive_sync\.tabel"),
-        ({f"{K}enable": "yes"}, "is not true or false"),
+        ({f"{K}tabel": "x"}, r"unknown option .hoodie\.datasource\.hive_sync\.tabel"),
+        ({f"{K}enable": "yes"}, "must be true or false"),
         ({f"{K}enable": "false", f"{K}batch_num": "0"}, "batch_num"),
         ({f"{K}metastore.uris": ""}, r"metastore\.uris is missing"),
         ({"hoodie.meta.sync.client.tool.class": "org.apache.hudi.aws.sync.AwsGlueCatalogSyncTool"}, "AwsGlue"),
-        ({"hoodie.datasource.meta_sync.condition.sync": "maybe"}, "is not true or false"),
+        ({"hoodie.datasource.meta_sync.condition.sync": "maybe"}, "must be true or false"),
     ],
 )
 def test_wrong_options_of_the_sync_are_refused_before_anything_is_written(client, server, tmp_path, changes, said):

@@ -9,15 +9,12 @@ from urllib.parse import quote
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metastore.connection.address import PLAIN_SCHEME, TLS_SCHEME, parse_addresses
 from hudi_hive.metastore.connection.security import PLAIN, Sasl, Tls, from_hive_properties
+from hudi_hive.options import metastore
 
-URIS = ("hive.metastore.uris", "metastore.thrift.uris")
+URIS = metastore.URIS.names
 """Where the addresses are, of Hive 2 and of newer ones."""
 
-_NAMES = (
-    *("use.SSL", "truststore.path", "truststore.password", "truststore.type", "sasl.enabled", "kerberos.principal"),
-    *("client.auth.mode", "client.plain.username", "client.plain.password"),
-)
-SECURITY = frozenset(f"{before}metastore.{name}" for name in _NAMES for before in ("", "hive."))
+SECURITY = frozenset(name for option in metastore.SECURITY_OPTIONS for name in option.names)
 """Properties that say how to talk to a metastore."""
 
 

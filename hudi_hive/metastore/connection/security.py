@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.options import metastore
 
 if TYPE_CHECKING:
     import ssl
@@ -142,18 +143,10 @@ def from_hive_properties(properties: Mapping[str, str]) -> tuple[Tls | None, Sas
     Raises:
         InvalidOptionError: a Java trust store (convert it to PEM), or a mode that is not known.
     """
-    found = {name.removeprefix("hive."): value for name, value in properties.items()}
-
-    def is_set(name: str) -> bool:
-        text = found.get(f"metastore.{name}", "").strip().lower()
-        if text not in ("true", "false", ""):
-            # Hadoop takes it for false: a typing error would send everything in clear text.
-            raise InvalidOptionError(f"metastore.{name}={text} is not true or false")
-        return text == "true"
-
+    texts = {name: text for name, text in properties.items() if text.strip()}
     tls = None
-    if is_set("use.SSL"):
-        store = found.get("metastore.truststore.path") or None
+    if metastore.USE_TLS.of(texts):
+        store = metastore.TRUST_STORE.of(texts) or None
         if store is not None and not store.lower().endswith((".pem", ".crt")):
             raise InvalidOptionError(
                 "a Java trust store cannot be read",
@@ -161,12 +154,9 @@ def from_hive_properties(properties: Mapping[str, str]) -> tuple[Tls | None, Sas
                 remedy="export its certificates as PEM: keytool -exportcert -rfc",
             )
         tls = Tls(ca_file=store)
-    mode = found.get("metastore.client.auth.mode", "NOSASL").strip().upper()
+    mode = metastore.AUTH_MODE.of(texts)
     if mode == PLAIN:
-        user = found.get("metastore.client.plain.username")
-        return tls, Sasl(PLAIN, user=user, password=found.get("metastore.client.plain.password"))
-    if mode not in ("NOSASL", "KERBEROS"):
-        raise InvalidOptionError(f"metastore.client.auth.mode {mode} is not supported", remedy="use PLAIN or KERBEROS")
-    if is_set("sasl.enabled") or mode == "KERBEROS":
-        return tls, Sasl(KERBEROS, principal=found.get("metastore.kerberos.principal"))
+        return tls, Sasl(PLAIN, user=metastore.PLAIN_USER.of(texts), password=metastore.PLAIN_PASSWORD.of(texts))
+    if metastore.USE_SASL.of(texts) or mode == "KERBEROS":
+        return tls, Sasl(KERBEROS, principal=metastore.KERBEROS_PRINCIPAL.of(texts))
     return tls, None

@@ -5,27 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, SparkError
-from hudi_hive.plan import Query
+from hudi_hive.options import Face, OptionSet, as_texts, fill
+from hudi_hive.options import read as read_options
+from hudi_hive.plan import Query, QueryType
 from hudi_hive.plan.core import CommitRange, range_time, select_commits
 from hudi_hive.plan.model import EARLIEST, HollowCommitPolicy, IncrementalFormat, ReadOptions
 from hudi_hive.spark.scan import location_of
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant, Timeline
 
-START_OFFSET = "hoodie.datasource.streaming.startOffset"
-MAX_COMMITS = "maxCommitsPerTrigger"
-MAX_BYTES = "maxBytesPerTrigger"
-FAIL_ON_DATA_LOSS = "failOnDataLoss"
+_STREAM_OPTIONS: Final = OptionSet("stream", Face.STREAM)
+_OF_SPARK: Final = ("path", "serialization.format")
 
 _VERSION = 1
 _VERSION_KEY = "hudiHiveOffset"
 _HUDI_KEYS = ("offsetCommitTime", "commitTime")
-_OF_CATALOG = ("path", "serialization.format", "hoodie.query.as.ro.table")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,41 +53,30 @@ class StreamOptions:
         Raises:
             InvalidOptionError: an option is unknown, has a wrong value, or does not go with a stream.
         """
-        options = {str(key).lower(): str(value).strip() for key, value in parameters.items()}
-        path = options.get("path")
+        texts = {_STREAM_OPTIONS.spelled(name): text.strip() for name, text in as_texts(parameters).items()}
+        path = texts.get("path")
         if not path:
             raise InvalidOptionError("a stream needs the base path of a table", remedy="give it to load(path)")
-        if options.get("hoodie.query.as.ro.table", "").lower() == "true":
+        texts = {name: text for name, text in texts.items() if name not in _OF_SPARK}
+        _STREAM_OPTIONS.check(texts)
+        read = fill(ReadOptions, texts)
+        kind = read.query_type or QueryType.INCREMENTAL
+        if kind is QueryType.READ_OPTIMIZED:
             raise InvalidOptionError(
-                "a read-optimised table has no incremental rows", remedy="stream from the table without _ro"
+                f"option {read_options.QUERY_TYPE}={kind} does not go with a stream", remedy="leave it out"
             )
-        own = {key.lower() for key in (*_OF_CATALOG, START_OFFSET, MAX_COMMITS, MAX_BYTES, FAIL_ON_DATA_LOSS)}
-        read = ReadOptions.parse({key: value for key, value in options.items() if key not in own})
-        kind = options.get("hoodie.datasource.query.type", "incremental").lower()
-        if kind not in ("incremental", "snapshot", "cdc"):
-            raise InvalidOptionError(
-                f"hoodie.datasource.query.type={kind} does not go with a stream", remedy="leave it out"
-            )
-        if read.begin is not None or read.end is not None or read.as_of is not None or read.end_instant_schema:
-            raise InvalidOptionError(
-                "a stream takes no begin, no end, no as.of.instant and no end's schema",
-                remedy=f"{START_OFFSET} says where it starts",
-            )
-        changes = kind == "cdc" or read.incremental_format is IncrementalFormat.CDC
+        changes = kind is QueryType.CDC or read.incremental_format is IncrementalFormat.CDC
         read = replace(
             read,
             query_type=None,
             incremental_format=IncrementalFormat.CDC if changes else IncrementalFormat.LATEST_STATE,
         )
-        lossy = options.get(FAIL_ON_DATA_LOSS.lower(), "true").lower()
-        if lossy not in ("true", "false"):
-            raise InvalidOptionError(f"{FAIL_ON_DATA_LOSS} must be true or false, not {lossy!r}")
         return cls(
             location=location_of(path),
-            start=_start(options.get(START_OFFSET.lower(), "earliest")),
-            max_commits=_positive(options, MAX_COMMITS),
-            max_bytes=_positive(options, MAX_BYTES),
-            fail_on_data_loss=lossy == "true",
+            start=_start(read_options.START_OFFSET.of(texts)),
+            max_commits=read_options.MAX_COMMITS.of(texts),
+            max_bytes=read_options.MAX_BYTES.of(texts),
+            fail_on_data_loss=read_options.FAIL_ON_DATA_LOSS.of(texts),
             read=read,
         )
 
@@ -102,15 +90,6 @@ def _start(text: str) -> str:
     if lower in ("earliest", "latest"):
         return lower
     return Query.of("incremental", begin=text).begin or EARLIEST
-
-
-def _positive(options: Mapping[str, str], name: str) -> int | None:
-    text = options.get(name.lower())
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise InvalidOptionError(f"{name} must be a positive number, not {text!r}")
-    return int(text)
 
 
 # -- offsets -----------------------------------------------------------------------------------------------------------

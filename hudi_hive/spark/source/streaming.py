@@ -15,6 +15,7 @@ from typing import Any
 from pyspark.sql.types import StructType
 
 from hudi_hive.errors import HudiHiveError, IncrementalRangeError, SchemaError, SparkError
+from hudi_hive.options import read as read_options
 from hudi_hive.plan.model import EARLIEST
 from hudi_hive.spark.bridge import (
     Function1,
@@ -29,7 +30,6 @@ from hudi_hive.spark.bridge import (
 )
 from hudi_hive.spark.scan import Environment, install_merge_rule, relation_plan
 from hudi_hive.spark.source.stream_commits import (
-    FAIL_ON_DATA_LOSS,
     Commits,
     StreamOffset,
     StreamOptions,
@@ -114,7 +114,8 @@ class CommitSource(JavaProxy):
                 "restored or made anew, or its history was cut",
                 path=client.base_path,
                 instant=offset.time,
-                remedy=f"start with a new checkpoint, or set {FAIL_ON_DATA_LOSS}=false to go on after this time",
+                remedy="start with a new checkpoint, or go on after this time with "
+                f"{read_options.FAIL_ON_DATA_LOSS}=false",
             )
         self._checked = offset.time
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hudi_hive.sync.config.buckets import BucketSpec, parse_bucket_spec
-from hudi_hive.sync.config.config import HiveSyncConfig, SyncTarget
+from hudi_hive.sync.config.config import HiveSyncConfig, SyncTarget, read_options
 from hudi_hive.sync.config.extractors import (
     EXTRACTORS,
     Extractor,
@@ -12,7 +12,6 @@ from hudi_hive.sync.config.extractors import (
     single_part,
     slash_encoded_day,
 )
-from hudi_hive.sync.config.options import read_options
 
 __all__ = [
     "EXTRACTORS",

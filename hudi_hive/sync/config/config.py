@@ -10,13 +10,16 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from hudi_hive.errors import InvalidOptionError
+from hudi_hive.options import metastore as metastore_options
+from hudi_hive.options import options_of
+from hudi_hive.options import sync as options
+from hudi_hive.options import table as table_options
+from hudi_hive.options import write as write_options
 from hudi_hive.redaction import redact
 from hudi_hive.sync.config.buckets import parse_bucket_spec
 from hudi_hive.sync.config.extractors import NON_PARTITIONED, find_extractor, infer_extractor
-from hudi_hive.sync.config.options import BASE_FILE_FORMATS, HIVE_SYNC, OPTIONS, STRATEGIES, read_options
+from hudi_hive.sync.config.options import option_values
 from hudi_hive.table.properties import TableConfig
-
-MODES = ("hms", "hiveql", "jdbc")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,45 +70,51 @@ class HiveSyncConfig:
         InvalidOptionError: a value that a field does not take.
     """
 
-    base_path: str
-    metastore_uris: tuple[str, ...] | Sequence[str] | str = ()
-    database: str | None = None
-    table: str | None = None
-    mode: str = "hms"
-    jdbc_url: str = field(default="jdbc:hive2://localhost:10000", repr=False)  # it may hold a password
-    username: str = "hive"
-    password: str = field(default="hive", repr=False)
-    partition_fields: tuple[str, ...] | None = None
-    partition_extractor: str | None = None
-    hive_style_partitioning: bool | None = None
-    decode_partition: bool | None = None
-    base_file_format: str | None = None
-    use_pre_apache_input_format: bool = False
-    auto_create_database: bool = True
-    support_timestamp: bool = False
-    table_properties: tuple[tuple[str, str], ...] = ()
-    serde_properties: tuple[tuple[str, str], ...] = ()
-    sync_as_datasource: bool = True
-    schema_string_length: int = 4000
-    create_managed_table: bool = False
-    omit_metadata_fields: bool = False
-    batch_size: int = 1000
-    sync_comment: bool = False
-    strategy: str = "ALL"
-    skip_ro_suffix: bool = False
-    snapshot_with_table_name: bool = True
-    filter_pushdown: bool = False
-    filter_pushdown_max_size: int = 1000
-    recreate_on_error: bool = False
-    force_recreate: bool = False
-    touch_partitions: bool = False
-    bucket_sync: bool = False
-    bucket_spec: str | None = None
-    metadata_file_listing: bool = True
-    conditional: bool = False
-    spark_version: str | None = None
-    incremental: bool = True
-    no_partition_metadata: bool = False
+    base_path: str = options.BASE_PATH.required_field()
+    metastore_uris: tuple[str, ...] | Sequence[str] | str = options.METASTORE_URIS.field(
+        stand_ins=metastore_options.URIS.names
+    )
+    database: str | None = options.DATABASE.field(stand_ins=table_options.DATABASE.names)
+    table: str | None = options.TABLE.field(stand_ins=table_options.NAME.names)
+    mode: str = options.MODE.field()
+    jdbc_url: str = options.JDBC_URL.field(repr=False)  # it may hold a password
+    username: str = options.USERNAME.field()
+    password: str = options.PASSWORD.field(repr=False)
+    partition_fields: tuple[str, ...] | None = options.PARTITION_FIELDS.field(
+        stand_ins=table_options.PARTITION_FIELDS.names[::-1]
+    )
+    partition_extractor: str | None = options.PARTITION_EXTRACTOR.field()
+    hive_style_partitioning: bool | None = table_options.HIVE_STYLE_PARTITIONING.field(None)
+    decode_partition: bool | None = options.DECODE_PARTITION.field(
+        stand_ins=table_options.URL_ENCODE_PARTITIONING.names
+    )
+    base_file_format: str | None = options.BASE_FILE_FORMAT.field(stand_ins=table_options.BASE_FILE_FORMAT.names)
+    use_pre_apache_input_format: bool = options.PRE_APACHE_INPUT_FORMAT.field()
+    auto_create_database: bool = options.AUTO_CREATE_DATABASE.field()
+    support_timestamp: bool = options.SUPPORT_TIMESTAMP.field()
+    table_properties: tuple[tuple[str, str], ...] = options.TABLE_PROPERTIES.field()
+    serde_properties: tuple[tuple[str, str], ...] = options.SERDE_PROPERTIES.field()
+    sync_as_datasource: bool = options.SYNC_AS_DATASOURCE.field()
+    schema_string_length: int = options.SCHEMA_STRING_LENGTH.field()
+    create_managed_table: bool = options.CREATE_MANAGED_TABLE.field()
+    omit_metadata_fields: bool = options.OMIT_METADATA_FIELDS.field()
+    batch_size: int = options.BATCH_SIZE.field()
+    sync_comment: bool = options.SYNC_COMMENT.field()
+    strategy: str = options.STRATEGY.field()
+    skip_ro_suffix: bool = options.SKIP_RO_SUFFIX.field()
+    snapshot_with_table_name: bool = options.SNAPSHOT_WITH_TABLE_NAME.field()
+    filter_pushdown: bool = options.FILTER_PUSHDOWN.field()
+    filter_pushdown_max_size: int = options.FILTER_PUSHDOWN_SIZE.field()
+    recreate_on_error: bool = options.RECREATE_ON_ERROR.field()
+    force_recreate: bool = options.FORCE_RECREATE.field()
+    touch_partitions: bool = options.TOUCH_PARTITIONS.field()
+    bucket_sync: bool = options.BUCKET_SYNC.field()
+    bucket_spec: str | None = options.BUCKET_SPEC.field()
+    metadata_file_listing: bool = options.METADATA_LISTING.field(stand_ins=write_options.METADATA_ENABLE.names)
+    conditional: bool = options.CONDITIONAL.field()
+    spark_version: str | None = options.SPARK_VERSION.field()
+    incremental: bool = options.INCREMENTAL.field()
+    no_partition_metadata: bool = options.NO_PARTITION_METADATA.field()
     storage_options: Mapping[str, Any] | None = field(default=None, repr=False)
     warnings: tuple[str, ...] = field(default=(), repr=False)
 
@@ -124,14 +133,16 @@ class HiveSyncConfig:
         self._set("strategy", self.strategy.upper())
         if not self.base_path.strip():
             raise InvalidOptionError(f"{_key('base_path')} is missing", remedy="give the table's base path")
-        if self.mode not in MODES:
+        if self.mode not in options.MODES:
             raise InvalidOptionError(f"{_key('mode')}={self.mode} is not supported", remedy="hms, hiveql and jdbc are")
-        if self.strategy not in STRATEGIES:
-            raise InvalidOptionError(f"{_key('strategy')}={self.strategy} is not one of {', '.join(STRATEGIES)}")
+        if self.strategy not in options.STRATEGIES:
+            raise InvalidOptionError(
+                f"{_key('strategy')}={self.strategy} is not one of {', '.join(options.STRATEGIES)}"
+            )
         if self.base_file_format is not None:
             self._set("base_file_format", self.base_file_format.upper())
-            if self.base_file_format not in BASE_FILE_FORMATS:
-                known = ", ".join(BASE_FILE_FORMATS)
+            if self.base_file_format not in options.BASE_FILE_FORMATS:
+                known = ", ".join(options.BASE_FILE_FORMATS)
                 raise InvalidOptionError(f"{_key('base_file_format')}={self.base_file_format} is not one of {known}")
         for name in ("batch_size", "schema_string_length"):
             if getattr(self, name) < 1:
@@ -213,6 +224,11 @@ class HiveSyncConfig:
         )
 
 
+def read_options(options: Mapping[str, object]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Fields of a :class:`HiveSyncConfig` that options set, and warnings; see :func:`option_values`."""
+    return option_values(HiveSyncConfig, options)
+
+
 @dataclass(frozen=True, slots=True)
 class SyncTarget:
     """The parts of a configuration that depend on the table, all decided."""
@@ -227,4 +243,4 @@ class SyncTarget:
 
 
 def _key(name: str) -> str:
-    return next((key for key, option in OPTIONS.items() if option.field == name), HIVE_SYNC + name)
+    return next(option.name for field_name, option in options_of(HiveSyncConfig) if field_name == name)
