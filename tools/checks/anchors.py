@@ -43,8 +43,10 @@ _UNKNOWN_DOCUMENT: Final = re.compile(
     r"|\btable[- ]format(?:,| rules| reference)|\bformat rules\b|\breference section\b",
     re.IGNORECASE,
 )
-_EXAMPLES: Final = frozenset({"tools/checks/anchors.py", "tests/tools/test_anchors.py", "tests/tools/test_checks.py"})
-"""Files that hold such references as examples."""
+_EXAMPLES: Final = frozenset(
+    {"tools/checks/allowed.txt", "tools/checks/anchors.py", "tests/tools/test_anchors.py", "tests/tools/test_checks.py"}
+)
+"""Files that hold such references as examples, or list findings of a moment."""
 
 
 def github_slug(heading: str) -> str:
