@@ -1,4 +1,4 @@
-"""ALTER: a commit that changes a table's id-based schema and nothing else.
+"""Commits changes of a table's id-based schema (``ALTER TABLE``), without writing data.
 
 The first change binds all files of before to a version 0, made of the table's Avro schema of then. A change is a
 transaction like a write, and conflicts with others that change the schema: a write that began before it with the old
@@ -50,7 +50,7 @@ _ATTEMPTS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class AlterReport:
-    """What a change of the schema came to.
+    """Result of a schema change: the commit, and the versions before and after it.
 
     Attributes:
         instant: the completed instant; None for a trial.
@@ -66,12 +66,12 @@ class AlterReport:
 
     @property
     def changes(self) -> tuple[Difference, ...]:
-        """What differs, column by column."""
+        """The changes, column by column."""
         return differences(self.before, self.after)
 
 
 def schema_update(client: MetaClient) -> SchemaUpdate:
-    """The columns of a table, ready to be changed; what the table is built on is protected.
+    """Start changes of a table's columns; key, partition and ordering columns are protected.
 
     Raises:
         SchemaError: the table has no schema, columns of types that have no id-based form, or lost its history.
@@ -89,7 +89,7 @@ def schema_update(client: MetaClient) -> SchemaUpdate:
 
 
 def changed(client: MetaClient, update: Change | Sequence[Change]) -> SchemaUpdate:
-    """The columns of a table after changes; nothing is written.
+    """Apply changes to a table's columns without writing anything.
 
     Raises:
         SchemaError: a change that has no rule, or changes that leave everything as it is.
@@ -170,7 +170,7 @@ def alter(
     dry_run: bool = False,
     check: Check | None = None,
 ) -> AlterReport:
-    """As :func:`alter_schema`, with what changed; a dry run only checks the changes and writes nothing.
+    """Change a schema as :func:`alter_schema`, and report the changes; a dry run checks and writes nothing.
 
     ``check`` may refuse them, too: it gets the columns as they are and as they shall be, before anything is written.
     """
@@ -193,7 +193,7 @@ def alter(
 
 
 def write_config(client: MetaClient, options: Mapping[str, Any] | None) -> WriteConfig:
-    """Write options of a change of the schema, typed.
+    """Typed write options of a schema change.
 
     Raises:
         InvalidOptionError: one is unknown, not supported, or contradicts the table.
@@ -228,7 +228,7 @@ def _alter(
 
 
 def avro_text(client: MetaClient, schema: InternalSchema) -> str:
-    """The Avro schema of a version as commits take it: named as before, without meta columns."""
+    """The Avro schema text of a version for commits: with the same record name, without meta columns."""
     before = client.avro_schema() or {}
     name, namespace = record_name(client.config.name)
     avro = to_avro(schema, str(before.get("name", name)), str(before.get("namespace", namespace) or ""))

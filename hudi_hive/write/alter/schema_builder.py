@@ -1,4 +1,4 @@
-"""Changes of a table's schema, gathered and committed as one; and the versions that it had, as an Arrow table."""
+"""Collects schema changes and commits them as one; and lists the versions of a schema."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VERSIONS_SCHEMA: Final = pa.schema(
 
 
 class SchemaBuilder:
-    """Changes of a schema in one commit; each is checked when it is named, against those before it.
+    """Schema changes for one commit; each is checked when it is added, against those before it.
 
     As a context manager it commits when the block ends, and does nothing if that ends with an error.
 
@@ -63,7 +63,7 @@ class SchemaBuilder:
         first: bool = False,
         after: str | None = None,
     ) -> Self:
-        """Add a column that takes null: ``add("info.c", "double", after="info.a")``.
+        """Add a nullable column: ``add("info.c", "double", after="info.a")``.
 
         Args:
             name: its name; that of a struct's field with the struct's in front.
@@ -78,7 +78,7 @@ class SchemaBuilder:
         return self._with(lambda update: update.add(name, type, doc=doc, first=first, after=after))
 
     def drop(self, name: str) -> Self:
-        """Drop a column; one of its name that is added later is another.
+        """Drop a column; a column of the same name that is added later has another id.
 
         Raises:
             SchemaError: there is no such column, the table needs it, or nothing would be left.
@@ -94,7 +94,7 @@ class SchemaBuilder:
         return self._with(lambda update: update.rename(name, new))
 
     def move(self, name: str, *, first: bool = False, after: str | None = None, before: str | None = None) -> Self:
-        """Put a column elsewhere among its siblings.
+        """Move a column to another position among its siblings.
 
         Raises:
             SchemaError: there is no such column or sibling, or not exactly one place is given.
@@ -102,7 +102,7 @@ class SchemaBuilder:
         return self._with(lambda update: update.move(name, first=first, after=after, before=before))
 
     def change_type(self, name: str, type: pa.DataType | InternalType) -> Self:
-        """Give a column a type that holds what it has: int to long, float, double, decimal or string and so on.
+        """Give a column a wider type: int to long, float, double, decimal or string, and so on.
 
         Raises:
             SchemaError: there is no such column, the table needs it, or its type cannot become the new one.
@@ -110,7 +110,7 @@ class SchemaBuilder:
         return self._with(lambda update: update.change_type(name, type))
 
     def optional(self, name: str) -> Self:
-        """Let a column take null.
+        """Make a column nullable.
 
         Raises:
             SchemaError: there is no such column, or it is a meta column or the key of a map.
@@ -118,7 +118,7 @@ class SchemaBuilder:
         return self._with(lambda update: update.optional(name))
 
     def required(self, name: str) -> Self:
-        """Keep a column from taking null: refused unless it takes none now.
+        """Make a column not nullable; refused unless it is not nullable already.
 
         Raises:
             SchemaError: there is no such column, or it takes null.
@@ -126,7 +126,7 @@ class SchemaBuilder:
         return self._with(lambda update: update.required(name))
 
     def comment(self, name: str, text: str | None) -> Self:
-        """Set the comment of a column, or take it away.
+        """Set or remove the comment of a column.
 
         Raises:
             SchemaError: there is no such column, or it is what a list or map holds.
@@ -143,12 +143,12 @@ class SchemaBuilder:
 
     @property
     def changes(self) -> tuple[Difference, ...]:
-        """What the changes so far come to, column by column."""
+        """The changes so far, column by column."""
         return differences(self._update.before, self._update.schema)
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns as they will be, meta columns first."""
+        """The columns with all changes applied, meta columns first."""
         return to_arrow(self._update.schema)
 
     def commit(self, *, dry_run: bool = False) -> AlterReport:
@@ -180,7 +180,7 @@ class SchemaBuilder:
 
 
 def versions_table(client: MetaClient) -> pa.Table:
-    """The versions of a table's id-based schema, the newest first; without those that only repeat the one before.
+    """List the versions of a table's id-based schema, newest first, without those that repeat the one before.
 
     Returns:
         :data:`VERSIONS_SCHEMA`; without rows for a table whose columns have no ids.

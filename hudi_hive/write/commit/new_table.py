@@ -1,4 +1,4 @@
-"""Tables that a write makes: taken away again if it fails, or put in the place of a table that is defined otherwise."""
+"""Creates the table of a first write, which is removed if the write fails, or replaces another table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Made = TypeVar("_Made")
 
 @contextmanager
 def discarded_on_failure(base: str, make: Callable[[], MetaClient]) -> Iterator[MetaClient]:
-    """A new table for a first write: if that fails and nobody else has written, nothing of the table stays.
+    """Delete a new table again if its first write fails and no other write was made.
 
     Args:
         base: base path.
@@ -63,7 +63,7 @@ def _discard(client: MetaClient, *, keep_root: bool) -> None:
 
 
 def in_place_of(client: MetaClient, lock: TableLock, write: Callable[[str], _Made]) -> _Made:
-    """Write a table that is defined otherwise, then put it in the place of the one that is there.
+    """Write a table with another definition, then put it in the place of the existing one.
 
     The old one stays as it is until the new one is complete, so that rows may be read from it meanwhile.
 

@@ -1,4 +1,4 @@
-"""One write as a transaction: announced, made, committed in one step, or undone.
+"""A write as a transaction: requested, executed, committed in one step, or rolled back.
 
 Dead writers of before are rolled back first; a writer with a heartbeat is not dead. Under the table's lock the timeline
 is read again, the instants that completed meanwhile are checked for conflicts, the metadata table is brought in step,
@@ -66,7 +66,7 @@ _DRAWS: Final = 20
 
 
 class Transaction:
-    """A write in the making; a context manager that undoes it if the block ends with an error or without a commit.
+    """A running write; a context manager that rolls it back if the block ends with an error or without a commit.
 
     Args:
         client: the table as rows were prepared for it; it is read anew.
@@ -116,23 +116,23 @@ class Transaction:
 
     @property
     def begun(self) -> Instant:
-        """Its instant, requested or inflight."""
+        """The write's instant, requested or inflight."""
         assert self._begun is not None
         return self._begun
 
     @property
     def completed(self) -> Instant | None:
-        """Its completed instant; None as long as the commit does not stand."""
+        """The write's completed instant; None before the commit."""
         return None if self._after is None else self._after.done
 
     @property
     def failed(self) -> Mapping[str, HudiHiveError]:
-        """What failed behind the commit: letting go of the lock, the heartbeat or the markers."""
+        """Steps that failed after the commit: release of the lock, of the heartbeat, of the markers."""
         return {} if self._after is None else self._after.failed
 
     @contextmanager
     def standing(self) -> Iterator[None]:
-        """What is raised inside, behind the completed file, is in :attr:`failed` and not raised."""
+        """Context manager that records exceptions after the commit in :attr:`failed` in place of raising them."""
         try:
             yield
         except Exception as error:
@@ -147,7 +147,7 @@ class Transaction:
         return self
 
     def begin(self) -> None:
-        """Undo the writes of dead writers, draw an instant and announce the write.
+        """Roll back failed writes, draw an instant and create its requested and inflight files.
 
         Raises:
             LockTimeoutError: the table is locked.
@@ -197,7 +197,7 @@ class Transaction:
         return TimelineWriter(self.client.storage, self.client.config)
 
     def context(self) -> ServiceContext:
-        """What table services of this write work with."""
+        """The context of table services that run in this write."""
         return ServiceContext(
             self.client, self._config.options, self._executor, lock=lambda: self._lock, clock=self._clock
         )
@@ -214,7 +214,7 @@ class Transaction:
         overwrites: Container[str] | None = None,
         versions: Sequence[InternalSchema] | None = None,
     ) -> Instant:
-        """Make the write visible. Once the completed file is there nothing raises but an interrupt; see ``failed``.
+        """Commit the write. After the completed file exists nothing but an interrupt is raised; see ``failed``.
 
         Args:
             statuses: what was written, ``WRITE_STATUS_SCHEMA``; one row a file.
@@ -329,7 +329,7 @@ class Transaction:
             )
 
     def abort(self) -> None:
-        """Undo the write; nothing happens after its commit. What cannot be undone now the next write undoes.
+        """Roll the write back, unless it is committed. What fails here is rolled back by the next write.
 
         A forked child leaves the write alone, for it is the parent's.
         """
@@ -375,7 +375,7 @@ class Transaction:
 
 
 def metadata_changes(statuses: pa.Table, replaced: Mapping[str, Sequence[str]]) -> MetadataChanges:
-    """What a commit changes in the metadata table."""
+    """The changes that a commit makes to the metadata table."""
     added = statuses.select(["partition", "name", "size"]).cast(FILES_SCHEMA)
     changes = [(path, size) for cdc in statuses.column("cdc").to_pylist() for path, size in cdc or ()]
     if changes:

@@ -1,4 +1,4 @@
-"""What follows a commit. The commit stands whatever becomes of it, and its report says what failed.
+"""Runs the steps after a commit, whose failures are reported and do not undo the commit.
 
 An exception of any type that a step behind the completed file raises (services, archival, sync, callbacks, letting go
 of the lock, heartbeat and markers) is logged and put into the report, and the steps after it run. An interrupt
@@ -34,7 +34,7 @@ CALLBACK: Final = "on_commit"
 
 
 class Report(Protocol):
-    """What a commit came to."""
+    """Result of a commit."""
 
     @property
     def instant(self) -> Instant | None:
@@ -42,14 +42,14 @@ class Report(Protocol):
 
     @property
     def failed(self) -> Mapping[str, HudiHiveError]:
-        """Steps behind the commit that failed, and why."""
+        """Steps after the commit that failed, and why."""
 
 
 _Report = TypeVar("_Report", bound=Report)
 
 
 class AfterCommit:
-    """Completes one instant and runs what follows; a context manager around all that ends with the completion.
+    """Completes an instant and runs the steps after it; a context manager around the lock and heartbeat.
 
     Inside the block errors are raised up to the completed file, and reported from there on.
 
@@ -72,7 +72,7 @@ class AfterCommit:
         self.failed = {}
 
     def complete(self, writer: TimelineWriter, action: str, payload: bytes, completion: str | None) -> Instant:
-        """Create the completed file: the commit. An error behind that is none of the write.
+        """Create the completed file, which is the commit; later errors do not fail the write.
 
         Raises:
             TimelineError, StorageError: the file was not created.
@@ -87,7 +87,7 @@ class AfterCommit:
         return self.done
 
     def attempt(self, step: str, run: Callable[[], _T]) -> _T | None:
-        """Run one step; None if it fails, and why in :attr:`failed`."""
+        """Run a step; a failure gives None and is recorded in :attr:`failed`."""
         try:
             return run()
         except BaseException as error:
@@ -95,7 +95,7 @@ class AfterCommit:
             return None
 
     def add(self, step: str, error: BaseException) -> None:
-        """Report an exception, let an interrupt pass."""
+        """Record an exception; an interrupt is raised again."""
         if isinstance(error, Exception):
             self.failed[step] = reported(error, self._path, self._instant)
             log_failure(step, self._instant, self.failed[step])
@@ -120,7 +120,7 @@ class AfterCommit:
 
 
 def reported(error: Exception, path: str, instant: str | None = None) -> HudiHiveError:
-    """An exception of any type as one of this package, with the table and the instant; its cause is the exception."""
+    """Wrap an exception of any type in an error of this package that names table and instant."""
     if isinstance(error, HudiHiveError):
         return error
     try:
@@ -138,13 +138,13 @@ def reported(error: Exception, path: str, instant: str | None = None) -> HudiHiv
 
 
 def log_failure(step: str, instant: str | None, error: BaseException) -> None:
-    """Log what failed behind a commit; a logger that fails as well does not undo the report."""
+    """Log a failure after a commit; errors of the logger are ignored."""
     with suppress(Exception):
         _log.warning("behind the commit %s: %s failed, the commit stands: %s", instant, step, error)
 
 
 def quietly(step: str, instant: str | None, run: Callable[[], object]) -> None:
-    """Run what may be left undone: an exception is logged and not raised."""
+    """Run a step that may fail: an exception is logged and not raised."""
     try:
         run()
     except Exception as error:
@@ -152,7 +152,7 @@ def quietly(step: str, instant: str | None, run: Callable[[], object]) -> None:
 
 
 def followed(report: _Report, path: str, step: str, run: Callable[[], object]) -> _Report:
-    """The report of a commit with one more step behind it, which may fail.
+    """Run one more step after a commit and add its failure to the report.
 
     Args:
         report: a dataclass with ``instant`` and ``failed``.

@@ -1,4 +1,4 @@
-"""Conflicts of optimistic writers: has anybody else been at the same file groups since this write began (RFC-22)?
+"""Detects conflicts of concurrent writers: changes of the same file groups since a write began (RFC-22).
 
 The first one to complete wins; asked under the table's lock, right before completing. What counts is what was completed
 since the write read the timeline, not whose instant is older; plans of compaction and clustering count from when they
@@ -42,7 +42,7 @@ _AGAIN: Final = "write again: the table holds nothing of this write"
 
 @dataclass(frozen=True)
 class Operation:
-    """The write that wants to complete.
+    """A write that is about to complete, with the file groups that it changes.
 
     Args:
         instant: its requested time.
@@ -79,7 +79,7 @@ EVERYTHING: Final[Container[str]] = _Everything()
 
 
 def touched_groups(statuses: pa.Table, replaced: Mapping[str, Sequence[str]] | None = None) -> pa.Table:
-    """What a commit changes, from its write statuses and the file groups that it replaces (:data:`TOUCHED_SCHEMA`)."""
+    """The file groups that a commit changes, from write statuses and replaced groups (:data:`TOUCHED_SCHEMA`)."""
     log = pc.is_valid(statuses["log_version"])
     kinds = pc.if_else(log, pa.scalar(LOG), pa.scalar(BASE))
     written = pa.table([statuses["partition"], statuses["file_id"], kinds], schema=TOUCHED_SCHEMA)
@@ -103,7 +103,7 @@ def check_conflicts(
     started: Timeline | None = None,
     prepared: Timeline | None = None,
 ) -> None:
-    """Refuse to complete a write that others came before.
+    """Refuse to complete a write that conflicts with writes that completed since it began.
 
     Args:
         client: the table as it is now, read under its lock.
@@ -139,7 +139,7 @@ def check_conflicts(
 
 
 def refuse_clustered(client: MetaClient, touched: pa.Table) -> None:
-    """Refuse a write to file groups that wait for clustering, before it writes anything.
+    """Refuse a write to file groups under a pending clustering, before anything is written.
 
     Raises:
         WriteConflictError: it would be lost, or lose, when the clustering completes.
@@ -328,7 +328,7 @@ def _fields(schema: Mapping[str, object]) -> object:
 
 
 def refuse_new_index(now: MetaClient, begun: MetaClient, instant: str) -> None:
-    """Refuse to complete a write that has not gathered its keys for a record index which was made meanwhile.
+    """Refuse to complete a write without keys for a record index that was made since it began.
 
     Args:
         now: the table as it is now, read under its lock.

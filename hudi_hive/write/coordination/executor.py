@@ -1,4 +1,4 @@
-"""Where the tasks of a write or table service run: in threads here, on the executors of a Spark session there."""
+"""Executors of the tasks of writes and table services: threads of this process, or those of an engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Executor(Protocol):
 
 
 class LocalExecutor:
-    """Runs tasks in threads of this process: Arrow's kernels and readers let go of the interpreter while they work.
+    """Runs tasks in threads of this process; Arrow's kernels and readers release the interpreter lock.
 
     Args:
         threads: tasks at a time; as many as there are processors without it.

@@ -1,4 +1,4 @@
-"""The advisory lock of a local table's ``.hoodie`` folder, which our processes take whatever lock is configured.
+"""The advisory lock on a local table's ``.hoodie`` folder, which is taken in addition to any configured lock.
 
 It is the kernel's (``flock``): it ends with its process, however that ends, and leaves no file behind, so that other
 writers of Hudi notice nothing of it. Stores other than the local file system have no such lock.
@@ -45,11 +45,11 @@ class FolderLock:
 
     @classmethod
     def of(cls, storage: Storage) -> FolderLock | None:
-        """The lock of a table; None where the store has none."""
+        """The folder lock of a table; None for stores other than the local disk."""
         return cls(storage) if storage.is_local and fcntl is not None else None
 
     def try_acquire(self) -> bool:
-        """Take the lock if nobody has it.
+        """Take the lock if it is free.
 
         Raises:
             TableNotFoundError: there is no table.
@@ -89,7 +89,7 @@ class FolderLock:
             ) from error
 
     def verify(self) -> None:
-        """Check that the lock is still held, and on the table that is there now.
+        """Verify that the lock is still held, and on the table's current folder.
 
         Raises:
             LockLostError: it is not.
@@ -105,7 +105,7 @@ class FolderLock:
             )
 
     def release(self) -> None:
-        """Let go of the lock; nothing happens if it is not held."""
+        """Release the lock if it is held."""
         descriptor, self._descriptor = self._descriptor, None
         self._unsupported = False
         _held.discard(self)
@@ -122,7 +122,7 @@ class FolderLock:
                 os.close(descriptor)
 
     def holder(self) -> str:
-        """Who has it, as far as the kernel says."""
+        """The holder of the lock, from the kernel, for messages."""
         who = _holder_of(self._storage.full_path(_FOLDER)) or "another process or thread of this machine"
         return f"{who} holds {self._storage.uri(_FOLDER)}; it lets go when that process ends"
 

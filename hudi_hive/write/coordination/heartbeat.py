@@ -1,4 +1,4 @@
-"""Heartbeats: a running write rewrites ``.hoodie/.heartbeat/<instant>``, so that nobody takes it for dead.
+"""Heartbeats of running writes, in ``.hoodie/.heartbeat/<instant>``, which distinguish them from dead ones.
 
 Every write has one, a single writer's too: the next write rolls back what a dead writer left, but must leave alone what
 a living one is at. A heartbeat counts by the file's modification time, as in Hudi; ours also names the process, so that
@@ -34,7 +34,7 @@ DEFAULT_MISSES: Final = locks.HEARTBEAT_MISSES.default
 
 
 class Heartbeat:
-    """The heartbeat of one write; a context manager that beats inside the block and removes the file behind it.
+    """The heartbeat of a write; a context manager that beats inside the block and removes the file after it.
 
     Args:
         storage: rooted at the table's base path.
@@ -68,7 +68,7 @@ class Heartbeat:
 
     @classmethod
     def of(cls, options: Mapping[str, str], storage: Storage, instant: str) -> Heartbeat:
-        """The heartbeat that Hudi's options describe.
+        """Make the heartbeat of an instant by Hudi's options.
 
         Raises:
             InvalidOptionError: an interval below a second, or no number.
@@ -77,7 +77,7 @@ class Heartbeat:
         return cls(storage, instant, interval_ms=interval, misses=misses)
 
     def start(self) -> None:
-        """Beat once, then every interval in a thread of its own.
+        """Write the heartbeat once, then in every interval from a thread.
 
         Raises:
             WriteConflictError: the instant has the heartbeat of another writer that lives.
@@ -115,7 +115,7 @@ class Heartbeat:
         )
 
     def beat(self) -> None:
-        """Rewrite the file now."""
+        """Write the heartbeat file now."""
         started = self._clock() * 1000
         self._storage.write_bytes(self._path, _text())
         self._last_ms = started
@@ -133,7 +133,7 @@ class Heartbeat:
         return self._clock() * 1000 - self._last_ms > self._silence_ms
 
     def verify(self) -> None:
-        """Ask whether the write was never silent for too long; to be called under the lock before completing it.
+        """Verify that no beat was late, under the lock before the write is completed.
 
         Raises:
             HeartbeatLostError: others may have taken it for dead.
@@ -148,7 +148,7 @@ class Heartbeat:
             )
 
     def stop(self) -> None:
-        """End the beating and remove the file; in a forked child nothing happens, for the parent goes on."""
+        """Stop the heartbeat and remove its file; does nothing in a forked child."""
         if self._process != os.getpid():
             return
         self._ended.set()
@@ -172,7 +172,7 @@ def _text() -> bytes:
 
 
 def heartbeat_times(options: Mapping[str, str]) -> tuple[int, int]:
-    """Milliseconds between beats, and how many may be missed, by Hudi's options.
+    """The interval of heartbeats in milliseconds and the tolerated misses, from Hudi's options.
 
     Raises:
         InvalidOptionError: one is no number.
@@ -188,7 +188,7 @@ def silent_instants(
     misses: int = DEFAULT_MISSES,
     clock: Callable[[], float] = time.time,
 ) -> list[str]:
-    """Those of some pending instants that nobody works at: no heartbeat, one too old, or one of a process that ended.
+    """The pending instants without a live heartbeat: none, an expired one, or that of an ended process.
 
     Args:
         storage: rooted at the table's base path.
@@ -213,11 +213,11 @@ def _ended(storage: Storage, instant: str) -> bool:
 
 
 def beating_instants(storage: Storage) -> list[str]:
-    """Requested times of the instants that have a heartbeat file, silent or not."""
+    """Requested times of the instants that have a heartbeat file, expired or not."""
     names = [path.rpartition("/")[2] for path in storage.list(FOLDER, missing_ok=True)["path"].to_pylist()]
     return [name for name in names if name.isascii() and name.isdigit()]
 
 
 def remove_heartbeat(storage: Storage, instant: str) -> None:
-    """Delete the heartbeat of a write that was rolled back; nothing happens if there is none."""
+    """Delete the heartbeat of a write that was rolled back, if there is one."""
     storage.delete(f"{FOLDER}/{instant}")

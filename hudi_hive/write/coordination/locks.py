@@ -1,4 +1,4 @@
-"""The lock of a table: one writer at a time draws instants and completes them (RFC-22).
+"""Table locks, under which one writer at a time draws and completes instants (RFC-22).
 
 Providers bear the names of Hudi's classes and keep their locks where Hudi keeps them, so that real Hudi's writers and
 ours exclude each other: a file ``.hoodie/lock``, this process, or a lock of the Hive metastore. On a local disk our own
@@ -44,27 +44,27 @@ _PROVIDERS: Final = {
 
 
 class LockProvider(Protocol):
-    """One lock, held by one holder at a time."""
+    """The interface of a lock, which one holder has at a time."""
 
     def try_acquire(self) -> bool:
-        """Take the lock if nobody has it; false if somebody has."""
+        """Take the lock if it is free; False if it is held."""
 
     def verify(self) -> None:
-        """Ask whether the lock is still held.
+        """Verify that the lock is still held.
 
         Raises:
             LockLostError: it is not.
         """
 
     def release(self) -> None:
-        """Let go of the lock; nothing happens to a lock that somebody else took meanwhile."""
+        """Release the lock; a lock that another holder has taken since is left alone."""
 
     def holder(self) -> str:
-        """Who has it and what can be done if that one will never let go, for error messages."""
+        """The holder and how to remove a stale lock, for error messages."""
 
 
 class InProcessLock:
-    """A lock among the threads of this process, one per table.
+    """A lock for the threads of this process, one for each table.
 
     Args:
         name: what is locked: the table's base path.
@@ -77,7 +77,7 @@ class InProcessLock:
         self._name = name.rstrip("/")
 
     def try_acquire(self) -> bool:
-        """Take the lock if no other thread has it.
+        """Take the lock if it is free.
 
         Raises:
             LockError: the thread that asks has it, and would wait for itself.
@@ -93,25 +93,25 @@ class InProcessLock:
         return False
 
     def verify(self) -> None:
-        """Ask whether the lock is held."""
+        """Verify that the lock is held."""
         holder = self._holders.get(self._name)
         if holder is None or holder[0] is not self:
             raise LockLostError("the lock is not held", path=self._name)
 
     def release(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         with self._guard:
             holder = self._holders.get(self._name)
             if holder is not None and holder[0] is self:
                 del self._holders[self._name]
 
     def holder(self) -> str:
-        """Who has it."""
+        """The holder of the lock, for messages."""
         return "another thread of this process holds it"
 
     @classmethod
     def forget_holders(cls) -> None:
-        """Forget the threads of the parent process, which are not those of a forked child."""
+        """Forget the holders of the parent process in a forked child."""
         cls._holders, cls._guard = {}, threading.Lock()
 
 
@@ -120,7 +120,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class FileSystemLock:
-    """A file that only its holder may have made; Hudi's ``FileSystemBasedLockProvider`` keeps the same file.
+    """The lock file of Hudi's ``FileSystemBasedLockProvider``, which only its holder creates.
 
     It holds JSON with Hudi's three fields and, beyond them, the owner and a token: the holder lets go only of its own,
     and the file of a process of this machine that has ended is taken over at once. Another writer's file is taken over
@@ -156,7 +156,7 @@ class FileSystemLock:
         self._mine: bytes | None = None
 
     def try_acquire(self) -> bool:
-        """Take the lock if nobody has it, or if who has it is gone."""
+        """Take the lock if it is free, expired, or that of an ended process."""
         if self._mine is not None:
             raise LockError("the lock is held already by the one who asks", path=self._storage.uri(self._name))
         mine = self._text()
@@ -238,7 +238,7 @@ class FileSystemLock:
         return written is not None and self._clock() * 1000 - written > self._expire_ms
 
     def verify(self) -> None:
-        """Ask whether the file is still ours."""
+        """Verify that the lock file is still that of this holder."""
         if self._mine is None or self._found() != self._mine:
             raise LockLostError(
                 "the table's lock was lost",
@@ -247,7 +247,7 @@ class FileSystemLock:
             )
 
     def release(self) -> None:
-        """Delete the file if it is ours; one that cannot be deleted is void for the writers of this process."""
+        """Delete the lock file if it is that of this holder; one that cannot be deleted is ignored by this process."""
         mine, self._mine = self._mine, None
         if mine is None:
             return
@@ -259,7 +259,7 @@ class FileSystemLock:
             raise
 
     def holder(self) -> str:
-        """Who has it."""
+        """The holder of the lock, for messages."""
         found = self._found()
         owner = Owner.parse(found) if found else None
         who = str(owner) if owner is not None else "another writer"
@@ -267,7 +267,7 @@ class FileSystemLock:
 
 
 class TableLock:
-    """A lock that is waited for; a context manager that is held inside the block.
+    """A table's lock with waiting; a context manager that holds it inside the block.
 
     Args:
         provider: the lock.
@@ -300,11 +300,11 @@ class TableLock:
 
     @property
     def provider(self) -> LockProvider:
-        """The lock itself."""
+        """The provider of the lock."""
         return self._provider
 
     def acquire(self) -> None:
-        """Wait for the lock and take it.
+        """Wait until the lock is free and take it.
 
         Raises:
             LockTimeoutError: somebody held it all the time.
@@ -334,7 +334,7 @@ class TableLock:
             wait = min(wait * 2, self._longest_wait_ms)
 
     def verify(self) -> None:
-        """Ask whether the lock is still held; the last thing before what it protects.
+        """Verify that the lock is still held, right before the step that it protects.
 
         Raises:
             LockLostError: it is not.
@@ -344,7 +344,7 @@ class TableLock:
             self._folder.verify()
 
     def release(self) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
         try:
             if self._folder is not None:
                 self._folder.release()
@@ -377,7 +377,7 @@ def table_lock(
     metastore: Callable[[Mapping[str, str]], LockProvider] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> TableLock:
-    """The lock of a table as Hudi's options name it, and on a local disk that of its folder, which needs no option.
+    """Make the lock of a table: that of Hudi's options, and on a local disk the folder lock.
 
     Args:
         options: write options, ``hoodie.write.lock.*`` among them; see ``docs/options.md``.

@@ -1,4 +1,4 @@
-"""Who holds a lock or sends a heartbeat: a process, told apart from a later one with the same number.
+"""Identifies the process that holds a lock or sends a heartbeat, also after its process id was used again.
 
 A lock or heartbeat names its process, so that another one on the same machine sees at once that it has died and need
 not wait for an expiry. Of processes elsewhere nothing is known, and nothing is assumed.
@@ -19,7 +19,7 @@ _MACHINE_FILES: Final = ("/proc/sys/kernel/random/boot_id", "/etc/machine-id")
 
 @dataclass(frozen=True)
 class Owner:
-    """One process.
+    """A process that owns a lock or heartbeat.
 
     Args:
         host: name of its machine, for people.
@@ -35,13 +35,13 @@ class Owner:
 
     @classmethod
     def this_process(cls) -> Owner:
-        """The process that asks."""
+        """The owner of the current process."""
         pid = os.getpid()
         return cls(socket.gethostname(), _machine(), pid, _started(pid))
 
     @classmethod
     def parse(cls, data: bytes) -> Owner | None:
-        """The owner in the JSON text of a lock or heartbeat; null if it names none, as those of other writers."""
+        """Parse the owner in the JSON of a lock or heartbeat; None if there is none, as in those of other writers."""
         try:
             fields = json.loads(data)["owner"]
             owner = cls(str(fields["host"]), str(fields["machine"]), int(fields["pid"]), str(fields["started"]))
@@ -54,7 +54,7 @@ class Owner:
         return asdict(self)
 
     def is_dead(self) -> bool:
-        """Whether the process has surely ended: it was one of this machine, and it is not there any more."""
+        """Whether the process has certainly ended: it was one of this machine and does not exist any more."""
         if not self.machine or self.machine != _machine():
             return False
         try:

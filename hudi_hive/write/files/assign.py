@@ -1,4 +1,4 @@
-"""Which file group each new row goes to: small base files first, then new groups of the target size."""
+"""Assigns new rows to file groups: small base files first, then new groups of the target size."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ _COMMITS_LOOKED_AT: Final = 10
 
 
 class SizeSettings(Protocol):
-    """What of a write's configuration decides sizes; ``WriteConfig.files`` has it."""
+    """The interface of the settings of file sizes; ``WriteConfig.files`` has it."""
 
     @property
     def max_file_size(self) -> int:
-        """Bytes that a base file should not pass."""
+        """Target size of a base file in bytes."""
 
     @property
     def small_file_limit(self) -> int:
-        """Base files of fewer bytes take new rows; none do if it is not positive."""
+        """Size in bytes below which base files get new rows; none do if it is not positive."""
 
     @property
     def record_size_estimate(self) -> int:
-        """Bytes of a row until commits tell better."""
+        """Assumed bytes of a row until commits give an estimate."""
 
     @property
     def record_size_threshold(self) -> float:
-        """Commits tell sizes if they wrote more bytes than this times the small file limit."""
+        """Factor of the small file limit above which the bytes of a commit give an estimate of row sizes."""
 
     @property
     def insert_split_size(self) -> int:
-        """Rows of a new group where sizes do not decide."""
+        """Rows of a new file group where sizes are not used."""
 
     @property
     def insert_auto_split(self) -> bool:
-        """Whether sizes decide."""
+        """Whether sizes decide on the rows of new file groups."""
 
 
 def record_size(client: MetaClient, settings: SizeSettings) -> int:
-    """Bytes that a row takes in a base file: the mean of the newest commit that wrote enough to tell.
+    """Estimated bytes of a row: the mean of the newest commit that wrote enough.
 
     Args:
         client: the table.
@@ -79,7 +79,7 @@ def assign_inserts(
     *,
     busy: Iterable[str] = (),
 ) -> pa.Table:
-    """File groups for new rows.
+    """Assign new rows to file groups.
 
     Args:
         counts: partition path to the number of its new rows.
@@ -128,7 +128,7 @@ def _small_files(slices: pa.Table, settings: SizeSettings, busy: set[str]) -> di
 
 
 def spread(partitions: pa.Array, assignment: pa.Table) -> Ints:
-    """The line of an assignment that each new row falls to, in the order of the rows of its partition.
+    """The index of the assignment that each new row belongs to, in the order of the rows of its partition.
 
     Args:
         partitions: partition path of each new row.

@@ -1,4 +1,4 @@
-"""Change files: what a write changed in a file group, beside the base file it made.
+"""Writes change data files (``.cdc``) beside rewritten base files.
 
 Rows before and after in, one ``.cdc`` log file of one CDC block out. Its records tell ``op`` (``i``, ``u``, ``d``) and,
 by the table's logging mode, the key alone, the image before, or both images.
@@ -25,7 +25,7 @@ DATA_BEFORE: Final = "DATA_BEFORE"
 def write_changes(
     job: WriteJob, attempt: Attempt, partition: str, file_id: str, before: pa.Table, after: pa.Table, gone: pa.Array
 ) -> dict[str, int]:
-    """Write the change file of one file group; none if nothing changed.
+    """Write the change file of a file group, if there are changes.
 
     Args:
         job: the write.

@@ -1,4 +1,4 @@
-"""What every task of one write must know: table, instant, schema, file settings. It can be pickled."""
+"""The context that every task of a write needs: table, instant, schema, file settings."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class WriteJob:
         return MarkerKind.MERGE if merges else MarkerKind.CREATE
 
     def begin_file(self, partition: str, name: str, *, merges: bool = False) -> str:
-        """Leave the marker of a file, and make its partition if it is new.
+        """Create the marker of a file, and its partition if that is new.
 
         Returns:
             The path of the file.
@@ -140,7 +140,7 @@ class WriteJob:
         return path
 
     def stamped(self, rows: pa.Table, file_name: str, attempt: Attempt, first: int = 0) -> pa.Table:
-        """Rows as the file holds them: with the meta columns of this write, and no others than the file's.
+        """Add the meta columns of this write to rows, and select the columns of the file.
 
         Args:
             rows: columns of :attr:`schema`, with the record key and the partition path of each row.

@@ -1,4 +1,4 @@
-"""Rows of one file group to one file: a new base file, an old one merged with them, or a log file beside it.
+"""Writes the rows of a file group to one file: a new base file, a merged base file, or a log file.
 
 Pure functions of a :class:`~hudi_hive.write.files.WriteJob` and Arrow tables, run in threads here and on executors of
 Spark there; each gives one row of ``WRITE_STATUS_SCHEMA``. Every file is new and has a marker before it exists.
@@ -32,7 +32,7 @@ _NO_TEXT = pa.array([], pa.string())
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The file group that rows go to, as its newest slice is.
+    """The file group that rows are written to, with its newest slice.
 
     Attributes:
         partition: partition path.
@@ -92,7 +92,7 @@ def write_new_group(job: WriteJob, attempt: Attempt, target: Target, rows: Itera
 def write_merged_base(
     job: WriteJob, attempt: Attempt, target: Target, rows: pa.Table | None, deletes: pa.Table | None = None
 ) -> pa.Table:
-    """Write the next base file of a group: its rows, those of this write merged in.
+    """Write the next base file of a group: its rows merged with those of this write.
 
     Args:
         job: the write.

@@ -1,4 +1,4 @@
-"""Markers: empty files that name what a write is about to make, so that a failed one can be undone.
+"""Markers: empty files that announce the files of a write, so that a failed write can be rolled back.
 
 Direct markers only: ``.hoodie/.temp/<instant>/<partition>/<file name>.marker.<CREATE|MERGE|APPEND>``. A marker is there
 before its file is; whatever a marker names and no status does was left by an attempt that did not finish.
@@ -28,7 +28,7 @@ _MARKER: Final = ".marker."
 
 
 class MarkerKind(StrEnum):
-    """What a write does to the file that a marker names."""
+    """The kind of a marker: what a write does to the file that it names."""
 
     CREATE = "CREATE"
     MERGE = "MERGE"
@@ -41,7 +41,7 @@ def marker_folder(instant: str) -> str:
 
 
 def staging_folder(instant: str) -> str:
-    """Folder of what workers hand to the write of an instant, relative to the base path.
+    """Folder of the staged records of a mutation, relative to the base path.
 
     It is not below the folder of markers: Hudi takes all that is there for markers when it rolls a write back.
     """
@@ -49,7 +49,7 @@ def staging_folder(instant: str) -> str:
 
 
 def create_marker(storage: Storage, instant: str, partition: str, name: str, kind: MarkerKind) -> None:
-    """Say that a file is about to be written; call it before.
+    """Create the marker of a file, before the file is written.
 
     Args:
         storage: rooted at the table's base path.
@@ -63,7 +63,7 @@ def create_marker(storage: Storage, instant: str, partition: str, name: str, kin
 
 
 def marked_files(storage: Storage, instant: str) -> pa.Table:
-    """The files that an instant's markers name: ``partition``, ``name``, ``kind``; in no order."""
+    """The files that an instant's markers name, in no order: ``partition``, ``name``, ``kind``."""
     folder = marker_folder(instant)
     listing = storage.list(folder, recursive=True, missing_ok=True)
     listing = listing.filter(pc.invert(listing.column("is_dir")))
@@ -81,7 +81,7 @@ def marked_files(storage: Storage, instant: str) -> pa.Table:
 
 
 def remove_unclaimed(storage: Storage, instant: str, written: Iterable[str]) -> list[str]:
-    """Delete what markers name and no status does: files of attempts that failed and were tried again.
+    """Delete the files that markers name and no write status does: those of failed attempts.
 
     Args:
         storage: rooted at the table's base path.
@@ -115,17 +115,17 @@ def remove_unclaimed(storage: Storage, instant: str, written: Iterable[str]) -> 
 
 
 def remove_markers(storage: Storage, instant: str) -> None:
-    """Delete an instant's markers; nothing happens if there are none."""
+    """Delete an instant's markers, if there are any."""
     storage.delete_tree(marker_folder(instant))
 
 
 def remove_staging(storage: Storage, instant: str) -> None:
-    """Delete what workers have handed to the write of an instant; nothing happens if there is nothing."""
+    """Delete the staged records of an instant, if there are any."""
     storage.delete_tree(staging_folder(instant))
 
 
 def try_remove_leftovers(storage: Storage, instant: str) -> None:
-    """Delete markers and what workers have handed over, as :func:`try_remove_markers` does."""
+    """Delete the markers and staged records of an instant; errors are logged and not raised."""
     try_remove_markers(storage, instant)
     try:
         remove_staging(storage, instant)
@@ -134,7 +134,7 @@ def try_remove_leftovers(storage: Storage, instant: str) -> None:
 
 
 def try_remove_markers(storage: Storage, instant: str) -> None:
-    """Delete the markers of an instant that completed: it stands, and is not to be undone, whether they go or not."""
+    """Delete the markers of a completed instant; errors are logged and not raised."""
     try:
         remove_markers(storage, instant)
     except Exception as error:
@@ -142,7 +142,7 @@ def try_remove_markers(storage: Storage, instant: str) -> None:
 
 
 def marked_instants(storage: Storage) -> list[str]:
-    """Requested times of the instants that have markers, or something that workers have handed over."""
+    """Requested times of the instants that have markers or staged records."""
     listing = storage.list(_TEMP, missing_ok=True)
     names = map(posixpath.basename, listing.column("path").filter(listing.column("is_dir")).to_pylist())
     instants = dict.fromkeys(name.removeprefix(_STAGING) for name in names)

@@ -1,4 +1,4 @@
-"""What writing one file came to: a row of Arrow, so that it travels from any executor to the one commit.
+"""Write statuses: an Arrow row for each written file, which tasks return to the commit.
 
 Statuses carry the fields of Hudi's write stats, the column ranges of the file and the keys
 that came to or left its file group; those of many files joined are what a commit is made of.
@@ -87,7 +87,7 @@ def status(
     ranges: pa.Table | None = None,
     **fields: Any,  # noqa: ANN401 - values of any column of the schema
 ) -> pa.Table:
-    """The status of one file; counts not given are 0.
+    """Make the write status of one file; omitted counts are 0.
 
     Args:
         partition: partition path.
@@ -182,7 +182,7 @@ def _stat(row: Mapping[str, Any], layout: int) -> dict[str, Any]:
 
 
 def index_changes(statuses: pa.Table) -> tuple[pa.Table, pa.Array]:
-    """What the commit does to the record index.
+    """The changes that the commit makes to the record index.
 
     Returns:
         ``key``, ``partition``, ``file_id`` of keys that came to a group; keys that left one and came to none.

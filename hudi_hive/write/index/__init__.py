@@ -1,4 +1,4 @@
-"""Finding the file group of each record: keys and partitions in, where each row goes out.
+"""Indexes: find the file group of each record, by key and partition.
 
 An :class:`Index` makes a plan of tasks, each of which looks keys up by itself, here or where Spark runs it.
 """

@@ -1,4 +1,4 @@
-"""What all indexes have in common: a plan of look-ups, the look-ups, and where rows go by what they found."""
+"""Base class of indexes: plans look-ups, and tags rows with the record locations that were found."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Index(ABC):
 
     @property
     def is_global(self) -> bool:
-        """Whether a key stands for one record in the whole table, so that no two rows may have it."""
+        """Whether a key identifies one record in the whole table rather than in a partition."""
         return self.options.is_global
 
     @abstractmethod
     def plan_lookup(self, partitions: Sequence[str], executor: Executor) -> LookupPlan:
-        """The tasks that look for keys.
+        """Plan the tasks that look keys up.
 
         Args:
             partitions: partitions of the rows.
@@ -54,7 +54,7 @@ class Index(ABC):
         """
 
     def tag(self, keys: pa.Table, executor: Executor | None = None) -> pa.Table:
-        """Where rows go.
+        """Tag rows with the record locations of their keys.
 
         Args:
             keys: a table of ``KEYS_SCHEMA``.
@@ -78,7 +78,7 @@ class Index(ABC):
         return self.locate(keys, hits)
 
     def locate(self, keys: pa.Table, hits: pa.Table) -> pa.Table:
-        """Where rows go by all hits of their keys: a table of ``TAG_SCHEMA``.
+        """Tag rows by all hits of their keys: a table of ``TAG_SCHEMA``.
 
         Rows without any line are not to be written: by event time they are older than records that they would move.
 
@@ -91,7 +91,7 @@ class Index(ABC):
         return locate(keys, hits, is_global=self.is_global, updates_partition=moves)
 
     def slices(self, partitions: Sequence[str]) -> list[Slice]:
-        """The newest slices of the partitions that a look-up goes through: of all partitions with a global index."""
+        """The newest slices that a look-up reads: of the partitions of the rows, or of all with a global index."""
         if self.is_global:
             view = self.client.file_system_view()
         else:

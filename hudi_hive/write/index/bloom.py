@@ -1,4 +1,4 @@
-"""The bloom index: base files are read only if their range of keys and their bloom filter leave a sought key in them.
+"""The bloom index: reads only base files that may hold a key by key range and bloom filter.
 
 Ranges and filters come from the files' footers or, if so asked, from the metadata table. A
 range counts by the order of bytes; writers of other languages order keys with characters from U+E000 on otherwise, so
@@ -51,7 +51,7 @@ Range = tuple[str, str]
 
 @dataclass(frozen=True)
 class FooterRange:
-    """Reads the range of a base file's keys. It can be pickled.
+    """A task, which can be pickled, that reads the key range of a base file.
 
     Attributes:
         storage: rooted at the table's base path.
@@ -74,7 +74,7 @@ class FooterRange:
 
 @dataclass(frozen=True)
 class BloomTask:
-    """Looks for keys in one slice, in its base file only if the bloom filter leaves any.
+    """A task that looks keys up in a slice, in its base file only where the bloom filter does not exclude them.
 
     Attributes:
         source: reads keys.
@@ -87,7 +87,7 @@ class BloomTask:
     bloom: tuple[str, bytes] | None = field(default=None, repr=False)
 
     def lookup(self, keys: pa.Table) -> pa.Table:
-        """Hits of the keys in the slice."""
+        """Find the keys in the slice."""
         sought = one_array(keys.column("key"))
         if not len(sought):
             return HITS_SCHEMA.empty_table()
@@ -129,7 +129,7 @@ class BloomTask:
 
 
 class ByRange:
-    """Keys go to the tasks of their partition (all tasks, if partitions do not count) whose range holds them.
+    """Routes keys to the tasks of their partition (of all, with a global index) whose key range holds them.
 
     Args:
         partitions: of each task its partition; None if partitions do not count.
@@ -185,7 +185,7 @@ class _Texts(Sequence[str]):
 
 
 class BloomIndex(Index):
-    """Looks into the base files that ranges and bloom filters leave, and into all log files."""
+    """Looks keys up in base files that ranges and bloom filters do not exclude, and in all log files."""
 
     def plan_lookup(self, partitions: Sequence[str], executor: Executor) -> LookupPlan:
         slices = self.slices(partitions)

@@ -1,4 +1,4 @@
-"""The bucket index: a hash of the record key tells the file group, with no look into any file.
+"""The bucket index: the file group of a key is computed by a hash, without reading files.
 
 A partition has a fixed number of buckets, each of them at most one file group, whose id begins with the bucket's number
 in eight digits. The hash is that of a Java list of the hash fields' values, which are taken
@@ -137,7 +137,7 @@ def _values_since_1(key: str, fields: Sequence[str]) -> list[str]:
 
 
 class BucketIndex(Index):
-    """Tells file groups by hashes of keys: nothing is read but the listing."""
+    """Finds file groups by hashes of keys; only the listing is read."""
 
     places_inserts: ClassVar[bool] = True
 
@@ -147,7 +147,7 @@ class BucketIndex(Index):
         self._learnt: set[str] = set()
 
     def plan_lookup(self, partitions: Sequence[str], executor: Executor) -> LookupPlan:
-        """No tasks: where rows go is known without looking, but for the groups that are there."""
+        """Plan no tasks: file groups follow from the keys and the listing."""
         del executor
         self.learn(partitions)
         return LookupPlan((), ToAll(0))
@@ -157,7 +157,7 @@ class BucketIndex(Index):
         return self.locate(keys.combine_chunks(), None)
 
     def learn(self, partitions: Sequence[str]) -> None:
-        """Look up the file groups of partitions, those once only; copies of this index for other processes have them.
+        """Load the file groups of partitions, each once; copies of this index for other processes include them.
 
         Raises:
             UnsupportedTableError: as of :meth:`groups`.
@@ -226,7 +226,7 @@ class BucketIndex(Index):
         return pa.table(columns, schema=TAG_SCHEMA).sort_by("row")
 
     def new_file_id(self, partition: str, bucket: int) -> str:
-        """The id of a file group that is yet to be made; the same for all who ask this index, in whatever process."""
+        """The id of a new file group of a bucket, which is the same in all processes that use this index."""
         text = f"{self.seed}:{partition}:{bucket}".encode()
         tail = hashlib.sha256(text).hexdigest()
         return f"{bucket:08d}-{tail[:4]}-4{tail[4:7]}-{'89ab'[int(tail[7], 16) % 4]}{tail[8:11]}-{tail[11:23]}-0"

@@ -1,4 +1,4 @@
-"""The record keys in file slices: read from base files, and from the log files on top of them.
+"""Reads the record keys of file slices, from base files and log files.
 
 Engines put new records into log files only with an index that can find them there; which one wrote a table is not
 written down anywhere, so that log files are always looked into.
@@ -23,7 +23,7 @@ from hudi_hive.write.index.tables import one_array
 
 @dataclass(frozen=True)
 class Slice:
-    """A file slice to look into.
+    """A file slice whose keys are read.
 
     Attributes:
         partition: partition path.

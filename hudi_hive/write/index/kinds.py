@@ -26,7 +26,7 @@ KINDS: Final[Mapping[IndexType, Callable[[MetaClient, IndexOptions], Index]]] = 
 
 
 def open_index(config: WriteConfig, client: MetaClient) -> Index:
-    """The index that a write's options name.
+    """Open the index that a write's options configure.
 
     Args:
         config: the write's configuration.

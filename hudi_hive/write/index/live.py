@@ -1,4 +1,4 @@
-"""Where records of a global index really are, by reading them: what keys in files alone do not tell.
+"""Checks hits of a global index by reading the records, since keys in files may be deleted.
 
 A key that was deleted in a log file still stands in the base file below, so that a record that moved to another
 partition is found in both. And by event time a row moves a record only if it is not older than that.
@@ -33,7 +33,7 @@ _ORDERING: Final = "ordering."
 
 
 def with_ordering(keys: pa.Table, rows: pa.Table, spec: MergeSpec) -> pa.Table:
-    """Keys with the ordering values that a global index asks for before it moves a record.
+    """Add the ordering values to keys, which a global index compares before it moves a record.
 
     Args:
         keys: ``KEYS_SCHEMA``, a line for each row.
@@ -49,7 +49,7 @@ def with_ordering(keys: pa.Table, rows: pa.Table, spec: MergeSpec) -> pa.Table:
 def settled(
     client: MetaClient, keys: pa.Table, hits: pa.Table, *, updates_partition: bool
 ) -> tuple[pa.Table, pa.Table]:
-    """Hits of records that are there, and the keys that are not older than the records that they would move.
+    """Keep the hits of existing records, and the keys that are not older than the records that they would move.
 
     Args:
         client: the table.
@@ -100,7 +100,7 @@ def _several(hits: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 def existing_records(
     client: MetaClient, keys: pa.Array, partitions: Sequence[str], ordering: Sequence[str]
 ) -> pa.Table:
-    """Records of keys as readers see them.
+    """Read the existing records of keys, as queries see them.
 
     Args:
         client: the table; it has meta columns.

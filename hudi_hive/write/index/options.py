@@ -1,4 +1,4 @@
-"""How a write finds the file groups of its records: its index settings next to what the table says."""
+"""Index options of a write, from its settings and the table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hudi_hive.write.options import IndexSettings, IndexType
 
 @dataclass(frozen=True, slots=True)
 class IndexOptions:
-    """How a write finds the file groups of its records.
+    """The index options of a write.
 
     Attributes:
         kind: the index.
@@ -33,7 +33,7 @@ class IndexOptions:
 
     @classmethod
     def of(cls, settings: IndexSettings, table: TableConfig) -> IndexOptions:
-        """The index that settings ask for.
+        """Derive the index options from settings.
 
         Args:
             settings: index settings of a write.

@@ -1,4 +1,4 @@
-"""Which task looks for which keys: what an index plans before it looks."""
+"""Plans look-ups: the tasks of an index, and the keys that each of them looks up."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ TASK_BYTES: Final = 256 << 20
 
 
 class Route(Protocol):
-    """Tells which keys a task must be given. It can be pickled."""
+    """The interface, which can be pickled, that assigns keys to tasks."""
 
     def rows(self, keys: pa.Table) -> list[tuple[int, IntArray]]:
-        """Tasks by number, each with the positions of the keys (``KEYS_SCHEMA``) that it must look for."""
+        """The positions of the keys (``KEYS_SCHEMA``) that each task looks up, by number of the task."""
 
 
 class LookupPlan:
-    """Tasks and which keys each of them looks for.
+    """The tasks of a look-up and the assignment of keys to them.
 
     Attributes:
         tasks: the tasks.
@@ -38,7 +38,7 @@ class LookupPlan:
 
 
 class ToAll:
-    """Each key goes to each task.
+    """Assigns each key to each task.
 
     Args:
         tasks: number of tasks.
@@ -48,13 +48,13 @@ class ToAll:
         self._tasks = tasks
 
     def rows(self, keys: pa.Table) -> list[tuple[int, IntArray]]:
-        """All keys for all tasks."""
+        """All keys for each task."""
         every = np.arange(keys.num_rows)
         return [(task, every) for task in range(self._tasks)]
 
 
 class ByPartition:
-    """Keys go to the tasks of their partition.
+    """Assigns keys to the tasks of their partition.
 
     Args:
         partitions: of each task its partition.

@@ -1,4 +1,4 @@
-"""The record index of the metadata table: it holds the file group of each record of the table.
+"""The record index of the metadata table, which holds the file group of each record key.
 
 Keys go to the index's file groups by their hash, so that each task reads one of these.
 
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class RecordIndexTask:
-    """Looks for keys in one file group of the record index.
+    """A task that looks keys up in one file group of the record index.
 
     Attributes:
         group: the file group.
@@ -40,7 +40,7 @@ class RecordIndexTask:
     group: FileGroup = field(repr=False)
 
     def lookup(self, keys: pa.Table) -> pa.Table:
-        """Hits of the keys."""
+        """Find the keys in the file group."""
         sought = one_array(keys.column("key"))
         if not len(sought):
             return HITS_SCHEMA.empty_table()
@@ -49,7 +49,7 @@ class RecordIndexTask:
 
 
 class ByHash:
-    """Keys go to tasks by their hash, as they go to the file groups of the metadata table.
+    """Assigns keys to tasks by hash, as to the file groups of the metadata table.
 
     Args:
         groups: number of file groups, one a task.
@@ -67,7 +67,7 @@ class ByHash:
 
 
 class RecordIndex(Index):
-    """Asks the record index of the metadata table."""
+    """Looks keys up in the record index of the metadata table."""
 
     def plan_lookup(self, partitions: Sequence[str], executor: Executor) -> LookupPlan:
         del partitions, executor
@@ -75,7 +75,7 @@ class RecordIndex(Index):
         return LookupPlan([RecordIndexTask(group) for group in groups], ByHash(len(groups)))
 
     def locate(self, keys: pa.Table, hits: pa.Table) -> pa.Table:
-        """Where rows go; what the index says of file groups that are no more is passed over."""
+        """Tag rows; locations in file groups that do not exist any more are ignored."""
         return super().locate(keys, self._alive(hits))
 
     def _alive(self, hits: pa.Table) -> pa.Table:
@@ -92,7 +92,7 @@ class RecordIndex(Index):
 
 
 def record_index(client: MetaClient, options: IndexOptions) -> Index:
-    """The record index, or the global simple one for a table that has no record index of all its records.
+    """Open the record index, or the global simple index for a table without a complete record index.
 
     As Hudi does: the first write of a table with a record index makes it, and needs no look-up in it.
 

@@ -1,4 +1,4 @@
-"""The simple index: all keys of the slices that may hold a record are read and held against the sought ones."""
+"""The simple index: reads all keys of the slices that may hold a record and compares them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hudi_hive.write.index.tasks import SliceTask
 
 
 class SimpleIndex(Index):
-    """Reads the keys of all slices of the rows' partitions (of the table, if it is global)."""
+    """Looks keys up in all slices of the rows' partitions (of the table, if it is global)."""
 
     def plan_lookup(self, partitions: Sequence[str], executor: Executor) -> LookupPlan:
         del executor

@@ -1,4 +1,4 @@
-"""Keys in, places out: the tables that indexes speak in, and how what was found becomes where each row goes."""
+"""Schemas of keys, hits and tags of indexes, and the rules that make tags of hits."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def joined_hits(parts: list[pa.Table]) -> pa.Table:
 
 
 def locate(keys: pa.Table, hits: pa.Table, *, is_global: bool, updates_partition: bool) -> pa.Table:
-    """Where rows go by where their keys were found.
+    """Tag rows by the places where their keys were found.
 
     Args:
         keys: :data:`KEYS_SCHEMA`.

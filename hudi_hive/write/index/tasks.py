@@ -1,4 +1,4 @@
-"""Looking keys up, one task at a time: tasks and keys can be pickled, so that any executor can run them."""
+"""Look-up tasks, which can be pickled, so that any executor can run them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MOST_PROBED: Final = 1 << 20
 
 
 class LookupTask(Protocol):
-    """A part of a look-up. It can be pickled."""
+    """The interface of a look-up task, which can be pickled."""
 
     def lookup(self, keys: pa.Table) -> pa.Table:
-        """Where some of the keys are, a table of ``HITS_SCHEMA``.
+        """Find keys: a table of ``HITS_SCHEMA``.
 
         Args:
             keys: with a column ``key``: the keys that the plan routed to this task.
@@ -29,13 +29,13 @@ class LookupTask(Protocol):
 
 
 def lookup(task: LookupTask, keys: pa.Table) -> pa.Table:
-    """Where keys are, as far as one task knows: a table of ``HITS_SCHEMA``."""
+    """Run one task of a look-up: a table of ``HITS_SCHEMA``."""
     return task.lookup(keys)
 
 
 @dataclass(frozen=True)
 class SliceTask:
-    """Reads all keys of some file slices and holds them against the sought ones.
+    """A task that reads all keys of file slices and compares them with the keys of a look-up.
 
     Attributes:
         source: reads keys.
@@ -46,14 +46,14 @@ class SliceTask:
     slices: tuple[Slice, ...]
 
     def lookup(self, keys: pa.Table) -> pa.Table:
-        """Hits of the keys in the slices."""
+        """Find the keys in the slices."""
         sought = one_array(keys.column("key"))
         if not len(sought):
             return HITS_SCHEMA.empty_table()
         return joined_hits([hits_of(part, sought, self.slices) for part in _probes(self._existing())])
 
     def existing(self) -> Iterator[tuple[pa.Array, int]]:
-        """Keys of the slices, each array with the number of its slice."""
+        """Yield the keys of the slices, each array with the number of its slice."""
         return self._existing()
 
     def _existing(self) -> Iterator[tuple[pa.Array, int]]:
@@ -77,7 +77,7 @@ def _probes(existing: Iterator[tuple[pa.Array, int]]) -> Iterator[list[tuple[pa.
 
 
 def hits_of(existing: list[tuple[pa.Array, int]], sought: pa.Array, slices: tuple[Slice, ...]) -> pa.Table:
-    """Those of the existing keys that are sought, each once a slice.
+    """Select the existing keys that are looked up, each once for a slice.
 
     Args:
         existing: keys and the number of the slice that they are in.

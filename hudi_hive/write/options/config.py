@@ -1,4 +1,4 @@
-"""Hudi's write options as one typed, immutable value; what is not honoured is refused by name, typos with a hint.
+"""``WriteConfig``: Hudi's write options as a typed, immutable value; others are refused by name.
 
 Options of the table itself (key fields, type, merge mode) must agree with ``hoodie.properties`` of a table that is
 there; of one that is not they say how it is made.
@@ -38,7 +38,7 @@ WRITE_OPTIONS: Final = OptionSet("write", Face.WRITE, Face.LOCK, Face.SYNC)
 
 @dataclass(frozen=True, slots=True)
 class WriteConfig:
-    """How one write goes, and how the table is made if there is none yet.
+    """The configuration of a write, and of its table if that does not exist yet.
 
     Attributes:
         rows: operation, duplicates, schema changes.
@@ -67,7 +67,7 @@ class WriteConfig:
 
     @property
     def operation(self) -> Operation:
-        """What the write does."""
+        """The operation of the write."""
         return self.rows.operation
 
     @property
@@ -86,12 +86,12 @@ class WriteConfig:
 
     @property
     def duplicate_policy(self) -> DuplicatePolicy:
-        """What an insert does with rows whose keys the table has."""
+        """What an insert does with rows whose keys the table has already."""
         return DuplicatePolicy.DROP if self.rows.insert_drop_duplicates else self.rows.duplicate_policy
 
     @property
     def table_properties(self) -> dict[str, str]:
-        """What a new table's properties hold beyond its fields: how partition paths show times, what marks deletes."""
+        """Further properties of a new table: of the timestamp key generator and of delete markers."""
         properties = {
             _merge_property(option.name): option.of(self.options)
             for option in table_options.MERGE_PROPERTIES

@@ -1,4 +1,4 @@
-"""What a table is: its own properties if it is there, the options that make it if it is not.
+"""The definition of the table of a write: its properties if it exists, else the options that create it.
 
 Options that say something else than the properties are refused: rows would go where no reader looks for them.
 
@@ -19,7 +19,7 @@ from hudi_hive.table.properties import TableConfig
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
-    """The table that is written. ``None`` and empty stand for what nobody has said.
+    """The definition of the table that is written; None and empty values are not specified.
 
     Attributes:
         name, database: of the table.
@@ -55,7 +55,7 @@ class TableSettings:
 
     @classmethod
     def of(cls, options: Mapping[str, str], table: TableConfig | None) -> TableSettings:
-        """The settings of a table that is there, checked against the options; or those of the options alone.
+        """The definition of an existing table, checked against the options; or that of the options alone.
 
         Raises:
             InvalidOptionError: a value that does not fit, or that the table's properties contradict.
@@ -73,7 +73,7 @@ class TableSettings:
 
 
 def inferred_key_generator(table: TableSettings) -> str:
-    """The key generator of a table whose maker does not name one: by the numbers of its fields, as Hudi infers it."""
+    """The default key generator of a table, which Hudi infers from the numbers of its fields."""
     if not table.partition_fields:
         return "NON_PARTITION"
     if ":" in table.partition_fields[0]:

@@ -1,4 +1,4 @@
-"""Refuses partitions below other partitions: listings end at the first partition on a way down.
+"""Refuses partitions below other partitions, which listings would not find.
 
 Hudi's listing and ours look no deeper than a folder with a partition metafile. Values with slashes that are not escaped
 (``a`` and ``a/b``) would make a partition whose rows the metadata table knows and no listing.

@@ -1,4 +1,4 @@
-"""Restore: undo every write after a savepoint, newest first, as one action.
+"""Restore: rolls back every write after a savepoint, newest first, as one action.
 
 Source: docs/format.md#plans.
 """
@@ -28,7 +28,7 @@ from hudi_hive.write.service_base import ServiceContext, claimed, refuse_pending
 
 
 def restore(context: ServiceContext, savepoint: str) -> RestoreMetadata:
-    """Bring the table back to a savepoint: everything written after it is deleted for good.
+    """Restore a table to a savepoint; everything written after it is deleted for good.
 
     A restore that died is taken up by the next call with the same savepoint. A write that is under way meanwhile is
     undone with the others, and its writer refused when it completes.

@@ -1,4 +1,4 @@
-"""Rollback: undo one instant, and find the instants of writers that died.
+"""Rollback: rolls back an instant, and the instants of dead writers.
 
 The plan is on the timeline before anything is touched, and every step can be done again: a rollback that died is taken
 up from its plan. The data goes first, the instant's own files last, so that nothing undone ever looks committed.
@@ -89,7 +89,7 @@ def rollback(
     dead: bool = False,
     pending: bool = False,
 ) -> RollbackMetadata:
-    """Undo an instant under a rollback instant of its own.
+    """Roll an instant back under a new rollback instant.
 
     A completed write can be undone only if none completed after it and what it wrote over is still there; a pending
     one any time. A compaction or clustering that has begun goes back to being requested, as its plan is still good; of
@@ -132,7 +132,7 @@ def rollback(
 
 
 def rollback_failed_writes(context: ServiceContext) -> list[RollbackMetadata]:
-    """Take up rollbacks that died, then undo the writes of writers that died, newest first.
+    """Complete interrupted rollbacks, then roll back the writes of dead writers, newest first.
 
     A writer is dead that has no heartbeat, a silent one, or that of a process which has ended. Unlike Hudi, ``EAGER``
     of ``hoodie.cleaner.policy.failed.writes`` (one writer) spares living ones too, as ``LAZY`` does: two processes may
@@ -187,7 +187,7 @@ def _drop_leftovers(context: ServiceContext, marked: Sequence[str], beating: Seq
 
 
 def resume(context: ServiceContext, instant: Instant) -> RollbackMetadata:
-    """Go on with a rollback that died, from its plan.
+    """Continue an interrupted rollback from its plan.
 
     Raises:
         WriteConflictError: another process goes on with it.
@@ -209,7 +209,7 @@ def _resumed(context: ServiceContext, instant: Instant, heartbeat: Heartbeat) ->
 
 
 def requested_again(context: ServiceContext, instant: Instant) -> tuple[ServiceContext, Instant]:
-    """A table service's instant as it can be run: what a run that died has made is undone.
+    """Reset the instant of a table service to requested: undo what an interrupted run has made.
 
     Raises:
         WriteConflictError: another process is at it, or has completed or undone it.
@@ -229,7 +229,7 @@ def requested_again(context: ServiceContext, instant: Instant) -> tuple[ServiceC
 
 
 def remove_late_files(context: ServiceContext, target: Instant) -> None:
-    """Delete the files of a write that another process has rolled back, or is rolling back, while it was writing.
+    """Delete the files of a write that another process rolls back while it is running.
 
     Args:
         context: the table.
@@ -248,7 +248,7 @@ def remove_late_files(context: ServiceContext, target: Instant) -> None:
 def undo(
     context: ServiceContext, instant: str, target: Instant, requests: Sequence[RollbackRequest]
 ) -> RollbackMetadata:
-    """Do what requests say to the data, without the timeline's part: for rollbacks and restores.
+    """Execute rollback requests on the data, without changing the timeline.
 
     Args:
         context: the table.
@@ -276,7 +276,7 @@ def undo(
 
 
 def forget(context: ServiceContext, target: Instant, *, keep_plan: bool) -> None:
-    """Remove an undone instant from the timeline, with its markers and heartbeat.
+    """Remove a rolled-back instant from the timeline, with its markers and heartbeat.
 
     Args:
         context: the table, under its lock.
@@ -293,7 +293,7 @@ def forget(context: ServiceContext, target: Instant, *, keep_plan: bool) -> None
 
 
 def hand_down_versions(context: ServiceContext, targets: Collection[str]) -> None:
-    """Keep the versions of an id-based schema that only files of instants hold which are to be undone.
+    """Keep versions of an id-based schema that only files of rolled-back instants hold.
 
     The newest commit that stays gets a history of its own, as far as it had come.
 
@@ -322,7 +322,7 @@ def _newest_left(client: MetaClient, targets: Collection[str]) -> Instant | None
 
 
 def changes_of(metadata: RollbackMetadata) -> MetadataChanges:
-    """What a rollback means for the metadata table: files deleted, and log files that stay or came in version 6."""
+    """The changes of a rollback to the metadata table: deleted files, and log files of version 6."""
     added: list[tuple[str, str, int]] = []
     deleted: list[tuple[str, str]] = []
     for partition, part in metadata.partitions.items():
@@ -395,7 +395,7 @@ def _conflict(now: ServiceContext, what: str, requested: str) -> WriteConflictEr
 
 
 def keeps_plan(context: ServiceContext, target: Instant) -> bool:
-    """Whether an instant is a table service's that can be run again from its plan."""
+    """Whether an instant is that of a table service, which can run again from its plan."""
     if target.is_completed:
         return False
     if target.action in (COMPACTION, LOG_COMPACTION, CLUSTERING):

@@ -1,4 +1,4 @@
-"""Savepoints: a commit whose files cleans keep, so that the table can be restored to it.
+"""Savepoints, whose files cleans keep, so that the table can be restored to them.
 
 Source: docs/format.md#plans.
 """
@@ -24,7 +24,7 @@ from hudi_hive.write.service_base import ServiceContext, refuse_pending_restore,
 def create_savepoint(
     context: ServiceContext, requested: str | None = None, *, user: str = "", comments: str = ""
 ) -> SavepointMetadata:
-    """Keep the files that show the table as of a completed write.
+    """Create a savepoint of a completed write.
 
     Args:
         context: the table; its lock must not be held.
@@ -60,7 +60,7 @@ def create_savepoint(
 
 
 def delete_savepoint(context: ServiceContext, requested: str) -> None:
-    """Let cleans have the files of a savepoint again.
+    """Delete a savepoint, so that its files may be cleaned.
 
     Raises:
         WriteError: there is no such savepoint.
@@ -82,7 +82,7 @@ def delete_savepoint(context: ServiceContext, requested: str) -> None:
 
 
 def savepoints(client: MetaClient) -> list[SavepointMetadata]:
-    """The table's savepoints, oldest first."""
+    """List the savepoints of a table, oldest first."""
     return [client.timeline.savepoint_metadata(i) for i in client.timeline.completed({SAVEPOINT})]
 
 

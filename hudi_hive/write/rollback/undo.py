@@ -1,4 +1,4 @@
-"""What undoing an instant takes: which files it left, by its markers, its metadata or the folders.
+"""Finds the files that rolling back an instant has to delete: by markers, metadata or listing.
 
 Files that bear the instant in their name are deleted. In version 6 a log file bears its slice's base instant instead:
 what the instant appended to older slices stays, and a command block behind it declares it void.
@@ -39,7 +39,7 @@ _MARKER: Final = ".marker."
 def files_to_undo(
     client: MetaClient, target: Instant, executor: Executor, *, undone: Collection[str] = ()
 ) -> tuple[RollbackRequest, ...]:
-    """Requests that undo an instant: one per partition for files to delete, one per slice for command blocks.
+    """Make rollback requests: one for each partition with files to delete, one for each slice with a command block.
 
     Markers tell the partitions of an instant that did not complete; without any, all partitions are listed. Folders
     are listed always, never the metadata table: it does not know what was left behind.
@@ -167,7 +167,7 @@ def _holds_blocks_of(storage: Storage, instant: str, path: str) -> bool:
 
 
 def log_versions(names: Iterable[str], file_id: str, base_instant: str) -> Mapping[int, str]:
-    """Log files of a slice of version 6 among names: version -> name."""
+    """Log files of a slice of version 6 among names, by version number."""
     table = pa.table({"name": pa.array(list(names), pa.string())})
     parts = parse_file_names(table.column("name"))
     fits = pc.and_(

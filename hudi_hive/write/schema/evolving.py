@@ -1,4 +1,4 @@
-"""Id-based schemas in writes: the version that a write leaves a table with.
+"""Evolves id-based schemas by the columns of written rows.
 
 Columns of rows are the table's by their names; those that are new get ids that no column ever had. Commits repeat the
 version that they were written with, and the history of versions stands beside each of them.
@@ -26,7 +26,7 @@ LATEST_SCHEMA: Final = "latest_schema"
 
 
 def evolved_after(client: MetaClient, avro: Mapping[str, Any], as_of: str | None = None) -> EvolvedSchema | None:
-    """The id-based schema that a writer's schema leaves a table with; None for a table without ids.
+    """Merge a writer's schema into the id-based schema of a table; None for a table without ids.
 
     Args:
         client: the table as it is before the write.
@@ -44,7 +44,7 @@ def evolved_after(client: MetaClient, avro: Mapping[str, Any], as_of: str | None
 
 
 def refuse_without_ids(client: MetaClient) -> None:
-    """Refuse to write by names alone into a table whose columns have ids.
+    """Refuse to write without ids to a table whose columns have ids.
 
     Raises:
         InvalidOptionError: later readers would not know of names and types that columns had before.
@@ -58,7 +58,7 @@ def refuse_without_ids(client: MetaClient) -> None:
 
 
 def next_versions(client: MetaClient, avro: Mapping[str, Any], instant: str) -> tuple[InternalSchema, ...]:
-    """All versions after a write, the newest first; empty for a table without ids.
+    """The versions after a write, newest first; empty for a table without ids.
 
     Args:
         client: the table, read under its lock.
@@ -78,7 +78,7 @@ def next_versions(client: MetaClient, avro: Mapping[str, Any], instant: str) -> 
 
 
 def with_version(metadata: CommitOut, avro: Mapping[str, Any], versions: Sequence[InternalSchema]) -> CommitOut:
-    """A commit that says which version it was written with; its Avro schema has the meta columns, if the version has.
+    """Add the version of the id-based schema to the metadata of a commit.
 
     Args:
         metadata: the commit.
@@ -94,7 +94,7 @@ def with_version(metadata: CommitOut, avro: Mapping[str, Any], versions: Sequenc
 
 
 def versions_until(history: Sequence[InternalSchema], instant: str) -> tuple[InternalSchema, ...]:
-    """The versions that there were at a requested time, the newest first."""
+    """The versions as of a requested time, newest first."""
     kept = [version for version in history if version.version_id <= int(instant)]
     return tuple(sorted(kept, key=lambda version: version.version_id, reverse=True))
 

@@ -1,4 +1,4 @@
-"""Columns that rows cannot do without: what is missing becomes null elsewhere, but here null means something.
+"""Checks that rows have the columns of keys, partition paths and ordering, which must not become null.
 
 A partition column that is left out would send rows to the default partition, one of several key columns would make
 records of other keys, and rows without ordering value lose against all that have one.
@@ -15,7 +15,7 @@ from hudi_hive.write.options import Operation, WriteConfig
 
 
 def check_wanted(incoming: pa.Schema, table: TableConfig, config: WriteConfig) -> None:
-    """Refuse rows without the columns that keys, partition paths and the order of records come from.
+    """Refuse rows without the columns of record keys, partition paths and ordering values.
 
     Args:
         incoming: schema of the rows as they came.

@@ -1,4 +1,4 @@
-"""The history of an id-based schema beside the timeline: ``.hoodie/.schema/<instant>.schemacommit``.
+"""Reads and writes the history of an id-based schema: ``.hoodie/.schema/<instant>.schemacommit``.
 
 Every commit of a table with ids has a file of its own with all versions up to it. Readers take the newest whose commit
 is completed, so a file may be there before its commit is, and what a dead writer left says nothing.
@@ -27,7 +27,7 @@ _TEMPORARY: Final = ".tmp-"
 
 
 def read(client: MetaClient) -> tuple[InternalSchema, ...]:
-    """All versions of a table's schema, the newest first; empty for a table without ids.
+    """Read the versions of a table's schema, newest first; empty for a table without ids.
 
     A version whose history was pruned or lost stands in the newest commit still.
 
@@ -42,7 +42,7 @@ def read(client: MetaClient) -> tuple[InternalSchema, ...]:
 
 
 def persist(client: MetaClient, instant: str, completion: str, history: Sequence[InternalSchema]) -> None:
-    """Write the history of a commit that completes next; to be called under the table's lock.
+    """Write the history of the next commit; called under the table's lock.
 
     What dead writers left is removed, and of the files older than the active timeline all but the newest, which a
     restore might go back to.
@@ -65,7 +65,7 @@ def persist(client: MetaClient, instant: str, completion: str, history: Sequence
 
 
 def remove(storage: Storage, instants: Iterable[str]) -> None:
-    """Delete the files of instants that were undone or never completed."""
+    """Delete the history files of instants that were rolled back or never completed."""
     gone = set(instants)
     for time, path in _files(_paths(storage)):
         if time in gone:
@@ -73,7 +73,7 @@ def remove(storage: Storage, instants: Iterable[str]) -> None:
 
 
 def tidy(client: MetaClient, *, keep: str = "") -> None:
-    """Delete files that no reader needs: of instants that are no commits, and of archived ones but the newest.
+    """Delete history files that are not needed: of instants that are no commits, and of archived ones but the newest.
 
     Those of savepoints stay.
 

@@ -1,4 +1,4 @@
-"""The schema that a write leaves the table with: the table's own and what the rows add to it.
+"""Merges the columns of written rows into the schema of a table.
 
 New columns go behind the others, at the end of their struct too, and are nullable; numbers widen from int to long,
 float and double. Columns that the rows lack stay. All else that differs is refused before any file is written.
@@ -31,7 +31,7 @@ _MOST_DIGITS: Final = 38
 
 @dataclass(frozen=True, slots=True)
 class WriterSchema:
-    """The table's schema as of a write, without meta columns.
+    """The schema of a table after a write, without meta columns.
 
     Attributes:
         avro: as it goes into commits and files.
@@ -57,7 +57,7 @@ class WriterSchema:
 
 
 def writer_schema(incoming: pa.Schema, client: MetaClient, config: WriteConfig) -> WriterSchema:
-    """The schema that rows of some columns leave a table with.
+    """The schema of a table after rows with the given columns are written.
 
     Args:
         incoming: schema of the rows as they came; meta columns in it do not count.
@@ -109,7 +109,7 @@ def _leaf(schema: pa.Schema, name: str) -> pa.DataType | None:
 def merged_schema(
     incoming: pa.Schema, table: Mapping[str, Any] | None, name: str, *, null_for_missing: bool = True
 ) -> WriterSchema:
-    """The schema of a table after rows of some columns went in.
+    """Merge the columns of rows into the Arrow schema of a table.
 
     Args:
         incoming: schema of the rows.
@@ -137,7 +137,7 @@ def merged_schema(
 
 
 def normal_schema(schema: pa.Schema) -> pa.Schema:
-    """Columns of rows with types that tables hold, without meta columns.
+    """Convert the columns of rows to types that tables have, without meta columns.
 
     Texts, bytes and lists of all layouts are one type each, small and unsigned numbers become the next greater ones,
     times are counted in microseconds.
@@ -167,7 +167,7 @@ def _check_names(fields: list[pa.Field], column: str) -> None:
 
 
 def normal_type(arrow: pa.DataType, column: str) -> pa.DataType:  # noqa: C901
-    """The type that a table holds for values of an Arrow type.
+    """The type of a table for values of an Arrow type.
 
     Raises:
         SchemaError: there is none that holds all of them.

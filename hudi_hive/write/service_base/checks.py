@@ -1,4 +1,4 @@
-"""What must hold before a table service may go on: refusals by name, before anything is changed."""
+"""Checks before a table service changes anything."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _distinct(clustering: pa.Table) -> list[str]:
 
 
 def refuse_topped(client: MetaClient, target: Instant) -> None:
-    """Refuse to take back the plan of a compaction of version 6 under log files: no slice would have them.
+    """Refuse to roll back a compaction plan of version 6 whose slice has log files, which would belong to no slice.
 
     Raises:
         WriteError: there are log files that name the compaction, or a pending write that may make some.
@@ -79,7 +79,7 @@ def refuse_topped(client: MetaClient, target: Instant) -> None:
 
 
 def refuse_buckets(client: MetaClient, index: IndexType, slices: pa.Table) -> None:
-    """Refuse to cluster file groups that are buckets: rows would be in groups that no bucket index looks into.
+    """Refuse to cluster file groups of a bucket index, which would not find the new groups.
 
     Args:
         client: the table.
@@ -99,7 +99,7 @@ def refuse_buckets(client: MetaClient, index: IndexType, slices: pa.Table) -> No
 
 
 def refuse_pending_restore(client: MetaClient) -> None:
-    """Refuse to go on before a restore has ended: what is read now is undone next, and what is written is not.
+    """Refuse to run while a restore is pending.
 
     Raises:
         WriteError: a restore is pending.
@@ -116,7 +116,7 @@ def refuse_pending_restore(client: MetaClient) -> None:
 
 
 def refuse_savepointed(client: MetaClient, target: str, requests: Sequence[RollbackRequest] = ()) -> None:
-    """Refuse to undo what a savepoint keeps, whoever planned it.
+    """Refuse to roll back what a savepoint keeps.
 
     Args:
         client: the table.

@@ -1,4 +1,4 @@
-"""Who is at work at the instant of a table service: one process at a time, told by a heartbeat on the instant.
+"""Claims the instant of a table service for one process at a time, by a heartbeat on the instant.
 
 A service's instant that is inflight without a living heartbeat was left by a run that died, and may be undone and run
 again. One with a heartbeat is somebody's: to undo it would take the files away under the hands of that process.
@@ -17,13 +17,13 @@ from hudi_hive.write.service_base.context import ServiceContext
 
 
 def is_beating(context: ServiceContext, instant: str) -> bool:
-    """Whether a process that lives is at work at an instant."""
+    """Whether a running process has a heartbeat on an instant."""
     interval, misses = heartbeat_times(context.options)
     return not silent_instants(context.client.storage, [instant], interval_ms=interval, misses=misses)
 
 
 def refuse_beating(context: ServiceContext, instant: Instant) -> None:
-    """Refuse to touch what another process is at.
+    """Refuse an instant on which another process has a heartbeat.
 
     Raises:
         WriteConflictError: it has a heartbeat.
@@ -39,7 +39,7 @@ def refuse_beating(context: ServiceContext, instant: Instant) -> None:
 
 @contextmanager
 def claimed(context: ServiceContext, instant: Instant, payload: bytes = b"") -> Iterator[tuple[Instant, Heartbeat]]:
-    """Begin a requested service, or go on with one that died, with a heartbeat for as long as the block lasts.
+    """Start a requested service, or continue an interrupted one, with a heartbeat inside the block.
 
     Args:
         context: the table; its lock must not be held.
@@ -63,7 +63,7 @@ def claimed(context: ServiceContext, instant: Instant, payload: bytes = b"") -> 
 
 
 def pending_still(now: ServiceContext, instant: Instant) -> Instant:
-    """A pending instant in the state that it is in now.
+    """Read the current state of a pending instant.
 
     Raises:
         WriteConflictError: another process has completed it, or has undone it or is about to.
@@ -96,7 +96,7 @@ def _begun(now: ServiceContext, instant: Instant, payload: bytes) -> Instant:
 
 
 def rolled_back_now(now: ServiceContext) -> list[tuple[str, str]]:
-    """Requested time and action of what pending rollbacks are to undo."""
+    """Requested times and actions of the targets of pending rollbacks."""
     timeline = now.client.timeline
     targets = [timeline.rollback_plan(instant).target for instant in timeline.pending({ROLLBACK})]
     return [target for target in targets if target is not None]

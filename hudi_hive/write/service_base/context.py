@@ -1,4 +1,4 @@
-"""What every table service works with: the table, its lock, where tasks run, and the metadata table to keep in step."""
+"""The context of table services: table, lock, executor and metadata table."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class ServiceContext:
             object.__setattr__(self, "lock", lambda: lock)
 
     def reload(self) -> ServiceContext:
-        """The same with the table as it is now."""
+        """A context with the current state of the table."""
         return replace(self, client=self.client.reload())
 
     @property
     def writer(self) -> TimelineWriter:
-        """Makes and removes the files of instants."""
+        """The writer of the files of instants."""
         return TimelineWriter(self.client.storage, self.client.config)
 
     def request(
@@ -58,7 +58,7 @@ class ServiceContext:
         *,
         check: Callable[[ServiceContext], object] = lambda now: None,
     ) -> tuple[ServiceContext, Instant]:
-        """Draw an instant and write its plan, in one turn of the lock.
+        """Draw an instant and write its plan, under the lock.
 
         Args:
             action: as the requested file names it.
@@ -76,7 +76,7 @@ class ServiceContext:
             return now, self.writer.create_requested(action, time, payload(time))
 
     def complete(self, instant: Instant, finish: Callable[[ServiceContext, MetadataWriter | None], bytes]) -> Instant:
-        """Complete an inflight action under the lock, the metadata table first.
+        """Complete an inflight action under the lock, after its delta commit of the metadata table.
 
         Args:
             instant: the action.

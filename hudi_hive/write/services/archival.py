@@ -11,7 +11,7 @@ from hudi_hive.write.service_base import ServiceContext
 
 
 def archive_instants(context: ServiceContext) -> ArchiveReport:
-    """Archive what the options say may go: ``hoodie.keep.min.commits``, ``hoodie.keep.max.commits`` and so on.
+    """Archive instants by the options ``hoodie.keep.min.commits``, ``hoodie.keep.max.commits`` and so on.
 
     Args:
         context: the table; its lock must not be held.

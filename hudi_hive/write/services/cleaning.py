@@ -1,4 +1,4 @@
-"""Clean: delete file slices that no retained commit needs.
+"""Clean: deletes file slices that no retained commit needs.
 
 Plan first, then delete, then say so: a clean that died is taken up again from its plan. A slice stays if it is the
 newest of its group, the newest at the earliest retained commit, savepointed, or under a pending compaction.
@@ -52,7 +52,7 @@ BY_HOURS: Final = "KEEP_LATEST_BY_HOURS"
 
 @dataclass(frozen=True)
 class CleanPolicy:
-    """What a clean keeps.
+    """The policy of a clean: which slices it keeps.
 
     Attributes:
         policy: ``KEEP_LATEST_COMMITS``, ``KEEP_LATEST_FILE_VERSIONS`` or ``KEEP_LATEST_BY_HOURS``.
@@ -66,7 +66,7 @@ class CleanPolicy:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> CleanPolicy:
-        """The policy that Hudi's options ask for.
+        """Read the policy from Hudi's options.
 
         Raises:
             InvalidOptionError: an unknown policy, a number below 1, or two names of one option that differ.
@@ -80,7 +80,7 @@ class CleanPolicy:
 
 
 def clean(context: ServiceContext) -> CleanMetadata | None:
-    """Take up cleans that died, then plan and run one; None when there is nothing to delete.
+    """Complete interrupted cleans, then schedule and execute one; None when there is nothing to delete.
 
     Args:
         context: the table; its lock must not be held. ``hoodie.clean.*`` of its options choose the policy.
@@ -98,7 +98,7 @@ def clean(context: ServiceContext) -> CleanMetadata | None:
 
 
 def schedule_clean(context: ServiceContext, policy: CleanPolicy | None = None) -> Instant | None:
-    """Write the plan of a clean; None when there is nothing to delete."""
+    """Schedule a clean: write its plan; None when there is nothing to delete."""
     policy = CleanPolicy.of(context.options) if policy is None else policy
     with context.lock():
         now = context.reload()
@@ -114,7 +114,7 @@ def schedule_clean(context: ServiceContext, policy: CleanPolicy | None = None) -
 
 
 def execute_clean(context: ServiceContext, instant: Instant) -> CleanMetadata:
-    """Delete what a clean's plan says, tell the metadata table, and complete.
+    """Execute a clean: delete the files of its plan, update the metadata table, and complete.
 
     Raises:
         UnsafePathError: the plan names something that is no data file of the table; nothing was deleted.
@@ -224,7 +224,7 @@ def _dropped(storage: Storage, partition: str) -> bool:
 
 
 def plan_clean(client: MetaClient, policy: CleanPolicy, *, now_ms: int | None = None) -> CleanerPlan:
-    """What a clean would delete now.
+    """Plan a clean without writing the plan.
 
     Args:
         client: the table, as it is under its lock.
@@ -253,7 +253,7 @@ def _savepoints(client: MetaClient) -> dict[str, str]:
 
 
 def earliest_retained(client: MetaClient, policy: CleanPolicy, now_ms: int | None = None) -> Instant | None:
-    """The oldest completed write whose state of the table stays readable; None to keep all.
+    """The oldest completed write that stays readable; None to keep all.
 
     Never after the first pending write: its base files are those of now.
     """

@@ -1,4 +1,4 @@
-"""Clustering: file groups written anew as other file groups, larger or sorted.
+"""Clustering: rewrites file groups as other ones, larger or sorted.
 
 The plan names the slices; until it has run, nobody may write to their file groups. The commit replaces them by the new
 groups; rows keep their commit times.
@@ -67,12 +67,12 @@ _BATCH_ROWS: Final = 65_536
 
 
 def pending_clusterings(client: MetaClient) -> list[Instant]:
-    """Planned clusterings, oldest first; those of layout 1 are replacecommits with a clustering plan."""
+    """The pending clusterings, oldest first; in layout 1 they are replacecommits with a clustering plan."""
     return [plan.instant for plan in client.timeline.pending_clustering_plans()]
 
 
 def cluster(context: ServiceContext) -> list[Instant]:
-    """Run the clusterings that are planned and that no other process is at, then plan and run one.
+    """Execute pending clusterings that no other process executes, then schedule and execute one.
 
     Args:
         context: the table; its lock must not be held. ``hoodie.clustering.*`` of its options say what is clustered.
@@ -87,7 +87,7 @@ def cluster(context: ServiceContext) -> list[Instant]:
 
 
 def schedule_clustering(context: ServiceContext, partitions: Sequence[str] | None = None) -> Instant | None:
-    """Plan a clustering of small file groups; None without any.
+    """Schedule a clustering of small file groups; None without any.
 
     Groups that a table service is at are left alone. A lone group is clustered only if the rows are to be sorted.
 
@@ -197,7 +197,7 @@ class _Task:
 
 
 def execute_clustering(context: ServiceContext, instant: Instant) -> Instant:
-    """Run a planned clustering.
+    """Execute a scheduled clustering.
 
     Args:
         context: the table; its lock must not be held.

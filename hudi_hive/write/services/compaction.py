@@ -1,4 +1,4 @@
-"""Compaction: base files with the log files on top merged into new base files.
+"""Compaction: merges base files with their log files to new base files.
 
 The plan names the files and opens a new slice, on top of which writers go on; running it later gives the same rows. A
 run that died is undone and run again from the plan.
@@ -46,7 +46,7 @@ _MIB: Final = 1 << 20
 
 
 def compact(context: ServiceContext) -> list[Instant]:
-    """Run the compactions that are planned and that no other process is at, then plan and run one of what is left.
+    """Execute pending compactions that no other process executes, then schedule and execute one of the rest.
 
     Args:
         context: the table; its lock must not be held.
@@ -61,7 +61,7 @@ def compact(context: ServiceContext) -> list[Instant]:
 
 
 def compaction_is_due(client: MetaClient, settings: CompactionSettings, *, now_ms: int | None = None) -> bool:
-    """Whether the next compaction is to be planned: by delta commits, by time since the last one, or by both.
+    """Whether a compaction is due, by the number of delta commits, the time since the last one, or both.
 
     Args:
         client: the table.
@@ -102,7 +102,7 @@ def _since_compaction(client: MetaClient, *, requested: bool) -> tuple[int, str 
 
 
 def schedule_compaction(context: ServiceContext, partitions: Sequence[str] | None = None) -> Instant | None:
-    """Plan a compaction of all slices with log files that no other table service is at; None without any.
+    """Schedule a compaction of all slices with log files that no other plan contains; None without any.
 
     Args:
         context: the table; its lock must not be held.
@@ -198,7 +198,7 @@ def _metrics(row: Mapping[str, Any], logs: int) -> dict[str, float]:
 
 
 def busy_groups(client: MetaClient) -> set[tuple[str, str]]:
-    """File groups that a pending compaction, log compaction or clustering is at."""
+    """File groups under a pending compaction, log compaction or clustering."""
     timeline = client.timeline
     tables = [timeline.pending_compactions(), timeline.pending_clustering()]
     tables += [timeline.compaction_plan(instant).operations for instant in timeline.pending({LOG_COMPACTION})]
@@ -223,7 +223,7 @@ class _Task:
 
 
 def execute_compaction(context: ServiceContext, instant: Instant) -> Instant:
-    """Run a planned compaction.
+    """Execute a scheduled compaction.
 
     Args:
         context: the table; its lock must not be held.

@@ -1,4 +1,4 @@
-"""Table services behind a commit, as Hudi's options ask for them: clean, archive, compaction, clustering.
+"""Runs inline table services after a commit, by Hudi's options: clean, archival, compaction, clustering.
 
 The commit stands whatever becomes of them: what fails is reported and logged, and the next commit tries again.
 """
@@ -30,7 +30,7 @@ from hudi_hive.write.services.compaction import (
 
 @dataclass
 class InlineReport:
-    """What the services behind one commit did.
+    """Results of the table services after a commit.
 
     Attributes:
         done: requested times of the services' instants that completed or were planned, by service.

@@ -1,4 +1,4 @@
-"""Rows of file slices to new base files: what compaction and clustering do, one task a file group.
+"""Rewrites rows of file slices to new base files, for compaction and clustering, a task for each file group.
 
 Rows keep their meta columns but for the file name: a rewritten row was not written anew.
 """
