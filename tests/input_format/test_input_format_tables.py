@@ -82,7 +82,7 @@ CASES = [
 ]
 
 
-def job_of(name, query):
+def write_context_of(name, query):
     table = expected(name)["table_name"]
     conf = {k: v for k, v in query["options"].items() if "instant" not in k and not k.endswith("query.type")}
     if query["kind"] == "incremental":
@@ -99,9 +99,9 @@ def test_same_rows_as_hudi(name, query):
     gap = named_gap(name, query)
     if "error" in query and gap is None:
         with pytest.raises(HudiHiveError):
-            rows_of(job_of(name, query))
+            rows_of(write_context_of(name, query))
         return
-    rows = rows_of(job_of(name, query), 64)
+    rows = rows_of(write_context_of(name, query), 64)
     if gap is None:
         assert_same_rows(rows, name, query)
         return

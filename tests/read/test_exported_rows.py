@@ -11,7 +11,7 @@ import pytest
 from hudi_hive import HudiTable
 from hudi_hive.errors import FileVanishedError
 from hudi_hive.plan import Query, plan_scan
-from hudi_hive.read.remote.executor_read import SliceRows, carried_error
+from hudi_hive.read.remote.executor_read import SliceRows, deserialize_error
 from hudi_hive.table import MetaClient
 from tests.support.fixture_tables import encode_rows, rows_sha256, unzip_fixture
 from tests.support.tables.mor_table import MorTable
@@ -78,7 +78,7 @@ def test_errors_are_carried_as_text(tmp_path):
         file.unlink()
     with pytest.raises(RuntimeError) as caught:
         read(SliceRows(plan, {}, plan.schema, ()), requests_of(plan))
-    error = carried_error(f"Traceback …\nRuntimeError: {caught.value}\n more text")
+    error = deserialize_error(f"Traceback …\nRuntimeError: {caught.value}\n more text")
     assert isinstance(error, FileVanishedError) and ".log." in error.path and error.remedy
-    assert carried_error("some other text") is None
-    assert carried_error("hudi_hive error {not json") is None
+    assert deserialize_error("some other text") is None
+    assert deserialize_error("hudi_hive error {not json") is None

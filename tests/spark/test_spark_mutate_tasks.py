@@ -25,7 +25,7 @@ from hudi_hive.metastore import HiveMetastore, TransactionClient
 from hudi_hive.mutation import AcidTable, MutationManifest, MutatorClient
 from hudi_hive.mutation.acid_table import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.acid_write import MergeRules
-from hudi_hive.read.remote import carried_error
+from hudi_hive.read.remote import deserialize_error
 from hudi_hive.spark.mutate.mutate_frame import _only_one
 from hudi_hive.spark.mutate.tasks import (
     BUCKET,
@@ -74,7 +74,7 @@ def called(step: Any, *tables: pa.Table) -> pa.Table:
     try:
         made = list(step(iter(batches)))
     except RuntimeError as error:
-        ours = carried_error(str(error))
+        ours = deserialize_error(str(error))
         assert ours is not None
         raise ours from None
     return pa.Table.from_batches(made) if made else None

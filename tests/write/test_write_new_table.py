@@ -11,7 +11,7 @@ from hudi_hive.table import MetaClient, TableDefinition, create_table
 from hudi_hive.write.commit.new_table import discarded_on_failure, in_place_of
 from hudi_hive.write.coordination.executor import LocalExecutor
 from hudi_hive.write.coordination.locks import table_lock
-from hudi_hive.write.files.write_tasks import run_work
+from hudi_hive.write.files.write_tasks import run_write_task
 from hudi_hive.write.writers.local import LocalWriter
 
 ROWS = pa.table({"id": ["a", "b"], "city": ["x", "y"], "v": [1, 2]})
@@ -61,7 +61,7 @@ class FailsHalfWay(LocalExecutor):
     """Writes the file of one file group, and fails at the next one."""
 
     def map(self, function, items):
-        if function is run_work:
+        if function is run_write_task:
             function(items[0])
             raise WriteError("the disk is full")
         return super().map(function, items)

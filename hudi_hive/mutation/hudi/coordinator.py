@@ -16,13 +16,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.errors import MutationStateError
-from hudi_hive.formats.orc import DELETE, INSERT, UPDATE
 from hudi_hive.mutation.core import Coordinator
 from hudi_hive.mutation.hudi.manifest import HudiManifest
 from hudi_hive.mutation.hudi.staging import Intake
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.storage import Storage
 from hudi_hive.write.files import staging_folder
+from hudi_hive.write.records import DELETE, INSERT, UPDATE
 
 _FILE: Final = "changes.arrow"
 _CODEC: Final = "lz4"

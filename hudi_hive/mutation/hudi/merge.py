@@ -23,7 +23,6 @@ from hudi_hive.errors import (
     SchemaError,
     UnknownColumnError,
 )
-from hudi_hive.formats.orc import DELETE, INSERT, UPDATE
 from hudi_hive.mutation.acid_write import (
     MergeChoices,
     WhenMatched,
@@ -39,7 +38,7 @@ from hudi_hive.mutation.hudi.reader import HudiReader
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.predicate import Dnf, RowFilter
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.write.records import conformed
+from hudi_hive.write.records import DELETE, INSERT, UPDATE, conformed
 from hudi_hive.write.schema import merged_schema
 
 Longs = npt.NDArray[np.int64]

@@ -18,7 +18,6 @@ from hudi_hive.errors import (
     SchemaError,
     UnknownColumnError,
 )
-from hudi_hive.formats.orc import DELETE, INSERT, UPDATE
 from hudi_hive.mutation.acid_write import column_of
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.read.merge import default_of, keeps
@@ -26,7 +25,7 @@ from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.merge import MergeSpec
 from hudi_hive.write.files import RECORD_KEY
 from hudi_hive.write.index import one_array
-from hudi_hive.write.records import KEYS_SCHEMA, OPERATION, check_required, conformed
+from hudi_hive.write.records import DELETE, INSERT, KEYS_SCHEMA, OPERATION, UPDATE, check_required, conformed
 from hudi_hive.write.schema import merged_schema
 
 Flags = npt.NDArray[np.bool_]

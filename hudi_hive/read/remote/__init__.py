@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from hudi_hive.read.remote.executor_plan import MetadataRows, PlanRows
-from hudi_hive.read.remote.executor_read import SliceRows, carried_error, carrying
+from hudi_hive.read.remote.executor_read import SliceRows, deserialize_error, serialize_error
 
 __all__ = [
     "MetadataRows",
     "PlanRows",
     "SliceRows",
-    "carried_error",
-    "carrying",
+    "deserialize_error",
+    "serialize_error",
 ]

@@ -17,7 +17,7 @@ from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.reader import partition_rows
 from hudi_hive.plan import ScanPlan
-from hudi_hive.read.remote.executor_read import carrying
+from hudi_hive.read.remote.executor_read import serialize_error
 from hudi_hive.read.scan import read_plan
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
@@ -42,7 +42,7 @@ class PlanRows:
             requests: one column: numbers of slices.
 
         Raises:
-            RuntimeError: an error of this package, as text that :func:`hudi_hive.read.remote.carried_error` reads.
+            RuntimeError: an error of this package, as text that :func:`hudi_hive.read.remote.deserialize_error` reads.
         """
         try:
             storage = Storage(self.plan.base_path, self.storage_options)
@@ -50,7 +50,7 @@ class PlanRows:
                 for number in request.column(0).to_pylist():
                     yield from read_plan(storage, self._one(number), threads=1)
         except HudiHiveError as error:
-            raise carrying(error) from None
+            raise serialize_error(error) from None
 
     def _one(self, number: int) -> ScanPlan:
         plan = self.plan
@@ -79,7 +79,7 @@ class MetadataRows:
             requests: one column: numbers of partitions.
 
         Raises:
-            RuntimeError: an error of this package, as text that :func:`hudi_hive.read.remote.carried_error` reads.
+            RuntimeError: an error of this package, as text that :func:`hudi_hive.read.remote.deserialize_error` reads.
         """
         try:
             table = MetadataTable.open(self.client)
@@ -88,4 +88,4 @@ class MetadataRows:
                     rows = partition_rows(table, self.partitions[number], self.schema)
                     yield from rows.to_batches(max_chunksize=BATCH_ROWS)
         except HudiHiveError as error:
-            raise carrying(error) from None
+            raise serialize_error(error) from None

@@ -20,7 +20,7 @@ from hudi_hive.read.scan import read_plan
 from hudi_hive.storage import Storage
 
 ERROR_MARK = "hudi_hive error "
-"""Begins the text of an exception that carries an error of this package to another process; JSON follows."""
+"""Begins the text of an exception that brings an error of this package to another process; JSON follows."""
 
 
 @dataclass(frozen=True)
@@ -31,39 +31,42 @@ class SliceRows:
         plan: holds the slices; tasks are told them by number.
         storage_options: for :class:`~hudi_hive.storage.Storage`.
         schema: of the batches to make; a column that the table does not have is null.
-        given: columns of the schema whose values come with the number of a slice.
+        constants: columns of the schema whose values come with the number of a slice.
     """
 
     plan: ScanPlan
     storage_options: Mapping[str, Any] = field(repr=False)
     schema: pa.Schema
-    given: tuple[str, ...]
+    constants: tuple[str, ...]
 
     def __call__(self, requests: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of slices.
 
         Args:
-            requests: first column: number of the slice; the others: values of ``given``, in that order.
+            requests: first column: number of the slice; the others: values of ``constants``, in that order.
 
         Raises:
-            RuntimeError: an error of this package, as text that :func:`carried_error` reads.
+            RuntimeError: an error of this package, as text that :func:`deserialize_error` reads.
         """
         try:
             storage = Storage(self.plan.base_path, self.storage_options)
             for request in requests:
                 for row, number in enumerate(request.column(0).to_pylist()):
-                    values = [request.column(1 + i)[row] for i in range(len(self.given))]
-                    yield from self._rows(storage, number, dict(zip(self.given, values, strict=True)))
+                    values = [request.column(1 + i)[row] for i in range(len(self.constants))]
+                    yield from self._rows(storage, number, dict(zip(self.constants, values, strict=True)))
         except HudiHiveError as error:
-            raise carrying(error) from None
+            raise serialize_error(error) from None
 
-    def _rows(self, storage: Storage, number: int, given: Mapping[str, pa.Scalar]) -> Iterator[pa.RecordBatch]:
+    def _rows(
+        self, storage: Storage, number: int, partition_values: Mapping[str, pa.Scalar]
+    ) -> Iterator[pa.RecordBatch]:
         plan = replace(self.plan, slices=self.plan.slices.slice(number, 1))
-        constants = {name: value.cast(self.schema.field(name).type) for name, value in given.items()}
-        known = {name.lower(): name for name in plan.schema.names}
-        wanted = [known[name.lower()] for name in self.schema.names if name not in constants and name.lower() in known]
+        constants = {name: value.cast(self.schema.field(name).type) for name, value in partition_values.items()}
+        table_names = {name.lower(): name for name in plan.schema.names}
+        read = [name.lower() for name in self.schema.names if name not in constants]
+        columns = [table_names[name] for name in read if name in table_names]
         reconciler: Reconciler | None = None
-        for batch in read_plan(storage, plan, wanted, threads=1):
+        for batch in read_plan(storage, plan, columns, threads=1):
             batch = _raw(batch)
             if reconciler is None:
                 path = plan.slices.column("path")[0].as_py()
@@ -71,26 +74,26 @@ class SliceRows:
             yield reconciler.apply(batch, constants)
 
 
-def carried_error(text: str) -> HudiHiveError | None:
-    """Parse the error in the text of an exception of :class:`SliceRows`; None if there is none."""
+def deserialize_error(text: str) -> HudiHiveError | None:
+    """Read the error of this package that the text of :func:`serialize_error` holds; None for other texts."""
     from hudi_hive import errors
 
     _, mark, rest = text.partition(ERROR_MARK)
     if not mark:
         return None
     try:
-        told, _ = json.JSONDecoder().raw_decode(rest)
-        kind = getattr(errors, told["kind"], HudiHiveError)
-        return kind(told["message"], path=told["path"], instant=told["instant"], remedy=told["remedy"])
+        fields, _ = json.JSONDecoder().raw_decode(rest)
+        kind = getattr(errors, fields["kind"], HudiHiveError)
+        return kind(fields["message"], path=fields["path"], instant=fields["instant"], remedy=fields["remedy"])
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def carrying(error: HudiHiveError) -> RuntimeError:
-    """An exception whose text :func:`carried_error` reads."""
+def serialize_error(error: HudiHiveError) -> RuntimeError:
+    """Make an exception whose text holds an error of this package, for another process (:func:`deserialize_error`)."""
     place = {"path": error.path, "instant": error.instant, "remedy": error.remedy}
-    told = {"kind": type(error).__name__, "message": error.message} | place
-    return RuntimeError(ERROR_MARK + json.dumps(told))
+    fields = {"kind": type(error).__name__, "message": error.message} | place
+    return RuntimeError(ERROR_MARK + json.dumps(fields))
 
 
 def _raw(batch: pa.RecordBatch) -> pa.RecordBatch:

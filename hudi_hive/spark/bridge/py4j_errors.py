@@ -25,7 +25,7 @@ from pyspark import SparkContext
 from pyspark.errors.exceptions import captured
 
 from hudi_hive.errors import CorruptFileError, FileVanishedError, HudiHiveError, SchemaError, SparkError
-from hudi_hive.read.remote import carried_error
+from hudi_hive.read.remote import deserialize_error
 
 JavaValue: TypeAlias = Any
 """A reference to an object in the JVM; its methods are known only there."""
@@ -172,7 +172,7 @@ def _find(java_exception: JavaValue) -> HudiHiveError | None:
             error = _pending_errors.get(text)
         if error is not None:
             return copy.copy(error)
-        carried = carried_error(text)
+        carried = deserialize_error(text)
         if carried is not None:
             return carried
         translated = _translate(text)

@@ -44,7 +44,7 @@ from hudi_hive.spark.write import (
 from hudi_hive.sync.run import SyncAfterWrite
 from hudi_hive.table import MetaClient
 from hudi_hive.write.commit import Transaction
-from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, Handle, Target
+from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, TargetSlice, WriteHandle
 from hudi_hive.write.mutation import MutationPlan, MutationWriter
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.records import OPERATION
@@ -175,19 +175,21 @@ def _written(records: DataFrame, table: HudiMutationTable, writer: MutationWrite
     plan = writer.plan(running, as_schema(slim, pa.schema([schema.field(name) for name in slim.column_names])))
     lines, handles = _lines(slim, plan, merge_on_read=client.config.is_merge_on_read)
     ready = writer.ready(client, schema.empty_table().drop_columns([OPERATION]))
-    job = writer.job(running, ready, [target for handle, target in handles if handle is Handle.MERGE])
+    context = writer.write_context(
+        running, ready, [target for handle, target in handles if handle is WriteHandle.MERGE]
+    )
     columns = pa.schema([item for item in schema if item.name != OPERATION])
     session = records.sparkSession
     rows = records.drop(OPERATION).join(session.createDataFrame(lines), [RECORD_KEY, PARTITION_PATH])
     tasks = max(1, min(len(handles), default_tasks(records) * 8))
     spread = repartition_by_number(rows, tasks, sql.col(GROUP) % tasks)
-    statuses = statuses_of(spread, WriteGroups(job, columns, handles))
+    statuses = statuses_of(spread, WriteGroups(context, columns, handles))
     return writer.complete(running, plan, statuses, ready)
 
 
 def _lines(
     slim: pa.Table, plan: MutationPlan, *, merge_on_read: bool
-) -> tuple[pa.Table, tuple[tuple[Handle, Target], ...]]:
+) -> tuple[pa.Table, tuple[tuple[WriteHandle, TargetSlice], ...]]:
     """Where each record goes by the number of its group, and what happens to each group."""
     lines = plan.lines
     pairs = lines.group_by(["partition", "file_id"], use_threads=False).aggregate([])
@@ -200,7 +202,7 @@ def _lines(
             group,
             merge_on_read=merge_on_read,
             takes_inserts=group in plan.taking,
-            index_sees_logs=plan.index_sees_logs,
+            can_index_log_files=plan.can_index_log_files,
         )
         handles.append((handle, plan.groups.target(group)))
     row = lines.column("row")

@@ -209,7 +209,7 @@ class MergeFileIndex(HudiFileIndex):
             plan=plan,
             storage_options=self._snapshot.client.storage.storage_options,
             schema=arrow_schema(columns),
-            given=tuple(field.name for field in partition_fields),
+            constants=tuple(field.name for field in partition_fields),
         )
         context = SparkContext._active_spark_context
         assert context is not None

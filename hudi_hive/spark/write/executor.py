@@ -13,7 +13,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 
 from hudi_hive.errors import HudiHiveError, SparkError, WriteError
-from hudi_hive.read.remote import carried_error, carrying
+from hudi_hive.read.remote import deserialize_error, serialize_error
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -57,7 +57,7 @@ def _told(function: Callable[[_T], _R]) -> Callable[[_T], _R]:
         try:
             return function(task)
         except HudiHiveError as error:
-            raise carrying(error) from None
+            raise serialize_error(error) from None
 
     return call
 
@@ -68,7 +68,7 @@ def task_errors() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
-        ours = carried_error(str(error))
+        ours = deserialize_error(str(error))
         if ours is None:
             raise
         raise ours from None

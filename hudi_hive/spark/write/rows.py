@@ -21,19 +21,19 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import IS_DELETED, OPERATION, MergeSpec
 from hudi_hive.write.commit import Transaction
 from hudi_hive.write.coordination import quietly
-from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, WRITE_STATUS_SCHEMA, WriteJob
+from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, WRITE_STATUS_SCHEMA, WriteContext
 from hudi_hive.write.index import IndexOptions
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.records import (
     FILE_NAME,
     KEYS_SCHEMA,
-    Prepared,
+    KeyedRecords,
     carried_files,
-    job_of,
     names_records,
     physical_schema,
     row_generator,
     table_generator,
+    write_context_of,
 )
 from hudi_hive.write.schema import WriterSchema, writer_schema
 
@@ -62,7 +62,7 @@ class IncomingRows:
         self.columns = pa.schema([*KEYS_SCHEMA, *(item.remove_metadata() for item in self.schema.arrow)])
         dropped = client.config.partition_fields if client.config.drop_partition_columns else ()
         physical = physical_schema(self.schema.avro, dropped)
-        self.ready = Prepared(self.columns.empty_table(), physical, self.spec)
+        self.ready = KeyedRecords(self.columns.empty_table(), physical, self.spec)
 
     @property
     def may_delete(self) -> bool:
@@ -71,7 +71,7 @@ class IncomingRows:
         return bool(marks) or self.spec.delete_field is not None
 
     def prepared(self, instant: str) -> DataFrame:
-        """Prepared rows, combined if the options say so."""
+        """KeyedRecords rows, combined if the options say so."""
         config, combines = self._config, self._config.combines
         generator = row_generator(self._client, config)
         step = PrepareRows(config, generator, self.schema, self._incoming, self.columns, instant, combines)
@@ -87,9 +87,9 @@ class IncomingRows:
         """Files that the rows name as those of their records; None where none count."""
         return named_files(self._frame, self._config)
 
-    def job(self, transaction: Transaction) -> WriteJob:
+    def write_context(self, transaction: Transaction) -> WriteContext:
         """The job that writes them."""
-        return job_of(transaction.client, self._config, transaction.instant, self.ready)
+        return write_context_of(transaction.client, self._config, transaction.instant, self.ready)
 
 
 class IncomingKeys:
@@ -101,7 +101,7 @@ class IncomingKeys:
     """
 
     def __init__(self, frame: DataFrame, client: MetaClient, config: WriteConfig) -> None:
-        self.ready = Prepared.of_table(client)
+        self.ready = KeyedRecords.of_table(client)
         self.spec = self.ready.spec
         self._config = config
         generator = table_generator(client, config.options)
@@ -126,9 +126,9 @@ class IncomingKeys:
         """Files that the rows name as those of their records; None where none count."""
         return named_files(self._whole, self._config)
 
-    def job(self, transaction: Transaction) -> WriteJob:
+    def write_context(self, transaction: Transaction) -> WriteContext:
         """The job that deletes them."""
-        return job_of(transaction.client, self._config, transaction.instant, self.ready)
+        return write_context_of(transaction.client, self._config, transaction.instant, self.ready)
 
 
 def named_files(frame: DataFrame, config: WriteConfig) -> pa.Table | None:

@@ -18,7 +18,7 @@ from pyspark import TaskContext
 
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.metadata.reader import group_indexes
-from hudi_hive.read.remote import carrying
+from hudi_hive.read.remote import serialize_error
 from hudi_hive.spark.bridge import in_microseconds
 from hudi_hive.table.keys import KeyGenerator
 from hudi_hive.table.merge import MergeSpec
@@ -26,22 +26,22 @@ from hudi_hive.timeline import Timeline
 from hudi_hive.write.files import (
     DELETES_SCHEMA,
     PARTITION_PATH,
-    PLACES_SCHEMA,
     RECORD_KEY,
+    RECORD_LOCATIONS,
     WRITE_STATUS_SCHEMA,
-    Handle,
-    Target,
-    Work,
-    WriteJob,
+    TargetSlice,
+    WriteContext,
+    WriteHandle,
+    WriteTask,
     assign_inserts,
     attempts,
-    pieces,
-    run_work,
+    run_write_task,
+    split_by_file_group,
     spread,
 )
 from hudi_hive.write.index import HITS_SCHEMA, Index, LookupPlan, one_array
 from hudi_hive.write.options import WriteConfig
-from hudi_hive.write.records import KEYS_SCHEMA, Prepared, combine, prepare, prepare_keys
+from hudi_hive.write.records import KEYS_SCHEMA, KeyedRecords, combine, prepare, prepare_keys
 from hudi_hive.write.schema import WriterSchema
 
 FILE_ID: Final = "_hudi_hive_file_id"
@@ -75,7 +75,7 @@ def step(call: Callable[..., Batches]) -> Callable[..., Batches]:
         try:
             yield from call(self, batches)
         except HudiHiveError as error:
-            raise carrying(error) from None
+            raise serialize_error(error) from None
 
     return told
 
@@ -124,7 +124,7 @@ class PrepareRows:
 
     @step
     def __call__(self, batches: Batches) -> Batches:
-        """Prepared rows."""
+        """KeyedRecords rows."""
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
         first = 0
@@ -265,7 +265,7 @@ class TagRows:
         self.index.client = self.index.client.at(self.timeline)
         for table in gathered_tables(batches, _TAGGED_BYTES):
             rows = as_schema(table, self.schema).combine_chunks()
-            ready = Prepared(rows, {}, self.spec)
+            ready = KeyedRecords(rows, {}, self.spec)
             keys = ready.index_keys()
             tags = self.index.locate(keys.combine_chunks(), _flat_hits(rows, one_array(table.column(HITS))))
             if self.drops:
@@ -306,7 +306,7 @@ class TagKeys:
         self.index.client = self.index.client.at(self.timeline)
         for table in gathered_tables(batches, _TAGGED_BYTES):
             rows = as_schema(table, KEYS_SCHEMA).combine_chunks()
-            keys = Prepared(rows, {}, self.spec).index_keys(deleted=True)
+            keys = KeyedRecords(rows, {}, self.spec).index_keys(deleted=True)
             tags = self.index.locate(keys.combine_chunks(), _flat_hits(rows, one_array(table.column(HITS))))
             yield from _leaving(rows, tags.filter(pc.is_valid(tags.column("current_file_id"))))
 
@@ -396,14 +396,14 @@ class WriteGroups:
     """Lines of some file groups to a file for each of them; a task has all lines of its groups.
 
     Attributes:
-        job: the write.
+        context: the write.
         schema: of prepared rows.
         groups: what happens to each group, by number.
     """
 
-    job: WriteJob
+    context: WriteContext
     schema: pa.Schema
-    groups: tuple[tuple[Handle, Target], ...] = field(repr=False)
+    groups: tuple[tuple[WriteHandle, TargetSlice], ...] = field(repr=False)
 
     @step
     def __call__(self, batches: Batches) -> Batches:
@@ -428,8 +428,8 @@ class WriteGroups:
             keys = pa.table(
                 [gone.column(RECORD_KEY), gone.column(PARTITION_PATH)], names=["record_key", "partition_path"]
             )
-            work = Work(handle, target, next(numbers), own, keys if keys.num_rows else None, new)
-            yield from run_work((self.job, work)).cast(WRITE_STATUS_SCHEMA).to_batches()
+            task = WriteTask(handle, target, next(numbers), own, keys if keys.num_rows else None, new)
+            yield from run_write_task((self.context, task)).cast(WRITE_STATUS_SCHEMA).to_batches()
 
 
 @dataclass(frozen=True)
@@ -437,14 +437,14 @@ class WriteNewGroups:
     """Rows straight to new file groups, as they come: bulk inserts and overwrites.
 
     Attributes:
-        job: the write.
+        context: the write.
         schema: of prepared rows.
         config: the write's configuration.
         spec: how records merge.
         row_size: bytes of a row in a file.
     """
 
-    job: WriteJob
+    context: WriteContext
     schema: pa.Schema
     config: WriteConfig
     spec: MergeSpec
@@ -465,7 +465,7 @@ class WriteNewGroups:
             yield from self._write(pa.concat_tables(gathered))
 
     def _write(self, rows: pa.Table) -> Batches:
-        marked = Prepared(rows, {}, self.spec).marked()
+        marked = KeyedRecords(rows, {}, self.spec).marked()
         if pc.any(marked, min_count=0).as_py():
             rows = rows.filter(pc.invert(marked))  # deletes what is in no new group
         partitions = rows.column(PARTITION_PATH).combine_chunks()
@@ -475,8 +475,8 @@ class WriteNewGroups:
         line = pa.array(spread(partitions, assignment))
         count = rows.num_rows
         columns = [pa.array(np.arange(count)), partitions, assignment.column("file_id").take(line)]
-        places = pa.table([*columns, pa.repeat(True, count)], schema=PLACES_SCHEMA)
+        places = pa.table([*columns, pa.repeat(True, count)], schema=RECORD_LOCATIONS)
         numbers = attempts()
-        for group, own, new, _ in pieces(rows, places, DELETES_SCHEMA.empty_table()):
-            work = Work(Handle.NEW, Target(*group), next(numbers), own, None, new)
-            yield from run_work((self.job, work)).cast(WRITE_STATUS_SCHEMA).to_batches()
+        for group, own, new, _ in split_by_file_group(rows, places, DELETES_SCHEMA.empty_table()):
+            task = WriteTask(WriteHandle.CREATE, TargetSlice(*group), next(numbers), own, None, new)
+            yield from run_write_task((self.context, task)).cast(WRITE_STATUS_SCHEMA).to_batches()

@@ -55,13 +55,13 @@ from hudi_hive.write.coordination import SYNC, followed, table_lock
 from hudi_hive.write.files import (
     PARTITION_PATH,
     RECORD_KEY,
-    Groups,
-    Handle,
-    Target,
-    WriteJob,
+    TargetSlice,
+    TargetSlices,
+    WriteContext,
+    WriteHandle,
     assign_inserts,
-    knowing_versions,
     record_size,
+    with_file_schemas,
 )
 from hudi_hive.write.index import HITS_SCHEMA, Index, open_index
 from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
@@ -208,7 +208,7 @@ class SparkWriter(LocalWriter):
         if operation.replaces:
             return self._replace(rows)
         index = open_index(self.config, self._client)
-        straight = operation is Operation.BULK_INSERT and not index.places_inserts
+        straight = operation is Operation.BULK_INSERT and not index.assigns_inserts
         return self._append(rows) if straight and not self._drops else self._merge(rows)
 
     # -- straight to new groups --------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ class SparkWriter(LocalWriter):
 
     def _new_groups(self, prepared: DataFrame, rows: IncomingRows, transaction: Transaction) -> pa.Table:
         size = record_size(transaction.client, self.config.files)
-        step = WriteNewGroups(rows.job(transaction), rows.columns, self.config, rows.spec, size)
+        step = WriteNewGroups(rows.write_context(transaction), rows.columns, self.config, rows.spec, size)
         return statuses_of(prepared, step)
 
     # -- to the groups of their records ------------------------------------------------------------------------------
@@ -253,18 +253,18 @@ class SparkWriter(LocalWriter):
                 prepared = in_order(prepared, self.config)
             prepared = keep(prepared)
             partitions = _partitions(prepared)
-            looks = self.config.operation is Operation.UPSERT or index.places_inserts or self._drops
+            looks = self.config.operation is Operation.UPSERT or index.assigns_inserts or self._drops
             hits = self._hits(prepared, index, partitions) if looks else None
             drops = self._drops and self.config.duplicate_policy is DuplicatePolicy.DROP
             step = TagRows(index, client.timeline, rows.spec, rows.columns, drops)
             tagged = keep(_tagged(prepared, hits, index, step, rows.columns))
             self._refuse_duplicates(tagged)
-            fills_groups = self.config.operation is not Operation.BULK_INSERT or index.places_inserts
+            fills_groups = self.config.operation is not Operation.BULK_INSERT or index.assigns_inserts
             refuse_nested_partitions(client, partitions, lists_all=fills_groups)
             destinations = self._destinations(client, tagged, partitions, index, fills_groups=fills_groups)
             prepared.unpersist()
-            job = destinations.job(client, rows.job(transaction))
-            statuses = self._to_groups(tagged, destinations, job, rows.columns)
+            context = destinations.write_context(client, rows.write_context(transaction))
+            statuses = self._to_groups(tagged, destinations, context, rows.columns)
             return self._committed(transaction, statuses, rows.ready.schema_text)
 
     def _deleted(self, rows: IncomingKeys) -> WriteReport:
@@ -278,8 +278,8 @@ class SparkWriter(LocalWriter):
             step = TagKeys(index, client.timeline, rows.spec)
             tagged = keep(_tagged(prepared, hits, index, step, KEYS_SCHEMA))
             destinations = self._destinations(client, tagged, [], index, fills_groups=False)
-            job = destinations.job(client, rows.job(transaction))
-            statuses = self._to_groups(tagged, destinations, job, KEYS_SCHEMA)
+            context = destinations.write_context(client, rows.write_context(transaction))
+            statuses = self._to_groups(tagged, destinations, context, KEYS_SCHEMA)
             return self._committed(transaction, statuses, rows.ready.schema_text)
 
     def _hits(self, prepared: DataFrame, index: Index, partitions: list[str]) -> DataFrame | None:
@@ -321,24 +321,24 @@ class SparkWriter(LocalWriter):
             slices = newest_slices(client, touched)
         refuse_clustered_groups(client, groups)
         taking = small_groups(assignment)
-        known = Groups.of(slices)
+        known = TargetSlices.of(slices)
         handles = []
         for group in zip(groups["partition"].to_pylist(), groups["file_id"].to_pylist(), strict=True):
             handle = known.handle(
                 group,
                 merge_on_read=client.config.is_merge_on_read,
                 takes_inserts=group in taking,
-                index_sees_logs=index.places_inserts,
+                can_index_log_files=index.assigns_inserts,
             )
             handles.append((handle, known.target(group)))
         return Destinations(assignment, groups.combine_chunks(), tuple(handles))
 
-    def _to_groups(self, tagged: DataFrame, to: Destinations, job: WriteJob, columns: pa.Schema) -> pa.Table:
+    def _to_groups(self, tagged: DataFrame, to: Destinations, context: WriteContext, columns: pa.Schema) -> pa.Table:
         """Lines to the files of their groups; the statuses of these."""
         placed = tagged.mapInArrow(PlaceRows(to.assignment, to.groups), with_integer(tagged.schema, GROUP))
         tasks = max(1, min(to.groups.num_rows, _parallelism(tagged)))
         spread = repartition_by_number(placed, tasks, sql.col(GROUP) % tasks)
-        return statuses_of(spread, WriteGroups(job, columns, to.handles))
+        return statuses_of(spread, WriteGroups(context, columns, to.handles))
 
 
 @dataclass(frozen=True)
@@ -353,11 +353,13 @@ class Destinations:
 
     assignment: pa.Table
     groups: pa.Table
-    handles: tuple[tuple[Handle, Target], ...]
+    handles: tuple[tuple[WriteHandle, TargetSlice], ...]
 
-    def job(self, client: MetaClient, job: WriteJob) -> WriteJob:
+    def write_context(self, client: MetaClient, context: WriteContext) -> WriteContext:
         """The job with what it must know of the groups' files."""
-        return knowing_versions(job, client, [target for handle, target in self.handles if handle is Handle.MERGE])
+        return with_file_schemas(
+            context, client, [target for handle, target in self.handles if handle is WriteHandle.MERGE]
+        )
 
 
 def _parallelism(frame: DataFrame) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hudi_hive.write.files.assign import assign_inserts, record_size, spread
-from hudi_hive.write.files.context import FILE_NAME, PARTITION_PATH, RECORD_KEY, Attempt, FileStyle, WriteJob
-from hudi_hive.write.files.handles import Target
+from hudi_hive.write.files.context import FILE_NAME, PARTITION_PATH, RECORD_KEY, Attempt, FileStyle, WriteContext
+from hudi_hive.write.files.handles import TargetSlice
 from hudi_hive.write.files.markers import (
     marked_files,
     marked_instants,
@@ -19,49 +19,53 @@ from hudi_hive.write.files.markers import (
 from hudi_hive.write.files.statuses import WRITE_STATUS_SCHEMA, from_ipc, index_changes, joined, status, write_stats
 from hudi_hive.write.files.write_tasks import (
     DELETES_SCHEMA,
-    PLACES_SCHEMA,
-    Groups,
-    Handle,
-    Work,
+    RECORD_LOCATIONS,
+    FileGroupId,
+    FileGroupRows,
+    TargetSlices,
+    WriteHandle,
+    WriteTask,
     attempts,
-    knowing_versions,
-    pieces,
-    run_work,
+    run_write_task,
+    split_by_file_group,
+    with_file_schemas,
 )
 
 __all__ = [
     "DELETES_SCHEMA",
     "FILE_NAME",
     "PARTITION_PATH",
-    "PLACES_SCHEMA",
     "RECORD_KEY",
+    "RECORD_LOCATIONS",
     "WRITE_STATUS_SCHEMA",
     "Attempt",
+    "FileGroupId",
+    "FileGroupRows",
     "FileStyle",
-    "Groups",
-    "Handle",
-    "Target",
-    "Work",
-    "WriteJob",
+    "TargetSlice",
+    "TargetSlices",
+    "WriteContext",
+    "WriteHandle",
+    "WriteTask",
     "assign_inserts",
     "attempts",
     "from_ipc",
     "index_changes",
     "joined",
-    "knowing_versions",
     "marked_files",
     "marked_instants",
     "marker_folder",
-    "pieces",
     "record_size",
     "remove_markers",
     "remove_staging",
     "remove_unclaimed",
-    "run_work",
+    "run_write_task",
+    "split_by_file_group",
     "spread",
     "staging_folder",
     "status",
     "try_remove_leftovers",
     "try_remove_markers",
+    "with_file_schemas",
     "write_stats",
 ]

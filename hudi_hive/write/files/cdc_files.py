@@ -16,19 +16,25 @@ import pyarrow.compute as pc
 
 from hudi_hive.formats.log import cdc_block
 from hudi_hive.schema import META_FIELDS
-from hudi_hive.write.files.context import RECORD_KEY, Attempt, WriteJob, data_columns
+from hudi_hive.write.files.context import RECORD_KEY, Attempt, WriteContext, data_columns
 
 OP_KEY_ONLY: Final = "OP_KEY_ONLY"
 DATA_BEFORE: Final = "DATA_BEFORE"
 
 
 def write_changes(
-    job: WriteJob, attempt: Attempt, partition: str, file_id: str, before: pa.Table, after: pa.Table, gone: pa.Array
+    context: WriteContext,
+    attempt: Attempt,
+    partition: str,
+    file_id: str,
+    before: pa.Table,
+    after: pa.Table,
+    gone: pa.Array,
 ) -> dict[str, int]:
     """Write the change file of a file group, if there are changes.
 
     Args:
-        job: the write.
+        context: the write.
         attempt: who writes.
         partition: partition path.
         file_id: the file group.
@@ -39,17 +45,17 @@ def write_changes(
     Returns:
         Path of the file, relative to the base path, to its size in bytes.
     """
-    records = _records(job, before, after, gone)
+    records = _records(context, before, after, gone)
     if not records.num_rows:
         return {}
-    name = f".{file_id}_{job.instant}.log.1_{attempt.token}.cdc"
-    path = job.begin_file(partition, name)
-    data = cdc_block(job.instant, cdc_schema(job), records)
-    job.storage.write_bytes(path, data)
+    name = f".{file_id}_{context.instant}.log.1_{attempt.token}.cdc"
+    path = context.begin_file(partition, name)
+    data = cdc_block(context.instant, cdc_schema(context), records)
+    context.storage.write_bytes(path, data)
     return {path: len(data)}
 
 
-def _records(job: WriteJob, before: pa.Table, after: pa.Table, gone: pa.Array) -> pa.RecordBatch:
+def _records(context: WriteContext, before: pa.Table, after: pa.Table, gone: pa.Array) -> pa.RecordBatch:
     before, after = before.combine_chunks(), after.combine_chunks()
     keys = before.column(RECORD_KEY).combine_chunks()
     old_of = pc.index_in(after.column(RECORD_KEY).combine_chunks(), value_set=keys)
@@ -60,7 +66,7 @@ def _records(job: WriteJob, before: pa.Table, after: pa.Table, gone: pa.Array) -
             pa.repeat(pa.scalar("d", pa.string()), len(lost)),
         ]
     )
-    mode = job.config.cdc_logging_mode
+    mode = context.config.cdc_logging_mode
     rows_before = pa.concat_arrays([old_of, lost])
     if mode == OP_KEY_ONLY:
         old = keys.take(lost)
@@ -72,7 +78,7 @@ def _records(job: WriteJob, before: pa.Table, after: pa.Table, gone: pa.Array) -
         return pa.record_batch({"op": ops, "record_key": changed, **images})
     rows_after = pa.array(range(after.num_rows), pa.int32())
     images["after"] = _images(after, pa.concat_arrays([rows_after, pa.nulls(len(lost), pa.int32())]))
-    times = pa.repeat(pa.scalar(job.instant, pa.string()), len(ops))
+    times = pa.repeat(pa.scalar(context.instant, pa.string()), len(ops))
     return pa.record_batch({"op": ops, "ts_ms": times, **images})
 
 
@@ -84,16 +90,16 @@ def _images(rows: pa.Table, chosen: pa.Array) -> pa.StructArray:
     return pa.StructArray.from_arrays(columns, fields=[rows.schema.field(n) for n in names], mask=chosen.is_null())
 
 
-def cdc_schema(job: WriteJob) -> dict[str, Any]:
+def cdc_schema(context: WriteContext) -> dict[str, Any]:
     """Avro schema of the records of change files."""
     fields: list[dict[str, Any]]
-    if job.config.cdc_logging_mode == OP_KEY_ONLY:
+    if context.config.cdc_logging_mode == OP_KEY_ONLY:
         fields = [{"name": name, "type": ["string", "null"]} for name in ("op", "record_key")]
         return {"type": "record", "name": "Record", "fields": fields}
-    data = _data_schema(job.avro_schema)
+    data = _data_schema(context.avro_schema)
     before = {"name": "before", "type": ["null", data], "doc": "", "default": None}
-    space = str(job.avro_schema.get("namespace", ""))
-    if job.config.cdc_logging_mode == DATA_BEFORE:
+    space = str(context.avro_schema.get("namespace", ""))
+    if context.config.cdc_logging_mode == DATA_BEFORE:
         fields = [_text("op"), _text("record_key"), before]
     else:
         # A named type is written out once; the second image names it.

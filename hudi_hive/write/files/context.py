@@ -75,7 +75,7 @@ class FileStyle:
 
 
 @dataclass(frozen=True)
-class WriteJob:
+class WriteContext:
     """One write.
 
     Attributes:

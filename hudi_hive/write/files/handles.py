@@ -1,7 +1,7 @@
 """Writes the rows of a file group to one file: a new base file, a merged base file, or a log file.
 
-Pure functions of a :class:`~hudi_hive.write.files.WriteJob` and Arrow tables, run in threads here and on executors of
-Spark there; each gives one row of ``WRITE_STATUS_SCHEMA``. Every file is new and has a marker before it exists.
+Pure functions of a :class:`~hudi_hive.write.files.WriteContext` and Arrow tables, run in threads here and on executors
+of Spark there; each gives one row of ``WRITE_STATUS_SCHEMA``. Every file is new and has a marker before it exists.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from hudi_hive.read.merge import merge_slice, ordering_columns, record_keys, sof
 from hudi_hive.read.scan import mapping_at, read_base_files
 from hudi_hive.table.logs import LogData, LogDeletes, LogRecords, one_batch
 from hudi_hive.write.files.cdc_files import write_changes
-from hudi_hive.write.files.context import COMMIT_TIME, FILE_NAME, PARTITION_PATH, RECORD_KEY, Attempt, WriteJob
+from hudi_hive.write.files.context import COMMIT_TIME, FILE_NAME, PARTITION_PATH, RECORD_KEY, Attempt, WriteContext
 from hudi_hive.write.files.statuses import status
 
 _NO_TEXT = pa.array([], pa.string())
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TargetSlice:
     """The file group that rows are written to, with its newest slice.
 
     Attributes:
@@ -53,28 +53,28 @@ class Target:
     log_files: tuple[str, ...] = ()
 
 
-def base_file_name(job: WriteJob, file_id: str, attempt: Attempt) -> str:
+def base_file_name(context: WriteContext, file_id: str, attempt: Attempt) -> str:
     """Name of the base file that this write makes for a group."""
-    return f"{file_id}_{attempt.token}_{job.instant}.{job.config.base_file_format}"
+    return f"{file_id}_{attempt.token}_{context.instant}.{context.config.base_file_format}"
 
 
-def write_new_group(job: WriteJob, attempt: Attempt, target: Target, rows: Iterable[pa.Table]) -> pa.Table:
+def write_new_group(context: WriteContext, attempt: Attempt, target: TargetSlice, rows: Iterable[pa.Table]) -> pa.Table:
     """Write the base file of a new file group.
 
     Args:
-        job: the write.
+        context: the write.
         attempt: who writes.
         target: the new group.
-        rows: tables as :meth:`WriteJob.stamped` takes them.
+        rows: tables as :meth:`WriteContext.stamped` takes them.
     """
-    name = base_file_name(job, target.file_id, attempt)
+    name = base_file_name(context, target.file_id, attempt)
     keys: list[pa.Array] = []
     first = 0
-    with _BaseFile(job, target, name) as file:
+    with _BaseFile(context, target, name) as file:
         for table in rows:
-            file.write(job.stamped(table, name, attempt, first))
+            file.write(context.stamped(table, name, attempt, first))
             first += table.num_rows
-            if job.tracks_keys:
+            if context.tracks_keys:
                 keys += table.column(RECORD_KEY).chunks
         written = file.close()
     return status(
@@ -84,21 +84,21 @@ def write_new_group(job: WriteJob, attempt: Attempt, target: Target, rows: Itera
         num_writes=written.rows,
         num_inserts=written.rows,
         size=written.size,
-        ranges=written.ranges if job.ranges else None,
+        ranges=written.ranges if context.ranges else None,
         keys_added=pa.concat_arrays(keys) if keys else None,
     )
 
 
 def write_merged_base(
-    job: WriteJob, attempt: Attempt, target: Target, rows: pa.Table | None, deletes: pa.Table | None = None
+    context: WriteContext, attempt: Attempt, target: TargetSlice, rows: pa.Table | None, deletes: pa.Table | None = None
 ) -> pa.Table:
     """Write the next base file of a group: its rows merged with those of this write.
 
     Args:
-        job: the write.
+        context: the write.
         attempt: who writes.
         target: the group; its slice has a base file and no log files.
-        rows: as :meth:`WriteJob.stamped` takes them; marked ones delete.
+        rows: as :meth:`WriteContext.stamped` takes them; marked ones delete.
         deletes: ``record_key`` and ``partition_path`` of records to delete whatever their ordering values are.
 
     Raises:
@@ -106,17 +106,17 @@ def write_merged_base(
         UnsupportedTableError: ordering values that cannot be compared.
     """
     assert target.base_file is not None
-    name = base_file_name(job, target.file_id, attempt)
-    incoming = None if rows is None or not rows.num_rows else one_batch(job.stamped(rows, name, attempt))
-    merge = _Merge(job, incoming, deletes)
-    with _BaseFile(job, target, name, merges=True) as file:
-        for batch in merge.batches(_base_batches(job, target)):
+    name = base_file_name(context, target.file_id, attempt)
+    incoming = None if rows is None or not rows.num_rows else one_batch(context.stamped(rows, name, attempt))
+    merge = _Merge(context, incoming, deletes)
+    with _BaseFile(context, target, name, merges=True) as file:
+        for batch in merge.batches(_base_batches(context, target)):
             file.write(_renamed(batch, name))
         written = file.close()
     cdc = {}
-    if job.logs_changes:
+    if context.logs_changes:
         cdc = write_changes(
-            job, attempt, target.partition, target.file_id, merge.before(), merge.after(), merge.removed
+            context, attempt, target.partition, target.file_id, merge.before(), merge.after(), merge.removed
         )
     return status(
         target.partition,
@@ -130,16 +130,16 @@ def write_merged_base(
         num_deletes=len(merge.removed),
         size=written.size,
         cdc=cdc or None,
-        ranges=written.ranges if job.ranges else None,
-        keys_added=merge.added if job.tracks_keys else None,
-        keys_removed=merge.removed if job.tracks_keys else None,
+        ranges=written.ranges if context.ranges else None,
+        keys_added=merge.added if context.tracks_keys else None,
+        keys_removed=merge.removed if context.tracks_keys else None,
     )
 
 
 def append_log(
-    job: WriteJob,
+    context: WriteContext,
     attempt: Attempt,
-    target: Target,
+    target: TargetSlice,
     rows: pa.Table | None,
     deletes: pa.Table | None = None,
     *,
@@ -150,48 +150,48 @@ def append_log(
     Source: docs/format.md#file-names, docs/format.md#log-files.
 
     Args:
-        job: the write.
+        context: the write.
         attempt: who writes.
         target: the group.
-        rows: as :meth:`WriteJob.stamped` takes them; marked ones go into the block of deletes.
+        rows: as :meth:`WriteContext.stamped` takes them; marked ones go into the block of deletes.
         deletes: ``record_key`` and ``partition_path`` of records to delete whatever their ordering values are.
         new: how many of the rows the group does not have.
     """
-    batch = None if rows is None or not rows.num_rows else one_batch(job.stamped(rows, target.file_id, attempt))
+    batch = None if rows is None or not rows.num_rows else one_batch(context.stamped(rows, target.file_id, attempt))
     marked = None
     if batch is not None:
-        soft = pa.array(soft_deletes(batch, job.spec))
+        soft = pa.array(soft_deletes(batch, context.spec))
         marked = batch.filter(soft)
         batch = batch.filter(pc.invert(soft))
     blocks: list[bytes] = []
     removed: list[pa.Array] = []
     if batch is not None and batch.num_rows:
-        blocks += _data_blocks(job, batch)
+        blocks += _data_blocks(context, batch)
     if marked is not None and marked.num_rows:
-        table = _soft_delete_keys(job, target, marked)
+        table = _soft_delete_keys(context, target, marked)
         removed.append(table.column("record_key").combine_chunks())
-        blocks.append(delete_block(job.instant, table))
+        blocks.append(delete_block(context.instant, table))
     if deletes is not None and deletes.num_rows:
         table = deletes.select(["record_key", "partition_path"])
         removed.append(table.column("record_key").combine_chunks())
-        blocks.append(delete_block(job.instant, table))
-    name, version = log_file_name(job, target, attempt)
-    path = job.begin_file(target.partition, name)
+        blocks.append(delete_block(context.instant, table))
+    name, version = log_file_name(context, target, attempt)
+    path = context.begin_file(target.partition, name)
     data = b"".join(blocks)
-    job.storage.write_bytes(path, data)
+    context.storage.write_bytes(path, data)
     gone = pa.concat_arrays(removed) if removed else _NO_TEXT
     count = 0 if batch is None else batch.num_rows
     return status(
         target.partition,
         target.file_id,
         name,
-        prev_commit=target.base_instant if target.base_instant is not None else job.instant,
+        prev_commit=target.base_instant if target.base_instant is not None else context.instant,
         num_writes=count,
         num_inserts=new,
         num_updates=count - new,
         num_deletes=len(gone),
         size=len(data),
-        ranges=_log_ranges(batch) if job.ranges and count else None,
+        ranges=_log_ranges(batch) if context.ranges and count else None,
         log_version=version,
         # The whole slice, newest first, as Hudi does: change data is told from it without a listing.
         log_files=[*reversed(target.log_files), name],
@@ -199,34 +199,34 @@ def append_log(
         log_records=count,
         log_blocks=len(blocks),
         # An index of base files knows keys that log files deleted: so every row is told, also where it is not new.
-        keys_added=batch.column(RECORD_KEY) if batch is not None and job.tracks_keys else None,
-        keys_removed=gone if job.tracks_keys else None,
+        keys_added=batch.column(RECORD_KEY) if batch is not None and context.tracks_keys else None,
+        keys_removed=gone if context.tracks_keys else None,
     )
 
 
-def log_file_name(job: WriteJob, target: Target, attempt: Attempt) -> tuple[str, int]:
+def log_file_name(context: WriteContext, target: TargetSlice, attempt: Attempt) -> tuple[str, int]:
     """Name and version of the log file that this write makes for a group (docs/format.md#file-names)."""
-    if job.config.version >= 8:
-        return f".{target.file_id}_{job.instant}.log.1_{attempt.token}", 1
+    if context.config.version >= 8:
+        return f".{target.file_id}_{context.instant}.log.1_{attempt.token}", 1
     version = target.log_version + 1
-    instant = target.base_instant if target.base_instant is not None else job.instant
+    instant = target.base_instant if target.base_instant is not None else context.instant
     return f".{target.file_id}_{instant}.log.{version}_{attempt.token}", version
 
 
-def _data_blocks(job: WriteJob, batch: pa.RecordBatch) -> Iterator[bytes]:
+def _data_blocks(context: WriteContext, batch: pa.RecordBatch) -> Iterator[bytes]:
     """Rows as data blocks of about equal size, none of them too large."""
-    count = max(1, -(-batch.nbytes // job.files.log_block_bytes))
+    count = max(1, -(-batch.nbytes // context.files.log_block_bytes))
     bounds = [batch.num_rows * number // count for number in range(count + 1)]
     for start, end in itertools.pairwise(bounds):
         part = batch.slice(start, end - start)
-        if job.files.log_format == "avro":
-            yield data_block(job.instant, job.avro_schema, part)
+        if context.files.log_format == "avro":
+            yield data_block(context.instant, context.avro_schema, part)
             continue
         image = pa.BufferOutputStream()
-        codec = None if job.files.codec == "uncompressed" else job.files.codec
+        codec = None if context.files.codec == "uncompressed" else context.files.codec
         rows = pa.Table.from_batches([part])
         pq.write_table(rows, image, compression=codec, store_schema=False, write_page_checksum=True)
-        yield parquet_block(job.instant, job.avro_schema, image.getvalue().to_pybytes())
+        yield parquet_block(context.instant, context.avro_schema, image.getvalue().to_pybytes())
 
 
 def _log_ranges(batch: pa.RecordBatch) -> pa.Table:
@@ -235,22 +235,22 @@ def _log_ranges(batch: pa.RecordBatch) -> pa.Table:
     return ranges.table()
 
 
-def _soft_delete_keys(job: WriteJob, target: Target, marked: pa.RecordBatch) -> pa.Table:
+def _soft_delete_keys(context: WriteContext, target: TargetSlice, marked: pa.RecordBatch) -> pa.Table:
     """Keys of marked rows, with the ordering values that decide whether they delete."""
-    keys = record_keys(marked, job.spec)
+    keys = record_keys(marked, context.spec)
     columns = {
         "record_key": keys,
         "partition_path": pa.repeat(pa.scalar(target.partition, pa.string()), marked.num_rows),
     }
-    fields = job.spec.ordering_fields
+    fields = context.spec.ordering_fields
     columns |= dict(zip(fields, ordering_columns(marked, fields), strict=True))
     return pa.table(columns)
 
 
-def _base_batches(job: WriteJob, target: Target) -> Iterator[pa.RecordBatch]:
+def _base_batches(context: WriteContext, target: TargetSlice) -> Iterator[pa.RecordBatch]:
     files = pa.table({"partition": [target.partition], "name": [target.base_file], "size": [target.base_size]})
-    mapping = None if target.base_instant is None else mapping_at(job.evolved, target.base_instant)
-    return read_base_files(job.storage, files, job.schema, threads=1, mapping_of=lambda _: mapping)
+    mapping = None if target.base_instant is None else mapping_at(context.evolved, target.base_instant)
+    return read_base_files(context.storage, files, context.schema, threads=1, mapping_of=lambda _: mapping)
 
 
 def _renamed(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
@@ -265,26 +265,26 @@ def _renamed(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
 class _BaseFile:
     """A base file in the making."""
 
-    def __init__(self, job: WriteJob, target: Target, name: str, *, merges: bool = False) -> None:
-        if job.config.base_file_format != "parquet":
+    def __init__(self, context: WriteContext, target: TargetSlice, name: str, *, merges: bool = False) -> None:
+        if context.config.base_file_format != "parquet":
             raise UnsupportedTableError(
-                f"writing base files of the format {job.config.base_file_format.upper()} is not supported",
-                path=job.storage.uri(),
-                instant=job.instant,
+                f"writing base files of the format {context.config.base_file_format.upper()} is not supported",
+                path=context.storage.uri(),
+                instant=context.instant,
                 remedy="Parquet is",
             )
-        path = job.begin_file(target.partition, name, merges=merges)
+        path = context.begin_file(target.partition, name, merges=merges)
         self._writer = ParquetBaseWriter(
-            job.storage,
+            context.storage,
             path,
-            job.schema,
-            job.avro_schema,
-            bloom=job.files.bloom,
-            codec=job.files.codec,
-            row_group_bytes=job.files.row_group_bytes,
-            page_bytes=job.files.page_bytes,
-            dictionary=job.files.dictionary,
-            statistics=job.ranges,
+            context.schema,
+            context.avro_schema,
+            bloom=context.files.bloom,
+            codec=context.files.codec,
+            row_group_bytes=context.files.row_group_bytes,
+            page_bytes=context.files.page_bytes,
+            dictionary=context.files.dictionary,
+            statistics=context.ranges,
         )
 
     def __enter__(self) -> Self:
@@ -306,7 +306,7 @@ class _Merge:
     """Base rows and those of this write to the rows of the next base file; remembers what changed.
 
     Attributes:
-        job: the write.
+        context: the write.
         incoming: its rows, with all columns of the file; None for none.
         deletes: keys that it deletes; None for none.
         added: keys that the group did not have.
@@ -314,7 +314,7 @@ class _Merge:
         updates: rows that were replaced.
     """
 
-    job: WriteJob
+    context: WriteContext
     incoming: pa.RecordBatch | None
     deletes: pa.Table | None
     added: pa.Array = field(default_factory=lambda: _NO_TEXT)
@@ -327,9 +327,9 @@ class _Merge:
 
     def batches(self, base: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of the next base file; afterwards the attributes are told."""
-        spec, incoming = self.job.spec, self.incoming
+        spec, incoming = self.context.spec, self.incoming
         keys = _NO_TEXT if incoming is None else record_keys(incoming, spec)
-        if self.job.allows_duplicates and self.deletes is None and incoming is not None:
+        if self.context.allows_duplicates and self.deletes is None and incoming is not None:
             yield from base
             self._new.append(incoming)
             self.added = keys
@@ -342,13 +342,13 @@ class _Merge:
         named = pa.concat_arrays([keys, deletable])
         spared: list[pa.Array] = []
         base_rows = new_rows = 0
-        merged = merge_slice(self._tapped(base, named), self._records(incoming), spec, self.job.schema)
+        merged = merge_slice(self._tapped(base, named), self._records(incoming), spec, self.context.schema)
         for batch in itertools.chain(merged, self._further()):
             own = record_keys(batch, spec)
             if len(deletable):
                 spared.append(own.filter(pc.is_in(own, value_set=deletable)))
             changed = self._changed(batch, own, keys)
-            self._new.append(batch.filter(changed) if self.job.logs_changes else batch.slice(0, 0))
+            self._new.append(batch.filter(changed) if self.context.logs_changes else batch.slice(0, 0))
             new_rows += pc.sum(changed).as_py() or 0
             base_rows += batch.num_rows
             yield batch
@@ -360,22 +360,22 @@ class _Merge:
 
     def before(self) -> pa.Table:
         """Rows that the group had of the keys that this write names."""
-        return pa.Table.from_batches(self._old, schema=self.job.schema)
+        return pa.Table.from_batches(self._old, schema=self.context.schema)
 
     def after(self) -> pa.Table:
         """Rows that this write has put into the group."""
-        return pa.Table.from_batches(self._new, schema=self.job.schema)
+        return pa.Table.from_batches(self._new, schema=self.context.schema)
 
     def _tapped(self, base: Iterable[pa.RecordBatch], named: pa.Array) -> Iterator[pa.RecordBatch]:
         """Base rows, but of each key that the write names the first one alone."""
         named = named.unique()
         seen = np.zeros(len(named), np.bool_)
         for batch in base:
-            keys = record_keys(batch, self.job.spec)
+            keys = record_keys(batch, self.context.spec)
             place = pc.index_in(keys, value_set=named)
             meets = place.is_valid()
             self._met.append(keys.filter(meets))
-            if self.job.logs_changes:
+            if self.context.logs_changes:
                 self._old.append(batch.filter(meets))
             further = _further_ones(place.drop_null().to_numpy(), seen)
             if further.any():
@@ -390,31 +390,31 @@ class _Merge:
         """Further rows of keys that the file has more than once: they are updated and deleted as the first ones."""
         while self._further_rows:
             rows = one_batch(pa.Table.from_batches(self._further_rows))
-            keys = record_keys(rows, self.job.spec)
+            keys = record_keys(rows, self.context.spec)
             later = pa.array(_further_ones(keys.dictionary_encode().indices.to_numpy(), np.zeros(len(keys), np.bool_)))
             self._further_rows = [rows.filter(later)] if pc.any(later).as_py() else []
             incoming = self.incoming
             if incoming is not None:
-                incoming = incoming.filter(pc.is_in(record_keys(incoming, self.job.spec), value_set=keys))
+                incoming = incoming.filter(pc.is_in(record_keys(incoming, self.context.spec), value_set=keys))
             first = rows.filter(pc.invert(later))
-            yield from merge_slice([first], self._records(incoming), self.job.spec, self.job.schema)
+            yield from merge_slice([first], self._records(incoming), self.context.spec, self.context.schema)
 
     def _changed(self, batch: pa.RecordBatch, own: pa.Array, keys: pa.Array) -> pa.BooleanArray:
-        if self.job.has_meta:
-            return pc.equal(batch.column(COMMIT_TIME), self.job.instant).fill_null(False)
+        if self.context.has_meta:
+            return pc.equal(batch.column(COMMIT_TIME), self.context.instant).fill_null(False)
         return pc.is_in(own, value_set=keys)
 
     def _records(self, incoming: pa.RecordBatch | None) -> LogRecords:
         """The write as a log would hold it."""
         blocks: list[LogData | LogDeletes] = []
         if incoming is not None and incoming.num_rows:
-            blocks.append(LogData(self.job.instant, incoming, self.job.avro_schema))
+            blocks.append(LogData(self.context.instant, incoming, self.context.avro_schema))
         if self.deletes is not None and self.deletes.num_rows:
             count = self.deletes.num_rows
             table = self.deletes.select(["record_key", "partition_path"])
             table = table.append_column("ordering", pa.nulls(count))
             table = table.append_column("has_ordering", pa.array(np.zeros(count, np.bool_)))
-            blocks.append(LogDeletes(self.job.instant, table))
+            blocks.append(LogDeletes(self.context.instant, table))
         return LogRecords(tuple(blocks))
 
 
@@ -433,7 +433,7 @@ def _without(keys: pa.Array, others: pa.Array) -> pa.Array:
 
 __all__ = [
     "PARTITION_PATH",
-    "Target",
+    "TargetSlice",
     "append_log",
     "base_file_name",
     "log_file_name",

@@ -28,11 +28,11 @@ class Index(ABC):
         client: the table.
         options: how it looks.
         seed: text that no other write has; ids of new file groups are made from it.
-        places_inserts: whether new records have a file group that the index tells, so that rows must be tagged even
+        assigns_inserts: whether new records have a file group that the index tells, so that rows must be tagged even
             where all of them are inserted.
     """
 
-    places_inserts: ClassVar[bool] = False
+    assigns_inserts: ClassVar[bool] = False
 
     def __init__(self, client: MetaClient, options: IndexOptions) -> None:
         self.client = client

@@ -139,7 +139,7 @@ def _values_since_1(key: str, fields: Sequence[str]) -> list[str]:
 class BucketIndex(Index):
     """Finds file groups by hashes of keys; only the listing is read."""
 
-    places_inserts: ClassVar[bool] = True
+    assigns_inserts: ClassVar[bool] = True
 
     def __init__(self, client: MetaClient, options: IndexOptions) -> None:
         super().__init__(client, options)

@@ -22,19 +22,26 @@ from hudi_hive.write.commit import Transaction
 from hudi_hive.write.files import (
     DELETES_SCHEMA,
     PARTITION_PATH,
-    PLACES_SCHEMA,
     RECORD_KEY,
-    Groups,
-    Handle,
-    Target,
-    WriteJob,
+    RECORD_LOCATIONS,
+    TargetSlice,
+    TargetSlices,
+    WriteContext,
+    WriteHandle,
     joined,
-    knowing_versions,
-    run_work,
+    run_write_task,
+    with_file_schemas,
 )
 from hudi_hive.write.index import HITS_SCHEMA, Index, KeySource, SliceTask, joined_hits, one_array, open_index, shares
 from hudi_hive.write.options import WriteConfig
-from hudi_hive.write.records import OPERATION, Located, Prepared, flagged, physical_schema, refuse_nested_partitions
+from hudi_hive.write.records import (
+    OPERATION,
+    KeyedRecords,
+    TaggedChanges,
+    flagged,
+    physical_schema,
+    refuse_nested_partitions,
+)
 from hudi_hive.write.writers import LocalWriter, WriteReport, newest_slices, refuse_clustered_groups
 
 
@@ -46,14 +53,14 @@ class MutationPlan:
         lines: ``LINES_SCHEMA``; a change of a record that stands in several groups has several.
         taking: groups that take new rows because they are small.
         groups: the newest slices.
-        index_sees_logs: new rows may stand in log files, as the index finds them there.
+        can_index_log_files: new rows may stand in log files, as the index finds them there.
         inserts: number of new records.
     """
 
     lines: pa.Table
     taking: frozenset[tuple[str, str]]
-    groups: Groups
-    index_sees_logs: bool
+    groups: TargetSlices
+    can_index_log_files: bool
     inserts: int
 
 
@@ -111,20 +118,22 @@ class MutationWriter(LocalWriter):
         gone = plan.lines.filter(plan.lines.column("is_gone"))
         keys = rows.column(RECORD_KEY).take(gone.column("row"))
         deletes = pa.table([keys, gone["partition"], gone["file_id"]], schema=DELETES_SCHEMA)
-        places = plan.lines.filter(pc.invert(plan.lines.column("is_gone"))).select(PLACES_SCHEMA.names)
-        works = self._works(rows, places, deletes, plan.taking, plan.groups, plan.index_sees_logs)
-        job = self.job(transaction, ready, [work.target for work in works if work.handle is Handle.MERGE])
-        statuses = joined(self._executor.map(run_work, [(job, work) for work in works]))
+        places = plan.lines.filter(pc.invert(plan.lines.column("is_gone"))).select(RECORD_LOCATIONS.names)
+        tasks = self._write_tasks(rows, places, deletes, plan.taking, plan.groups, plan.can_index_log_files)
+        context = self.write_context(
+            transaction, ready, [task.target for task in tasks if task.handle is WriteHandle.MERGE]
+        )
+        statuses = joined(self._executor.map(run_write_task, [(context, task) for task in tasks]))
         return self.complete(transaction, plan, statuses, ready)
 
-    def ready(self, client: MetaClient, rows: pa.Table) -> Prepared:
+    def ready(self, client: MetaClient, rows: pa.Table) -> KeyedRecords:
         """Rows, or some columns of them, with what their files must know.
 
         Args:
             client: the table.
             rows: record key, partition path and columns of the table.
         """
-        table = Prepared.of_table(client)
+        table = KeyedRecords.of_table(client)
         dropped = client.config.partition_fields if client.config.drop_partition_columns else ()
         return replace(table, rows=rows, avro=physical_schema(table.avro, dropped))
 
@@ -144,7 +153,9 @@ class MutationWriter(LocalWriter):
         """
         client = transaction.client
         index = open_index(self.config, client)
-        found = Located.of(client, lambda keys: self.locate(client, index, keys), changes, is_global=index.is_global)
+        found = TaggedChanges.of(
+            client, lambda keys: self.locate(client, index, keys), changes, is_global=index.is_global
+        )
         ready = self.ready(client, changes.drop_columns([OPERATION]))
         found.refuse_marked(ready)
         partitions = _distinct(changes, PARTITION_PATH)
@@ -153,9 +164,13 @@ class MutationWriter(LocalWriter):
         given, taking = self._free_places(client, ready, found.free(), slices)
         lines = pa.concat_tables([flagged(found.places(), False), flagged(given, False), found.deletes()])
         refuse_clustered_groups(client, lines)
-        return MutationPlan(lines.combine_chunks(), taking, Groups.of(slices), index.places_inserts, found.inserts)
+        return MutationPlan(
+            lines.combine_chunks(), taking, TargetSlices.of(slices), index.assigns_inserts, found.inserts
+        )
 
-    def job(self, transaction: Transaction, ready: Prepared, merged: Sequence[Target]) -> WriteJob:
+    def write_context(
+        self, transaction: Transaction, ready: KeyedRecords, merged: Sequence[TargetSlice]
+    ) -> WriteContext:
         """The job that writes files.
 
         Args:
@@ -163,10 +178,10 @@ class MutationWriter(LocalWriter):
             ready: of :meth:`ready`.
             merged: groups whose base files are read.
         """
-        return knowing_versions(self._job(transaction, ready), transaction.client, merged)
+        return with_file_schemas(self._write_context(transaction, ready), transaction.client, merged)
 
     def complete(
-        self, transaction: Transaction, plan: MutationPlan, statuses: pa.Table, ready: Prepared
+        self, transaction: Transaction, plan: MutationPlan, statuses: pa.Table, ready: KeyedRecords
     ) -> WriteReport:
         """Complete the instant with the files that were written.
 
@@ -200,7 +215,7 @@ class MutationWriter(LocalWriter):
         deleted = keys.append_column("deleted", pa.array(np.ones(keys.num_rows, np.bool_)))
         tags = index.tag(deleted, self._executor).combine_chunks()
         bound = tags.select(["row", "new_file_id"])
-        if index.places_inserts:
+        if index.assigns_inserts:
             return self._hits_in_buckets(client, index, keys, tags), bound
         there = tags.filter(pc.is_valid(tags.column("current_file_id")))
         texts = one_array(keys.column("key")).take(there.column("row").combine_chunks())
@@ -215,8 +230,8 @@ class MutationWriter(LocalWriter):
         return joined_hits(self._executor.map(_looked_up, tasks))
 
 
-def _looked_up(job: tuple[SliceTask, pa.Table]) -> pa.Table:
-    task, keys = job
+def _looked_up(context: tuple[SliceTask, pa.Table]) -> pa.Table:
+    task, keys = context
     return task.lookup(keys)
 
 

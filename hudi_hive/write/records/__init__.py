@@ -6,38 +6,42 @@ from hudi_hive.write.records.carried_keys import FILE_NAME, carried_files, confi
 from hudi_hive.write.records.incoming import KEYS_SCHEMA, check_required, combine, conformed, prepare, prepare_keys
 from hudi_hive.write.records.key_style import longest_partition_path, table_generator
 from hudi_hive.write.records.keyed_records import (
-    Prepared,
-    job_of,
+    KeyedRecords,
     physical_schema,
-    prepared_keys,
-    prepared_rows,
+    prepare_deletes,
+    prepare_records,
     row_generator,
+    write_context_of,
 )
 from hudi_hive.write.records.nested_partitions import refuse_nested_partitions
-from hudi_hive.write.records.tagged_changes import OPERATION, Located, flagged
+from hudi_hive.write.records.operations import DELETE, INSERT, OPERATION, UPDATE
+from hudi_hive.write.records.tagged_changes import TaggedChanges, flagged
 
 __all__ = [
+    "DELETE",
     "FILE_NAME",
+    "INSERT",
     "KEYS_SCHEMA",
     "OPERATION",
-    "Located",
-    "Prepared",
+    "UPDATE",
+    "KeyedRecords",
+    "TaggedChanges",
     "carried_files",
     "check_required",
     "combine",
     "config_for",
     "conformed",
     "flagged",
-    "job_of",
     "longest_partition_path",
     "names_records",
     "physical_schema",
     "prepare",
+    "prepare_deletes",
     "prepare_keys",
-    "prepared_keys",
-    "prepared_rows",
+    "prepare_records",
     "refuse_gone_groups",
     "refuse_nested_partitions",
     "row_generator",
     "table_generator",
+    "write_context_of",
 ]

@@ -20,7 +20,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.keys import KeyGenerator
 from hudi_hive.table.logs import one_batch
 from hudi_hive.table.merge import MergeSpec
-from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, FileStyle, WriteJob
+from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, FileStyle, WriteContext
 from hudi_hive.write.index import IndexOptions, with_ordering
 from hudi_hive.write.options import Operation, WriteConfig
 from hudi_hive.write.records.carried_keys import carried_files, names_records
@@ -30,7 +30,7 @@ from hudi_hive.write.schema import evolved_after, with_meta_avro, writer_schema
 
 
 @dataclass(frozen=True)
-class Prepared:
+class KeyedRecords:
     """Rows of one write.
 
     Attributes:
@@ -50,7 +50,7 @@ class Prepared:
     named_files: pa.Table | None = field(default=None, repr=False)
 
     @classmethod
-    def of_table(cls, client: MetaClient, as_of: str | None = None) -> Prepared:
+    def of_table(cls, client: MetaClient, as_of: str | None = None) -> KeyedRecords:
         """No rows, with the schema that the table has, or had at a requested time.
 
         Raises:
@@ -67,7 +67,7 @@ class Prepared:
         """The writer's Avro schema as commits hold it."""
         return json.dumps(self.avro, separators=(",", ":"))
 
-    def at(self, instant: str) -> Prepared:
+    def at(self, instant: str) -> KeyedRecords:
         """The rows with keys that are made up, where they have no others."""
         if self.generator is None or not self.generator.makes_up_keys:
             return self
@@ -75,7 +75,7 @@ class Prepared:
         at = self.rows.schema.get_field_index(RECORD_KEY)
         return replace(self, rows=self.rows.set_column(at, self.rows.schema.field(at), keys))
 
-    def where_tagged(self, tags: pa.Table) -> Prepared:
+    def where_tagged(self, tags: pa.Table) -> KeyedRecords:
         """With the partition path of the partition that each row is written to: that of its record, if it stays."""
         at = self.rows.schema.get_field_index(PARTITION_PATH)
         line = np.full(self.rows.num_rows, -1, np.int64)
@@ -103,7 +103,7 @@ class Prepared:
         return keys if deleted else with_ordering(keys, self.rows, self.spec)
 
 
-def prepared_rows(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Prepared:
+def prepare_records(client: MetaClient, config: WriteConfig, rows: pa.Table) -> KeyedRecords:
     """Rows of an insert, upsert or overwrite.
 
     Raises:
@@ -119,7 +119,7 @@ def prepared_rows(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Pr
         ready = combine(ready, spec, across_partitions=is_global, schema=schema)
     dropped = client.config.partition_fields if client.config.drop_partition_columns else ()
     files = carried_files(rows) if names_records(config, rows.column_names) else None
-    return Prepared(ready, physical_schema(schema.avro, dropped), spec, generator, named_files=files)
+    return KeyedRecords(ready, physical_schema(schema.avro, dropped), spec, generator, named_files=files)
 
 
 def row_generator(client: MetaClient, config: WriteConfig) -> KeyGenerator:
@@ -140,14 +140,14 @@ def tracks_keys(client: MetaClient, config: WriteConfig) -> bool:
     )
 
 
-def prepared_keys(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Prepared:
+def prepare_deletes(client: MetaClient, config: WriteConfig, rows: pa.Table) -> KeyedRecords:
     """Rows that name records to delete: the columns of key and partition are enough.
 
     Raises:
         KeyGenerationError: a row without a record key.
         UnknownColumnError: a column of key or partition is missing.
     """
-    table = Prepared.of_table(client)
+    table = KeyedRecords.of_table(client)
     generator = table_generator(client, config.options)
     is_global = IndexOptions.of(config.index, client.config).is_global
     files = carried_files(rows) if names_records(config, rows.column_names) else None
@@ -156,7 +156,7 @@ def prepared_keys(client: MetaClient, config: WriteConfig, rows: pa.Table) -> Pr
     return replace(table, rows=keys, named_files=files)
 
 
-def job_of(client: MetaClient, config: WriteConfig, instant: str, ready: Prepared) -> WriteJob:
+def write_context_of(client: MetaClient, config: WriteConfig, instant: str, ready: KeyedRecords) -> WriteContext:
     """The job that writes prepared rows."""
     table = client.config
     avro = dict(ready.avro)
@@ -165,7 +165,7 @@ def job_of(client: MetaClient, config: WriteConfig, instant: str, ready: Prepare
     files, there = config.files, table.metadata_partitions
     # Statistics are on by default from version 8 on; the metadata table may be made by this very write.
     stats = table.version >= 8 if config.metadata.column_stats is None else config.metadata.column_stats
-    return WriteJob(
+    return WriteContext(
         storage=client.storage,
         config=table,
         instant=instant,

@@ -22,18 +22,15 @@ from hudi_hive.errors import (
     UnknownRecordError,
     UnsupportedTableError,
 )
-from hudi_hive.formats.orc import DELETE, INSERT, UPDATE
 from hudi_hive.read.merge import not_less, ordering_columns
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import MergeSpec, Order
-from hudi_hive.write.files import PARTITION_PATH, PLACES_SCHEMA, RECORD_KEY
+from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, RECORD_LOCATIONS
 from hudi_hive.write.index import existing_records, one_array
-from hudi_hive.write.records.keyed_records import Prepared
+from hudi_hive.write.records.keyed_records import KeyedRecords
+from hudi_hive.write.records.operations import DELETE, INSERT, OPERATION, UPDATE
 
-OPERATION: Final = "_hudi_hive_operation"
-"""Column of changes that says what each of them is: 0 (insert), 1 (update) or 2 (delete)."""
-
-LINES_SCHEMA: Final = pa.schema([*PLACES_SCHEMA, ("is_gone", pa.bool_())])
+LINES_SCHEMA: Final = pa.schema([*RECORD_LOCATIONS, ("is_gone", pa.bool_())])
 """Where changes go; ``is_gone`` marks records that are deleted there."""
 
 LookUp = Callable[[pa.Table], tuple[pa.Table, pa.Table]]
@@ -42,23 +39,23 @@ LookUp = Callable[[pa.Table], tuple[pa.Table, pa.Table]]
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-_LINE: Final = ["code", "partition", "file_id"]
+_LINE: Final = ["record_id", "partition", "file_id"]
 _SEPARATOR: Final = "\x00"
 
 
 @dataclass(frozen=True)
-class Located:
+class TaggedChanges:
     """Changes and where their records are.
 
     Attributes:
         client: the table.
         operations: of each change.
         keys, paths: record key and partition path of each change.
-        codes: number of each change's record.
-        live: records as readers see them: ``code``, ``partition``, ``file_id``; several lines where a record stands in
-            several groups.
-        ghosts: records that log files have deleted, above a file that still has their keys, in the partition that they
-            are inserted into; likewise.
+        record_ids: number of each change's record.
+        existing: records as readers see them: ``record_id``, ``partition``, ``file_id``; several lines where a record
+            stands in several groups.
+        tombstoned: records that log files have deleted, above a file that still has their keys, in the partition that
+            they are inserted into; likewise.
         bound: of each record the file group that it must go to if it is new, or null.
     """
 
@@ -66,13 +63,13 @@ class Located:
     operations: npt.NDArray[np.int8]
     keys: pa.Array
     paths: pa.Array
-    codes: Ints
-    live: pa.Table
-    ghosts: pa.Table
+    record_ids: Ints
+    existing: pa.Table
+    tombstoned: pa.Table
     bound: pa.Array
 
     @classmethod
-    def of(cls, client: MetaClient, look_up: LookUp, changes: pa.Table, *, is_global: bool) -> Located:
+    def of(cls, client: MetaClient, look_up: LookUp, changes: pa.Table, *, is_global: bool) -> TaggedChanges:
         """Look all records up, and refuse changes that do not fit what is there.
 
         Args:
@@ -89,7 +86,7 @@ class Located:
         """
         operations = changes.column(OPERATION).to_numpy().astype(np.int8)
         keys, paths = (one_array(changes.column(name)) for name in (RECORD_KEY, PARTITION_PATH))
-        records = _Records.of(keys, paths, is_global=is_global)
+        records = _DistinctRecords.of(keys, paths, is_global=is_global)
         _refuse_twice(client, operations, keys, paths, records)
         sought = pa.table(
             [keys.take(records.first), paths.take(records.first), pa.array(np.arange(len(records.first)))],
@@ -99,40 +96,42 @@ class Located:
         hits = records.numbered(hits)
         spec = MergeSpec.from_config(client.config)
         by_event = _by_event(client, spec)
-        live = hits
+        existing = hits
         asked = client.config.is_merge_on_read or (by_event and bool((operations == UPDATE).any()))
         if asked and hits.num_rows:
-            live = _as_readers_see(client, records, hits, spec.ordering_fields if by_event else ())
-        ghosts = hits.filter(pc.invert(pc.is_in(hits.column("code"), value_set=one_array(live.column("code")))))
-        ghosts = _where_inserted(ghosts, operations, records.codes, paths)
+            existing = _as_readers_see(client, records, hits, spec.ordering_fields if by_event else ())
+        tombstoned = hits.filter(
+            pc.invert(pc.is_in(hits.column("record_id"), value_set=one_array(existing.column("record_id"))))
+        )
+        tombstoned = _where_inserted(tombstoned, operations, records.record_ids, paths)
         free = np.full(len(records.first), None, object)
         free[bound.column("row").to_numpy()] = bound.column("new_file_id").to_numpy()
         bound_to = pa.array(free, pa.string())
-        found = cls(client, operations, keys, paths, records.codes, live, ghosts, bound_to)
+        found = cls(client, operations, keys, paths, records.record_ids, existing, tombstoned, bound_to)
         found._check(is_global=is_global)
         if client.config.is_merge_on_read:
             found._refuse_repeated()
         if by_event:
             found._refuse_older(changes, spec.ordering_fields)
-        if ghosts.num_rows and (by_event or spec.needs_ordering or spec.partial is not None):
-            found._refuse_ghosts()
+        if tombstoned.num_rows and (by_event or spec.needs_ordering or spec.partial is not None):
+            found._refuse_tombstoned()
         # A file may hold a key several times: it is one place all the same.
-        return replace(found, live=live.group_by(_LINE, use_threads=False).aggregate([]))
+        return replace(found, existing=existing.group_by(_LINE, use_threads=False).aggregate([]))
 
     # -- rules ------------------------------------------------------------------------------------------------------
 
     def _check(self, *, is_global: bool) -> None:
         """Updates and deletes find their record, inserts find none."""
         there = np.zeros(len(self.bound), np.bool_)
-        there[self.live.column("code").to_numpy()] = True
-        exists, inserts = there[self.codes], self.operations == INSERT
+        there[self.existing.column("record_id").to_numpy()] = True
+        exists, inserts = there[self.record_ids], self.operations == INSERT
         self._refuse(
             UnknownRecordError, ~inserts & ~exists, "is not in the table", "read the table again: it may be deleted"
         )
         if is_global:
             first = np.zeros(len(self.bound), np.int64)
-            first[self.live.column("code").to_numpy()] = np.arange(self.live.num_rows)
-            home = one_array(self.live.column("partition")).take(pa.array(first[self.codes], mask=~exists))
+            first[self.existing.column("record_id").to_numpy()] = np.arange(self.existing.num_rows)
+            home = one_array(self.existing.column("partition")).take(pa.array(first[self.record_ids], mask=~exists))
             elsewhere = pc.fill_null(pc.not_equal(home, self.paths), False).to_numpy(zero_copy_only=False)
             self._refuse(
                 RecordPartitionError,
@@ -141,37 +140,37 @@ class Located:
                 "give the partition that it is in; to move it delete it there and insert it here",
             )
             leaving = np.zeros(len(self.bound), np.bool_)
-            leaving[self.codes[self.operations == DELETE]] = True
-            exists &= ~leaving[self.codes]
+            leaving[self.record_ids[self.operations == DELETE]] = True
+            exists &= ~leaving[self.record_ids]
         self._refuse(DuplicateRecordError, inserts & exists, "is in the table already", "update it")
 
     def _refuse_older(self, changes: pa.Table, fields: Sequence[str]) -> None:
         """By event time a row that is older than the record would be dropped."""
-        updates = self._lines(self.live, UPDATE)
+        updates = self._lines(self.existing, UPDATE)
         if not updates.num_rows:
             return
         mine = ordering_columns(changes.take(updates.column("row")), fields)
-        theirs = ordering_columns(self.live.take(updates.column("line")), fields)
-        older = np.zeros(len(self.codes), np.bool_)
+        theirs = ordering_columns(self.existing.take(updates.column("line")), fields)
+        older = np.zeros(len(self.record_ids), np.bool_)
         older[updates.column("row").to_numpy()] = ~not_less(mine, theirs, updates.num_rows)
         remedy = "give it the ordering value of the record, or a greater one"
         self._refuse(StaleRecordError, older, f"is older than the table's, by {', '.join(fields)}", remedy)
 
     def _refuse_repeated(self) -> None:
         """Of a key that a base file holds several times log files change the first row alone, as all releases read."""
-        groups = self.live.group_by(_LINE, use_threads=False).aggregate([([], "count_all")])
+        groups = self.existing.group_by(_LINE, use_threads=False).aggregate([([], "count_all")])
         repeated = np.zeros(len(self.bound), np.bool_)
-        repeated[groups.filter(pc.greater(groups["count_all"], 1))["code"].to_numpy()] = True
+        repeated[groups.filter(pc.greater(groups["count_all"], 1))["record_id"].to_numpy()] = True
         self._refuse(
             MutationError,
-            repeated[self.codes] & (self.operations != INSERT),
+            repeated[self.record_ids] & (self.operations != INSERT),
             "is several times in one file, and a log file would change one of them",
             "overwrite its partition without those that are too many",
         )
 
-    def _refuse_ghosts(self) -> None:
-        lost = np.zeros(len(self.codes), np.bool_)
-        lost[self._lines(self.ghosts, INSERT).column("row").to_numpy()] = True
+    def _refuse_tombstoned(self) -> None:
+        lost = np.zeros(len(self.record_ids), np.bool_)
+        lost[self._lines(self.tombstoned, INSERT).column("row").to_numpy()] = True
         self._refuse(
             StaleRecordError,
             lost,
@@ -179,7 +178,7 @@ class Located:
             "compact the table, then insert it",
         )
 
-    def refuse_marked(self, ready: Prepared) -> None:
+    def refuse_marked(self, ready: KeyedRecords) -> None:
         """Rows that a column marks as deleted are deletes of another kind.
 
         Raises:
@@ -209,71 +208,71 @@ class Located:
         return int((self.operations == INSERT).sum())
 
     def places(self) -> pa.Table:
-        """Where rows go that may not go anywhere (``PLACES_SCHEMA``)."""
-        told = _places(self.live, self._lines(self.live, UPDATE), new=False)
-        ghosts = self._lines(self.ghosts, INSERT)
-        first = np.unique(ghosts.column("row").to_numpy(), return_index=True)[1]
-        again = _places(self.ghosts, ghosts.take(pa.array(first)), new=True)
+        """Where rows go that may not go anywhere (``RECORD_LOCATIONS``)."""
+        told = _places(self.existing, self._lines(self.existing, UPDATE), new=False)
+        tombstoned = self._lines(self.tombstoned, INSERT)
+        first = np.unique(tombstoned.column("row").to_numpy(), return_index=True)[1]
+        again = _places(self.tombstoned, tombstoned.take(pa.array(first)), new=True)
         bound = np.flatnonzero(self._is_bound())
-        groups = self.bound.take(pa.array(self.codes[bound]))
+        groups = self.bound.take(pa.array(self.record_ids[bound]))
         columns = [pa.array(bound), self.paths.take(pa.array(bound)), groups, pa.repeat(True, len(bound))]
-        return pa.concat_tables([told, again, pa.table(columns, schema=PLACES_SCHEMA)])
+        return pa.concat_tables([told, again, pa.table(columns, schema=RECORD_LOCATIONS)])
 
     def free(self) -> Ints:
         """Changes that insert records which any group may take."""
-        return np.flatnonzero((self.operations == INSERT) & ~self._is_bound() & ~self._is_ghost()).astype(np.int64)
+        return np.flatnonzero((self.operations == INSERT) & ~self._is_bound() & ~self._is_tombstoned()).astype(np.int64)
 
     def deletes(self) -> pa.Table:
         """Where records go from (``LINES_SCHEMA``)."""
-        return flagged(_places(self.live, self._lines(self.live, DELETE), new=False), True)
+        return flagged(_places(self.existing, self._lines(self.existing, DELETE), new=False), True)
 
     def _is_bound(self) -> Flags:
-        bound = self.bound.is_valid().to_numpy(zero_copy_only=False)[self.codes]
-        found: Flags = bound & (self.operations == INSERT) & ~self._is_ghost()
-        return found
+        bound = self.bound.is_valid().to_numpy(zero_copy_only=False)[self.record_ids]
+        result: Flags = bound & (self.operations == INSERT) & ~self._is_tombstoned()
+        return result
 
-    def _is_ghost(self) -> Flags:
-        ghost = np.zeros(len(self.bound), np.bool_)
-        ghost[self.ghosts.column("code").to_numpy()] = True
-        found: Flags = ghost[self.codes]
-        return found
+    def _is_tombstoned(self) -> Flags:
+        tombstoned = np.zeros(len(self.bound), np.bool_)
+        tombstoned[self.tombstoned.column("record_id").to_numpy()] = True
+        result: Flags = tombstoned[self.record_ids]
+        return result
 
     def _lines(self, places: pa.Table, operation: int) -> pa.Table:
         """Changes of one kind and the lines of their records: ``row`` and ``line``."""
         rows = np.flatnonzero(self.operations == operation)
         row_of = np.full(len(self.bound), -1, np.int64)
-        row_of[self.codes[rows]] = rows
-        row = row_of[places.column("code").to_numpy()]
+        row_of[self.record_ids[rows]] = rows
+        row = row_of[places.column("record_id").to_numpy()]
         return pa.table({"row": pa.array(row[row >= 0]), "line": pa.array(np.flatnonzero(row >= 0))})
 
 
 @dataclass(frozen=True)
-class _Records:
+class _DistinctRecords:
     """The distinct records of changes: what two changes of one record have in common.
 
     Attributes:
         texts: of each record, key and, unless the key stands for one record in the whole table, partition.
-        codes: number of each change's record.
+        record_ids: number of each change's record.
         first: of each record the first change.
     """
 
     texts: pa.Array
-    codes: Ints
+    record_ids: Ints
     first: pa.Array
     is_global: bool
 
     @classmethod
-    def of(cls, keys: pa.Array, paths: pa.Array, *, is_global: bool) -> _Records:
+    def of(cls, keys: pa.Array, paths: pa.Array, *, is_global: bool) -> _DistinctRecords:
         coded = _names(keys, paths, is_global).dictionary_encode()
-        codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        first = np.unique(codes, return_index=True)[1]
-        return cls(coded.dictionary, codes, pa.array(first), is_global)
+        record_ids = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        first = np.unique(record_ids, return_index=True)[1]
+        return cls(coded.dictionary, record_ids, pa.array(first), is_global)
 
     def numbered(self, hits: pa.Table) -> pa.Table:
-        """Hits with the numbers of their records in a column ``code``; others are left out."""
+        """Hits with the numbers of their records in a column ``record_id``; others are left out."""
         names = _names(one_array(hits.column("key")), one_array(hits.column("partition")), self.is_global)
         found = pc.index_in(names, value_set=self.texts)
-        hits = hits.append_column("code", found.cast(pa.int64()))
+        hits = hits.append_column("record_id", found.cast(pa.int64()))
         return hits.filter(found.is_valid()).combine_chunks()
 
 
@@ -282,19 +281,21 @@ def _names(keys: pa.Array, paths: pa.Array, is_global: bool) -> pa.Array:
 
 
 def _refuse_twice(
-    client: MetaClient, operations: npt.NDArray[np.int8], keys: pa.Array, paths: pa.Array, records: _Records
+    client: MetaClient, operations: npt.NDArray[np.int8], keys: pa.Array, paths: pa.Array, records: _DistinctRecords
 ) -> None:
     """One change a record; but where a key stands for one record in the whole table, it may move."""
-    counts = np.bincount(records.codes)
-    twice = (counts > 1)[records.codes]
+    counts = np.bincount(records.record_ids)
+    twice = (counts > 1)[records.record_ids]
     if not twice.any():
         return
     if records.is_global:
-        kinds = [np.bincount(records.codes[operations == kind], minlength=len(counts)) for kind in (INSERT, DELETE)]
+        kinds = [
+            np.bincount(records.record_ids[operations == kind], minlength=len(counts)) for kind in (INSERT, DELETE)
+        ]
         moves = (counts == 2) & (kinds[0] == 1) & (kinds[1] == 1)
-        twice &= ~moves[records.codes]
-        pairs = np.flatnonzero(moves[records.codes])
-        order = pairs[np.argsort(records.codes[pairs], kind="stable")]
+        twice &= ~moves[records.record_ids]
+        pairs = np.flatnonzero(moves[records.record_ids])
+        order = pairs[np.argsort(records.record_ids[pairs], kind="stable")]
         same = pc.equal(paths.take(pa.array(order[::2])), paths.take(pa.array(order[1::2])))
         twice[order[::2][same.to_numpy(zero_copy_only=False)]] = True
         if not twice.any():
@@ -313,7 +314,7 @@ def _by_event(client: MetaClient, spec: MergeSpec) -> bool:
     return bool(spec.ordering_fields) and Order.EVENT_TIME in orders
 
 
-def _as_readers_see(client: MetaClient, records: _Records, hits: pa.Table, ordering: Sequence[str]) -> pa.Table:
+def _as_readers_see(client: MetaClient, records: _DistinctRecords, hits: pa.Table, ordering: Sequence[str]) -> pa.Table:
     """Records of hits that are not deleted, with their ordering values."""
     if not client.config.populate_meta_fields:
         raise UnsupportedTableError(
@@ -326,24 +327,26 @@ def _as_readers_see(client: MetaClient, records: _Records, hits: pa.Table, order
     return records.numbered(found)
 
 
-def _where_inserted(ghosts: pa.Table, operations: npt.NDArray[np.int8], codes: Ints, paths: pa.Array) -> pa.Table:
+def _where_inserted(
+    tombstoned: pa.Table, operations: npt.NDArray[np.int8], record_ids: Ints, paths: pa.Array
+) -> pa.Table:
     """Those in the partitions that their records are inserted into: with a global index they may be in others."""
     rows = np.flatnonzero(operations == INSERT)
-    row_of = np.full(int(codes.max()) + 1 if len(codes) else 0, -1, np.int64)
-    row_of[codes[rows]] = rows
-    row = row_of[ghosts.column("code").to_numpy()]
+    row_of = np.full(int(record_ids.max()) + 1 if len(record_ids) else 0, -1, np.int64)
+    row_of[record_ids[rows]] = rows
+    row = row_of[tombstoned.column("record_id").to_numpy()]
     wanted = paths.take(pa.array(row, mask=row < 0))
-    return ghosts.filter(pc.fill_null(pc.equal(wanted, one_array(ghosts.column("partition"))), False))
+    return tombstoned.filter(pc.fill_null(pc.equal(wanted, one_array(tombstoned.column("partition"))), False))
 
 
 def _places(there: pa.Table, lines: pa.Table, *, new: bool) -> pa.Table:
     """Places of changes, one for each group: a file may hold a record several times, which its merge sees to."""
     chosen = there.take(lines.column("line"))
-    places = pa.table([lines.column("row"), chosen["partition"], chosen["file_id"]], names=PLACES_SCHEMA.names[:3])
-    places = places.group_by(PLACES_SCHEMA.names[:3], use_threads=False).aggregate([])
-    return places.append_column("is_new", pa.repeat(new, places.num_rows)).cast(PLACES_SCHEMA)
+    places = pa.table([lines.column("row"), chosen["partition"], chosen["file_id"]], names=RECORD_LOCATIONS.names[:3])
+    places = places.group_by(RECORD_LOCATIONS.names[:3], use_threads=False).aggregate([])
+    return places.append_column("is_new", pa.repeat(new, places.num_rows)).cast(RECORD_LOCATIONS)
 
 
 def flagged(places: pa.Table, gone: bool) -> pa.Table:
-    """Places (``PLACES_SCHEMA``) as :data:`LINES_SCHEMA`."""
+    """Places (``RECORD_LOCATIONS``) as :data:`LINES_SCHEMA`."""
     return places.append_column("is_gone", pa.repeat(gone, places.num_rows)).cast(LINES_SCHEMA)

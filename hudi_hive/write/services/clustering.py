@@ -37,7 +37,7 @@ from hudi_hive.write.coordination import Heartbeat, Operation, check_conflicts, 
 from hudi_hive.write.files import (
     RECORD_KEY,
     Attempt,
-    WriteJob,
+    WriteContext,
     joined,
     remove_unclaimed,
     status,
@@ -56,7 +56,7 @@ from hudi_hive.write.service_base import (
     refuse_pending_undo,
 )
 from hudi_hive.write.services.compaction import busy_groups
-from hudi_hive.write.services.rewrite import NewBase, plan_of, service_job, slice_rows, slices_of, write_base
+from hudi_hive.write.services.rewrite import NewBase, plan_of, service_write_context, slice_rows, slices_of, write_base
 
 _log = logging.getLogger(__name__)
 
@@ -190,7 +190,7 @@ def _packed(rows: list[dict[str, Any]], most: int) -> Iterator[list[dict[str, An
 class _Task:
     """One input group: how it is read, in what order, and the file groups that it becomes."""
 
-    job: WriteJob
+    write_context: WriteContext
     plan: ScanPlan
     bases: tuple[NewBase, ...]
     sort_columns: tuple[str, ...]
@@ -235,8 +235,8 @@ def execute_clustering(context: ServiceContext, instant: Instant) -> Instant:
 
 def _run(context: ServiceContext, instant: Instant, plan: ClusteringPlan, heartbeat: Heartbeat) -> Instant:
     client, time = context.client, instant.requested
-    job, metadata = service_job(context, time)
-    statuses = joined(context.executor.map(_cluster_group, _tasks(client, job, plan)))
+    write_context, metadata = service_write_context(context, time)
+    statuses = joined(context.executor.map(_cluster_group, _tasks(client, write_context, plan)))
     remove_unclaimed(client.storage, time, statuses["path"].to_pylist())
     client.storage.flush(statuses["path"].to_pylist())
     replaced: dict[str, list[str]] = defaultdict(list)
@@ -250,7 +250,7 @@ def _run(context: ServiceContext, instant: Instant, plan: ClusteringPlan, heartb
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
         heartbeat.verify()
         check_conflicts(now.client, None, operation, started=client.timeline)
-        if not job.tracks_keys:
+        if not write_context.tracks_keys:
             refuse_new_index(now.client, client, time)
         if table is not None:
             table.apply(time, REPLACE_COMMIT, metadata_changes(statuses, replaced))
@@ -259,12 +259,12 @@ def _run(context: ServiceContext, instant: Instant, plan: ClusteringPlan, heartb
     return context.complete(instant, finish)
 
 
-def _tasks(client: MetaClient, job: WriteJob, plan: ClusteringPlan) -> list[_Task]:
+def _tasks(client: MetaClient, write_context: WriteContext, plan: ClusteringPlan) -> list[_Task]:
     base_instant = pa.nulls(plan.slices.num_rows, pa.string())
     slices = slices_of(client, _with_base_instants(client, plan.slices.append_column("base_instant", base_instant)))
     sort_columns = tuple(name.strip() for name in plan.strategy_params.get(SORT_COLUMNS, "").split(",") if name.strip())
     if sort_columns:
-        _check_sort(client, job.schema, sort_columns)
+        _check_sort(client, write_context.schema, sort_columns)
     tasks = []
     groups = plan.slices["group"]
     for number in pc.unique(groups).to_pylist():
@@ -274,7 +274,7 @@ def _tasks(client: MetaClient, job: WriteJob, plan: ClusteringPlan) -> list[_Tas
             NewBase(partition, f"{uuid.uuid4()}-0", Attempt(task=number, attempt=part))
             for part in range(max(1, plan.output_groups[number] if number < len(plan.output_groups) else 1))
         )
-        tasks.append(_Task(job, plan_of(client, job, own), outputs, sort_columns))
+        tasks.append(_Task(write_context, plan_of(client, write_context, own), outputs, sort_columns))
     return tasks
 
 
@@ -291,7 +291,7 @@ def _with_base_instants(client: MetaClient, slices: pa.Table) -> pa.Table:
 
 def _cluster_group(task: _Task) -> pa.Table:
     """Rows of the input group, sorted if asked, in equal parts to the new file groups."""
-    rows = pa.Table.from_batches(list(slice_rows(task.job, task.plan)), schema=task.job.schema)
+    rows = pa.Table.from_batches(list(slice_rows(task.write_context, task.plan)), schema=task.write_context.schema)
     if task.sort_columns:
         rows = rows.take(pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in task.sort_columns]))
     share = max(1, -(-rows.num_rows // len(task.bases)))
@@ -300,17 +300,17 @@ def _cluster_group(task: _Task) -> pa.Table:
         part = rows.slice(number * share, share)
         if not part.num_rows and number:
             continue
-        written = write_base(task.job, base, part.to_batches(max_chunksize=_BATCH_ROWS))
+        written = write_base(task.write_context, base, part.to_batches(max_chunksize=_BATCH_ROWS))
         statuses.append(
             status(
                 base.partition,
                 base.file_id,
-                base.name(task.job),
+                base.name(task.write_context),
                 num_writes=written.rows,
                 num_inserts=written.rows,
                 size=written.size,
-                ranges=written.ranges if task.job.ranges else None,
-                keys_added=part.column(RECORD_KEY).combine_chunks() if task.job.tracks_keys else None,
+                ranges=written.ranges if task.write_context.ranges else None,
+                keys_added=part.column(RECORD_KEY).combine_chunks() if task.write_context.tracks_keys else None,
             )
         )
     return joined(statuses)

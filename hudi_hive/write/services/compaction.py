@@ -27,7 +27,15 @@ from hudi_hive.timeline.instants import COMMIT, COMPACTION, DELTA_COMMIT, LOG_CO
 from hudi_hive.timeline.payloads import CompactionPlan, encode_commit, encode_compaction_plan
 from hudi_hive.write.commit import metadata_changes
 from hudi_hive.write.coordination import Heartbeat, Operation, check_conflicts, touched_groups
-from hudi_hive.write.files import Attempt, WriteJob, joined, remove_unclaimed, status, try_remove_markers, write_stats
+from hudi_hive.write.files import (
+    Attempt,
+    WriteContext,
+    joined,
+    remove_unclaimed,
+    status,
+    try_remove_markers,
+    write_stats,
+)
 from hudi_hive.write.options import CompactionSettings, WriteConfig
 from hudi_hive.write.rollback import requested_again, rollback
 from hudi_hive.write.service_base import (
@@ -37,7 +45,7 @@ from hudi_hive.write.service_base import (
     refuse_pending_restore,
     refuse_pending_undo,
 )
-from hudi_hive.write.services.rewrite import NewBase, plan_of, service_job, slice_rows, slices_of, write_base
+from hudi_hive.write.services.rewrite import NewBase, plan_of, service_write_context, slice_rows, slices_of, write_base
 
 _log = logging.getLogger(__name__)
 
@@ -216,7 +224,7 @@ def busy_groups(client: MetaClient) -> set[tuple[str, str]]:
 class _Task:
     """One slice: how it is read, and the base file that it becomes."""
 
-    job: WriteJob
+    write_context: WriteContext
     plan: ScanPlan
     base: NewBase
     slice: Mapping[str, Any]
@@ -256,12 +264,12 @@ def execute_compaction(context: ServiceContext, instant: Instant) -> Instant:
 
 def _run(context: ServiceContext, instant: Instant, operations: pa.Table, heartbeat: Heartbeat) -> Instant:
     client, time = context.client, instant.requested
-    job, metadata = service_job(context, time)
+    write_context, metadata = service_write_context(context, time)
     slices = slices_of(client, operations)
     tasks = []
     for number, row in enumerate(slices.to_pylist()):
         base = NewBase(row["partition"], row["file_id"], Attempt(task=number), merges=row["base_file"] is not None)
-        tasks.append(_Task(job, plan_of(client, job, slices.slice(number, 1)), base, row))
+        tasks.append(_Task(write_context, plan_of(client, write_context, slices.slice(number, 1)), base, row))
     statuses = joined(context.executor.map(_compact_slice, tasks))
     remove_unclaimed(client.storage, time, statuses["path"].to_pylist())
     client.storage.flush(statuses["path"].to_pylist())
@@ -281,19 +289,19 @@ def _run(context: ServiceContext, instant: Instant, operations: pa.Table, heartb
 
 
 def _compact_slice(task: _Task) -> pa.Table:
-    written = write_base(task.job, task.base, slice_rows(task.job, task.plan))
+    written = write_base(task.write_context, task.base, slice_rows(task.write_context, task.plan))
     row = task.slice
     return status(
         task.base.partition,
         task.base.file_id,
-        task.base.name(task.job),
+        task.base.name(task.write_context),
         prev_commit=row["base_instant"],
         prev_base_file=row["base_file"],
         num_writes=written.rows,
         size=written.size,
         log_files_compacted=len(row["log_files"]),
         log_bytes_compacted=sum(size or 0 for size in row["log_sizes"]),
-        ranges=written.ranges if task.job.ranges else None,
+        ranges=written.ranges if task.write_context.ranges else None,
     )
 
 

@@ -23,16 +23,16 @@ from hudi_hive.read.scan import read_plan
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view import SLICE_SCHEMA
 from hudi_hive.timeline.payloads import CommitOut
-from hudi_hive.write.files import FILE_NAME, Attempt, WriteJob
+from hudi_hive.write.files import FILE_NAME, Attempt, WriteContext
 from hudi_hive.write.options import WriteConfig
-from hudi_hive.write.records import Prepared, job_of
+from hudi_hive.write.records import KeyedRecords, write_context_of
 from hudi_hive.write.schema import SCHEMA_KEY, with_version
 from hudi_hive.write.service_base import ServiceContext
 
 _ATTEMPTS: Final = 1 << 30
 
 
-def service_job(context: ServiceContext, instant: str) -> tuple[WriteJob, CommitOut]:
+def service_write_context(context: ServiceContext, instant: str) -> tuple[WriteContext, CommitOut]:
     """The job of a table service, and its commit, which tells the table's schema.
 
     Files are read by the schema of the time in their names: so in a table whose columns have ids the schema is that of
@@ -51,16 +51,18 @@ def service_job(context: ServiceContext, instant: str) -> tuple[WriteJob, Commit
             instant=instant,
             remedy="Parquet ones are",
         )
-    ready = Prepared.of_table(client, _schema_time(client, instant))
+    ready = KeyedRecords.of_table(client, _schema_time(client, instant))
     config = WriteConfig.of(context.options, client.config)
-    job = job_of(client, config, instant, ready)
+    write_context = write_context_of(client, config, instant, ready)
     metadata = CommitOut("", extra={SCHEMA_KEY: ready.schema_text})
-    return job, with_version(metadata, ready.avro, () if job.evolved is None else (job.evolved.query,))
+    return write_context, with_version(
+        metadata, ready.avro, () if write_context.evolved is None else (write_context.evolved.query,)
+    )
 
 
-def plan_of(client: MetaClient, job: WriteJob, slices: pa.Table) -> ScanPlan:
+def plan_of(client: MetaClient, write_context: WriteContext, slices: pa.Table) -> ScanPlan:
     """How the rows of slices (``SLICE_SCHEMA``) are read: all of them, merged, with the job's columns."""
-    query = Query(as_of=_schema_time(client, job.instant))
+    query = Query(as_of=_schema_time(client, write_context.instant))
     return plan_of_slices(client, query, with_paths(slices.select(SLICE_SCHEMA.names)))
 
 
@@ -68,10 +70,10 @@ def _schema_time(client: MetaClient, instant: str) -> str | None:
     return instant if client.evolved_schema() is not None else None
 
 
-def slice_rows(job: WriteJob, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
+def slice_rows(write_context: WriteContext, plan: ScanPlan) -> Iterator[pa.RecordBatch]:
     """Rows of a plan's slices as the job's files hold them."""
-    for batch in read_plan(job.storage, plan, job.schema.names, threads=1):
-        yield batch if batch.schema.equals(job.schema) else batch.cast(job.schema)
+    for batch in read_plan(write_context.storage, plan, write_context.schema.names, threads=1):
+        yield batch if batch.schema.equals(write_context.schema) else batch.cast(write_context.schema)
 
 
 @dataclass(frozen=True)
@@ -95,31 +97,31 @@ class NewBase:
         """The write token, drawn where the task runs: one that is run again, or twice at a time, makes another file."""
         return replace(self.attempt, attempt=secrets.randbelow(_ATTEMPTS)).token
 
-    def name(self, job: WriteJob) -> str:
+    def name(self, write_context: WriteContext) -> str:
         """The file's name."""
-        return f"{self.file_id}_{self.token}_{job.instant}.parquet"
+        return f"{self.file_id}_{self.token}_{write_context.instant}.parquet"
 
 
-def write_base(job: WriteJob, base: NewBase, rows: Iterable[pa.RecordBatch]) -> WrittenBase:
+def write_base(write_context: WriteContext, base: NewBase, rows: Iterable[pa.RecordBatch]) -> WrittenBase:
     """Write rows to a base file, which is marked before it exists."""
-    name = base.name(job)
-    path = job.begin_file(base.partition, name, merges=base.merges)
+    name = base.name(write_context)
+    path = write_context.begin_file(base.partition, name, merges=base.merges)
     writer = ParquetBaseWriter(
-        job.storage,
+        write_context.storage,
         path,
-        job.schema,
-        dict(job.avro_schema),
-        bloom=job.files.bloom if job.has_meta else False,
-        codec=job.files.codec,
-        row_group_bytes=job.files.row_group_bytes,
-        page_bytes=job.files.page_bytes,
-        dictionary=job.files.dictionary,
+        write_context.schema,
+        dict(write_context.avro_schema),
+        bloom=write_context.files.bloom if write_context.has_meta else False,
+        codec=write_context.files.codec,
+        row_group_bytes=write_context.files.row_group_bytes,
+        page_bytes=write_context.files.page_bytes,
+        dictionary=write_context.files.dictionary,
     )
-    at = job.schema.get_field_index(FILE_NAME)
+    at = write_context.schema.get_field_index(FILE_NAME)
     for batch in rows:
         if at >= 0:
             names = pa.repeat(pa.scalar(name, pa.string()), batch.num_rows)
-            batch = batch.set_column(at, job.schema.field(at), names)
+            batch = batch.set_column(at, write_context.schema.field(at), names)
         writer.write(batch)
     return writer.close()
 

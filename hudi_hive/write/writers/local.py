@@ -35,31 +35,31 @@ from hudi_hive.write.coordination import (
 from hudi_hive.write.files import (
     DELETES_SCHEMA,
     PARTITION_PATH,
-    PLACES_SCHEMA,
     RECORD_KEY,
-    Groups,
-    Handle,
-    Work,
-    WriteJob,
+    RECORD_LOCATIONS,
+    TargetSlices,
+    WriteContext,
+    WriteHandle,
+    WriteTask,
     assign_inserts,
     attempts,
     joined,
-    knowing_versions,
-    pieces,
     record_size,
-    run_work,
+    run_write_task,
+    split_by_file_group,
     spread,
+    with_file_schemas,
 )
 from hudi_hive.write.index import open_index
 from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
 from hudi_hive.write.records import (
-    Prepared,
+    KeyedRecords,
     config_for,
-    job_of,
-    prepared_keys,
-    prepared_rows,
+    prepare_deletes,
+    prepare_records,
     refuse_gone_groups,
     refuse_nested_partitions,
+    write_context_of,
 )
 from hudi_hive.write.schema import refuse_without_ids
 from hudi_hive.write.service_base import ServiceContext
@@ -122,8 +122,8 @@ class LocalWriter:
             raise InvalidOptionError("delete_partition takes no rows", remedy="call delete_partitions")
         self._client = self._client.reload()  # others may have added columns since the table was opened
         if operation is Operation.DELETE:
-            return self._delete(prepared_keys(self._client, self.config, rows))
-        ready = prepared_rows(self._client, self.config, rows)
+            return self._delete(prepare_deletes(self._client, self.config, rows))
+        ready = prepare_records(self._client, self.config, rows)
         return self._overwrite(ready) if operation.replaces else self._add(ready)
 
     def delete_partitions(self, partitions: Sequence[str]) -> WriteReport:
@@ -147,7 +147,7 @@ class LocalWriter:
         with self._transaction(REPLACE_COMMIT, config) as transaction:
             client = transaction.client
             replaced = groups_in(client, _named(partitions, client.partition_paths()))
-            schema = Prepared.of_table(client).schema_text
+            schema = KeyedRecords.of_table(client).schema_text
             named = frozenset({*partitions, *replaced})
             report = self._committed(transaction, joined([]), schema, replaced, named)
         return self._serviced(replace(report, operation=Operation.DELETE_PARTITION))
@@ -171,60 +171,62 @@ class LocalWriter:
 
     # -- operations ------------------------------------------------------------------------------------------------
 
-    def _add(self, ready: Prepared) -> WriteReport:
+    def _add(self, ready: KeyedRecords) -> WriteReport:
         """Upsert, insert and bulk insert."""
         operation = self.config.operation
         with self._transaction(self._action(), precondition=self._precondition(ready)) as transaction:
             ready = ready.at(transaction.instant)
             if operation is Operation.BULK_INSERT:
                 ready = replace(ready, rows=_sorted(ready.rows, self.config))
-            job = self._job(transaction, ready)
+            context = self._write_context(transaction, ready)
             index = open_index(self.config, transaction.client)
-            looks = operation is Operation.UPSERT or index.places_inserts
+            looks = operation is Operation.UPSERT or index.assigns_inserts
             tags = index.tag(ready.index_keys(), self._executor) if looks or self._drops else None
             if self._drops:
                 assert tags is not None
                 tags = self._without_duplicates(tags)
-            fills_groups = operation is not Operation.BULK_INSERT or index.places_inserts
+            fills_groups = operation is not Operation.BULK_INSERT or index.assigns_inserts
             if tags is not None:
                 ready = ready.where_tagged(tags)
             known = newest_slices(transaction.client, _partitions(ready, tags)) if fills_groups else None
             places, deletes, taking = self._places(transaction.client, ready, tags, known, inserts_only=not looks)
-            groups = Groups.of(known if known is not None else _no_slices(transaction.client))
+            groups = TargetSlices.of(known if known is not None else _no_slices(transaction.client))
             refuse_clustered_groups(transaction.client, places, deletes)
-            works = self._works(ready.rows, places, deletes, taking, groups, index.places_inserts)
-            return self._finish(transaction, job, works, ready)
+            tasks = self._write_tasks(ready.rows, places, deletes, taking, groups, index.assigns_inserts)
+            return self._finish(transaction, context, tasks, ready)
 
-    def _overwrite(self, ready: Prepared) -> WriteReport:
+    def _overwrite(self, ready: KeyedRecords) -> WriteReport:
         """Insert overwrite, of the partitions that the rows name or of the table."""
         with self._transaction(REPLACE_COMMIT, precondition=self._precondition(ready)) as transaction:
             client = transaction.client
             ready = ready.at(transaction.instant)
-            job = self._job(transaction, ready)
+            context = self._write_context(transaction, ready)
             replaced = self._replaced(client, ready.partitions())
             self._refuse_buckets(client)
             places, deletes, taking = self._places(client, ready, None, None, inserts_only=True)
-            groups = Groups.of(_no_slices(client))
-            works = self._works(ready.rows, places, deletes, taking, groups, False)
-            return self._finish(transaction, job, works, ready, replaced)
+            groups = TargetSlices.of(_no_slices(client))
+            tasks = self._write_tasks(ready.rows, places, deletes, taking, groups, False)
+            return self._finish(transaction, context, tasks, ready, replaced)
 
-    def _delete(self, ready: Prepared) -> WriteReport:
+    def _delete(self, ready: KeyedRecords) -> WriteReport:
         """Delete records by key."""
         with self._transaction(self._action()) as transaction:
             client = transaction.client
             ready = ready.at(transaction.instant)
-            job = self._job(transaction, ready)
+            context = self._write_context(transaction, ready)
             index = open_index(self.config, client)
             tags = index.tag(ready.index_keys(deleted=True), self._executor)
             tags = tags.filter(pc.is_valid(tags.column("current_file_id")))
             keys = ready.rows.column(RECORD_KEY).take(tags.column("row"))
             place = [tags.column("current_partition"), tags.column("current_file_id")]
             deletes = pa.table([keys, *place], schema=DELETES_SCHEMA)
-            places = PLACES_SCHEMA.empty_table()
+            places = RECORD_LOCATIONS.empty_table()
             slices = newest_slices(client, pc.unique(deletes.column("partition")).to_pylist())
             refuse_clustered_groups(client, places, deletes)
-            works = self._works(ready.rows, places, deletes, frozenset(), Groups.of(slices), index.places_inserts)
-            return self._finish(transaction, job, works, ready)
+            tasks = self._write_tasks(
+                ready.rows, places, deletes, frozenset(), TargetSlices.of(slices), index.assigns_inserts
+            )
+            return self._finish(transaction, context, tasks, ready)
 
     # -- steps -----------------------------------------------------------------------------------------------------
 
@@ -242,7 +244,7 @@ class LocalWriter:
 
     def _refuse_buckets(self, client: MetaClient) -> None:
         """An overwrite makes new groups, which a bucket index does not know."""
-        if open_index(self.config, client).places_inserts:
+        if open_index(self.config, client).assigns_inserts:
             raise UnsupportedTableError(
                 f"{self.config.operation} with a bucket index is not supported",
                 path=client.base_path,
@@ -252,7 +254,7 @@ class LocalWriter:
     def _action(self) -> str:
         return DELTA_COMMIT if self._client.config.is_merge_on_read else COMMIT
 
-    def _precondition(self, ready: Prepared) -> Callable[[MetaClient], None]:
+    def _precondition(self, ready: KeyedRecords) -> Callable[[MetaClient], None]:
         """Refuses rows by the table as it is when their write begins."""
         lists_all = self.config.operation is not Operation.BULK_INSERT
         return partial(refuse_nested_partitions, paths=ready.partitions(), lists_all=lists_all)
@@ -271,9 +273,9 @@ class LocalWriter:
             precondition=precondition,
         )
 
-    def _job(self, transaction: Transaction, ready: Prepared) -> WriteJob:
+    def _write_context(self, transaction: Transaction, ready: KeyedRecords) -> WriteContext:
         refuse_gone_groups(transaction.client, ready.named_files)
-        return job_of(transaction.client, self.config, transaction.instant, ready)
+        return write_context_of(transaction.client, self.config, transaction.instant, ready)
 
     def _without_duplicates(self, tags: pa.Table) -> pa.Table:
         """Rows whose records the table does not have; refuses them if the policy says so."""
@@ -290,12 +292,18 @@ class LocalWriter:
         )
 
     def _places(
-        self, client: MetaClient, ready: Prepared, tags: pa.Table | None, slices: pa.Table | None, *, inserts_only: bool
+        self,
+        client: MetaClient,
+        ready: KeyedRecords,
+        tags: pa.Table | None,
+        slices: pa.Table | None,
+        *,
+        inserts_only: bool,
     ) -> tuple[pa.Table, pa.Table, frozenset[tuple[str, str]]]:
         """Where rows go, what is deleted elsewhere, and the groups that take new rows because they are small."""
         marked = ready.marked()
-        known, deletes = PLACES_SCHEMA.empty_table(), DELETES_SCHEMA.empty_table()
-        told: pa.Table = PLACES_SCHEMA.empty_table()
+        known, deletes = RECORD_LOCATIONS.empty_table(), DELETES_SCHEMA.empty_table()
+        told: pa.Table = RECORD_LOCATIONS.empty_table()
         if tags is None:
             fresh = np.arange(ready.rows.num_rows)
         else:
@@ -313,7 +321,7 @@ class LocalWriter:
         return pa.concat_tables([known, told, given]), deletes, taking
 
     def _free_places(
-        self, client: MetaClient, ready: Prepared, fresh: np.ndarray, slices: pa.Table | None
+        self, client: MetaClient, ready: KeyedRecords, fresh: np.ndarray, slices: pa.Table | None
     ) -> tuple[pa.Table, frozenset[tuple[str, str]]]:
         """Where rows go that any group may take, and the groups that take some because they are small."""
         partitions = ready.rows.column(PARTITION_PATH).take(pa.array(fresh)).combine_chunks()
@@ -324,49 +332,51 @@ class LocalWriter:
         line = pa.array(spread(partitions, assignment))
         given = pa.table(
             [pa.array(fresh), partitions, assignment.column("file_id").take(line), pa.repeat(True, len(fresh))],
-            schema=PLACES_SCHEMA,
+            schema=RECORD_LOCATIONS,
         )
         return given, small_groups(assignment)
 
-    def _moved(self, ready: Prepared, tags: pa.Table) -> pa.Table:
+    def _moved(self, ready: KeyedRecords, tags: pa.Table) -> pa.Table:
         """Records that go to another partition are deleted from where they are."""
         moved = pc.not_equal(tags.column("current_partition"), tags.column("partition")).fill_null(False)
         gone = tags.filter(moved)
         keys = ready.rows.column(RECORD_KEY).take(gone.column("row"))
         return pa.table([keys, gone.column("current_partition"), gone.column("current_file_id")], schema=DELETES_SCHEMA)
 
-    def _works(
+    def _write_tasks(
         self,
         rows: pa.Table,
         places: pa.Table,
         deletes: pa.Table,
         taking: frozenset[tuple[str, str]],
-        groups: Groups,
-        index_sees_logs: bool,
-    ) -> list[Work]:
-        works = []
+        groups: TargetSlices,
+        can_index_log_files: bool,
+    ) -> list[WriteTask]:
+        tasks = []
         numbers = attempts()
-        for group, own, new, gone in pieces(rows, places, deletes):
+        for group, own, new, gone in split_by_file_group(rows, places, deletes):
             handle = groups.handle(
                 group,
                 merge_on_read=self._client.config.is_merge_on_read,
                 takes_inserts=group in taking,
-                index_sees_logs=index_sees_logs,
+                can_index_log_files=can_index_log_files,
             )
             target = groups.target(group)
-            works.append(Work(handle, target, next(numbers), own, gone, new))
-        return works
+            tasks.append(WriteTask(handle, target, next(numbers), own, gone, new))
+        return tasks
 
     def _finish(
         self,
         transaction: Transaction,
-        job: WriteJob,
-        works: list[Work],
-        ready: Prepared,
+        context: WriteContext,
+        tasks: list[WriteTask],
+        ready: KeyedRecords,
         replaced: Mapping[str, Sequence[str]] | None = None,
     ) -> WriteReport:
-        job = knowing_versions(job, transaction.client, [work.target for work in works if work.handle is Handle.MERGE])
-        statuses = joined(self._executor.map(run_work, [(job, work) for work in works]))
+        context = with_file_schemas(
+            context, transaction.client, [task.target for task in tasks if task.handle is WriteHandle.MERGE]
+        )
+        statuses = joined(self._executor.map(run_write_task, [(context, task) for task in tasks]))
         return self._committed(transaction, statuses, ready.schema_text, replaced)
 
     def _committed(
@@ -396,7 +406,7 @@ def _named(partitions: Sequence[str], known: Sequence[str]) -> list[str]:
     return [path for path in known if path in exact or (named is not None and named.fullmatch(path))]
 
 
-def _partitions(ready: Prepared, tags: pa.Table | None) -> list[str]:
+def _partitions(ready: KeyedRecords, tags: pa.Table | None) -> list[str]:
     """Partitions that rows go to or leave."""
     paths = dict.fromkeys(ready.partitions())
     if tags is not None:
@@ -419,7 +429,7 @@ def _sorted(rows: pa.Table, config: WriteConfig) -> pa.Table:
 
 def _as_places(tags: pa.Table, column: str, *, new: bool) -> pa.Table:
     columns = [tags.column("row"), tags.column("partition"), tags.column(column)]
-    return pa.table([*columns, pa.repeat(new, tags.num_rows)], schema=PLACES_SCHEMA)
+    return pa.table([*columns, pa.repeat(new, tags.num_rows)], schema=RECORD_LOCATIONS)
 
 
 def small_groups(assignment: pa.Table) -> frozenset[tuple[str, str]]:

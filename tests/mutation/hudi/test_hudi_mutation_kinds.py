@@ -20,7 +20,7 @@ from hudi_hive.mutation.hudi import HudiMutatorClient, HudiMutatorCoordinator
 from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.table_api import HudiTable
 from hudi_hive.write.coordination import LocalExecutor
-from hudi_hive.write.files import run_work
+from hudi_hive.write.files import run_write_task
 from tests.mutation.hudi.test_hudi_mutation import AT_FIRST, QUICK, change, make, make_by_day, row, seen, table_of
 
 INSERT, UPDATE, DELETE = 0, 1, 2
@@ -134,7 +134,9 @@ class Forgetful(LocalExecutor):
     """Loses a row of each file group, as an engine may whose rows are others when they are computed again."""
 
     def map(self, function: Any, tasks: Any) -> list[Any]:
-        return super().map(function, [_with_a_row_less(task) for task in tasks] if function is run_work else tasks)
+        return super().map(
+            function, [_with_a_row_less(task) for task in tasks] if function is run_write_task else tasks
+        )
 
 
 def _with_a_row_less(task: Any) -> Any:

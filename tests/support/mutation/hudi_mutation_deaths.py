@@ -11,7 +11,7 @@ from typing import Any
 
 from hudi_hive.mutation.hudi import HudiMutationTable, HudiMutatorClient, HudiMutatorCoordinator
 from hudi_hive.write.coordination import LocalExecutor
-from hudi_hive.write.files import run_work
+from hudi_hive.write.files import run_write_task
 
 
 class Dying(LocalExecutor):
@@ -19,7 +19,7 @@ class Dying(LocalExecutor):
 
     def map(self, function: Callable[..., Any], tasks: Sequence[Any]) -> list[Any]:
         done = super().map(function, tasks)
-        if function is run_work:
+        if function is run_write_task:
             die()
         return done
 

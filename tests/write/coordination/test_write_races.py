@@ -44,7 +44,7 @@ from hudi_hive.write.coordination.folder_lock import FolderLock
 from hudi_hive.write.coordination.heartbeat import Heartbeat, beating_instants, remove_heartbeat
 from hudi_hive.write.coordination.locks import InProcessLock, TableLock, table_lock
 from hudi_hive.write.files.markers import MarkerKind, create_marker, marked_instants
-from hudi_hive.write.files.write_tasks import run_work
+from hudi_hive.write.files.write_tasks import run_write_task
 from hudi_hive.write.options.config import WriteConfig
 from hudi_hive.write.rollback.restore_action import restore
 from hudi_hive.write.rollback.rollback_action import rollback, rollback_failed_writes, undo
@@ -101,10 +101,10 @@ class Meanwhile(LocalExecutor):
         self._ahead = ahead
 
     def map(self, function: Any, tasks: Any) -> Any:
-        if function is run_work and self._ahead:
+        if function is run_write_task and self._ahead:
             self._what()
         done = super().map(function, tasks)
-        if function is run_work and not self._ahead:
+        if function is run_write_task and not self._ahead:
             self._what()
         return done
 
@@ -338,9 +338,9 @@ def test_rows_that_were_prepared_before_the_schema_grew_are_refused(tmp_path: Pa
     late.client = early
     with pytest.raises(WriteConflictError, match="schema"), late:
         from hudi_hive.write.files.statuses import joined
-        from hudi_hive.write.records.keyed_records import Prepared
+        from hudi_hive.write.records.keyed_records import KeyedRecords
 
-        late.commit(joined([]), schema=Prepared.of_table(early).schema_text)
+        late.commit(joined([]), schema=KeyedRecords.of_table(early).schema_text)
     assert HudiTable.open(table.path).schema().names[-1] == "more"
 
 

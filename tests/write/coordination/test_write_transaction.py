@@ -13,7 +13,7 @@ from hudi_hive.write.commit.transaction import Transaction
 from hudi_hive.write.coordination.executor import LocalExecutor
 from hudi_hive.write.files.markers import marked_files
 from hudi_hive.write.files.statuses import joined
-from hudi_hive.write.files.write_tasks import run_work
+from hudi_hive.write.files.write_tasks import run_write_task
 from hudi_hive.write.options.config import WriteConfig
 from hudi_hive.write.writers.local import LocalWriter
 from tests.support.fixture_tables import VERSIONS
@@ -60,7 +60,7 @@ class Failing(LocalExecutor):
 
     def map(self, function, tasks):
         done = super().map(function, tasks)
-        if function is run_work:
+        if function is run_write_task:
             raise StorageError("the disk is full")
         return done
 
@@ -107,7 +107,7 @@ def test_the_second_of_two_writers_of_a_group_fails_without_a_trace(tmp_path, ve
     class Late(LocalExecutor):
         def map(self, function, tasks):
             done = super().map(function, tasks)
-            if function is run_work:
+            if function is run_write_task:
                 winner.write(rows(("a", 5)))
             return done
 

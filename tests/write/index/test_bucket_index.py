@@ -75,7 +75,7 @@ def test_rows_of_buckets_without_file_group_share_a_new_one() -> None:
         assert re.fullmatch(r"0000000[0-3]-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}-0", file_id)
     assert index.tag(keys).column("new_file_id").to_pylist() == made
     assert index_of("v8_mor_bucket").tag(keys).column("new_file_id").to_pylist() != made
-    assert index.places_inserts
+    assert index.assigns_inserts
     assert index.tag(keys.slice(0, 0)).num_rows == 0
 
 

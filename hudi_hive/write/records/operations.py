@@ -1,0 +1,12 @@
+"""Kinds of changes of records by key, as mutations of Hudi tables number them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+OPERATION: Final = "_hudi_hive_operation"
+"""Column of changes that says what each of them is: :data:`INSERT`, :data:`UPDATE` or :data:`DELETE`."""
+
+INSERT: Final = 0
+UPDATE: Final = 1
+DELETE: Final = 2
