@@ -27,7 +27,7 @@ from hudi_hive.errors import (
 from hudi_hive.metadata.reader import validate
 from hudi_hive.spark.mutate import hudi as module
 from hudi_hive.spark.mutate import mutate_hudi
-from hudi_hive.spark.write import WriteGroups
+from hudi_hive.spark.write import WriteFileGroups
 from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.table_api import HudiTable
 from hudi_hive.write.writers import WriteReport
@@ -179,7 +179,7 @@ class KilledOnce:
 def test_a_task_whose_worker_dies_counts_once(spark, tmp_path, monkeypatch):
     table = make(tmp_path)
     mark = tmp_path / "killed"
-    monkeypatch.setattr(module, "WriteGroups", lambda *about: KilledOnce(WriteGroups(*about), mark))
+    monkeypatch.setattr(module, "WriteGroups", lambda *about: KilledOnce(WriteFileGroups(*about), mark))
     mutate_hudi(frame(spark, CHANGED), table.path, operation="op", options=QUICK)
     assert mark.exists()
     assert seen(table) == AFTER

@@ -22,7 +22,7 @@ from hudi_hive.errors import (
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient
-from hudi_hive.write.commit import Transaction
+from hudi_hive.write.commit import WriteTransaction
 from tests.support.fixture_tables import unzip_fixture
 
 pytestmark = pytest.mark.jvm
@@ -100,14 +100,14 @@ def test_the_second_of_two_writers_is_refused(spark, tmp_path, monkeypatch):
     hudi_spark.write(trips(spark, 0, 4), path, options_of("COPY_ON_WRITE", 8, operation="bulk_insert"))
     table = HudiTable.open(path)
     known = table.scan().to_arrow().drop_columns(list(META_FIELDS))
-    commit = Transaction.commit
+    commit = WriteTransaction.commit
 
     def late(self, *arguments, **settings):
-        monkeypatch.setattr(Transaction, "commit", commit)
+        monkeypatch.setattr(WriteTransaction, "commit", commit)
         table.upsert(known.filter(pc.equal(known["id"], "k1")).set_column(2, "fare", pa.array([7.0])))
         return commit(self, *arguments, **settings)
 
-    monkeypatch.setattr(Transaction, "commit", late)
+    monkeypatch.setattr(WriteTransaction, "commit", late)
     rows, options = trips(spark, 2, 6, fare=2.0, ts=2), options_of("COPY_ON_WRITE", 8, operation="upsert")
     with pytest.raises(WriteConflictError, match="of another writer completed meanwhile"):
         hudi_spark.write(rows, path, options)

@@ -21,7 +21,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.core import TableDefinition, create_table
 from hudi_hive.timeline import State
 from hudi_hive.write.alter import VERSIONS_SCHEMA, alter, alter_schema
-from hudi_hive.write.commit import Transaction
+from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.files import WRITE_STATUS_SCHEMA
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.schema import schema_history
@@ -238,7 +238,7 @@ def test_a_write_that_began_before_is_refused(tmp_path):
     table = make(tmp_path / "t", options=SEVERAL)
     config = WriteConfig.of({**SEVERAL, "hoodie.datasource.write.operation": "upsert"}, table.config)
     schema = json.dumps(table.client.avro_schema())
-    transaction = Transaction(table.client, config, action="commit", operation="UPSERT")
+    transaction = WriteTransaction(table.client, config, action="commit", operation="UPSERT")
     with pytest.raises(WriteConflictError, match="changed the table's schema"), transaction:
         report = alter(table.client, lambda u: u.drop("n"), SEVERAL)
         transaction.commit(WRITE_STATUS_SCHEMA.empty_table(), schema=schema)

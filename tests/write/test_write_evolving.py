@@ -16,7 +16,7 @@ from hudi_hive.schema import InternalSchema, parse_internal_schema
 from hudi_hive.table import MetaClient
 from hudi_hive.table_api import HudiTable
 from hudi_hive.timeline.instants import COMMIT, COMPACTION, DELTA_COMMIT
-from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.commit.transaction import WriteTransaction
 from hudi_hive.write.files.statuses import WRITE_STATUS_SCHEMA
 from hudi_hive.write.options.config import WriteConfig
 from hudi_hive.write.rollback.restore_action import restore
@@ -221,10 +221,10 @@ def test_rows_that_do_not_fit_are_refused_before_anything_is_written(version: in
     assert [row["title"] for row in seen(path)] == ["name1", "name2", None]
 
 
-def begin(path: Path, kind: str) -> Transaction:
+def begin(path: Path, kind: str) -> WriteTransaction:
     client = MetaClient.load(path)
     action = COMMIT if kind == "COPY_ON_WRITE" else DELTA_COMMIT
-    return Transaction(client, WriteConfig.of(BARE | MULTI, client.config), action=action, operation="UPSERT")
+    return WriteTransaction(client, WriteConfig.of(BARE | MULTI, client.config), action=action, operation="UPSERT")
 
 
 MULTI = {

@@ -14,7 +14,7 @@ from hudi_hive.mutation.core import TransactionState
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.mutation.hudi.transaction import HudiTransaction, OnCommit
 from hudi_hive.table import MetaClient
-from hudi_hive.write.coordination import Executor, table_lock
+from hudi_hive.write.coordination import TaskExecutor, table_lock
 from hudi_hive.write.mutation import MutationWriter
 from hudi_hive.write.options import WriteConfig
 
@@ -52,7 +52,7 @@ class HudiMutatorClient:
         *,
         storage_options: Mapping[str, Any] | None = None,
         extra: Mapping[str, str] | None = None,
-        executor: Executor | None = None,
+        executor: TaskExecutor | None = None,
         on_commit: OnCommit | None = None,
     ) -> None:
         given = dict(options or {})

@@ -35,7 +35,7 @@ from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
-from hudi_hive.write.commit import Transaction as Write
+from hudi_hive.write.commit import WriteTransaction as Write
 from hudi_hive.write.coordination import CALLBACK, followed
 from hudi_hive.write.files import remove_staging
 from hudi_hive.write.mutation import MutationWriter

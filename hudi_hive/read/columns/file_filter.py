@@ -43,7 +43,7 @@ _NOTHING = Constant(None)
 
 
 def file_conditions(
-    row_filter: RowFilter, schema: pa.Schema, reconciler: Reconciler, *, told: Collection[str] = ()
+    row_filter: RowFilter, schema: pa.Schema, reconciler: Reconciler, *, constant_columns: Collection[str] = ()
 ) -> list[Node]:
     """The conditions of a filter that can be evaluated on a file, with the file's names and types.
 
@@ -51,20 +51,20 @@ def file_conditions(
         row_filter: bound to the table's columns.
         schema: of the file.
         reconciler: makes the table's columns of the file's.
-        told: columns whose values do not come from the file.
+        constant_columns: columns whose values do not come from the file.
 
     Raises:
         SchemaError: a column could be any of several in the file.
     """
     turn = _Turn(schema, reconciler)
-    found = []
+    conditions = []
     for part in row_filter.conjuncts:
-        if any(name in told for name in part.columns):
+        if any(name in constant_columns for name in part.columns):
             continue
         root = part.root if all(turn.is_plain(name) for name in part.columns) else turn.conjunct(part.root)
         if root is not None:
-            found.append(root)
-    return found
+            conditions.append(root)
+    return conditions
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ class _Turn:
             return node
         if isinstance(node, And):
             inner = [self._node(operand, loose) for operand in node.operands]
-            known = [one for one in inner if one is not None]
-            return conjunction(known) if known and (loose or len(known) == len(inner)) else None
+            convertible = [one for one in inner if one is not None]
+            return conjunction(convertible) if convertible and (loose or len(convertible) == len(inner)) else None
         if isinstance(node, Or):
             inner = [self._node(operand, loose) for operand in node.operands]
             return None if any(one is None for one in inner) else disjunction([one for one in inner if one])

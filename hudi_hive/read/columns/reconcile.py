@@ -115,25 +115,26 @@ class Reconciler:
             SchemaError: a value cannot be promoted.
         """
         arrays = []
-        for wanted, (source, convert) in zip(self.target, self._steps, strict=True):
-            if constants and wanted.name in constants:
-                arrays.append(pa.repeat(constants[wanted.name], batch.num_rows))
+        for target_field, (source, convert) in zip(self.target, self._steps, strict=True):
+            if constants and target_field.name in constants:
+                arrays.append(pa.repeat(constants[target_field.name], batch.num_rows))
             elif source is None:
-                arrays.append(pa.nulls(batch.num_rows, wanted.type))
+                arrays.append(pa.nulls(batch.num_rows, target_field.type))
             elif convert is None:
                 arrays.append(batch.column(source))
             else:
-                arrays.append(self._convert(convert, batch.column(source), wanted))
+                arrays.append(self._convert(convert, batch.column(source), target_field))
         if not arrays:
             return empty_columns(batch.num_rows)
         return pa.RecordBatch.from_arrays(arrays, schema=self.target)
 
-    def _convert(self, convert: Convert, array: pa.Array, wanted: pa.Field) -> pa.Array:
+    def _convert(self, convert: Convert, array: pa.Array, target_field: pa.Field) -> pa.Array:
         try:
             return convert(array)
         except pa.ArrowException as error:
             raise SchemaError(
-                f"column {wanted.name!r}: a value of type {array.type} cannot become {wanted.type}: {error}",
+                f"column {target_field.name!r}: a value of type {array.type} cannot become "
+                f"{target_field.type}: {error}",
                 path=self.path,
             ) from error
 
@@ -199,31 +200,31 @@ class _Types:
         self, source: pa.StructType, target: pa.StructType, mapping: ColumnMapping, column: str
     ) -> Convert | None:
         in_file = [source.field(i) for i in range(source.num_fields)]
-        wanted = [target.field(i) for i in range(target.num_fields)]
+        children = [target.field(i) for i in range(target.num_fields)]
         steps: list[tuple[int | None, Convert | None]] = []
-        for child in wanted:
+        for child in children:
             name = f"{column}.{child.name}"
-            found = source_field(in_file, child.name, mapping, name, self.path)
+            file_field = source_field(in_file, child.name, mapping, name, self.path)
             convert = None
-            if found is not None:
-                convert = self.conversion(found.type, child.type, mapping.below(child.name), name)
-            steps.append((None if found is None else in_file.index(found), convert))
+            if file_field is not None:
+                convert = self.conversion(file_field.type, child.type, mapping.below(child.name), name)
+            steps.append((None if file_field is None else in_file.index(file_field), convert))
         unchanged = all(convert is None and index == i for i, (index, convert) in enumerate(steps))
-        if unchanged and len(in_file) == len(wanted) and source.equals(target):
+        if unchanged and len(in_file) == len(children) and source.equals(target):
             return None
 
         def convert_struct(array: pa.Array) -> pa.Array:
-            children = []
-            for child, (index, convert) in zip(wanted, steps, strict=True):
+            arrays = []
+            for child, (index, convert) in zip(children, steps, strict=True):
                 if index is None:
-                    children.append(pa.nulls(len(array), child.type))
+                    arrays.append(pa.nulls(len(array), child.type))
                 else:
                     values = array.field(index)
-                    children.append(values if convert is None else convert(values))
+                    arrays.append(values if convert is None else convert(values))
             mask = array.is_null() if array.null_count else None
-            if not children:
+            if not arrays:
                 return array.cast(target)
-            return pa.StructArray.from_arrays(children, fields=wanted, mask=mask)
+            return pa.StructArray.from_arrays(arrays, fields=children, mask=mask)
 
         return convert_struct
 

@@ -225,8 +225,8 @@ def _void_entries(events: LogEvents) -> Flags:
     order = np.argsort(events.key, kind="stable")
     place = np.arange(len(order))
     first = np.maximum.accumulate(np.where(np.diff(events.key[order], prepend=-1) != 0, place, 0))
-    told = np.maximum.accumulate(np.where(entry[order], -1, place))
-    result[order] = entry[order] & (told >= first) & events.natural[order[told]]
+    last_entry = np.maximum.accumulate(np.where(entry[order], -1, place))
+    result[order] = entry[order] & (last_entry >= first) & events.natural[order[last_entry]]
     return result
 
 
@@ -247,9 +247,9 @@ def _winners(events: LogEvents, spec: MergeSpec) -> tuple[Ints, Ints]:
         # Of texts version 8 cannot tell that a delete is older than a log record, but later ones are held against it.
         entry = np.flatnonzero((events.row < 0) & ~events.natural)
         np.maximum.at(cut, events.key[entry], entry - 1)
-    live = position > cut[events.key]
-    several = np.bincount(events.key[live], minlength=keys) > 1
-    contested = np.flatnonzero(live & several[events.key])
+    current = position > cut[events.key]
+    several = np.bincount(events.key[current], minlength=keys) > 1
+    contested = np.flatnonzero(current & several[events.key])
     if not len(contested):
         return winner, cut
     rank = ranks([column.take(pa.array(contested)) for column in events.ordering], len(contested))

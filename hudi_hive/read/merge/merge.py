@@ -97,11 +97,11 @@ class _Merger:
         if not batches:
             return
         keys = pa.chunked_array([record_keys(batch, self._spec) for batch in batches], pa.string())
-        found = pc.index_in(keys, value_set=self._log.keys)
+        key_numbers = pc.index_in(keys, value_set=self._log.keys)
         start = 0
         for batch in batches:
             # The result's chunks are not those of the keys.
-            numbers = _flat(found.slice(start, batch.num_rows))
+            numbers = _flat(key_numbers.slice(start, batch.num_rows))
             start += batch.num_rows
             if numbers.null_count < len(numbers):
                 batch = self._merge(batch, numbers)
@@ -163,27 +163,32 @@ class _Merger:
         wins = np.ones(len(at), np.bool_)
         if not self._compares or not self._log.ordering:
             return wins
-        asked = ~self._log.always[key]
+        undecided = ~self._log.always[key]
         if self._spec.on_base is Order.COMMIT_TIME:
-            asked &= self._log.deleted[key]
-        open_ = np.flatnonzero(asked)
+            undecided &= self._log.deleted[key]
+        open_ = np.flatnonzero(undecided)
         rows, numbers = pa.array(at[open_]), pa.array(key[open_])
-        base = [column.take(rows) for column in ordering_columns(batch, self._spec.ordering_fields)]
-        mine = [column.take(numbers) for column in self._log.ordering]
+        base_ordering = [column.take(rows) for column in ordering_columns(batch, self._spec.ordering_fields)]
+        log_ordering = [column.take(numbers) for column in self._log.ordering]
         if self._spec.deletes_yield:
             # Version 6: a base record without ordering value gives way.
             missing = np.ones(len(open_), np.bool_)
-            for column in base:
+            for column in base_ordering:
                 missing &= pc.is_null(column).to_numpy(zero_copy_only=False)
-            told = pa.array(np.flatnonzero(~missing))
+            with_ordering = pa.array(np.flatnonzero(~missing))
             result = np.ones(len(open_), np.bool_)
-            mine, base = [c.take(told) for c in mine], [c.take(told) for c in base]
+            log_ordering, base_ordering = (
+                [c.take(with_ordering) for c in log_ordering],
+                [c.take(with_ordering) for c in base_ordering],
+            )
             if self._spec.sequence:
-                result[~missing] = ~not_less(sequence_numbers(base), sequence_numbers(mine), len(told))
+                result[~missing] = ~not_less(
+                    sequence_numbers(base_ordering), sequence_numbers(log_ordering), len(with_ordering)
+                )
             else:
-                result[~missing] = not_less(mine, base, len(told))
+                result[~missing] = not_less(log_ordering, base_ordering, len(with_ordering))
         else:
-            result = not_less(mine, base, len(open_))
+            result = not_less(log_ordering, base_ordering, len(open_))
         wins[open_] = result
         return wins
 

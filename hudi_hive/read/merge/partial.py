@@ -42,16 +42,16 @@ def column_sources(events: LogEvents, spec: MergeSpec, cut: Ints, *, by_value: b
         f.name: _has_value(events, spec if by_value else None, number, f) for number, f in enumerate(events.rows.schema)
     }
     sources = {name: np.full(len(events.keys), -1, np.int64) for name in has}
-    live = np.flatnonzero(np.arange(len(events.key)) > cut[events.key])
+    current = np.flatnonzero(np.arange(len(events.key)) > cut[events.key])
     if spec.in_log is Order.EVENT_TIME or spec.deletes_in_order:
-        rank = ranks([column.take(pa.array(live)) for column in events.ordering], len(live))
+        rank = ranks([column.take(pa.array(current)) for column in events.ordering], len(current))
     else:
-        rank = live
+        rank = current
     best = np.zeros(len(events.keys), np.int64)
     alive = np.zeros(len(events.keys), np.bool_)
     entry = np.zeros(len(events.keys), np.bool_)
-    for number, turn in enumerate(turns(events.key[live])):
-        key, row, deletes = events.key[live[turn]], events.row[live[turn]], events.deletes[live[turn]]
+    for number, turn in enumerate(turns(events.key[current])):
+        key, row, deletes = events.key[current[turn]], events.row[current[turn]], events.deletes[current[turn]]
         wins = (rank[turn] >= best[key]) if number else np.ones(len(turn), np.bool_)
         if spec.deletes_yield:
             wins |= entry[key]

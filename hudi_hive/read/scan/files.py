@@ -187,8 +187,8 @@ def output_schema(target_schema: pa.Schema, columns: Sequence[str] | None) -> pa
         if index < 0:
             same = [i for i, other in enumerate(target_schema.names) if other.lower() == name.lower()]
             if len(same) != 1:
-                known = ", ".join(target_schema.names[:20])
-                raise UnknownColumnError(f"no column {name!r}", remedy=f"the columns are {known}")
+                columns_there = ", ".join(target_schema.names[:20])
+                raise UnknownColumnError(f"no column {name!r}", remedy=f"the columns are {columns_there}")
             index = same[0]
         if index in fields:
             raise InvalidOptionError(f"column {name!r} is asked for twice")
@@ -200,14 +200,14 @@ def output_schema(target_schema: pa.Schema, columns: Sequence[str] | None) -> pa
 class _Alike:
     """What is the same for the files of a scan that have the same columns of the same version.
 
-    ``told`` are columns whose values come from the partition path, ``conditions`` what the filter asks of the file's
-    own columns, ``columns`` those to read.
+    ``constant_columns`` are columns whose values come from the partition path, ``conditions`` what the filter asks of
+    the file's own columns, ``columns`` those to read.
     """
 
     mapping: ColumnMapping
     schema: pa.Schema
     reconciler: Reconciler
-    told: frozenset[str]
+    constant_columns: frozenset[str]
     conditions: tuple[Node, ...]
     columns: tuple[str, ...]
 
@@ -228,10 +228,10 @@ class _Scan:
     partition_fields: frozenset[str] = frozenset()
     alike: dict[int, list[_Alike]] = field(default_factory=dict, compare=False, repr=False)
 
-    def of_file(self, file: BaseFile, mapping: ColumnMapping, told: Collection[str]) -> _Alike:
+    def of_file(self, file: BaseFile, mapping: ColumnMapping, constant_columns: Collection[str]) -> _Alike:
         """How a file of the scan is read; worked out once for files with the same columns of one version."""
-        known = self.alike.setdefault(id(mapping), [])
-        for alike in known:
+        same_version = self.alike.setdefault(id(mapping), [])
+        for alike in same_version:
             if alike.mapping is mapping and alike.schema.equals(file.schema):
                 return replace(alike, reconciler=alike.reconciler.for_file(file.path))
         refuse_damaged_names(file)
@@ -239,14 +239,16 @@ class _Scan:
             reconciler = Reconciler(file.schema, self.needed, mapping, file.path)
         sources = reconciler.sources
         if not self.from_path:
-            told = [name for name in told if sources[name] is None]
+            constant_columns = [name for name in constant_columns if sources[name] is None]
         conditions: list[Node] = []
         if self.row_filter is not None:
-            conditions = file_conditions(self.row_filter, file.schema, reconciler, told=told)
-        columns = list(dict.fromkeys(source for name, source in sources.items() if source and name not in told))
-        alike = _Alike(mapping, file.schema, reconciler, frozenset(told), tuple(conditions), tuple(columns))
-        if len(known) < _MOST_ALIKE:
-            known.append(alike)
+            conditions = file_conditions(self.row_filter, file.schema, reconciler, constant_columns=constant_columns)
+        columns = list(
+            dict.fromkeys(source for name, source in sources.items() if source and name not in constant_columns)
+        )
+        alike = _Alike(mapping, file.schema, reconciler, frozenset(constant_columns), tuple(conditions), tuple(columns))
+        if len(same_version) < _MOST_ALIKE:
+            same_version.append(alike)
         return alike
 
     def finish(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -350,8 +352,8 @@ class _FileReader:
         with open_base_file(self.storage, self.path, size=self.size) as file:
             alike = self.scan.of_file(file, self.mapping, self.constants)
             reconciler, columns = alike.reconciler, list(alike.columns)
-            constants = {name: value for name, value in self.constants.items() if name in alike.told}
-            self._check_told(reconciler, constants)
+            constants = {name: value for name, value in self.constants.items() if name in alike.constant_columns}
+            self._refuse_missing_partition_columns(reconciler, constants)
             commit_column = self._commit_column(file)
             skip = self._skip(file, alike.conditions, commit_column)
             if skip is not None and not may_pass(skip):
@@ -379,7 +381,7 @@ class _FileReader:
                 else:
                     yield from ((True, finished) for finished in self.scan.finish(batch))
 
-    def _check_told(self, reconciler: Reconciler, constants: Mapping[str, pa.Scalar]) -> None:
+    def _refuse_missing_partition_columns(self, reconciler: Reconciler, constants: Mapping[str, pa.Scalar]) -> None:
         """Refuse a partition column of which nothing tells the value: null would be a wrong one."""
         for name, source in reconciler.sources.items():
             if source is None and name in self.scan.partition_fields and name not in constants:

@@ -91,7 +91,7 @@ def footer_steps(storage: Storage, plan: ScanPlan) -> list[PlanStep]:
         return []
     alone = pc.equal(pc.list_value_length(plan.slices.column("log_files")), 0)
     files = replace(plan, slices=plan.slices.filter(alone)).files
-    found = row_groups(
+    groups_of_files = row_groups(
         storage,
         files,
         plan.schema,
@@ -101,11 +101,11 @@ def footer_steps(storage: Storage, plan: ScanPlan) -> list[PlanStep]:
         commit_times=plan.commit_times,
         mapping_of=_mapping_of(plan, files),
     )
-    total, kept = sum(count for count, _ in found), sum(left for _, left in found)
-    with_rows = sum(left > 0 for _, left in found)
+    total, groups_left = sum(count for count, _ in groups_of_files), sum(left for _, left in groups_of_files)
+    with_rows = sum(left > 0 for _, left in groups_of_files)
     return [
-        PlanStep("base files without logs that their footers leave", "files", len(found), with_rows),
-        PlanStep("row groups of them that the footers leave", "row groups", total, kept),
+        PlanStep("base files without logs that their footers leave", "files", len(groups_of_files), with_rows),
+        PlanStep("row groups of them that the footers leave", "row groups", total, groups_left),
     ]
 
 

@@ -32,18 +32,18 @@ from hudi_hive.spark.write import (
     IS_NEW,
     Batches,
     SparkExecutor,
-    WriteGroups,
+    WriteFileGroups,
     as_schema,
     default_tasks,
     gathered_tables,
-    kept,
+    persisted_frames,
     statuses_of,
     step,
     task_errors,
 )
 from hudi_hive.sync.run import SyncAfterWrite
 from hudi_hive.table import MetaClient
-from hudi_hive.write.commit import Transaction
+from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, TargetSlice, WriteHandle
 from hudi_hive.write.mutation import MutationPlan, MutationWriter
 from hudi_hive.write.options import WriteConfig
@@ -105,14 +105,14 @@ def mutate_hudi(
         transaction = client.new_transaction().begin()
         table = transaction.table()
 
-        def write(writer: MutationWriter, running: Transaction) -> WriteReport:
-            with kept() as keep, task_errors():
+        def write(writer: MutationWriter, running: WriteTransaction) -> WriteReport:
+            with persisted_frames() as persist, task_errors():
                 if operation is not None:
                     records = _records(frame, table, operation)
                 else:
                     rules = HudiMergeRules(table, tuple(on or ()), when_matched, when_not_matched, delete_where)
-                    records = _merged(keep, frame, base, rules)
-                return _written(keep(records), table, writer, running)
+                    records = _merged(persist, frame, base, rules)
+                return _written(persist(records), table, writer, running)
 
         transaction.write_with(write)
         report = transaction.report
@@ -167,7 +167,9 @@ class ReadRecords:
 # -- to the files -----------------------------------------------------------------------------------------------------
 
 
-def _written(records: DataFrame, table: HudiMutationTable, writer: MutationWriter, running: Transaction) -> WriteReport:
+def _written(
+    records: DataFrame, table: HudiMutationTable, writer: MutationWriter, running: WriteTransaction
+) -> WriteReport:
     """Records to the files of their groups, and the instant completed."""
     client = running.client
     schema = _nullable(Intake(table).schema)
@@ -183,7 +185,7 @@ def _written(records: DataFrame, table: HudiMutationTable, writer: MutationWrite
     rows = records.drop(OPERATION).join(session.createDataFrame(lines), [RECORD_KEY, PARTITION_PATH])
     tasks = max(1, min(len(handles), default_tasks(records) * 8))
     spread = repartition_by_number(rows, tasks, sql.col(GROUP) % tasks)
-    statuses = statuses_of(spread, WriteGroups(context, columns, handles))
+    statuses = statuses_of(spread, WriteFileGroups(context, columns, handles))
     return writer.complete(running, plan, statuses, ready)
 
 
@@ -217,7 +219,7 @@ def _lines(
 # -- changes by key ---------------------------------------------------------------------------------------------------
 
 
-def _merged(keep: Callable[[DataFrame], DataFrame], frame: DataFrame, base: str, rules: HudiMergeRules) -> DataFrame:
+def _merged(persist: Callable[[DataFrame], DataFrame], frame: DataFrame, base: str, rules: HudiMergeRules) -> DataFrame:
     """Changes, joined with the rows of their keys, as checked records.
 
     What others commit while this runs is seen, and found out when the transaction commits: its records were not there,
@@ -225,7 +227,7 @@ def _merged(keep: Callable[[DataFrame], DataFrame], frame: DataFrame, base: str,
     """
     changes_schema = rules.given_schema(frame.columns)
     read = ReadHudiChanges(rules, to_arrow_schema(frame.schema), changes_schema.append(pa.field(REMOVING, pa.bool_())))
-    changes = keep(frame.mapInArrow(read, from_arrow_schema(read.output)))
+    changes = persist(frame.mapInArrow(read, from_arrow_schema(read.output)))
     rows_schema = rules.found_schema(changes_schema)
     keys = rules.keys
     # Names of its own for each side, as both have the key.

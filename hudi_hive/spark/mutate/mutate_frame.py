@@ -52,7 +52,7 @@ from hudi_hive.spark.mutate.tasks import (
     placed_schema,
     quoted,
 )
-from hudi_hive.spark.write import default_tasks, kept, settled, task_errors
+from hudi_hive.spark.write import all_tasks_ended, default_tasks, persisted_frames, task_errors
 from hudi_hive.write.writers import WriteReport
 
 _MOST_VALUES: Final = 100_000
@@ -309,7 +309,7 @@ def _written(placed: DataFrame, table: AcidTable, spread: _Spread) -> list[Mutat
     identifier = [sql.col(f"{ROW_ID}.{field.name}") for field in ROW_ID_TYPE]
     ordered = together.sortWithinPartitions(*keys, sql.col(BUCKET), sql.col(OPERATION) == INSERT, *identifier)
     step = WriteGroups(table.encode(), spread.storage_options)
-    with settled(placed.sparkSession.sparkContext), task_errors():
+    with all_tasks_ended(placed.sparkSession.sparkContext), task_errors():
         found = ordered.mapInArrow(step, from_arrow_schema(MANIFESTS_SCHEMA)).toArrow()
     return [MutationManifest.decode(text) for text in found.column(0).to_pylist()]
 
@@ -323,8 +323,8 @@ def _merged(frame: DataFrame, transaction: Transaction, rules: MergeRules, sprea
     check_places(reader)
     changes_schema = rules.given_schema(frame.columns)
     step = ReadChanges(rules, changes_schema.append(pa.field(REMOVING, pa.bool_())))
-    with kept() as keep, task_errors():
-        changes = keep(_zoneless(frame).mapInArrow(step, from_arrow_schema(step.output)))
+    with persisted_frames() as persist, task_errors():
+        changes = persist(_zoneless(frame).mapInArrow(step, from_arrow_schema(step.output)))
         values = {key: _values(changes, key, changes_schema.field(key).type) for key in rules.on}
         pairs, found = _pairs(changes, reader, rules, changes_schema, values, spread)
         merge = MergePairs(rules, spread.placement(table), changes_schema, found, values)

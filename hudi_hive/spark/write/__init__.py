@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from hudi_hive.spark.write.executor import SparkExecutor, settled, task_errors
-from hudi_hive.spark.write.rows import default_tasks, kept, statuses_of
+from hudi_hive.spark.write.executor import SparkExecutor, all_tasks_ended, task_errors
+from hudi_hive.spark.write.rows import default_tasks, persisted_frames, statuses_of
 from hudi_hive.spark.write.services import archive, clean, cluster, compact, init_metadata, restore, rollback
-from hudi_hive.spark.write.tasks import GROUP, IS_GONE, IS_NEW, Batches, WriteGroups, as_schema, gathered_tables, step
+from hudi_hive.spark.write.tasks import (
+    GROUP,
+    IS_GONE,
+    IS_NEW,
+    Batches,
+    WriteFileGroups,
+    as_schema,
+    gathered_tables,
+    step,
+)
 from hudi_hive.spark.write.write_frame import write
 
 __all__ = [
@@ -14,7 +23,8 @@ __all__ = [
     "IS_NEW",
     "Batches",
     "SparkExecutor",
-    "WriteGroups",
+    "WriteFileGroups",
+    "all_tasks_ended",
     "archive",
     "as_schema",
     "clean",
@@ -23,10 +33,9 @@ __all__ = [
     "default_tasks",
     "gathered_tables",
     "init_metadata",
-    "kept",
+    "persisted_frames",
     "restore",
     "rollback",
-    "settled",
     "statuses_of",
     "step",
     "task_errors",

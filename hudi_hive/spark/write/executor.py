@@ -41,16 +41,16 @@ class SparkExecutor:
         if len(tasks) < 2:
             return [function(task) for task in tasks]
         try:
-            with task_errors(), settled(self._context):
+            with task_errors(), all_tasks_ended(self._context):
                 spread = self._context.parallelize(list(tasks), len(tasks))
-                results: list[_R] = spread.map(_told(function)).collect()
+                results: list[_R] = spread.map(_with_serialized_errors(function)).collect()
         except (PySparkException, Py4JJavaError) as error:
             # Services undo what they began when an error of this package comes, and tell it as such.
             raise SparkError(f"tasks failed on Spark: {str(error).strip().splitlines()[0]}") from error
         return results
 
 
-def _told(function: Callable[[_T], _R]) -> Callable[[_T], _R]:
+def _with_serialized_errors(function: Callable[[_T], _R]) -> Callable[[_T], _R]:
     """The function with errors of this package in a form that reaches the driver."""
 
     def call(task: _T) -> _R:
@@ -75,7 +75,7 @@ def task_errors() -> Iterator[None]:
 
 
 @contextmanager
-def settled(context: SparkContext) -> Iterator[None]:
+def all_tasks_ended(context: SparkContext) -> Iterator[None]:
     """When the block is done no task that Spark started for it runs any more.
 
     With speculation, Spark goes on when the first of two attempts is done and only then stops the other one; when a job
@@ -118,8 +118,8 @@ def _running(context: SparkContext, tag: str) -> int:
     tracker: Any = context._jsc.sc().statusTracker()
     running = 0
     for job in tracker.getJobIdsForTag(tag):
-        told = tracker.getJobInfo(job)
-        for stage in told.get().stageIds() if told.isDefined() else ():
+        job_info = tracker.getJobInfo(job)
+        for stage in job_info.get().stageIds() if job_info.isDefined() else ():
             info = tracker.getStageInfo(stage)
             running += int(info.get().numActiveTasks()) if info.isDefined() else 0
     return running

@@ -15,11 +15,11 @@ from pyspark.sql.types import StructType
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.spark.bridge import from_arrow_schema, to_arrow_schema
-from hudi_hive.spark.write.executor import settled, task_errors
+from hudi_hive.spark.write.executor import all_tasks_ended, task_errors
 from hudi_hive.spark.write.tasks import ORDER, CombineRows, PrepareKeys, PrepareRows
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import IS_DELETED, OPERATION, MergeSpec
-from hudi_hive.write.commit import Transaction
+from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.coordination import quietly
 from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, WRITE_STATUS_SCHEMA, WriteContext
 from hudi_hive.write.index import IndexOptions
@@ -87,7 +87,7 @@ class IncomingRows:
         """Files that the rows name as those of their records; None where none count."""
         return named_files(self._frame, self._config)
 
-    def write_context(self, transaction: Transaction) -> WriteContext:
+    def write_context(self, transaction: WriteTransaction) -> WriteContext:
         """The job that writes them."""
         return write_context_of(transaction.client, self._config, transaction.instant, self.ready)
 
@@ -107,10 +107,10 @@ class IncomingKeys:
         generator = table_generator(client, config.options)
         self._is_global = IndexOptions.of(config.index, client.config).is_global
         names = [*generator.record_fields, *(item.name for item in generator.path_fields)]
-        wanted = {name.partition(".")[0].lower() for name in names} | {name.lower() for name in names}
-        wanted |= {RECORD_KEY, PARTITION_PATH}
+        needed = {name.partition(".")[0].lower() for name in names} | {name.lower() for name in names}
+        needed |= {RECORD_KEY, PARTITION_PATH}
         self._whole = frame
-        self._frame = frame.select(*[frame[f"`{name}`"] for name in frame.columns if name.lower() in wanted])
+        self._frame = frame.select(*[frame[f"`{name}`"] for name in frame.columns if name.lower() in needed])
         incoming = to_arrow_schema(self._frame.schema)
         # With the partition columns, also where they are in no file.
         self._step = PrepareKeys(generator, client.schema(), incoming, self._is_global)
@@ -126,7 +126,7 @@ class IncomingKeys:
         """Files that the rows name as those of their records; None where none count."""
         return named_files(self._whole, self._config)
 
-    def write_context(self, transaction: Transaction) -> WriteContext:
+    def write_context(self, transaction: WriteTransaction) -> WriteContext:
         """The job that deletes them."""
         return write_context_of(transaction.client, self._config, transaction.instant, self.ready)
 
@@ -172,9 +172,9 @@ def default_tasks(frame: DataFrame) -> int:
 
 def statuses_of(frame: DataFrame, step: Callable[..., Any]) -> pa.Table:
     """Write statuses of a step that writes files, when none of its tasks runs any more."""
-    with settled(frame.sparkSession.sparkContext), task_errors():
-        found = frame.mapInArrow(step, from_arrow_schema(WRITE_STATUS_SCHEMA)).toArrow()
-    return found.cast(WRITE_STATUS_SCHEMA).combine_chunks()
+    with all_tasks_ended(frame.sparkSession.sparkContext), task_errors():
+        statuses = frame.mapInArrow(step, from_arrow_schema(WRITE_STATUS_SCHEMA)).toArrow()
+    return statuses.cast(WRITE_STATUS_SCHEMA).combine_chunks()
 
 
 def with_integer(schema: StructType, name: str) -> StructType:
@@ -183,16 +183,16 @@ def with_integer(schema: StructType, name: str) -> StructType:
 
 
 @contextmanager
-def kept() -> Iterator[Callable[[DataFrame], DataFrame]]:
+def persisted_frames() -> Iterator[Callable[[DataFrame], DataFrame]]:
     """Frames that are used more than once; given back at the end."""
     frames: list[DataFrame] = []
 
-    def keep(frame: DataFrame) -> DataFrame:
+    def persist(frame: DataFrame) -> DataFrame:
         frames.append(frame.persist(KEEP_LEVEL))
         return frames[-1]
 
     try:
-        yield keep
+        yield persist
     finally:
         for frame in frames:
             # Behind a commit, or behind the error that is the one to be raised.

@@ -55,9 +55,9 @@ def service_context(spark: SparkSession, path: Path, options: Mapping[str, Any] 
         InvalidOptionError: an option that is unknown or not supported.
     """
     client = MetaClient.load(os.fspath(path))
-    given = WriteConfig.of(options or {}, client.config).options
-    lock = table_lock(given, client.storage, metastore=MetastoreLock.of)
-    return ServiceContext(client, given, SparkExecutor(spark.sparkContext), lock=lambda: lock)
+    all_options = WriteConfig.of(options or {}, client.config).options
+    lock = table_lock(all_options, client.storage, metastore=MetastoreLock.of)
+    return ServiceContext(client, all_options, SparkExecutor(spark.sparkContext), lock=lambda: lock)
 
 
 def compact(
@@ -109,10 +109,10 @@ def cluster(
         The completed commits; with ``schedule`` the plan, if there is anything to do.
     """
     _one(schedule, execute)
-    given = dict(options or {})
+    all_options = dict(options or {})
     if sort_columns:
-        given[SORT_COLUMNS] = ",".join(sort_columns)
-    context = service_context(spark, path, given)
+        all_options[SORT_COLUMNS] = ",".join(sort_columns)
+    context = service_context(spark, path, all_options)
     if schedule:
         return _planned(schedule_clustering(context))
     if execute:

@@ -71,27 +71,27 @@ def step(call: Callable[..., Batches]) -> Callable[..., Batches]:
     """A step whose errors reach the driver as what they are."""
 
     @functools.wraps(call)
-    def told(self: object, batches: Batches) -> Batches:
+    def with_serialized_errors(self: object, batches: Batches) -> Batches:
         try:
             yield from call(self, batches)
         except HudiHiveError as error:
             raise serialize_error(error) from None
 
-    return told
+    return with_serialized_errors
 
 
 def gathered_tables(batches: Batches, size: int) -> Iterator[pa.Table]:
     """Batches as tables of about ``size`` bytes."""
-    found: list[pa.RecordBatch] = []
+    gathered: list[pa.RecordBatch] = []
     total = 0
     for batch in batches:
-        found.append(batch)
+        gathered.append(batch)
         total += batch.nbytes
         if total >= size:
-            yield pa.Table.from_batches(found)
-            found, total = [], 0
-    if found:
-        yield pa.Table.from_batches(found)
+            yield pa.Table.from_batches(gathered)
+            gathered, total = [], 0
+    if gathered:
+        yield pa.Table.from_batches(gathered)
 
 
 def as_schema(rows: pa.RecordBatch | pa.Table, schema: pa.Schema) -> pa.Table:
@@ -129,9 +129,9 @@ class PrepareRows:
         task = 0 if context is None else context.partitionId()
         first = 0
         for batch in batches:
-            given = as_schema(batch, self.incoming)
+            incoming = as_schema(batch, self.incoming)
             rows = prepare(
-                given, self.config, self.generator, self.schema, instant=self.instant, task=task, first=first
+                incoming, self.config, self.generator, self.schema, instant=self.instant, task=task, first=first
             )
             rows = rows.select(self.output.names).cast(in_microseconds(self.output))
             if self.numbered:
@@ -237,8 +237,8 @@ class LookKeysUp:
             return
         keys = pa.concat_tables(tables)
         for number in pc.unique(keys.column(TASK)).to_pylist():
-            asked = keys.filter(pc.equal(keys.column(TASK), number)).select(["key", "partition"]).combine_chunks()
-            yield from self.plan.tasks[number].lookup(asked).cast(HITS_SCHEMA).to_batches()
+            sought = keys.filter(pc.equal(keys.column(TASK), number)).select(["key", "partition"]).combine_chunks()
+            yield from self.plan.tasks[number].lookup(sought).cast(HITS_SCHEMA).to_batches()
 
 
 @dataclass(frozen=True)
@@ -326,8 +326,8 @@ def _flat_hits(rows: pa.Table, hits: pa.Array) -> pa.Table:
     """The hits of all rows, from the list that the join put beside each row."""
     counts = pc.fill_null(pc.list_value_length(hits), 0).to_numpy(zero_copy_only=False)
     keys = rows.column(RECORD_KEY).take(pa.array(np.repeat(np.arange(rows.num_rows), counts)))
-    found = pc.list_flatten(hits)
-    return pa.table([keys, found.field(0), found.field(1)], names=HITS_SCHEMA.names).cast(HITS_SCHEMA).combine_chunks()
+    flat = pc.list_flatten(hits)
+    return pa.table([keys, flat.field(0), flat.field(1)], names=HITS_SCHEMA.names).cast(HITS_SCHEMA).combine_chunks()
 
 
 def _placed(rows: pa.Table, file_id: pa.ChunkedArray, is_new: pa.ChunkedArray | pa.Array, is_gone: bool) -> Batches:
@@ -355,12 +355,12 @@ class PlaceRows:
     def __call__(self, batches: Batches) -> Batches:
         """Lines with the number of their group."""
         shares = _Shares(self.assignment)
-        known = _paired(self.groups.column("partition"), self.groups.column("file_id"))
+        group_names = _paired(self.groups.column("partition"), self.groups.column("file_id"))
         for batch in batches:
             rows = pa.Table.from_batches([batch])
             partition, file_id = rows.column(PARTITION_PATH), rows.column(FILE_ID)
             file_id = pc.coalesce(file_id, shares.of(partition.combine_chunks(), rows.column(RECORD_KEY)))
-            number = pc.index_in(_paired(partition, file_id), value_set=known.combine_chunks())
+            number = pc.index_in(_paired(partition, file_id), value_set=group_names.combine_chunks())
             yield from rows.append_column(GROUP, number.cast(pa.int32())).combine_chunks().to_batches()
 
 
@@ -374,13 +374,13 @@ class _Shares:
 
     def of(self, partitions: pa.Array, keys: pa.ChunkedArray) -> pa.Array:
         encoded = partitions.dictionary_encode()
-        codes = encoded.indices.to_numpy(zero_copy_only=False)
-        lines = np.full(len(codes), -1, np.int64)
+        partition_ids = encoded.indices.to_numpy(zero_copy_only=False)
+        lines = np.full(len(partition_ids), -1, np.int64)
         hashes = group_indexes(keys.to_pylist(), 1 << 20) / float(1 << 20)
-        for code, name in enumerate(encoded.dictionary.to_pylist()):
+        for partition_id, name in enumerate(encoded.dictionary.to_pylist()):
             choices = np.flatnonzero(pc.equal(self._partitions, name).to_numpy(zero_copy_only=False))
             if len(choices):
-                mine = np.flatnonzero(codes == code)
+                mine = np.flatnonzero(partition_ids == partition_id)
                 edges = np.cumsum(self._rows[choices]) / self._rows[choices].sum()
                 at = np.minimum(np.searchsorted(edges, hashes[mine], side="right"), len(choices) - 1)
                 lines[mine] = choices[at]
@@ -392,7 +392,7 @@ def _paired(partitions: pa.ChunkedArray, file_ids: pa.ChunkedArray) -> pa.Chunke
 
 
 @dataclass(frozen=True)
-class WriteGroups:
+class WriteFileGroups:
     """Lines of some file groups to a file for each of them; a task has all lines of its groups.
 
     Attributes:
@@ -433,7 +433,7 @@ class WriteGroups:
 
 
 @dataclass(frozen=True)
-class WriteNewGroups:
+class WriteNewFileGroups:
     """Rows straight to new file groups, as they come: bulk inserts and overwrites.
 
     Attributes:

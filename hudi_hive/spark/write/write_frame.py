@@ -27,7 +27,7 @@ from hudi_hive.spark.write.rows import (
     IncomingKeys,
     IncomingRows,
     in_order,
-    kept,
+    persisted_frames,
     statuses_of,
     with_integer,
 )
@@ -43,14 +43,14 @@ from hudi_hive.spark.write.tasks import (
     RouteKeys,
     TagKeys,
     TagRows,
-    WriteGroups,
-    WriteNewGroups,
+    WriteFileGroups,
+    WriteNewFileGroups,
 )
 from hudi_hive.sync.run import SyncAfterWrite
 from hudi_hive.table import MetaClient, is_hudi_table
 from hudi_hive.table.core import DEFAULT_TABLE_VERSION, TableDefinition, create_table
 from hudi_hive.timeline.instants import REPLACE_COMMIT
-from hudi_hive.write.commit import Transaction, discarded_on_failure, in_place_of
+from hudi_hive.write.commit import WriteTransaction, discarded_on_failure, in_place_of
 from hudi_hive.write.coordination import SYNC, followed, table_lock
 from hudi_hive.write.files import (
     PARTITION_PATH,
@@ -103,23 +103,23 @@ def write(
     """
     if mode.lower() not in MODES:
         raise InvalidOptionError(f"write mode {mode!r} is not known", remedy=", ".join(MODES))
-    base, given, mode = os.fspath(path), dict(options or {}), mode.lower()
-    found = is_hudi_table(base)
-    if found and mode == "ignore":
+    base, all_options, mode = os.fspath(path), dict(options or {}), mode.lower()
+    exists = is_hudi_table(base)
+    if exists and mode == "ignore":
         return None
-    if found and mode.startswith("error"):
+    if exists and mode.startswith("error"):
         raise PathExistsError("the table is there already", path=base, remedy="write with mode append or overwrite")
-    client = MetaClient.load(base) if found else None
-    if client is not None and mode == "overwrite" and _contradicts(given, client):
-        given.setdefault("hoodie.table.name", client.config.name)
-        lock = table_lock(given, client.storage, metastore=MetastoreLock.of)
-        sync = SyncAfterWrite.asked_by(WriteConfig.of(given), base)
-        report = in_place_of(client, lock, lambda path: _first_write(frame, path, given))
+    client = MetaClient.load(base) if exists else None
+    if client is not None and mode == "overwrite" and _contradicts(all_options, client):
+        all_options.setdefault("hoodie.table.name", client.config.name)
+        lock = table_lock(all_options, client.storage, metastore=MetastoreLock.of)
+        sync = SyncAfterWrite.asked_by(WriteConfig.of(all_options), base)
+        report = in_place_of(client, lock, lambda path: _first_write(frame, path, all_options))
     elif client is None:
-        sync = SyncAfterWrite.asked_by(WriteConfig.of(given), base)
-        report = _first_write(frame, base, given)
+        sync = SyncAfterWrite.asked_by(WriteConfig.of(all_options), base)
+        report = _first_write(frame, base, all_options)
     else:
-        config = WriteConfig.of(given, client.config)
+        config = WriteConfig.of(all_options, client.config)
         sync = SyncAfterWrite.asked_by(config, base)
         if mode == "overwrite" and not config.operation.replaces:
             config = config.with_operation(Operation.INSERT_OVERWRITE_TABLE)
@@ -225,39 +225,39 @@ class SparkWriter(LocalWriter):
     def _replace(self, rows: IncomingRows) -> WriteReport:
         """Insert overwrite, of the partitions that the rows turn out to have or of the table."""
         self._refuse_buckets(self._client)
-        with self._transaction(REPLACE_COMMIT) as transaction, kept() as keep:
+        with self._transaction(REPLACE_COMMIT) as transaction, persisted_frames() as persist:
             prepared = rows.prepared(transaction.instant)
             if rows.may_delete:
-                prepared = keep(prepared)
+                prepared = persist(prepared)
             statuses = self._new_groups(prepared, rows, transaction)
             named = _partitions(prepared) if rows.may_delete else statuses.column("partition").to_pylist()
             refuse_nested_partitions(transaction.client, named, lists_all=True)
             replaced = self._replaced(transaction.client, named)
             return self._committed(transaction, statuses, rows.ready.schema_text, replaced)
 
-    def _new_groups(self, prepared: DataFrame, rows: IncomingRows, transaction: Transaction) -> pa.Table:
+    def _new_groups(self, prepared: DataFrame, rows: IncomingRows, transaction: WriteTransaction) -> pa.Table:
         size = record_size(transaction.client, self.config.files)
-        step = WriteNewGroups(rows.write_context(transaction), rows.columns, self.config, rows.spec, size)
+        step = WriteNewFileGroups(rows.write_context(transaction), rows.columns, self.config, rows.spec, size)
         return statuses_of(prepared, step)
 
     # -- to the groups of their records ------------------------------------------------------------------------------
 
     def _merge(self, rows: IncomingRows) -> WriteReport:
         """Upsert and insert, and bulk inserts that need to know which records are there."""
-        with self._transaction(self._action()) as transaction, kept() as keep:
+        with self._transaction(self._action()) as transaction, persisted_frames() as persist:
             client = transaction.client
             refuse_gone_groups(client, rows.named_files())
             index = open_index(self.config, client)
             prepared = rows.prepared(transaction.instant)
             if self.config.operation is Operation.BULK_INSERT:
                 prepared = in_order(prepared, self.config)
-            prepared = keep(prepared)
+            prepared = persist(prepared)
             partitions = _partitions(prepared)
             looks = self.config.operation is Operation.UPSERT or index.assigns_inserts or self._drops
             hits = self._hits(prepared, index, partitions) if looks else None
             drops = self._drops and self.config.duplicate_policy is DuplicatePolicy.DROP
             step = TagRows(index, client.timeline, rows.spec, rows.columns, drops)
-            tagged = keep(_tagged(prepared, hits, index, step, rows.columns))
+            tagged = persist(_tagged(prepared, hits, index, step, rows.columns))
             self._refuse_duplicates(tagged)
             fills_groups = self.config.operation is not Operation.BULK_INSERT or index.assigns_inserts
             refuse_nested_partitions(client, partitions, lists_all=fills_groups)
@@ -269,14 +269,14 @@ class SparkWriter(LocalWriter):
 
     def _deleted(self, rows: IncomingKeys) -> WriteReport:
         """Delete records by key: keys go to the tasks that look for them and to those that write their groups."""
-        with self._transaction(self._action()) as transaction, kept() as keep:
+        with self._transaction(self._action()) as transaction, persisted_frames() as persist:
             client = transaction.client
             refuse_gone_groups(client, rows.named_files())
             index = open_index(self.config, client)
-            prepared = keep(rows.prepared())
+            prepared = persist(rows.prepared())
             hits = self._hits(prepared, index, _partitions(prepared))
             step = TagKeys(index, client.timeline, rows.spec)
-            tagged = keep(_tagged(prepared, hits, index, step, KEYS_SCHEMA))
+            tagged = persist(_tagged(prepared, hits, index, step, KEYS_SCHEMA))
             destinations = self._destinations(client, tagged, [], index, fills_groups=False)
             context = destinations.write_context(client, rows.write_context(transaction))
             statuses = self._to_groups(tagged, destinations, context, KEYS_SCHEMA)
@@ -288,10 +288,10 @@ class SparkWriter(LocalWriter):
         if not plan.tasks:
             return None
         keys = prepared.select(sql.col(RECORD_KEY).alias("key"), sql.col(PARTITION_PATH).alias("partition"))
-        asked = keys.mapInArrow(RouteKeys(plan), with_integer(keys.schema, TASK))
+        routed = keys.mapInArrow(RouteKeys(plan), with_integer(keys.schema, TASK))
         tasks = min(len(plan.tasks), _parallelism(prepared))
-        asked = repartition_by_number(asked, tasks, sql.col(TASK) % tasks)
-        hits = asked.mapInArrow(LookKeysUp(plan), from_arrow_schema(HITS_SCHEMA))
+        routed = repartition_by_number(routed, tasks, sql.col(TASK) % tasks)
+        hits = routed.mapInArrow(LookKeysUp(plan), from_arrow_schema(HITS_SCHEMA))
         hit = sql.struct("partition", "file_id")
         by = ["key"] if index.is_global else ["key", "partition"]
         return hits.groupBy(*by).agg(sql.collect_list(hit).alias(HITS))
@@ -321,16 +321,16 @@ class SparkWriter(LocalWriter):
             slices = newest_slices(client, touched)
         refuse_clustered_groups(client, groups)
         taking = small_groups(assignment)
-        known = TargetSlices.of(slices)
+        targets = TargetSlices.of(slices)
         handles = []
         for group in zip(groups["partition"].to_pylist(), groups["file_id"].to_pylist(), strict=True):
-            handle = known.handle(
+            handle = targets.handle(
                 group,
                 merge_on_read=client.config.is_merge_on_read,
                 takes_inserts=group in taking,
                 can_index_log_files=index.assigns_inserts,
             )
-            handles.append((handle, known.target(group)))
+            handles.append((handle, targets.target(group)))
         return Destinations(assignment, groups.combine_chunks(), tuple(handles))
 
     def _to_groups(self, tagged: DataFrame, to: Destinations, context: WriteContext, columns: pa.Schema) -> pa.Table:
@@ -338,7 +338,7 @@ class SparkWriter(LocalWriter):
         placed = tagged.mapInArrow(PlaceRows(to.assignment, to.groups), with_integer(tagged.schema, GROUP))
         tasks = max(1, min(to.groups.num_rows, _parallelism(tagged)))
         spread = repartition_by_number(placed, tasks, sql.col(GROUP) % tasks)
-        return statuses_of(spread, WriteGroups(context, columns, to.handles))
+        return statuses_of(spread, WriteFileGroups(context, columns, to.handles))
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import IS_DELETED, MergeSpec
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT
-from hudi_hive.write.commit import Transaction
-from hudi_hive.write.coordination import Executor, TableLock
+from hudi_hive.write.commit import WriteTransaction
+from hudi_hive.write.coordination import TableLock, TaskExecutor
 from hudi_hive.write.files import WRITE_STATUS_SCHEMA
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.schema import read
@@ -134,7 +134,7 @@ def alter_schema(
     update: Change | Sequence[Change],
     options: Mapping[str, Any] | None = None,
     *,
-    executor: Executor | None = None,
+    executor: TaskExecutor | None = None,
     lock: TableLock | None = None,
 ) -> Instant:
     """Change a table's schema in one commit.
@@ -153,7 +153,7 @@ def alter_schema(
         SchemaError: a change that has no rule, or changes that leave everything as it is.
         UnsupportedTableError: the schema of such a table cannot change.
         WriteConflictError: another writer changed the schema meanwhile.
-        HudiHiveError: as of :class:`~hudi_hive.write.commit.transaction.Transaction`.
+        HudiHiveError: as of :class:`~hudi_hive.write.commit.WriteTransaction`.
     """
     instant = alter(client, update, options, executor=executor, lock=lock).instant
     assert instant is not None
@@ -165,7 +165,7 @@ def alter(
     update: Change | Sequence[Change],
     options: Mapping[str, Any] | None = None,
     *,
-    executor: Executor | None = None,
+    executor: TaskExecutor | None = None,
     lock: TableLock | None = None,
     dry_run: bool = False,
     check: Check | None = None,
@@ -212,11 +212,13 @@ def _alter(
     client: MetaClient,
     update: Change | Sequence[Change],
     config: WriteConfig,
-    executor: Executor | None,
+    executor: TaskExecutor | None,
     lock: TableLock | None,
 ) -> AlterReport:
     action = DELTA_COMMIT if client.config.is_merge_on_read else COMMIT
-    with Transaction(client, config, action=action, operation=OPERATION, executor=executor, lock=lock) as transaction:
+    with WriteTransaction(
+        client, config, action=action, operation=OPERATION, executor=executor, lock=lock
+    ) as transaction:
         table = transaction.client
         made = changed(table, update)
         after = made.apply(int(transaction.instant))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hudi_hive.write.commit.new_table import discarded_on_failure, in_place_of
-from hudi_hive.write.commit.transaction import Transaction, metadata_changes
+from hudi_hive.write.commit.transaction import WriteTransaction, metadata_changes
 
 __all__ = [
-    "Transaction",
+    "WriteTransaction",
     "discarded_on_failure",
     "in_place_of",
     "metadata_changes",

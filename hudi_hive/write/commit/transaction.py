@@ -44,11 +44,11 @@ from hudi_hive.write.coordination import (
     HEARTBEAT,
     MARKERS,
     AfterCommit,
-    Executor,
-    Heartbeat,
+    ConcurrentOperation,
     LocalExecutor,
-    Operation,
     TableLock,
+    TaskExecutor,
+    WriterHeartbeat,
     check_conflicts,
     quietly,
     refuse_new_index,
@@ -65,7 +65,7 @@ _log = logging.getLogger(__name__)
 _DRAWS: Final = 20
 
 
-class Transaction:
+class WriteTransaction:
     """A running write; a context manager that rolls it back if the block ends with an error or without a commit.
 
     Args:
@@ -93,7 +93,7 @@ class Transaction:
         *,
         action: str,
         operation: str,
-        executor: Executor | None = None,
+        executor: TaskExecutor | None = None,
         lock: TableLock | None = None,
         clock: InstantClock | None = None,
         precondition: Callable[[MetaClient], None] | None = None,
@@ -109,7 +109,7 @@ class Transaction:
         self._lock = lock if lock is not None else table_lock(config.options, client.storage)
         self._clock = clock if clock is not None else InstantClock()
         self._precondition = precondition
-        self._heartbeat: Heartbeat | None = None
+        self._heartbeat: WriterHeartbeat | None = None
         self._begun: Instant | None = None
         self._after: AfterCommit | None = None
         self._left = False
@@ -181,7 +181,7 @@ class Transaction:
 
     def _claim(self) -> None:
         """Make the instant this write's: its heartbeat first, which shows that the request is not a dead writer's."""
-        heartbeat = Heartbeat.of(self._config.options, self.client.storage, self.instant)
+        heartbeat = WriterHeartbeat.of(self._config.options, self.client.storage, self.instant)
         heartbeat.start()
         payload = encode_requested_replace() if self._action == REPLACE_COMMIT else b""
         try:
@@ -285,12 +285,12 @@ class Transaction:
         replaced: Mapping[str, Sequence[str]],
         overwrites: Container[str] | None,
         versions: Sequence[InternalSchema],
-    ) -> Operation:
+    ) -> ConcurrentOperation:
         if overwrites is None and self._action == REPLACE_COMMIT:
             overwrites = {*statuses.column("partition").to_pylist(), *replaced}
             if self._config.rows.replaces_table:
                 overwrites = EVERYTHING
-        return Operation(
+        return ConcurrentOperation(
             self.instant,
             self._operation,
             touched_groups(statuses, replaced),
@@ -302,7 +302,7 @@ class Transaction:
             alone=not self._config.concurrency.is_multi_writer,
         )
 
-    def _flush(self, paths: Sequence[str], operation: Operation) -> None:
+    def _flush(self, paths: Sequence[str], operation: ConcurrentOperation) -> None:
         try:
             self.client.storage.flush(paths)
         except PathNotFoundError:
@@ -310,7 +310,7 @@ class Transaction:
                 self._check(self.client.reload(), operation)  # says so if another writer has rolled this one back
             raise
 
-    def _check(self, now: MetaClient, operation: Operation) -> None:
+    def _check(self, now: MetaClient, operation: ConcurrentOperation) -> None:
         """Under the lock: refuse a write that others came before."""
         check_conflicts(now, self.client.timeline, operation, prepared=self._prepared)
         if not self._config.metadata.record_index:

@@ -41,7 +41,7 @@ _AGAIN: Final = "write again: the table holds nothing of this write"
 
 
 @dataclass(frozen=True)
-class Operation:
+class ConcurrentOperation:
     """A write that is about to complete, with the file groups that it changes.
 
     Args:
@@ -98,7 +98,7 @@ def touched_groups(statuses: pa.Table, replaced: Mapping[str, Sequence[str]] | N
 def check_conflicts(
     client: MetaClient,
     begun: Timeline | None,
-    operation: Operation,
+    operation: ConcurrentOperation,
     *,
     started: Timeline | None = None,
     prepared: Timeline | None = None,
@@ -121,11 +121,11 @@ def check_conflicts(
     if operation.operation == _COMPACT:
         return  # reads and writes slices that nobody else writes: log files go on top of what it makes
     for metadata in _completed_since(now, begun, operation.instant):
-        known = _planned_before(metadata.instant, begun, operation.instant)
+        knew_plan = _planned_before(metadata.instant, begun, operation.instant)
         compacted = metadata.compacted or metadata.operation == _COMPACT
         if operation.alone and not compacted and metadata.operation not in _SERVICES:
             raise _second_writer(client, operation, metadata)
-        mine = _endangered(operation, now.layout, known) if compacted else _exposed(operation, metadata)
+        mine = _endangered(operation, now.layout, knew_plan) if compacted else _exposed(operation, metadata)
         _refuse_overlap(client, operation, mine, metadata.instant.requested, _groups_of(metadata))
         if not compacted:
             _refuse_overwritten(client, operation, metadata)
@@ -144,12 +144,12 @@ def refuse_clustered(client: MetaClient, touched: pa.Table) -> None:
     Raises:
         WriteConflictError: it would be lost, or lose, when the clustering completes.
     """
-    operation = Operation("", "UPSERT", touched)
+    operation = ConcurrentOperation("", "UPSERT", touched)
     for instant, groups in _by_instant(client.timeline.pending_clustering(), "instant"):
         _refuse_overlap(client, operation, touched, instant, groups)
 
 
-def _refuse_undone(client: MetaClient, begun: Timeline | None, operation: Operation) -> None:
+def _refuse_undone(client: MetaClient, begun: Timeline | None, operation: ConcurrentOperation) -> None:
     """The write must still be there: nobody has rolled it back, is about to, or has restored the table."""
     now = client.timeline
     mine = [i for i in now.instants if i.requested == operation.instant and i.is_write]
@@ -167,7 +167,7 @@ def _refuse_undone(client: MetaClient, begun: Timeline | None, operation: Operat
             raise _conflict(client, operation, f"the table was restored by {restore.requested} meanwhile")
 
 
-def _refuse_undone_below(client: MetaClient, begun: Timeline, operation: Operation) -> None:
+def _refuse_undone_below(client: MetaClient, begun: Timeline, operation: ConcurrentOperation) -> None:
     """What was complete when the write began, and may be in what it wrote, must not have been rolled back since."""
     now = client.timeline
     read = {i.requested for i in begun.write_instants()}
@@ -193,9 +193,9 @@ def _completed_since(now: Timeline, begun: Timeline | None, instant: str) -> Ite
             if other.requested != instant and _completed_after(now, other, instant):
                 yield now.commit_metadata(other)
         return
-    known = {i.requested for i in begun.write_instants()} | {instant}
+    seen = {i.requested for i in begun.write_instants()} | {instant}
     for other in now.write_instants():
-        if other.requested not in known:
+        if other.requested not in seen:
             yield now.commit_metadata(other)
     present = {i.requested for i in now.instants}
     watched = [i.requested for i in begun.pending(WRITE_ACTIONS)]
@@ -207,7 +207,7 @@ def _completed_since(now: Timeline, begun: Timeline | None, instant: str) -> Ite
     first = begun.first_active() or ""
     archived = now.archived()
     for other in archived.instants:
-        missed = other.requested not in known and other.requested not in present
+        missed = other.requested not in seen and other.requested not in present
         if other.is_completed and other.is_write and missed and other.requested >= min([first, *watched]):
             yield archived.commit_metadata(other)
 
@@ -232,7 +232,7 @@ def _was_pending(requested: str, begun: Timeline | None, instant: str) -> bool:
     return any(i.requested == requested for i in begun.pending(WRITE_ACTIONS))
 
 
-def _endangered(operation: Operation, layout: int, known: bool) -> pa.Table:
+def _endangered(operation: ConcurrentOperation, layout: int, knew_plan: bool) -> pa.Table:
     """What of a write a compaction of the same group would hide.
 
     A new base file of an older slice is lost. Log files are not when the writer knew of the plan, and in layout 2 not
@@ -241,11 +241,11 @@ def _endangered(operation: Operation, layout: int, known: bool) -> pa.Table:
     """
     if operation.operation == _CLUSTER:
         return operation.touched
-    kinds = [BASE] if known or layout >= 2 else [BASE, LOG]
+    kinds = [BASE] if knew_plan or layout >= 2 else [BASE, LOG]
     return operation.touched.filter(pc.is_in(operation.touched["kind"], pa.array(kinds)))
 
 
-def _exposed(operation: Operation, other: CommitMetadata) -> pa.Table:
+def _exposed(operation: ConcurrentOperation, other: CommitMetadata) -> pa.Table:
     """What of a write another one may touch too only at the cost of the one who is second."""
     if operation.blocking or other.instant.action != "deltacommit":
         return operation.touched
@@ -262,7 +262,9 @@ def _by_instant(groups: pa.Table, column: str) -> Iterable[tuple[str, pa.Table]]
         yield instant, groups.filter(pc.equal(groups[column], instant)).select(["partition", "file_id"])
 
 
-def _refuse_overlap(client: MetaClient, operation: Operation, mine: pa.Table, other: str, theirs: pa.Table) -> None:
+def _refuse_overlap(
+    client: MetaClient, operation: ConcurrentOperation, mine: pa.Table, other: str, theirs: pa.Table
+) -> None:
     if not mine.num_rows or not theirs.num_rows:
         return
     both = mine.filter(pc.is_in(_keys(mine, operation.buckets), _keys(theirs, operation.buckets)))
@@ -273,7 +275,7 @@ def _refuse_overlap(client: MetaClient, operation: Operation, mine: pa.Table, ot
         raise _conflict(client, operation, f"instant {other} was at the same {where}")
 
 
-def _refuse_overwritten(client: MetaClient, operation: Operation, other: CommitMetadata) -> None:
+def _refuse_overwritten(client: MetaClient, operation: ConcurrentOperation, other: CommitMetadata) -> None:
     both = [partition for partition in other.partitions_touched() if partition in operation.overwrites]
     if both:
         why = f"instant {other.instant.requested} wrote to partition {both[0]!r}, all of which this one replaces"
@@ -287,7 +289,7 @@ def _keys(groups: pa.Table, buckets: bool) -> pa.Array:
     return pc.binary_join_element_wise(groups["partition"], ids, "\0").combine_chunks()
 
 
-def _refuse_other_schema(client: MetaClient, before: Timeline | None, operation: Operation) -> None:
+def _refuse_other_schema(client: MetaClient, before: Timeline | None, operation: ConcurrentOperation) -> None:
     """A commit says what the table's schema is: an older one must not come back, nor a newer one be hidden."""
     if before is None or operation.schema is None:
         return
@@ -339,11 +341,11 @@ def refuse_new_index(now: MetaClient, begun: MetaClient, instant: str) -> None:
         WriteConflictError: the index would lack the write's records.
     """
     if RECORD_INDEX in now.config.metadata_partitions and RECORD_INDEX not in begun.config.metadata_partitions:
-        operation = Operation(instant, "", TOUCHED_SCHEMA.empty_table())
+        operation = ConcurrentOperation(instant, "", TOUCHED_SCHEMA.empty_table())
         raise _conflict(now, operation, "the metadata table was given a record index meanwhile")
 
 
-def _second_writer(client: MetaClient, operation: Operation, other: CommitMetadata) -> WriteConflictError:
+def _second_writer(client: MetaClient, operation: ConcurrentOperation, other: CommitMetadata) -> WriteConflictError:
     why = f"instant {other.instant.requested} ({other.operation}) of another writer completed meanwhile"
     error = _conflict(client, operation, why)
     several = "to have several writers set hoodie.write.concurrency.mode=optimistic_concurrency_control and a lock"
@@ -352,7 +354,7 @@ def _second_writer(client: MetaClient, operation: Operation, other: CommitMetada
     )
 
 
-def _conflict(client: MetaClient, operation: Operation, why: str) -> WriteConflictError:
+def _conflict(client: MetaClient, operation: ConcurrentOperation, why: str) -> WriteConflictError:
     return WriteConflictError(
         f"the write cannot complete: {why}",
         path=client.base_path,

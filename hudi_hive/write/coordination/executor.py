@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-class Executor(Protocol):
+class TaskExecutor(Protocol):
     """Runs a function over tasks. Function, tasks and results can be pickled, and a task may be run more than once."""
 
     def map(self, function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:

@@ -31,7 +31,7 @@ _NOT_LOCKABLE: Final = frozenset(
 _log = logging.getLogger(__name__)
 
 
-class FolderLock:
+class TableFolderLock:
     """An exclusive lock on a local table's ``.hoodie`` folder.
 
     Args:
@@ -44,7 +44,7 @@ class FolderLock:
         self._unsupported = False
 
     @classmethod
-    def of(cls, storage: Storage) -> FolderLock | None:
+    def of(cls, storage: Storage) -> TableFolderLock | None:
         """The folder lock of a table; None for stores other than the local disk."""
         return cls(storage) if storage.is_local and fcntl is not None else None
 
@@ -127,7 +127,7 @@ class FolderLock:
         return f"{who} holds {self._storage.uri(_FOLDER)}; it lets go when that process ends"
 
 
-_held: Final[set[FolderLock]] = set()
+_held: Final[set[TableFolderLock]] = set()
 """The locks that this process holds."""
 
 

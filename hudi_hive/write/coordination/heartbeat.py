@@ -33,7 +33,7 @@ DEFAULT_INTERVAL_MS: Final = locks.HEARTBEAT_INTERVAL.default
 DEFAULT_MISSES: Final = locks.HEARTBEAT_MISSES.default
 
 
-class Heartbeat:
+class WriterHeartbeat:
     """The heartbeat of a write; a context manager that beats inside the block and removes the file after it.
 
     Args:
@@ -67,7 +67,7 @@ class Heartbeat:
         self._thread: threading.Thread | None = None
 
     @classmethod
-    def of(cls, options: Mapping[str, str], storage: Storage, instant: str) -> Heartbeat:
+    def of(cls, options: Mapping[str, str], storage: Storage, instant: str) -> WriterHeartbeat:
         """Make the heartbeat of an instant by Hudi's options.
 
         Raises:

@@ -30,7 +30,7 @@ from hudi_hive.errors import (
 from hudi_hive.options import as_texts
 from hudi_hive.options import locks as lock_options
 from hudi_hive.storage import Storage
-from hudi_hive.write.coordination.folder_lock import FolderLock
+from hudi_hive.write.coordination.folder_lock import TableFolderLock
 from hudi_hive.write.coordination.owner import Owner
 
 _FILE_NAME: Final = "lock"
@@ -161,8 +161,8 @@ class FileSystemLock:
             raise LockError("the lock is held already by the one who asks", path=self._storage.uri(self._name))
         mine = self._text()
         if not self._create(mine):
-            found = self._found()
-            if found is not None and not self._take_away(found):
+            lock_text = self._lock_text()
+            if lock_text is not None and not self._take_away(lock_text):
                 return False
             if not self._create(mine):
                 return False
@@ -190,15 +190,15 @@ class FileSystemLock:
             }
         ).encode()
 
-    def _found(self) -> bytes | None:
+    def _lock_text(self) -> bytes | None:
         try:
             return self._storage.read_bytes(self._name)
         except PathNotFoundError:
             return None
 
-    def _take_away(self, found: bytes) -> bool:
+    def _take_away(self, lock_text: bytes) -> bool:
         """Delete a void lock. Only one of those who find it so may: the others would delete its successor's."""
-        if not self._is_void(found, self._name):
+        if not self._is_void(lock_text, self._name):
             return False
         guard = f"{self._name}.takeover"
         try:
@@ -209,7 +209,7 @@ class FileSystemLock:
                 self._storage.delete(guard)
             return False
         try:
-            if self._found() != found:
+            if self._lock_text() != lock_text:
                 return False
             self._storage.delete(self._name)
             # Hadoop's checksum of another writer's file would make Hudi call ours corrupt.
@@ -225,9 +225,9 @@ class FileSystemLock:
         except PathNotFoundError:
             return None
 
-    def _is_void(self, found: bytes, name: str) -> bool:
-        owner = Owner.parse(found)
-        if found in self._released or (owner is not None and owner.is_dead()):
+    def _is_void(self, lock_text: bytes, name: str) -> bool:
+        owner = Owner.parse(lock_text)
+        if lock_text in self._released or (owner is not None and owner.is_dead()):
             return True
         if not self._expire_ms:
             return False
@@ -239,7 +239,7 @@ class FileSystemLock:
 
     def verify(self) -> None:
         """Verify that the lock file is still that of this holder."""
-        if self._mine is None or self._found() != self._mine:
+        if self._mine is None or self._lock_text() != self._mine:
             raise LockLostError(
                 "the table's lock was lost",
                 path=self._storage.uri(self._name),
@@ -252,7 +252,7 @@ class FileSystemLock:
         if mine is None:
             return
         try:
-            if self._found() == mine:
+            if self._lock_text() == mine:
                 self._storage.delete(self._name)
         except BaseException:
             self._released.add(mine)
@@ -260,8 +260,8 @@ class FileSystemLock:
 
     def holder(self) -> str:
         """The holder of the lock, for messages."""
-        found = self._found()
-        owner = Owner.parse(found) if found else None
+        lock_text = self._lock_text()
+        owner = Owner.parse(lock_text) if lock_text else None
         who = str(owner) if owner is not None else "another writer"
         return f"{who} holds it; if that one will never let go, delete {self._storage.uri(self._name)}"
 
@@ -390,7 +390,7 @@ def table_lock(
         LockError: the provider cannot lock this table.
     """
     texts = as_texts(options)
-    provider, folder = _provider(texts, storage, metastore), FolderLock.of(storage)
+    provider, folder = _provider(texts, storage, metastore), TableFolderLock.of(storage)
     return TableLock(
         provider,
         storage.uri(),

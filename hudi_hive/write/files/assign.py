@@ -93,24 +93,24 @@ def assign_inserts(
     """
     small = _small_files(slices, settings, set(busy)) if slices is not None else {}
     most = max(1, settings.max_file_size // row_size if settings.insert_auto_split else settings.insert_split_size)
-    found: list[dict[str, Any]] = []
+    assigned: list[dict[str, Any]] = []
     for partition, count in counts.items():
         left = count
         for file_id, size in small.get(partition, ()):
             room = (settings.max_file_size - size) // row_size
             take = min(left, room)
             if take > 0:
-                found.append({"partition": partition, "file_id": file_id, "is_new": False, "rows": take})
+                assigned.append({"partition": partition, "file_id": file_id, "is_new": False, "rows": take})
                 left -= take
         if left:
             # Groups of equal size: the last one would else be another small file.
             groups = -(-left // most)
             bounds = [left * number // groups for number in range(groups + 1)]
-            found += [
+            assigned += [
                 {"partition": partition, "file_id": new_file_id(), "is_new": True, "rows": after - before}
                 for before, after in itertools.pairwise(bounds)
             ]
-    return pa.Table.from_pylist(found, schema=ASSIGNMENT_SCHEMA)
+    return pa.Table.from_pylist(assigned, schema=ASSIGNMENT_SCHEMA)
 
 
 def _small_files(slices: pa.Table, settings: SizeSettings, busy: set[str]) -> dict[str, list[tuple[str, int]]]:
@@ -120,11 +120,11 @@ def _small_files(slices: pa.Table, settings: SizeSettings, busy: set[str]) -> di
     alone = pc.equal(pc.list_value_length(slices.column("log_files")), 0)
     is_small = pc.less(slices.column("base_size"), settings.small_file_limit)
     chosen = slices.filter(pc.and_(pc.and_(alone, is_small), pc.is_valid(slices.column("base_file"))))
-    found: dict[str, list[tuple[str, int]]] = {}
+    small: dict[str, list[tuple[str, int]]] = {}
     for row in chosen.select(["partition", "file_id", "base_size"]).sort_by([("base_size", "descending")]).to_pylist():
         if row["file_id"] not in busy:
-            found.setdefault(row["partition"], []).append((row["file_id"], row["base_size"]))
-    return found
+            small.setdefault(row["partition"], []).append((row["file_id"], row["base_size"]))
+    return small
 
 
 def spread(partitions: pa.Array, assignment: pa.Table) -> Ints:

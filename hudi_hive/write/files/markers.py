@@ -91,7 +91,7 @@ def remove_unclaimed(storage: Storage, instant: str, written: Iterable[str]) -> 
     Returns:
         Paths of the files that are gone.
     """
-    kept = set(written)
+    claimed = set(written)
     removed = []
     marked = marked_files(storage, instant)
     parts = parse_file_names(marked["name"])
@@ -102,7 +102,7 @@ def remove_unclaimed(storage: Storage, instant: str, written: Iterable[str]) -> 
     rows = (marked[name].to_pylist() for name in ("partition", "name"))
     for partition, name, is_foreign in zip(*rows, foreign.to_pylist(), strict=True):
         path = posixpath.join(partition, name)
-        if path in kept:
+        if path in claimed:
             continue
         if not is_partition_path(partition) or (is_foreign and storage.exists(path)):
             _log.warning("a marker of %s names %r, which no write of that instant makes: it stays", instant, path)

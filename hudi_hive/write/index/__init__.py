@@ -4,9 +4,9 @@ An :class:`Index` makes a plan of tasks, each of which looks keys up by itself, 
 """
 
 from hudi_hive.write.index.base import Index
+from hudi_hive.write.index.existing import existing_records, with_ordering
 from hudi_hive.write.index.key_source import KeySource, slices_of
 from hudi_hive.write.index.kinds import open_index
-from hudi_hive.write.index.live import existing_records, with_ordering
 from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.plan import LookupPlan, shares
 from hudi_hive.write.index.tables import HITS_SCHEMA, KEYS_SCHEMA, TAG_SCHEMA, joined_hits, locate, one_array

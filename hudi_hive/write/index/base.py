@@ -12,9 +12,9 @@ import pyarrow as pa
 from hudi_hive.metadata.reader import METADATA_SOURCE
 from hudi_hive.table import MetaClient
 from hudi_hive.table.logs import with_recorded_sizes
-from hudi_hive.write.coordination import Executor, LocalExecutor
+from hudi_hive.write.coordination import LocalExecutor, TaskExecutor
+from hudi_hive.write.index.existing import resolve_hits
 from hudi_hive.write.index.key_source import Slice, slices_of
-from hudi_hive.write.index.live import settled
 from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.plan import LookupPlan, partitions_of
 from hudi_hive.write.index.tables import TAG_SCHEMA, joined_hits, locate
@@ -45,7 +45,7 @@ class Index(ABC):
         return self.options.is_global
 
     @abstractmethod
-    def plan_lookup(self, partitions: Sequence[str], executor: Executor) -> LookupPlan:
+    def plan_lookup(self, partitions: Sequence[str], executor: TaskExecutor) -> LookupPlan:
         """Plan the tasks that look keys up.
 
         Args:
@@ -53,7 +53,7 @@ class Index(ABC):
             executor: where footers are read, if there are any to read.
         """
 
-    def tag(self, keys: pa.Table, executor: Executor | None = None) -> pa.Table:
+    def tag(self, keys: pa.Table, executor: TaskExecutor | None = None) -> pa.Table:
         """Tag rows with the record locations of their keys.
 
         Args:
@@ -72,9 +72,9 @@ class Index(ABC):
         executor = executor if executor is not None else LocalExecutor()
         keys = keys.combine_chunks()
         plan = self.plan_lookup(partitions_of(keys), executor)
-        asked = keys.select(["key", "partition"])
-        jobs = [(plan.tasks[task], asked.take(pa.array(rows))) for task, rows in plan.route.rows(keys) if len(rows)]
-        hits = joined_hits(executor.map(_run, jobs))
+        sought = keys.select(["key", "partition"])
+        lookups = [(plan.tasks[task], sought.take(pa.array(rows))) for task, rows in plan.route.rows(keys) if len(rows)]
+        hits = joined_hits(executor.map(_run, lookups))
         return self.locate(keys, hits)
 
     def locate(self, keys: pa.Table, hits: pa.Table) -> pa.Table:
@@ -87,7 +87,7 @@ class Index(ABC):
         """
         moves = self.options.updates_partition
         if self.is_global:
-            keys, hits = settled(self.client, keys, hits, updates_partition=moves)
+            keys, hits = resolve_hits(self.client, keys, hits, updates_partition=moves)
         return locate(keys, hits, is_global=self.is_global, updates_partition=moves)
 
     def slices(self, partitions: Sequence[str]) -> list[Slice]:
@@ -95,14 +95,14 @@ class Index(ABC):
         if self.is_global:
             view = self.client.file_system_view()
         else:
-            known = set(self.client.partition_paths())
-            view = self.client.file_system_view([path for path in partitions if path in known])
+            there = set(self.client.partition_paths())
+            view = self.client.file_system_view([path for path in partitions if path in there])
         slices = view.latest_merged_file_slices()
         if self.client.lister.source != METADATA_SOURCE:
             slices = with_recorded_sizes(self.client.timeline, self.client.storage, slices)
         return slices_of(slices)
 
 
-def _run(job: tuple[LookupTask, pa.Table]) -> pa.Table:
-    task, keys = job
+def _run(task_and_keys: tuple[LookupTask, pa.Table]) -> pa.Table:
+    task, keys = task_and_keys
     return task.lookup(keys)

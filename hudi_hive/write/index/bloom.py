@@ -25,7 +25,7 @@ from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.reader import BLOOM_FILTERS, COLUMN_STATS
 from hudi_hive.storage import Storage
 from hudi_hive.table.logs import RECORD_KEY
-from hudi_hive.write.coordination import Executor
+from hudi_hive.write.coordination import TaskExecutor
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.key_source import KeySource, Slice
 from hudi_hive.write.index.plan import LookupPlan, by_partition, rows_by_partition
@@ -91,9 +91,9 @@ class BloomTask:
         sought = one_array(keys.column("key"))
         if not len(sought):
             return HITS_SCHEMA.empty_table()
-        found = [self._base(sought), self._hits(list(self.source.log_keys(self.part)), sought)]
-        pairs = joined_hits(found)
-        if not (found[0].num_rows and found[1].num_rows):
+        hits = [self._base(sought), self._hits(list(self.source.log_keys(self.part)), sought)]
+        pairs = joined_hits(hits)
+        if not (hits[0].num_rows and hits[1].num_rows):
             return pairs
         return pairs.group_by(HITS_SCHEMA.names, use_threads=False).aggregate([]).cast(HITS_SCHEMA)
 
@@ -151,7 +151,7 @@ class ByRange:
         else:
             groups = [(self._tasks.get(partition, []), rows) for partition, rows in rows_by_partition(keys)]
         texts = one_array(keys.column("key"))
-        return [found for tasks, rows in groups if tasks for found in self._of_group(tasks, texts, rows)]
+        return [task_rows for tasks, rows in groups if tasks for task_rows in self._of_group(tasks, texts, rows)]
 
     def _of_group(self, tasks: Sequence[int], texts: pa.Array, rows: IntArray) -> list[tuple[int, IntArray]]:
         own = texts.take(pa.array(rows))
@@ -160,14 +160,14 @@ class ByRange:
         own = own.filter(pa.array(~anywhere))
         order = pc.sort_indices(own)
         rows, ordered = rows[order.to_numpy()], _Texts(own.take(order))
-        found = []
+        rows_of_tasks = []
         for task in tasks:
             bounds = self._ranges[task]
             inside = rows
             if bounds is not None:
                 inside = rows[bisect_left(ordered, bounds[0]) : bisect_right(ordered, bounds[1])]
-            found.append((task, np.concatenate([inside, everywhere])))
-        return found
+            rows_of_tasks.append((task, np.concatenate([inside, everywhere])))
+        return rows_of_tasks
 
 
 class _Texts(Sequence[str]):
@@ -187,7 +187,7 @@ class _Texts(Sequence[str]):
 class BloomIndex(Index):
     """Looks keys up in base files that ranges and bloom filters do not exclude, and in all log files."""
 
-    def plan_lookup(self, partitions: Sequence[str], executor: Executor) -> LookupPlan:
+    def plan_lookup(self, partitions: Sequence[str], executor: TaskExecutor) -> LookupPlan:
         slices = self.slices(partitions)
         source = KeySource.of(self.client)
         metadata = self._metadata()
@@ -205,7 +205,7 @@ class BloomIndex(Index):
             return None
 
     def _ranges(
-        self, slices: Sequence[Slice], metadata: MetadataTable | None, executor: Executor
+        self, slices: Sequence[Slice], metadata: MetadataTable | None, executor: TaskExecutor
     ) -> Sequence[Range | None]:
         if not self.options.prune_by_ranges:
             return [None] * len(slices)
@@ -216,17 +216,17 @@ class BloomIndex(Index):
         names = [part.base_file for part in slices if part.base_file is not None]
         table = metadata.column_ranges([RECORD_KEY], names, paths)[RECORD_KEY]
         bounds = zip(*(table.column(name).to_pylist() for name in ("file_name", "min", "max")), strict=True)
-        known = {name: (least, most) for name, least, most in bounds if least is not None and most is not None}
-        return [None if part.log_files else known.get(part.base_file) for part in slices]
+        ranges = {name: (least, most) for name, least, most in bounds if least is not None and most is not None}
+        return [None if part.log_files else ranges.get(part.base_file) for part in slices]
 
 
 def _filters(metadata: MetadataTable, slices: Sequence[Slice]) -> dict[tuple[str, str | None], tuple[str, bytes]]:
     """Bloom filters that the metadata table has, by partition and base file."""
-    found: dict[tuple[str, str | None], tuple[str, bytes]] = {}
+    filters: dict[tuple[str, str | None], tuple[str, bytes]] = {}
     if not metadata.has(BLOOM_FILTERS):
-        return found
+        return filters
     for partition, parts in by_partition(slices).items():
         names = [part.base_file for part in parts if part.base_file is not None]
         for row in metadata.bloom_filters(partition, names).to_pylist():
-            found[(partition, row["file_name"])] = (row["type"], row["filter"])
-    return found
+            filters[(partition, row["file_name"])] = (row["type"], row["filter"])
+    return filters

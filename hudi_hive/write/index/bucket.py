@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.formats.hash import string_hashes
 from hudi_hive.table import MetaClient
-from hudi_hive.write.coordination import Executor
+from hudi_hive.write.coordination import TaskExecutor
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.plan import LookupPlan, ToAll, partitions_of
@@ -70,13 +70,13 @@ def _complex_hashes(keys: pa.Array, fields: Sequence[str], version: int) -> npt.
     hashes = np.empty(len(keys), np.uint32)
     names = [part.partition(":")[0] for part in keys[0].as_py().split(",")]
     pattern = ",".join(f"{re.escape(name)}:(?P<f{at}>[^,]*)" for at, name in enumerate(names))
-    found = pc.extract_regex(keys, f"^{pattern}$") if len(set(names)) == len(names) > 1 else None
+    fields_of_keys = pc.extract_regex(keys, f"^{pattern}$") if len(set(names)) == len(names) > 1 else None
     usual = np.zeros(len(keys), np.bool_)
     chosen = [at for at, name in enumerate(names) if name in fields]
-    if found is not None and chosen:
-        valid = found.is_valid()
+    if fields_of_keys is not None and chosen:
+        valid = fields_of_keys.is_valid()
         usual = valid.to_numpy(zero_copy_only=False)
-        values = found.filter(valid)
+        values = fields_of_keys.filter(valid)
         hashes[usual] = _list_hashes([_value(pc.struct_field(values, at)) for at in chosen])
     values_of = _values_before_1 if version < 8 else _values_since_1
     hashes[~usual] = _one_by_one(keys.filter(pa.array(~usual)), fields, values_of)
@@ -143,16 +143,16 @@ class BucketIndex(Index):
 
     def __init__(self, client: MetaClient, options: IndexOptions) -> None:
         super().__init__(client, options)
-        self._known: dict[tuple[str, int], str] = {}
-        self._learnt: set[str] = set()
+        self._file_ids: dict[tuple[str, int], str] = {}
+        self._listed_partitions: set[str] = set()
 
-    def plan_lookup(self, partitions: Sequence[str], executor: Executor) -> LookupPlan:
+    def plan_lookup(self, partitions: Sequence[str], executor: TaskExecutor) -> LookupPlan:
         """Plan no tasks: file groups follow from the keys and the listing."""
         del executor
         self.learn(partitions)
         return LookupPlan((), ToAll(0))
 
-    def tag(self, keys: pa.Table, executor: Executor | None = None) -> pa.Table:
+    def tag(self, keys: pa.Table, executor: TaskExecutor | None = None) -> pa.Table:
         del executor
         return self.locate(keys.combine_chunks(), None)
 
@@ -162,11 +162,11 @@ class BucketIndex(Index):
         Raises:
             UnsupportedTableError: as of :meth:`groups`.
         """
-        new = [path for path in partitions if path not in self._learnt]
+        new = [path for path in partitions if path not in self._listed_partitions]
         if new:
             columns = [column.to_pylist() for column in self.groups(new).columns]
-            self._known.update({(path, number): file_id for path, number, file_id in zip(*columns, strict=True)})
-            self._learnt.update(new)
+            self._file_ids.update({(path, number): file_id for path, number, file_id in zip(*columns, strict=True)})
+            self._listed_partitions.update(new)
 
     def groups(self, partitions: Sequence[str]) -> pa.Table:
         """The file groups of partitions: ``partition``, ``bucket``, ``file_id``.
@@ -215,10 +215,10 @@ class BucketIndex(Index):
         distinct, at = np.unique(places, return_inverse=True)
         paths = encoded.dictionary.to_pylist()
         self.learn(partitions_of(keys))
-        known = self._known
+        file_ids = self._file_ids
         pairs = [(paths[place // options.buckets], place % options.buckets) for place in distinct.tolist()]
-        there = pa.array([known.get(pair) for pair in pairs], pa.string())
-        made = pa.array([known.get(pair) or self.new_file_id(*pair) for pair in pairs], pa.string())
+        there = pa.array([file_ids.get(pair) for pair in pairs], pa.string())
+        made = pa.array([file_ids.get(pair) or self.new_file_id(*pair) for pair in pairs], pa.string())
         take = pa.array(at)
         group = there.take(take)
         current = pc.if_else(group.is_valid(), partitions, pa.scalar(None, pa.string()))

@@ -82,24 +82,24 @@ def rows_by_partition(keys: pa.Table) -> list[tuple[str, IntArray]]:
 
 def shares(slices: Sequence[Slice], size: int = TASK_BYTES) -> list[tuple[Slice, ...]]:
     """Slices in shares of about ``size`` bytes, one at least."""
-    found: list[tuple[Slice, ...]] = []
+    result: list[tuple[Slice, ...]] = []
     share: list[Slice] = []
     total = 0
     for part in slices:
         if share and total + part.size > size:
-            found.append(tuple(share))
+            result.append(tuple(share))
             share, total = [], 0
         share.append(part)
         total += part.size
-    return [*found, tuple(share)] if share else found
+    return [*result, tuple(share)] if share else result
 
 
 def by_partition(slices: Sequence[Slice]) -> dict[str, list[Slice]]:
     """Slices of each partition."""
-    found: dict[str, list[Slice]] = {}
+    slices_of: dict[str, list[Slice]] = {}
     for part in slices:
-        found.setdefault(part.partition, []).append(part)
-    return found
+        slices_of.setdefault(part.partition, []).append(part)
+    return slices_of
 
 
 def partitions_of(keys: pa.Table) -> list[str]:

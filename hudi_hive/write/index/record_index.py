@@ -19,7 +19,7 @@ from hudi_hive.errors import MetadataTableError, UnsupportedTableError
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.reader import RECORD_INDEX, FileGroup, group_indexes, locations, newest_records
 from hudi_hive.table import MetaClient
-from hudi_hive.write.coordination import Executor
+from hudi_hive.write.coordination import TaskExecutor
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.options import IndexOptions
 from hudi_hive.write.index.plan import LookupPlan
@@ -44,8 +44,8 @@ class RecordIndexTask:
         sought = one_array(keys.column("key"))
         if not len(sought):
             return HITS_SCHEMA.empty_table()
-        found = newest_records([self.group.lookup("recordIndexMetadata", sought)], locations)
-        return pa.table([found.column(name) for name in HITS_SCHEMA.names], schema=HITS_SCHEMA)
+        records = newest_records([self.group.lookup("recordIndexMetadata", sought)], locations)
+        return pa.table([records.column(name) for name in HITS_SCHEMA.names], schema=HITS_SCHEMA)
 
 
 class ByHash:
@@ -69,7 +69,7 @@ class ByHash:
 class RecordIndex(Index):
     """Looks keys up in the record index of the metadata table."""
 
-    def plan_lookup(self, partitions: Sequence[str], executor: Executor) -> LookupPlan:
+    def plan_lookup(self, partitions: Sequence[str], executor: TaskExecutor) -> LookupPlan:
         del partitions, executor
         (groups,) = MetadataTable.open(self.client).prefixed_groups(RECORD_INDEX).values()
         return LookupPlan([RecordIndexTask(group) for group in groups], ByHash(len(groups)))
@@ -83,12 +83,12 @@ class RecordIndex(Index):
         if not hits.num_rows:
             return hits
         paths = pc.unique(one_array(hits.column("partition"))).to_pylist()
-        known = set(self.client.partition_paths())
-        view = self.client.file_system_view([path for path in paths if path in known])
+        there = set(self.client.partition_paths())
+        view = self.client.file_system_view([path for path in paths if path in there])
         slices = view.latest_file_slices().select(["partition", "file_id"])
         place = pc.binary_join_element_wise(slices.column("partition"), slices.column("file_id"), "/")
-        asked = pc.binary_join_element_wise(hits.column("partition"), hits.column("file_id"), "/")
-        return hits.filter(pc.is_in(asked, value_set=one_array(place)))
+        hit_groups = pc.binary_join_element_wise(hits.column("partition"), hits.column("file_id"), "/")
+        return hits.filter(pc.is_in(hit_groups, value_set=one_array(place)))
 
 
 def record_index(client: MetaClient, options: IndexOptions) -> Index:

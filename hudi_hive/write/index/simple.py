@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hudi_hive.write.coordination import Executor
+from hudi_hive.write.coordination import TaskExecutor
 from hudi_hive.write.index.base import Index
 from hudi_hive.write.index.key_source import KeySource
 from hudi_hive.write.index.plan import ByPartition, LookupPlan, ToAll, by_partition, shares
@@ -14,7 +14,7 @@ from hudi_hive.write.index.tasks import SliceTask
 class SimpleIndex(Index):
     """Looks keys up in all slices of the rows' partitions (of the table, if it is global)."""
 
-    def plan_lookup(self, partitions: Sequence[str], executor: Executor) -> LookupPlan:
+    def plan_lookup(self, partitions: Sequence[str], executor: TaskExecutor) -> LookupPlan:
         del executor
         source = KeySource.of(self.client)
         slices = self.slices(partitions)

@@ -75,9 +75,9 @@ def locate(keys: pa.Table, hits: pa.Table, *, is_global: bool, updates_partition
     moves = is_global and updates_partition
     order = _one_each(keys, hits, at) if moves else np.argsort(at, kind="stable")
     at = at[order]
-    found = np.zeros(keys.num_rows, np.bool_)
-    found[at] = True
-    new = np.flatnonzero(~found)
+    has_hit = np.zeros(keys.num_rows, np.bool_)
+    has_hit[at] = True
+    new = np.flatnonzero(~has_hit)
     lines = np.concatenate([at, new])
     place = np.concatenate([order, np.full(len(new), -1, np.int64)])
     sort = np.argsort(lines, kind="stable")
@@ -87,15 +87,15 @@ def locate(keys: pa.Table, hits: pa.Table, *, is_global: bool, updates_partition
 
 def _tags(keys: pa.Table, current: pa.Table, updates_partition: bool) -> pa.Table:
     """Lines of rows and, next to them, of where they are now (null: nowhere)."""
-    asked = one_array(keys.column("partition"))
+    requested = one_array(keys.column("partition"))
     there, group = one_array(current.column("partition")), one_array(current.column("file_id"))
     if updates_partition:
-        moves = pc.fill_null(pc.not_equal(asked, there), False)
+        moves = pc.fill_null(pc.not_equal(requested, there), False)
         if "deleted" in keys.column_names:
             moves = pc.and_not(moves, pc.fill_null(one_array(keys.column("deleted")), False))
     else:
         moves = pa.array(np.zeros(keys.num_rows, np.bool_))
-    partition = pc.if_else(moves, asked, pc.coalesce(there, asked))
+    partition = pc.if_else(moves, requested, pc.coalesce(there, requested))
     file_id = pc.if_else(moves, pa.scalar(None, pa.string()), group)
     unset = pa.nulls(keys.num_rows, pa.string())
     return pa.table([one_array(keys.column("row")), partition, file_id, there, group, unset], schema=TAG_SCHEMA)
@@ -106,9 +106,11 @@ def _one_each(keys: pa.Table, hits: pa.Table, at: IntArray) -> IntArray:
 
     A key that is in several places breaks what a global index is for; the row must not be made anew for each of them.
     """
-    asked = one_array(keys.column("partition")).take(pa.array(at))
+    requested = one_array(keys.column("partition")).take(pa.array(at))
     # Keys of records to delete may have no partition: any place of theirs will do.
-    elsewhere = pc.not_equal(asked, one_array(hits.column("partition"))).fill_null(True).to_numpy(zero_copy_only=False)
+    elsewhere = (
+        pc.not_equal(requested, one_array(hits.column("partition"))).fill_null(True).to_numpy(zero_copy_only=False)
+    )
     order = np.lexsort((elsewhere, at))
     first = np.append(True, at[order][1:] != at[order][:-1]) if len(at) else np.zeros(0, np.bool_)
     chosen: IntArray = order[first]

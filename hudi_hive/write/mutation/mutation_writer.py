@@ -18,7 +18,7 @@ from hudi_hive.errors import UnsupportedTableError, WriteError
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import IS_DELETED, MergeSpec
 from hudi_hive.table.merge import OPERATION as HUDI_OPERATION
-from hudi_hive.write.commit import Transaction
+from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.files import (
     DELETES_SCHEMA,
     PARTITION_PATH,
@@ -90,11 +90,11 @@ class MutationWriter(LocalWriter):
                 remedy="upsert the rows",
             )
 
-    def transaction(self) -> Transaction:
+    def transaction(self) -> WriteTransaction:
         """A write that has not begun."""
         return self._transaction(self._action())
 
-    def commit(self, transaction: Transaction, changes: pa.Table) -> WriteReport:
+    def commit(self, transaction: WriteTransaction, changes: pa.Table) -> WriteReport:
         """Locate the records, write files and complete the instant; table services are not run.
 
         Args:
@@ -144,7 +144,7 @@ class MutationWriter(LocalWriter):
         wanted += [name if name in names else name.partition(".")[0] for name in self._spec.ordering_fields]
         return [OPERATION, RECORD_KEY, PARTITION_PATH, *(name for name in names if name in wanted)]
 
-    def plan(self, transaction: Transaction, changes: pa.Table) -> MutationPlan:
+    def plan(self, transaction: WriteTransaction, changes: pa.Table) -> MutationPlan:
         """Look the records up and say where each change goes; errors as of :meth:`commit`.
 
         Args:
@@ -169,7 +169,7 @@ class MutationWriter(LocalWriter):
         )
 
     def write_context(
-        self, transaction: Transaction, ready: KeyedRecords, merged: Sequence[TargetSlice]
+        self, transaction: WriteTransaction, ready: KeyedRecords, merged: Sequence[TargetSlice]
     ) -> WriteContext:
         """The job that writes files.
 
@@ -181,7 +181,7 @@ class MutationWriter(LocalWriter):
         return with_file_schemas(self._write_context(transaction, ready), transaction.client, merged)
 
     def complete(
-        self, transaction: Transaction, plan: MutationPlan, statuses: pa.Table, ready: KeyedRecords
+        self, transaction: WriteTransaction, plan: MutationPlan, statuses: pa.Table, ready: KeyedRecords
     ) -> WriteReport:
         """Complete the instant with the files that were written.
 
@@ -252,7 +252,7 @@ def _check_counts(client: MetaClient, instant: str, statuses: pa.Table, inserts:
         )
 
 
-def _check_all(transaction: Transaction, statuses: pa.Table, changes: int) -> None:
+def _check_all(transaction: WriteTransaction, statuses: pa.Table, changes: int) -> None:
     """An engine that computes rows again, as Spark does when it has lost them, may have made others of them."""
     done = sum(int(pc.sum(statuses.column(f"num_{kind}")).as_py() or 0) for kind in ("inserts", "updates", "deletes"))
     if done < changes:

@@ -265,34 +265,36 @@ def _contested(rows: pa.Table, across_partitions: bool) -> tuple[Ints, Ints] | N
     coded = keys.dictionary_encode()
     if len(coded.dictionary) == len(keys):
         return None
-    codes: Ints = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    several = np.flatnonzero((np.bincount(codes) > 1)[codes])
-    codes = codes[several]
+    key_ids: Ints = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    several = np.flatnonzero((np.bincount(key_ids) > 1)[key_ids])
+    key_ids = key_ids[several]
     if not across_partitions:
         paths = rows.column(PARTITION_PATH).combine_chunks().take(pa.array(several))
         path = paths.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
-        both = np.unique(codes * (int(path.max()) + 1) + path, return_inverse=True)[1]
+        both = np.unique(key_ids * (int(path.max()) + 1) + path, return_inverse=True)[1]
         same = (np.bincount(both) > 1)[both]
-        several, codes = several[same], both[same].astype(np.int64)
-    return (several, codes) if len(several) else None
+        several, key_ids = several[same], both[same].astype(np.int64)
+    return (several, key_ids) if len(several) else None
 
 
 def _first_rows(keys: pa.Table, across_partitions: bool) -> Ints | None:
     """First row of each key; None if no key is there twice."""
-    found = _contested(keys, across_partitions)
-    if found is None:
+    contested = _contested(keys, across_partitions)
+    if contested is None:
         return None
-    several, codes = found
+    several, key_ids = contested
     keep = np.ones(keys.num_rows, np.bool_)
     keep[several] = False
-    keep[several[np.unique(codes, return_index=True)[1]]] = True
+    keep[several[np.unique(key_ids, return_index=True)[1]]] = True
     first: Ints = np.flatnonzero(keep)
     return first
 
 
-def _folded(rows: pa.Table, codes: Ints, spec: MergeSpec, schema: WriterSchema | None) -> tuple[Ints, pa.Table | None]:
+def _folded(
+    rows: pa.Table, key_ids: Ints, spec: MergeSpec, schema: WriterSchema | None
+) -> tuple[Ints, pa.Table | None]:
     """The row that is left of each key: its number and, if others lend it values, the row itself."""
-    names = pa.array(codes).cast(pa.string())
+    names = pa.array(key_ids).cast(pa.string())
     batch = one_batch(rows.set_column(0, RECORD_KEY, names))
     plain = replace(spec, key_fields=(), named_key=False)
     block = LogData("", batch, schema.avro if schema is not None else {"fields": []})

@@ -44,22 +44,22 @@ def table_generator(client: MetaClient, options: Mapping[str, str]) -> KeyGenera
             way than the table's.
     """
     longest = longest_partition_path(client.storage)
-    asked = replace(KeyGenerator.of(client.config, options), longest_path=longest)
+    generator = replace(KeyGenerator.of(client.config, options), longest_path=longest)
     config = client.config
     if (
-        asked.kind != "COMPLEX"
-        or len(asked.record_fields) != 1
+        generator.kind != "COMPLEX"
+        or len(generator.record_fields) != 1
         or config.version >= 9
         or not config.populate_meta_fields
     ):
-        return asked
-    named = has_named_keys(client, asked.record_fields[0])
-    if named is None or named == asked.named:
-        return asked
+        return generator
+    named = has_named_keys(client, generator.record_fields[0])
+    if named is None or named == generator.named:
+        return generator
     if NEW_COMPLEX_ENCODING in options:
         raise InvalidOptionError(
             f"option {NEW_COMPLEX_ENCODING}={options[NEW_COMPLEX_ENCODING]} contradicts the table, whose keys are "
-            + (f"{asked.record_fields[0]}:value" if named else "values alone"),
+            + (f"{generator.record_fields[0]}:value" if named else "values alone"),
             path=client.base_path,
             remedy="leave the option out",
         )

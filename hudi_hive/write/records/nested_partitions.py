@@ -38,15 +38,15 @@ def refuse_nested_partitions(client: MetaClient, paths: Sequence[str], *, lists_
     config = client.config
     if not config.is_partitioned or config.url_encode_partitioning or not paths:
         return
-    given = set(paths)
-    above = _ancestors(given, len(config.partition_fields))
-    _refuse(((outer, path) for outer, path in above.items() if outer in given))
+    written = set(paths)
+    above = _ancestors(written, len(config.partition_fields))
+    _refuse(((outer, path) for outer, path in above.items() if outer in written))
     _refuse((outer, above[outer]) for outer in _partitions_among(client, sorted(above)))
     if lists_all:
         below = _ancestors(client.partition_paths(), len(config.partition_fields))
-        _refuse((outer, path) for outer, path in below.items() if outer in given)
+        _refuse((outer, path) for outer, path in below.items() if outer in written)
     else:
-        _refuse(_partitions_below(client, sorted(given)))
+        _refuse(_partitions_below(client, sorted(written)))
 
 
 def _ancestors(paths: Iterable[str], least: int) -> dict[str, str]:
@@ -56,14 +56,14 @@ def _ancestors(paths: Iterable[str], least: int) -> dict[str, str]:
         paths: partition paths.
         least: folders that a partition path has at least: one a field.
     """
-    found: dict[str, str] = {}
+    folders_above: dict[str, str] = {}
     for path in paths:
         if path.count("/") < least:
             continue
-        folders = path.split("/")
-        for depth in range(least, len(folders)):
-            found.setdefault("/".join(folders[:depth]), path)
-    return found
+        parts = path.split("/")
+        for depth in range(least, len(parts)):
+            folders_above.setdefault("/".join(parts[:depth]), path)
+    return folders_above
 
 
 def _partitions_among(client: MetaClient, folders: list[str]) -> list[str]:
@@ -79,7 +79,7 @@ def _partitions_among(client: MetaClient, folders: list[str]) -> list[str]:
 def _partitions_below(client: MetaClient, paths: list[str]) -> list[tuple[str, str]]:
     """New partitions and for each a partition below its folder."""
     storage = client.storage
-    found = []
+    pairs = []
     for path, entries in zip(
         paths, list_concurrently(storage, lambda path: storage.list(path, missing_ok=True), paths), strict=True
     ):
@@ -87,8 +87,8 @@ def _partitions_below(client: MetaClient, paths: list[str]) -> list[tuple[str, s
         inner = entries.filter(pc.and_(entries.column("is_dir"), holds_partitions(names)))
         if inner.num_rows:
             partitions = walk(storage, inner.column("path").to_pylist())[0]
-            found += [(path, below) for below in partitions[:1]]
-    return found
+            pairs += [(path, below) for below in partitions[:1]]
+    return pairs
 
 
 def _refuse(pairs: Iterable[tuple[str, str]]) -> None:

@@ -97,8 +97,8 @@ class TaggedChanges:
         spec = MergeSpec.from_config(client.config)
         by_event = _by_event(client, spec)
         existing = hits
-        asked = client.config.is_merge_on_read or (by_event and bool((operations == UPDATE).any()))
-        if asked and hits.num_rows:
+        reads_records = client.config.is_merge_on_read or (by_event and bool((operations == UPDATE).any()))
+        if reads_records and hits.num_rows:
             existing = _as_readers_see(client, records, hits, spec.ordering_fields if by_event else ())
         tombstoned = hits.filter(
             pc.invert(pc.is_in(hits.column("record_id"), value_set=one_array(existing.column("record_id"))))
@@ -107,16 +107,16 @@ class TaggedChanges:
         free = np.full(len(records.first), None, object)
         free[bound.column("row").to_numpy()] = bound.column("new_file_id").to_numpy()
         bound_to = pa.array(free, pa.string())
-        found = cls(client, operations, keys, paths, records.record_ids, existing, tombstoned, bound_to)
-        found._check(is_global=is_global)
+        tagged = cls(client, operations, keys, paths, records.record_ids, existing, tombstoned, bound_to)
+        tagged._check(is_global=is_global)
         if client.config.is_merge_on_read:
-            found._refuse_repeated()
+            tagged._refuse_repeated()
         if by_event:
-            found._refuse_older(changes, spec.ordering_fields)
+            tagged._refuse_older(changes, spec.ordering_fields)
         if tombstoned.num_rows and (by_event or spec.needs_ordering or spec.partial is not None):
-            found._refuse_tombstoned()
+            tagged._refuse_tombstoned()
         # A file may hold a key several times: it is one place all the same.
-        return replace(found, existing=existing.group_by(_LINE, use_threads=False).aggregate([]))
+        return replace(tagged, existing=existing.group_by(_LINE, use_threads=False).aggregate([]))
 
     # -- rules ------------------------------------------------------------------------------------------------------
 
@@ -209,14 +209,14 @@ class TaggedChanges:
 
     def places(self) -> pa.Table:
         """Where rows go that may not go anywhere (``RECORD_LOCATIONS``)."""
-        told = _places(self.existing, self._lines(self.existing, UPDATE), new=False)
+        updated = _places(self.existing, self._lines(self.existing, UPDATE), new=False)
         tombstoned = self._lines(self.tombstoned, INSERT)
         first = np.unique(tombstoned.column("row").to_numpy(), return_index=True)[1]
         again = _places(self.tombstoned, tombstoned.take(pa.array(first)), new=True)
         bound = np.flatnonzero(self._is_bound())
         groups = self.bound.take(pa.array(self.record_ids[bound]))
         columns = [pa.array(bound), self.paths.take(pa.array(bound)), groups, pa.repeat(True, len(bound))]
-        return pa.concat_tables([told, again, pa.table(columns, schema=RECORD_LOCATIONS)])
+        return pa.concat_tables([updated, again, pa.table(columns, schema=RECORD_LOCATIONS)])
 
     def free(self) -> Ints:
         """Changes that insert records which any group may take."""
@@ -271,9 +271,9 @@ class _DistinctRecords:
     def numbered(self, hits: pa.Table) -> pa.Table:
         """Hits with the numbers of their records in a column ``record_id``; others are left out."""
         names = _names(one_array(hits.column("key")), one_array(hits.column("partition")), self.is_global)
-        found = pc.index_in(names, value_set=self.texts)
-        hits = hits.append_column("record_id", found.cast(pa.int64()))
-        return hits.filter(found.is_valid()).combine_chunks()
+        numbers = pc.index_in(names, value_set=self.texts)
+        hits = hits.append_column("record_id", numbers.cast(pa.int64()))
+        return hits.filter(numbers.is_valid()).combine_chunks()
 
 
 def _names(keys: pa.Array, paths: pa.Array, is_global: bool) -> pa.Array:
@@ -323,8 +323,8 @@ def _as_readers_see(client: MetaClient, records: _DistinctRecords, hits: pa.Tabl
             remedy="upsert and delete the rows",
         )
     keys = pc.unique(one_array(hits.column("key")))
-    found = existing_records(client, keys, pc.unique(hits.column("partition")).to_pylist(), ordering)
-    return records.numbered(found)
+    records_there = existing_records(client, keys, pc.unique(hits.column("partition")).to_pylist(), ordering)
+    return records.numbered(records_there)
 
 
 def _where_inserted(
@@ -335,8 +335,8 @@ def _where_inserted(
     row_of = np.full(int(record_ids.max()) + 1 if len(record_ids) else 0, -1, np.int64)
     row_of[record_ids[rows]] = rows
     row = row_of[tombstoned.column("record_id").to_numpy()]
-    wanted = paths.take(pa.array(row, mask=row < 0))
-    return tombstoned.filter(pc.fill_null(pc.equal(wanted, one_array(tombstoned.column("partition"))), False))
+    inserted_into = paths.take(pa.array(row, mask=row < 0))
+    return tombstoned.filter(pc.fill_null(pc.equal(inserted_into, one_array(tombstoned.column("partition"))), False))
 
 
 def _places(there: pa.Table, lines: pa.Table, *, new: bool) -> pa.Table:

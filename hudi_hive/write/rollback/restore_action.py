@@ -21,7 +21,7 @@ from hudi_hive.timeline.payloads import (
     encode_restore_metadata,
     encode_restore_plan,
 )
-from hudi_hive.write.coordination import Heartbeat
+from hudi_hive.write.coordination import WriterHeartbeat
 from hudi_hive.write.rollback.rollback_action import forget, hand_down_versions, undo
 from hudi_hive.write.rollback.undo import files_to_undo
 from hudi_hive.write.service_base import ServiceContext, claimed, refuse_pending_restore
@@ -109,7 +109,9 @@ def _refuse_later(client: MetaClient, savepoint: str, targets: Collection[str] =
         )
 
 
-def _execute(context: ServiceContext, instant: Instant, plan: RestorePlan, heartbeat: Heartbeat) -> RestoreMetadata:
+def _execute(
+    context: ServiceContext, instant: Instant, plan: RestorePlan, heartbeat: WriterHeartbeat
+) -> RestoreMetadata:
     started = time.monotonic_ns()
     # The plan may be another writer's, and savepoints may have come since.
     undoing = {requested for requested, _ in plan.targets}

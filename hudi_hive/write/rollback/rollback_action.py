@@ -47,7 +47,7 @@ from hudi_hive.timeline.payloads import (
 )
 from hudi_hive.write.coordination import (
     HEARTBEAT,
-    Heartbeat,
+    WriterHeartbeat,
     beating_instants,
     heartbeat_times,
     quietly,
@@ -115,10 +115,10 @@ def rollback(
     _check(context, target)
     requests = files_to_undo(context.client, target, context.executor)
     drop_plan = drop_plan or target.state is State.REQUESTED
-    beating: list[Heartbeat] = []
+    beating: list[WriterHeartbeat] = []
 
     def plan(drawn: str) -> bytes:
-        beating.append(Heartbeat.of(context.options, context.client.storage, drawn))
+        beating.append(WriterHeartbeat.of(context.options, context.client.storage, drawn))
         beating[0].start()  # ahead of the request: from there on others go on with it if nobody is at it
         own = Instant(drawn, ROLLBACK, State.REQUESTED, None, "", "")
         return encode_rollback_plan(_plan(own, target, requests), context.client.base_path)
@@ -196,7 +196,7 @@ def resume(context: ServiceContext, instant: Instant) -> RollbackMetadata:
         return _resumed(context.reload(), running, heartbeat)
 
 
-def _resumed(context: ServiceContext, instant: Instant, heartbeat: Heartbeat) -> RollbackMetadata:
+def _resumed(context: ServiceContext, instant: Instant, heartbeat: WriterHeartbeat) -> RollbackMetadata:
     plan = context.client.timeline.rollback_plan(instant)
     if plan.target is None:
         raise WriteError(
@@ -432,7 +432,7 @@ def _execute(
     instant: Instant,
     target: Instant,
     requests: Sequence[RollbackRequest],
-    heartbeat: Heartbeat,
+    heartbeat: WriterHeartbeat,
     *,
     drop_plan: bool = False,
 ) -> RollbackMetadata:
@@ -472,11 +472,11 @@ def _append_command(storage: Storage, instant: str, target: str, request: Rollba
     data = command_block(instant, target)
     for _ in range(_ATTEMPTS):
         paths = storage.list(request.partition).column("path").to_pylist()
-        known = log_versions(map(posixpath.basename, paths), request.file_id, request.base_instant)
-        own = _command_of(storage, request.partition, known, data)
+        logs = log_versions(map(posixpath.basename, paths), request.file_id, request.base_instant)
+        own = _command_of(storage, request.partition, logs, data)
         if own is not None:
             return own, len(data)  # of a run of this rollback that died
-        version = max(known, default=0) + 1
+        version = max(logs, default=0) + 1
         name = f".{request.file_id}_{request.base_instant}.log.{version}_{_COMMAND_TOKEN}"
         try:
             storage.create_if_absent(data_file_path(request.partition, name), data)
@@ -486,9 +486,9 @@ def _append_command(storage: Storage, instant: str, target: str, request: Rollba
     raise WriteError("no log version is free for a rollback", path=storage.uri(request.partition), instant=instant)
 
 
-def _command_of(storage: Storage, partition: str, known: Mapping[int, str], data: bytes) -> str | None:
+def _command_of(storage: Storage, partition: str, logs: Mapping[int, str], data: bytes) -> str | None:
     """The log file among those of a slice that is just this command."""
-    for name in known.values():
+    for name in logs.values():
         path = posixpath.join(partition, name)
         if name.endswith(f"_{_COMMAND_TOKEN}") and storage.size(path) == len(data) and storage.read_bytes(path) == data:
             return name

@@ -67,8 +67,8 @@ def delete_savepoint(context: ServiceContext, requested: str) -> None:
     """
     with context.lock():
         now = context.reload()
-        found = [i for i in now.client.timeline.instants if i.action == SAVEPOINT and i.requested == requested]
-        if not found:
+        matching = [i for i in now.client.timeline.instants if i.action == SAVEPOINT and i.requested == requested]
+        if not matching:
             raise WriteError("there is no such savepoint", path=now.client.base_path, instant=requested)
         for pending in now.client.timeline.pending({RESTORE}):
             if now.client.timeline.restore_plan(pending).savepoint == requested:
@@ -78,7 +78,7 @@ def delete_savepoint(context: ServiceContext, requested: str) -> None:
                     instant=pending.requested,
                     remedy="end it: `hudi-hive table restore`",
                 )
-        now.writer.delete(found[0], [State.COMPLETED, State.INFLIGHT])
+        now.writer.delete(matching[0], [State.COMPLETED, State.INFLIGHT])
 
 
 def savepoints(client: MetaClient) -> list[SavepointMetadata]:
@@ -91,24 +91,24 @@ def _target(client: MetaClient, requested: str | None) -> Instant:
     last = timeline.last_completed_write()
     if requested is None and last is not None:
         requested = last.requested
-    found = [i for i in timeline.write_instants() if i.requested == requested]
-    if not found:
+    matching = [i for i in timeline.write_instants() if i.requested == requested]
+    if not matching:
         raise WriteError(
             "no completed write of that time is on the active timeline", path=client.base_path, instant=requested
         )
     if any(i.action == SAVEPOINT and i.requested == requested for i in timeline.completed()):
         raise WriteError("the instant has a savepoint already", path=client.base_path, instant=requested)
     retained = earliest_retained(timeline)
-    if retained is not None and found[0].requested < retained:
+    if retained is not None and matching[0].requested < retained:
         raise WriteError(
             f"files of this instant may have been cleaned: cleans keep those from {retained} on",
             path=client.base_path,
             instant=requested,
         )
-    return found[0]
+    return matching[0]
 
 
-def _refuse_cleaned(client: MetaClient, requested: str, kept: Mapping[str, Sequence[str]]) -> None:
+def _refuse_cleaned(client: MetaClient, requested: str, files_of_savepoint: Mapping[str, Sequence[str]]) -> None:
     """Refuse a savepoint of which files are gone, by a clean by file versions, or will be, by a clean that is planned.
 
     Raises:
@@ -123,7 +123,7 @@ def _refuse_cleaned(client: MetaClient, requested: str, kept: Mapping[str, Seque
     for clean in client.timeline.pending({CLEAN}):
         files = client.timeline.cleaner_plan(clean).files
         for partition, name in zip(files["partition"].to_pylist(), files["name"].to_pylist(), strict=True):
-            if name in kept.get(partition, ()):
+            if name in files_of_savepoint.get(partition, ()):
                 raise WriteError(
                     f"the clean planned at {clean.requested} is to delete files of this instant",
                     path=client.storage.uri(posixpath.join(partition, name)),

@@ -26,7 +26,7 @@ from hudi_hive.table.view import DirectoryLister, FileKind, check_data_files, pa
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.instants import DELTA_COMMIT, LOG_COMPACTION
 from hudi_hive.timeline.payloads import RollbackRequest
-from hudi_hive.write.coordination import Executor
+from hudi_hive.write.coordination import TaskExecutor
 from hudi_hive.write.files import marked_files, marker_folder
 
 _log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ _MARKER: Final = ".marker."
 
 
 def files_to_undo(
-    client: MetaClient, target: Instant, executor: Executor, *, undone: Collection[str] = ()
+    client: MetaClient, target: Instant, executor: TaskExecutor, *, undone: Collection[str] = ()
 ) -> tuple[RollbackRequest, ...]:
     """Make rollback requests: one for each partition with files to delete, one for each slice with a command block.
 
@@ -139,7 +139,7 @@ def _by_partition(files: pa.Table) -> Iterable[tuple[str, list[str]]]:
 
 
 def _void_blocks(
-    client: MetaClient, target: Instant, files: pa.Table, written: set[str] | None, executor: Executor
+    client: MetaClient, target: Instant, files: pa.Table, written: set[str] | None, executor: TaskExecutor
 ) -> list[RollbackRequest]:
     """Slices that the target appended to, with the log files that stay and hold its blocks."""
     logs = files.filter(

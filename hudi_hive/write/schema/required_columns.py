@@ -14,7 +14,7 @@ from hudi_hive.table.merge import MergeSpec
 from hudi_hive.write.options import Operation, WriteConfig
 
 
-def check_wanted(incoming: pa.Schema, table: TableConfig, config: WriteConfig) -> None:
+def check_required_columns(incoming: pa.Schema, table: TableConfig, config: WriteConfig) -> None:
     """Refuse rows without the columns of record keys, partition paths and ordering values.
 
     Args:
@@ -47,5 +47,5 @@ def _has(fields: list[pa.Field], name: str) -> bool:
     if any(field.name.lower() == lower for field in fields):
         return True
     head, _, rest = lower.partition(".")
-    found = [field.type for field in fields if field.name.lower() == head]
-    return bool(rest and found) and pa.types.is_struct(found[0]) and _has(list(found[0]), rest)
+    types = [field.type for field in fields if field.name.lower() == head]
+    return bool(rest and types) and pa.types.is_struct(types[0]) and _has(list(types[0]), rest)

@@ -90,16 +90,16 @@ def tidy(client: MetaClient, *, keep: str = "") -> None:
     if not times:
         return
     timeline = client.timeline
-    kept = {
+    needed = {
         instant.requested for instant in timeline.instants if instant.action == SAVEPOINT or not instant.is_completed
     }
     mask = timeline.committed_mask(pa.array(times, pa.string())).to_pylist()
     committed = [time for time, yes in zip(times, mask, strict=True) if yes]
     first = timeline.first_active()
     archived = [time for time in committed if first is not None and time < first]
-    wanted = {keep, *kept, *(set(committed) - set(archived[:-1]))}
+    retained = {keep, *needed, *(set(committed) - set(archived[:-1]))}
     for time, path in files:
-        if time not in wanted:
+        if time not in retained:
             client.storage.delete(path)
 
 
@@ -110,5 +110,5 @@ def _paths(storage: Storage) -> list[str]:
 
 def _files(paths: Sequence[str]) -> list[tuple[str, str]]:
     """Files of all states, with the requested time that each names."""
-    found = [_NAME.fullmatch(posixpath.basename(path)) for path in paths]
-    return [(match[1], f"{FOLDER}/{match[0]}") for match in found if match is not None]
+    matches = [_NAME.fullmatch(posixpath.basename(path)) for path in paths]
+    return [(match[1], f"{FOLDER}/{match[0]}") for match in matches if match is not None]

@@ -21,7 +21,7 @@ from hudi_hive.schema import META_FIELDS, OPERATION_FIELD, arrow_to_avro, avro_t
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.schema.evolving import evolved_after
-from hudi_hive.write.schema.required_columns import check_wanted
+from hudi_hive.write.schema.required_columns import check_required_columns
 
 _WIDTHS: Final = (pa.int32(), pa.int64(), pa.float32(), pa.float64())
 """Numbers, each of which may become any after it."""
@@ -68,7 +68,7 @@ def writer_schema(incoming: pa.Schema, client: MetaClient, config: WriteConfig) 
         SchemaError: a column cannot become what the table has, or a column that takes no null is missing.
         UnknownColumnError: a column of keys, partition paths or ordering is missing.
     """
-    check_wanted(incoming, client.config, config)
+    check_required_columns(incoming, client.config, config)
     table = client.avro_schema()
     fills = config.rows.null_for_missing_columns or config.rows.reconcile_schema
     try:
@@ -372,21 +372,21 @@ def _misfit(column: str, table: pa.DataType, rows: pa.DataType) -> SchemaError:
 
 def _required(avro: Mapping[str, Any], path: str) -> list[str]:
     """Fields without null among their types, those below nullable structs, lists and maps too."""
-    found = []
+    columns = []
     for entry in avro["fields"]:
-        found += _required_of(entry["type"], f"{path}.{entry['name']}" if path else str(entry["name"]))
-    return found
+        columns += _required_of(entry["type"], f"{path}.{entry['name']}" if path else str(entry["name"]))
+    return columns
 
 
 def _required_of(kind: Any, column: str) -> list[str]:  # noqa: ANN401 - JSON
-    found = [] if isinstance(kind, list) or kind == "null" else [column]
+    columns = [] if isinstance(kind, list) or kind == "null" else [column]
     for branch in kind if isinstance(kind, list) else [kind]:
         if not isinstance(branch, Mapping):
             continue
         if branch.get("type") == "record":
-            found += _required(branch, column)
+            columns += _required(branch, column)
         elif branch.get("type") == "array":
-            found += _required_of(branch["items"], f"{column}.element")
+            columns += _required_of(branch["items"], f"{column}.element")
         elif branch.get("type") == "map":
-            found += _required_of(branch["values"], f"{column}.value")
-    return found
+            columns += _required_of(branch["values"], f"{column}.value")
+    return columns

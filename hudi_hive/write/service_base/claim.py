@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from hudi_hive.errors import TimelineError, WriteConflictError
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants import ROLLBACK
-from hudi_hive.write.coordination import HEARTBEAT, Heartbeat, heartbeat_times, quietly, silent_instants
+from hudi_hive.write.coordination import HEARTBEAT, WriterHeartbeat, heartbeat_times, quietly, silent_instants
 from hudi_hive.write.service_base.context import ServiceContext
 
 
@@ -38,7 +38,9 @@ def refuse_beating(context: ServiceContext, instant: Instant) -> None:
 
 
 @contextmanager
-def claimed(context: ServiceContext, instant: Instant, payload: bytes = b"") -> Iterator[tuple[Instant, Heartbeat]]:
+def claimed(
+    context: ServiceContext, instant: Instant, payload: bytes = b""
+) -> Iterator[tuple[Instant, WriterHeartbeat]]:
     """Start a requested service, or continue an interrupted one, with a heartbeat inside the block.
 
     Args:
@@ -52,7 +54,7 @@ def claimed(context: ServiceContext, instant: Instant, payload: bytes = b"") -> 
     Raises:
         WriteConflictError: another process is at it, or has completed or undone it.
     """
-    heartbeat = Heartbeat.of(context.options, context.client.storage, instant.requested)
+    heartbeat = WriterHeartbeat.of(context.options, context.client.storage, instant.requested)
     with context.lock():
         running = _begun(context.reload(), instant, payload)
         heartbeat.start()

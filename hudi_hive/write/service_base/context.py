@@ -11,7 +11,7 @@ from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.core import InstantClock, TimelineWriter
-from hudi_hive.write.coordination import AfterCommit, Executor, LocalExecutor, TableLock, table_lock
+from hudi_hive.write.coordination import AfterCommit, LocalExecutor, TableLock, TaskExecutor, table_lock
 
 Lock = Callable[[], AbstractContextManager[TableLock | None]]
 """Gives the table's lock as a context manager; one that gives None locks nothing."""
@@ -32,7 +32,7 @@ class ServiceContext:
 
     client: MetaClient
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    executor: Executor = field(default_factory=LocalExecutor)
+    executor: TaskExecutor = field(default_factory=LocalExecutor)
     lock: Lock = field(default=None)  # type: ignore[assignment]
     clock: InstantClock = field(default_factory=InstantClock)
     failed: dict[str, HudiHiveError] = field(default_factory=dict)

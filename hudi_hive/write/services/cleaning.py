@@ -40,7 +40,7 @@ from hudi_hive.timeline.payloads import (
     encode_clean_metadata,
     encode_cleaner_plan,
 )
-from hudi_hive.write.coordination import Heartbeat
+from hudi_hive.write.coordination import WriterHeartbeat
 from hudi_hive.write.service_base import ServiceContext, claimed, refuse_pending_undo
 
 _log = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ def execute_clean(context: ServiceContext, instant: Instant) -> CleanMetadata:
         return _cleaned(context.reload(), running, heartbeat)
 
 
-def _cleaned(context: ServiceContext, instant: Instant, heartbeat: Heartbeat) -> CleanMetadata:
+def _cleaned(context: ServiceContext, instant: Instant, heartbeat: WriterHeartbeat) -> CleanMetadata:
     started = time.monotonic_ns()
     plan = context.client.timeline.cleaner_plan(instant)
     planned = _names_by_partition(plan.files)
@@ -293,12 +293,12 @@ def _doomed(client: MetaClient, files: pa.Table, policy: CleanPolicy, earliest: 
     chosen: list[tuple[str, str]] = []
     for place, own in groups.items():
         if place in dead:
-            kept = 0
+            retained = 0
         elif place in all_dead:
-            kept = len(own)  # replaced, but a retained commit still shows it
+            retained = len(own)  # replaced, but a retained commit still shows it
         else:
-            kept = _kept(own, policy, earliest, pending=place in busy)
-        for row in own[: len(own) - kept]:
+            retained = _retained_slices(own, policy, earliest, pending=place in busy)
+        for row in own[: len(own) - retained]:
             names = [row["base_file"], *row["log_files"]]  # type: ignore[misc]
             chosen += [(place[0], str(name)) for name in names if name is not None]
     table = pa.table(
@@ -309,7 +309,7 @@ def _doomed(client: MetaClient, files: pa.Table, policy: CleanPolicy, earliest: 
     return _without_savepointed(client, table)
 
 
-def _kept(own: list[dict[str, object]], policy: CleanPolicy, earliest: str | None, *, pending: bool) -> int:
+def _retained_slices(own: list[dict[str, object]], policy: CleanPolicy, earliest: str | None, *, pending: bool) -> int:
     """How many of a group's newest slices stay; ``own`` is oldest first."""
     if policy.policy == BY_VERSIONS:
         # Under a pending compaction the slice that it makes is not there yet: the one it reads counts besides.
@@ -338,14 +338,14 @@ def _change_files(files: pa.Table, earliest: str | None) -> pa.Table:
 
 
 def _without_savepointed(client: MetaClient, files: pa.Table) -> pa.Table:
-    kept: set[tuple[str, str]] = set()
+    savepointed: set[tuple[str, str]] = set()
     for instant in client.timeline.completed({"savepoint"}):
         for partition, names in client.timeline.savepoint_metadata(instant).partitions.items():
-            kept |= {(partition, name) for name in names}
-    if not kept:
+            savepointed |= {(partition, name) for name in names}
+    if not savepointed:
         return files
     places = zip(files["partition"].to_pylist(), files["name"].to_pylist(), strict=True)
-    return files.filter(pa.array([place not in kept for place in places], pa.bool_()))
+    return files.filter(pa.array([place not in savepointed for place in places], pa.bool_()))
 
 
 def _emptied(client: MetaClient, files: pa.Table, doomed: pa.Table) -> tuple[str, ...]:

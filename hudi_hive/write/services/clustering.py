@@ -33,7 +33,13 @@ from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants import CLUSTERING, DELTA_COMMIT, REPLACE_COMMIT
 from hudi_hive.timeline.payloads import CLUSTERING_SCHEMA, ClusteringPlan, encode_commit, encode_requested_replace
 from hudi_hive.write.commit import metadata_changes
-from hudi_hive.write.coordination import Heartbeat, Operation, check_conflicts, refuse_new_index, touched_groups
+from hudi_hive.write.coordination import (
+    ConcurrentOperation,
+    WriterHeartbeat,
+    check_conflicts,
+    refuse_new_index,
+    touched_groups,
+)
 from hudi_hive.write.files import (
     RECORD_KEY,
     Attempt,
@@ -233,7 +239,7 @@ def execute_clustering(context: ServiceContext, instant: Instant) -> Instant:
     return done
 
 
-def _run(context: ServiceContext, instant: Instant, plan: ClusteringPlan, heartbeat: Heartbeat) -> Instant:
+def _run(context: ServiceContext, instant: Instant, plan: ClusteringPlan, heartbeat: WriterHeartbeat) -> Instant:
     client, time = context.client, instant.requested
     write_context, metadata = service_write_context(context, time)
     statuses = joined(context.executor.map(_cluster_group, _tasks(client, write_context, plan)))
@@ -245,7 +251,7 @@ def _run(context: ServiceContext, instant: Instant, plan: ClusteringPlan, heartb
     stats = write_stats(statuses, layout=client.config.layout)
     metadata = replace(metadata, operation=_CLUSTER, stats=stats, replaced=replaced)
 
-    operation = Operation(time, metadata.operation, touched_groups(statuses, replaced))
+    operation = ConcurrentOperation(time, metadata.operation, touched_groups(statuses, replaced))
 
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
         heartbeat.verify()
@@ -281,9 +287,9 @@ def _tasks(client: MetaClient, write_context: WriteContext, plan: ClusteringPlan
 def _with_base_instants(client: MetaClient, slices: pa.Table) -> pa.Table:
     """The plan's slices with their base instants, which tell what older files call their columns."""
     view = client.file_system_view(pc.unique(slices["partition"]).to_pylist())
-    known = view.latest_merged_file_slices()
-    places = zip(known["partition"].to_pylist(), known["file_id"].to_pylist(), strict=True)
-    instants = dict(zip(places, known["base_instant"].to_pylist(), strict=True))
+    current = view.latest_merged_file_slices()
+    places = zip(current["partition"].to_pylist(), current["file_id"].to_pylist(), strict=True)
+    instants = dict(zip(places, current["base_instant"].to_pylist(), strict=True))
     asked = zip(slices["partition"].to_pylist(), slices["file_id"].to_pylist(), strict=True)
     column = pa.array([instants.get(place) for place in asked], pa.string())
     return slices.set_column(slices.schema.get_field_index("base_instant"), "base_instant", column)

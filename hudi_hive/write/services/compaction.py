@@ -26,7 +26,7 @@ from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants import COMMIT, COMPACTION, DELTA_COMMIT, LOG_COMPACTION, instant_to_millis
 from hudi_hive.timeline.payloads import CompactionPlan, encode_commit, encode_compaction_plan
 from hudi_hive.write.commit import metadata_changes
-from hudi_hive.write.coordination import Heartbeat, Operation, check_conflicts, touched_groups
+from hudi_hive.write.coordination import ConcurrentOperation, WriterHeartbeat, check_conflicts, touched_groups
 from hudi_hive.write.files import (
     Attempt,
     WriteContext,
@@ -262,7 +262,7 @@ def execute_compaction(context: ServiceContext, instant: Instant) -> Instant:
     return done
 
 
-def _run(context: ServiceContext, instant: Instant, operations: pa.Table, heartbeat: Heartbeat) -> Instant:
+def _run(context: ServiceContext, instant: Instant, operations: pa.Table, heartbeat: WriterHeartbeat) -> Instant:
     client, time = context.client, instant.requested
     write_context, metadata = service_write_context(context, time)
     slices = slices_of(client, operations)
@@ -276,7 +276,7 @@ def _run(context: ServiceContext, instant: Instant, operations: pa.Table, heartb
     stats = write_stats(statuses, layout=client.config.layout)
     metadata = replace(metadata, operation=_COMPACT, stats=stats, compacted=True)
 
-    operation = Operation(time, metadata.operation, touched_groups(statuses))
+    operation = ConcurrentOperation(time, metadata.operation, touched_groups(statuses))
 
     def finish(now: ServiceContext, table: MetadataWriter | None) -> bytes:
         heartbeat.verify()

@@ -20,15 +20,15 @@ from hudi_hive.errors import InvalidOptionError, UnsupportedTableError, WriteErr
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT, REPLACE_COMMIT
-from hudi_hive.write.commit import Transaction
+from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.coordination import (
     BASE,
     SERVICES,
     TOUCHED_SCHEMA,
     AfterCommit,
-    Executor,
     LocalExecutor,
     TableLock,
+    TaskExecutor,
     refuse_clustered,
     table_lock,
 )
@@ -87,7 +87,7 @@ class LocalWriter:
         client: MetaClient,
         options: Mapping[str, Any] | None = None,
         *,
-        executor: Executor | None = None,
+        executor: TaskExecutor | None = None,
         lock: TableLock | None = None,
         extra: Mapping[str, str] | None = None,
     ) -> None:
@@ -261,9 +261,9 @@ class LocalWriter:
 
     def _transaction(
         self, action: str, config: WriteConfig | None = None, precondition: Callable[[MetaClient], None] | None = None
-    ) -> Transaction:
+    ) -> WriteTransaction:
         config = config if config is not None else self.config
-        return Transaction(
+        return WriteTransaction(
             self._client,
             config,
             action=action,
@@ -273,7 +273,7 @@ class LocalWriter:
             precondition=precondition,
         )
 
-    def _write_context(self, transaction: Transaction, ready: KeyedRecords) -> WriteContext:
+    def _write_context(self, transaction: WriteTransaction, ready: KeyedRecords) -> WriteContext:
         refuse_gone_groups(transaction.client, ready.named_files)
         return write_context_of(transaction.client, self.config, transaction.instant, ready)
 
@@ -367,7 +367,7 @@ class LocalWriter:
 
     def _finish(
         self,
-        transaction: Transaction,
+        transaction: WriteTransaction,
         context: WriteContext,
         tasks: list[WriteTask],
         ready: KeyedRecords,
@@ -381,7 +381,7 @@ class LocalWriter:
 
     def _committed(
         self,
-        transaction: Transaction,
+        transaction: WriteTransaction,
         statuses: pa.Table,
         schema: str,
         replaced: Mapping[str, Sequence[str]] | None = None,

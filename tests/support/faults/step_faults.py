@@ -54,12 +54,12 @@ INTERRUPTS: dict[str, Callable[[], BaseException]] = {
 _NAMES_OF_MODULES: dict[str, str] = {
     "hudi_hive.write.commit.transaction": "rollback_failed_writes rollback check_conflicts encode_commit write_stats"
     " metadata_changes remove_unclaimed remove_markers next_versions"
-    " Transaction._announce Transaction.commit Transaction._tidy Transaction._operation_of",
-    "hudi_hive.write.writers.local": "prepare_records write_context_of newest_slices run_write_task joined assign_inserts"
-    " refuse_clustered_groups run_inline_services LocalWriter.run_services",
+    " WriteTransaction._announce WriteTransaction.commit WriteTransaction._tidy WriteTransaction._operation_of",
+    "hudi_hive.write.writers.local": "prepare_records write_context_of newest_slices run_write_task joined"
+    " assign_inserts refuse_clustered_groups run_inline_services LocalWriter.run_services",
     "hudi_hive.write.writers.report": "WriteReport.of",
     "hudi_hive.write.coordination.locks": "TableLock.acquire TableLock.verify TableLock.release",
-    "hudi_hive.write.coordination.heartbeat": "Heartbeat.start Heartbeat.verify Heartbeat.stop",
+    "hudi_hive.write.coordination.heartbeat": "WriterHeartbeat.start WriterHeartbeat.verify WriterHeartbeat.stop",
     "hudi_hive.write.coordination.executor": "LocalExecutor.map",
     "hudi_hive.write.files.context": "ensure_partition create_marker",
     "hudi_hive.timeline.core.writer": "TimelineWriter.create_requested TimelineWriter.transition_inflight"

@@ -19,7 +19,7 @@ from hudi_hive.timeline.payloads import CommitOut, encode_commit, model_schema
 from hudi_hive.write.coordination.conflicts import (
     EVERYTHING,
     TOUCHED_SCHEMA,
-    Operation,
+    ConcurrentOperation,
     check_conflicts,
     refuse_clustered,
     touched_groups,
@@ -113,7 +113,7 @@ def touched(*groups: str) -> pa.Table:
 
 
 def check(table: Table, begun: MetaClient | None, *groups: str, number: int = 5, operation="UPSERT", **arguments):
-    mine = Operation(t(number), operation, touched(*groups), **arguments)
+    mine = ConcurrentOperation(t(number), operation, touched(*groups), **arguments)
     check_conflicts(table.client(), begun.timeline if begun else None, mine)
 
 
@@ -159,7 +159,7 @@ def test_a_group_of_another_partition_is_another(table):
     begun = start(table)
     table.commit(7, "a")
     mine = pa.table([["q"], ["a"], ["log"]], schema=TOUCHED_SCHEMA)
-    check_conflicts(table.client(), begun.timeline, Operation(t(5), "UPSERT", mine))
+    check_conflicts(table.client(), begun.timeline, ConcurrentOperation(t(5), "UPSERT", mine))
 
 
 def test_replaced_groups(table):

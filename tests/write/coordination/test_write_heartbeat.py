@@ -11,7 +11,7 @@ import pytest
 
 from hudi_hive.errors import HeartbeatLostError, InvalidOptionError
 from hudi_hive.storage import Storage
-from hudi_hive.write.coordination.heartbeat import Heartbeat, silent_instants
+from hudi_hive.write.coordination.heartbeat import WriterHeartbeat, silent_instants
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def storage(tmp_path: Path) -> Storage:
 
 
 def test_a_heartbeat_lives_as_long_as_its_block(storage, tmp_path):
-    with Heartbeat(storage, "20260101000000000") as heartbeat:
+    with WriterHeartbeat(storage, "20260101000000000") as heartbeat:
         heartbeat.verify()
         assert os.listdir(tmp_path / ".hoodie/.heartbeat") == ["20260101000000000"]
         assert silent_instants(storage, ["20260101000000000", "20260101000000001"]) == ["20260101000000001"]
@@ -31,7 +31,7 @@ def test_a_heartbeat_lives_as_long_as_its_block(storage, tmp_path):
 
 def test_a_writer_that_was_silent_too_long_is_told(storage, tmp_path):
     now = [1000.0]
-    heartbeat = Heartbeat(storage, "1", interval_ms=1000, misses=3, clock=lambda: now[0])
+    heartbeat = WriterHeartbeat(storage, "1", interval_ms=1000, misses=3, clock=lambda: now[0])
     heartbeat.beat()
     now[0] += 3.0
     heartbeat.verify()
@@ -56,7 +56,7 @@ def test_the_age_of_the_file_counts(storage, tmp_path):
 
 
 def die_beating(path: str) -> None:
-    Heartbeat(Storage(path), "7").start()
+    WriterHeartbeat(Storage(path), "7").start()
     os._exit(9)
 
 
@@ -71,6 +71,6 @@ def test_a_process_of_this_machine_that_died_is_dead_at_once(storage, tmp_path):
 def test_options(storage):
     key = "hoodie.client.heartbeat.interval_in_ms"
     with pytest.raises(InvalidOptionError, match="from 1000"):
-        Heartbeat.of({key: "999"}, storage, "1")
+        WriterHeartbeat.of({key: "999"}, storage, "1")
     with pytest.raises(InvalidOptionError, match="whole number"):
-        Heartbeat.of({key: "often"}, storage, "1")
+        WriterHeartbeat.of({key: "often"}, storage, "1")

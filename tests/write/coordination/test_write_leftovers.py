@@ -29,9 +29,9 @@ from hudi_hive.table_api import HudiTable
 from hudi_hive.testing import FakeMetastore
 from hudi_hive.timeline.core import TimelineWriter
 from hudi_hive.timeline.instants import COMMIT, COMPACTION, REPLACE_COMMIT
-from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.commit.transaction import WriteTransaction
 from hudi_hive.write.coordination.executor import LocalExecutor
-from hudi_hive.write.coordination.heartbeat import Heartbeat
+from hudi_hive.write.coordination.heartbeat import WriterHeartbeat
 from hudi_hive.write.coordination.locks import InProcessLock, TableLock
 from hudi_hive.write.files.markers import MarkerKind, create_marker, marked_instants
 from hudi_hive.write.options.config import WriteConfig
@@ -109,7 +109,9 @@ def test_markers_of_what_completed_go(tmp_path: Path, version: int, options: dic
 
 def test_markers_of_what_is_pending_stay(tmp_path: Path) -> None:
     table = make(tmp_path)
-    living = Transaction(table.client, WriteConfig.of(MANY, table.client.config), action=COMMIT, operation="UPSERT")
+    living = WriteTransaction(
+        table.client, WriteConfig.of(MANY, table.client.config), action=COMMIT, operation="UPSERT"
+    )
     living.begin()
     mark(table, living.instant)
     rollback_failed_writes(context_of(table, **LAZY))
@@ -153,7 +155,7 @@ def test_a_service_stands_even_if_its_markers_cannot_go(
 def test_silent_heartbeats_without_an_instant_go(tmp_path: Path) -> None:
     table = make(tmp_path)
     storage = table.client.storage
-    heartbeat = Heartbeat(storage, "20200101000000000")
+    heartbeat = WriterHeartbeat(storage, "20200101000000000")
     heartbeat.beat()
     folder = tmp_path / "t/.hoodie/.heartbeat"
     rollback_failed_writes(context_of(table, **LAZY))
@@ -173,7 +175,7 @@ def test_a_write_that_cannot_begin_is_undone(tmp_path: Path, monkeypatch: pytest
     lock = TableLock(InProcessLock(storage.uri()), "t", retries=0)
     config = WriteConfig.of(MANY, table.client.config)
     original: Callable[..., object] = TimelineWriter.transition_inflight
-    write = Transaction(table.client, config, action=COMMIT, operation="UPSERT", lock=lock)
+    write = WriteTransaction(table.client, config, action=COMMIT, operation="UPSERT", lock=lock)
     with monkeypatch.context() as patch:
         patch.setattr(TimelineWriter, "transition_inflight", _letting(original, COMMIT))
         with pytest.raises(StorageError, match="injected"):

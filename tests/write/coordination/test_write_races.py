@@ -38,10 +38,10 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.timeline.core import InstantClock
 from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT
-from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.commit.transaction import WriteTransaction
 from hudi_hive.write.coordination.executor import LocalExecutor
-from hudi_hive.write.coordination.folder_lock import FolderLock
-from hudi_hive.write.coordination.heartbeat import Heartbeat, beating_instants, remove_heartbeat
+from hudi_hive.write.coordination.folder_lock import TableFolderLock
+from hudi_hive.write.coordination.heartbeat import WriterHeartbeat, beating_instants, remove_heartbeat
 from hudi_hive.write.coordination.locks import InProcessLock, TableLock, table_lock
 from hudi_hive.write.files.markers import MarkerKind, create_marker, marked_instants
 from hudi_hive.write.files.write_tasks import run_write_task
@@ -86,10 +86,10 @@ def seen(table: HudiTable, *columns: str) -> list[tuple[Any, ...]]:
     return sorted(zip(*found.to_pydict().values(), strict=True))
 
 
-def transaction(table: HudiTable, options: dict[str, str] | None = None, **settings: Any) -> Transaction:
+def transaction(table: HudiTable, options: dict[str, str] | None = None, **settings: Any) -> WriteTransaction:
     action = DELTA_COMMIT if table.config.is_merge_on_read else COMMIT
     config = WriteConfig.of({**QUICK, **(options or {})}, table.config)
-    return Transaction(table.refresh().client, config, action=action, operation="UPSERT", **settings)
+    return WriteTransaction(table.refresh().client, config, action=action, operation="UPSERT", **settings)
 
 
 class Meanwhile(LocalExecutor):
@@ -385,7 +385,7 @@ def test_an_instant_with_a_living_heartbeat_is_not_drawn(tmp_path: Path) -> None
     first = transaction(table, lock=unlocked, clock=InstantClock(lambda: now))
     second = transaction(table, lock=unlocked, clock=InstantClock(lambda: now))
     taken = InstantClock(lambda: now).new_instant(table.timeline)
-    with Heartbeat(table.client.storage, taken):
+    with WriterHeartbeat(table.client.storage, taken):
         first.begin()
         assert first.instant > taken
     second.begin()
@@ -501,7 +501,7 @@ def test_a_forked_child_neither_holds_the_lock_nor_ends_the_write(tmp_path: Path
 
 def test_the_lock_of_a_table_that_was_replaced_is_lost(tmp_path: Path) -> None:
     table = make(tmp_path)
-    lock = FolderLock(table.client.storage)
+    lock = TableFolderLock(table.client.storage)
     assert lock.try_acquire()
     os.rename(tmp_path / "t", tmp_path / "gone")
     for replace in (lambda: None, lambda: make(tmp_path)):
@@ -510,7 +510,7 @@ def test_the_lock_of_a_table_that_was_replaced_is_lost(tmp_path: Path) -> None:
             lock.verify()
     lock.release()
     with pytest.raises(TableNotFoundError):
-        FolderLock(Storage(tmp_path / "none")).try_acquire()
+        TableFolderLock(Storage(tmp_path / "none")).try_acquire()
 
 
 def test_a_file_is_locked_where_folders_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -524,7 +524,7 @@ def test_a_file_is_locked_where_folders_cannot_be(tmp_path: Path, monkeypatch: p
         real(descriptor, operation)
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    first, second = FolderLock(table.client.storage), FolderLock(table.client.storage)
+    first, second = TableFolderLock(table.client.storage), TableFolderLock(table.client.storage)
     assert first.try_acquire() and not second.try_acquire()
     first.verify()
     first.release()

@@ -9,7 +9,7 @@ from hudi_hive.errors import StorageError, WriteConflictError, WriteError
 from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.table_api import HudiTable
 from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT
-from hudi_hive.write.commit.transaction import Transaction
+from hudi_hive.write.commit.transaction import WriteTransaction
 from hudi_hive.write.coordination.executor import LocalExecutor
 from hudi_hive.write.files.markers import marked_files
 from hudi_hive.write.files.statuses import joined
@@ -86,7 +86,7 @@ def test_a_write_that_fails_is_undone_at_once(tmp_path, version, kind):
 def test_the_next_write_undoes_what_a_dead_writer_left(tmp_path, version, kind):
     table = make(tmp_path, version, kind)
     action = DELTA_COMMIT if kind == MERGE_ON_READ else COMMIT
-    dead = Transaction(table.client, config(OFF, table), action=action, operation="UPSERT")
+    dead = WriteTransaction(table.client, config(OFF, table), action=action, operation="UPSERT")
     dead.begin()
     dead._heartbeat.stop()
     pending = [i.requested for i in table.refresh().timeline.pending()]
@@ -125,7 +125,7 @@ def test_a_block_without_a_commit_is_undone(tmp_path):
     table = make(tmp_path, 8, COPY_ON_WRITE)
     with (
         pytest.raises(WriteError, match="not committed"),
-        Transaction(table.client, config(OFF, table), action=COMMIT, operation="UPSERT") as transaction,
+        WriteTransaction(table.client, config(OFF, table), action=COMMIT, operation="UPSERT") as transaction,
     ):
         assert table.refresh().timeline.pending()
     assert table.refresh().timeline.pending() == ()

@@ -19,7 +19,7 @@ from hudi_hive.timeline.archival import archive
 from hudi_hive.timeline.core import TimelineWriter
 from hudi_hive.timeline.instants import CLEAN, COMPACTION, DELTA_COMMIT, REPLACE_COMMIT, ROLLBACK
 from hudi_hive.timeline.payloads import encode_requested_replace
-from hudi_hive.write.coordination.heartbeat import FOLDER, Heartbeat, beating_instants
+from hudi_hive.write.coordination.heartbeat import FOLDER, WriterHeartbeat, beating_instants
 from hudi_hive.write.coordination.locks import InProcessLock, TableLock
 from hudi_hive.write.rollback.rollback_action import rollback, rollback_failed_writes
 from hudi_hive.write.service_base.context import ServiceContext
@@ -92,7 +92,7 @@ def test_a_service_that_another_process_is_at(tmp_path: Path, service: str, vers
     table = make(tmp_path, version)
     planned = schedule(context_of(table))
     begin(table, planned)
-    with Heartbeat(table.client.storage, planned.requested):
+    with WriterHeartbeat(table.client.storage, planned.requested):
         with pytest.raises(WriteConflictError, match="another process is at work"):
             execute(context_of(table), planned)
         assert run(context_of(table)) == []
@@ -125,7 +125,7 @@ def test_a_clean_that_another_process_is_at(tmp_path: Path, version: int) -> Non
     planned = schedule_clean(context_of(table))
     assert planned is not None
     begin(table, planned)
-    with Heartbeat(table.client.storage, planned.requested):
+    with WriterHeartbeat(table.client.storage, planned.requested):
         clean(context_of(table))
         assert planned.requested in {i.requested for i in MetaClient.load(table.path).timeline.pending({CLEAN})}
     done = clean(context_of(table))

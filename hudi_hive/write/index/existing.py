@@ -46,7 +46,7 @@ def with_ordering(keys: pa.Table, rows: pa.Table, spec: MergeSpec) -> pa.Table:
     return keys
 
 
-def settled(
+def resolve_hits(
     client: MetaClient, keys: pa.Table, hits: pa.Table, *, updates_partition: bool
 ) -> tuple[pa.Table, pa.Table]:
     """Keep the hits of existing records, and the keys that are not older than the records that they would move.
@@ -65,8 +65,8 @@ def settled(
             columns to read their places from.
     """
     at = pc.index_in(one_array(hits.column("key")), value_set=one_array(keys.column("key")))
-    asked = one_array(keys.column("partition")).take(at)
-    moved = pc.fill_null(pc.not_equal(asked, one_array(hits.column("partition"))), False)
+    requested = one_array(keys.column("partition")).take(at)
+    moved = pc.fill_null(pc.not_equal(requested, one_array(hits.column("partition"))), False)
     moves = updates_partition and bool(pc.any(moved, min_count=0).as_py())
     spec = MergeSpec.from_config(client.config) if moves else None
     if spec is not None and spec.partial is not None:
@@ -83,8 +83,8 @@ def settled(
     unsure = pc.is_in(one_array(hits.column("key")), value_set=texts)
     paths = pc.unique(one_array(hits.column("partition")).filter(unsure)).to_pylist()
     existing = existing_records(client, texts, paths, spec.ordering_fields if by_event and spec is not None else ())
-    found = existing.select(HITS_SCHEMA.names).cast(HITS_SCHEMA)
-    hits = pa.concat_tables([hits.filter(pc.invert(unsure)), found]).combine_chunks()
+    existing_hits = existing.select(HITS_SCHEMA.names).cast(HITS_SCHEMA)
+    hits = pa.concat_tables([hits.filter(pc.invert(unsure)), existing_hits]).combine_chunks()
     if by_event and spec is not None:
         keys = keys.filter(pa.array(~_older(keys, existing, spec.ordering_fields))).combine_chunks()
     return keys, hits
@@ -92,8 +92,8 @@ def settled(
 
 def _several(hits: pa.Table) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Which hits are of a key that has more than one."""
-    codes = one_array(hits.column("key")).dictionary_encode().indices.to_numpy()
-    several: np.ndarray[tuple[int], np.dtype[np.bool_]] = (np.bincount(codes) > 1)[codes]
+    key_ids = one_array(hits.column("key")).dictionary_encode().indices.to_numpy()
+    several: np.ndarray[tuple[int], np.dtype[np.bool_]] = (np.bincount(key_ids) > 1)[key_ids]
     return several
 
 
@@ -115,8 +115,8 @@ def existing_records(
     columns = dict.fromkeys([RECORD_KEY, _PARTITION, _FILE_NAME])
     columns |= dict.fromkeys(name if name in plan.schema.names else name.partition(".")[0] for name in ordering)
     schema = pa.schema([plan.schema.field(name) for name in columns])
-    found = _among(read_plan(client.storage, plan, list(columns)), keys, schema)
-    rows = pa.concat_tables([schema.empty_table(), *found]).combine_chunks()
+    tables = _among(read_plan(client.storage, plan, list(columns)), keys, schema)
+    rows = pa.concat_tables([schema.empty_table(), *tables]).combine_chunks()
     file_ids = pc.replace_substring_regex(rows.column(_FILE_NAME), r"(?s)_.*$", "")
     rows = rows.set_column(2, "file_id", file_ids)
     return rows.rename_columns([*HITS_SCHEMA.names, *rows.column_names[3:]])
