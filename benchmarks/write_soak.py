@@ -233,7 +233,9 @@ def look(soak: Soak, number: int, ended: Event, log: Log) -> None:
                 continue
             log.reads.append(read)
             client = MetaClient.load(soak.path)
-            newest = client.timeline.latest_completion_time() if soak.version > 6 else max(read.seen, default=None)
+            completed = [each.completed or "" for each in client.timeline.write_instants()]
+            times = read.seen if soak.version == 6 else completed
+            newest = max(times, default=None)
             moments += [newest] if newest else []
         if last:
             return

@@ -124,11 +124,6 @@ class SplitSource:
         """Whether no split is left to make or to take."""
         return self._loader.finished
 
-    @property
-    def pushed_filter(self) -> str | None:
-        """The filter text that the metastore chose partitions by; None when it named all of them, or is still asked."""
-        return None if self._registered is None else self._registered.pushed
-
     def progress(self) -> LoadProgress:
         """How far it is."""
         return self._loader.progress()

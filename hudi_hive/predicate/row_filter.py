@@ -70,23 +70,13 @@ class RowFilter:
         """TRUE, FALSE or NULL for each row; ``data`` has the filter's columns with the types of :attr:`schema`."""
         return evaluate(self.root, data)
 
-    def evaluate_partitions(self, values: pa.Table) -> pa.BooleanArray:
-        """The verdict over partitions, from a table of typed partition values, a row each, columns by field name.
-
-        TRUE: every row of the partition passes. FALSE: no row can pass, the partition may be left out (that holds where
-        SQL's result is NULL, too). Null: it depends on columns that ``values`` does not have, so it must be read. With
-        a filter on partition columns alone there are no nulls. Planners keep what :meth:`partitions_that_may_match`
-        says.
-        """
-        outcomes = self._outcomes_of_partitions(values)
-        always = outcomes.true & ~outcomes.false & ~outcomes.null
-        return pa.array(always, pa.bool_(), mask=outcomes.true & ~always)
-
     def partitions_that_may_match(self, values: pa.Table) -> pa.BooleanArray:
-        """For each row of partition values: TRUE unless no row of the partition can pass; never null."""
-        return pa.array(self._outcomes_of_partitions(values).true, pa.bool_())
+        """For each partition: TRUE unless no row of it can pass; never null.
 
-    def _outcomes_of_partitions(self, values: pa.Table) -> Outcomes:
+        Args:
+            values: typed partition values, a row for each partition, columns by field name. Columns that it does not
+                have may be anything.
+        """
         known = set(values.schema.names)
 
         def leaf(node: Node) -> Outcomes:
@@ -94,7 +84,7 @@ class RowFilter:
                 return unknown(values.num_rows)
             return outcomes_of_values(evaluate(node, values))
 
-        return possible_outcomes(self.root, values.num_rows, leaf)
+        return pa.array(possible_outcomes(self.root, values.num_rows, leaf).true, pa.bool_())
 
     def required_values(self, column: str) -> pa.Array | None:
         """The values that a top-level column has in every passing row, by an equality or ``IN``; None if none says."""

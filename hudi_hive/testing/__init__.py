@@ -9,10 +9,8 @@ from __future__ import annotations
 from hudi_hive.testing.column_types import change_allowed, is_valid
 from hudi_hive.testing.faults import Fault, FaultKind
 from hudi_hive.testing.server import FakeMetastore, RecordedCall
-from hudi_hive.testing.transactions import METHODS_OF_4
 
 __all__ = [
-    "METHODS_OF_4",
     "FakeMetastore",
     "Fault",
     "FaultKind",

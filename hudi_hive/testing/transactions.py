@@ -13,9 +13,6 @@ from typing import Final
 from hudi_hive.metastore._thrift import ttypes as t
 from hudi_hive.metastore.transactions import ValidTransactions
 
-METHODS_OF_4: Final = ("get_open_txns_req", "create_table_req", "alter_table_req", "alter_partitions_req")
-"""What a fake metastore must be without to be one of version 3.1."""
-
 _READ, _WRITE, _ALONE, _ONE_WRITER = (
     t.LockType.SHARED_READ,
     t.LockType.SHARED_WRITE,

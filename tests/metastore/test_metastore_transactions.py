@@ -15,10 +15,11 @@ from hudi_hive.errors import (
 from hudi_hive.metastore import HiveMetastore, LockKind, LockPart, LockState, Operation, Retries, TransactionClient
 from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.transactions.transaction_values import parse_seconds
-from hudi_hive.testing import METHODS_OF_4, FakeMetastore, FaultKind
+from hudi_hive.testing import FakeMetastore, FaultKind
 from tests.support.metastore.transaction_behaviour import TransactionBehaviour, acid_table, writes
 
 FAST = Retries(attempts=3, wait=0.001, wait_max=0.01)
+METHODS_OF_4 = ("get_open_txns_req", "create_table_req", "alter_table_req", "alter_partitions_req")
 OF_3 = (*METHODS_OF_4, "get_valid_write_ids", "allocate_table_write_ids")
 
 

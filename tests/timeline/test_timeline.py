@@ -19,7 +19,7 @@ from hudi_hive.errors import (
     UnsupportedTableError,
 )
 from hudi_hive.storage import Storage
-from hudi_hive.timeline import State, Timeline, instant_to_millis
+from hudi_hive.timeline import State, Timeline
 from hudi_hive.timeline.core.timeline import (
     PENDING_CLUSTERING_SCHEMA,
     PENDING_COMPACTION_SCHEMA,
@@ -250,16 +250,6 @@ def test_a_timeline_survives_pickling():
     assert copy.archived().instants == timeline.archived().instants
 
 
-def test_latest_completion_time():
-    timeline = fixture("v8_cow_nonpart")
-    assert timeline.latest_completion_time() == max(i.completed for i in timeline.write_instants())
-    old = fixture("v6_cow_nonpart")
-    newest = max(old.mtime_ms(i) for i in old.write_instants())
-    assert instant_to_millis(old.latest_completion_time(), "UTC") == newest
-    assert fixture("v8_mor_empty").latest_completion_time() is None
-    assert fixture("v6_mor_empty").latest_completion_time() is None
-
-
 # -- made timelines --------------------------------------------------------------------------------------------------
 
 
@@ -472,7 +462,6 @@ def test_an_empty_completed_commit_is_refused(tmp_path, layout):
         ("clean.requested", "cleaner_plan"),
         ("rollback.requested", "rollback_plan"),
         ("restore.requested", "restore_plan"),
-        ("indexing.requested", "index_plan"),
         ("compaction.requested", "compaction_plan"),
     ],
 )

@@ -281,14 +281,12 @@ INDEX_FIELDS = [
 ]
 
 
-def test_index_plan_and_metadata(tmp_path):
+def test_index_metadata(tmp_path):
     record = {"indexPartitionInfos": [{"metadataPartitionPath": "record_index", "indexUptoInstant": T}]}
     data = avro("HoodieIndexPlan", INDEX_FIELDS, record)
-    timeline, pending = made(tmp_path, f"{C}.indexing.requested", data)
-    (part,) = timeline.index_plan(pending).partitions
-    assert (part.name, part.upto_instant) == ("record_index", T)
     timeline, done = made(tmp_path, f"{C}_{C}1.indexing", data)
-    assert timeline.index_metadata(done).partitions == (part,)
+    (part,) = timeline.index_metadata(done).partitions
+    assert (part.name, part.upto_instant) == ("record_index", T)
     record["indexPartitionInfos"][0]["metadataPartitionPath"] = None
     timeline, done = made(tmp_path, f"{C}_{C}1.indexing", avro("HoodieIndexPlan", INDEX_FIELDS, record))
     with pytest.raises(CorruptInstantError, match="metadataPartitionPath"):
@@ -549,7 +547,6 @@ def test_files_of_other_commits_partitions_and_groups_are_refused(layout, partit
         ("compaction.requested", "compaction_plan", {"policy": "x"}),
         ("rollback.requested", "rollback_plan", {"RollbackRequests": []}),
         ("restore.requested", "restore_plan", {"instantToRollback": TARGET}),
-        ("indexing.requested", "index_plan", {"operations": []}),
         ("replacecommit.requested", "requested_replace_metadata", {"operations": []}),
     ],
 )

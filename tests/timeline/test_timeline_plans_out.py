@@ -23,8 +23,6 @@ from hudi_hive.timeline.payloads.plan_encoders import (
     encode_clean_metadata,
     encode_cleaner_plan,
     encode_compaction_plan,
-    encode_index_metadata,
-    encode_index_plan,
     encode_requested_replace,
     encode_restore_metadata,
     encode_restore_plan,
@@ -57,8 +55,6 @@ WAYS: dict[str, tuple[_Decode, _Encode]] = {
     "HoodieRestorePlan": (plans.restore_plan, lambda plan, layout: encode_restore_plan(plan)),
     "HoodieRestoreMetadata": (plans.restore_metadata, lambda metadata, layout: encode_restore_metadata(metadata, BASE)),
     "HoodieSavepointMetadata": (plans.savepoint_metadata, lambda metadata, layout: encode_savepoint_metadata(metadata)),
-    "HoodieIndexPlan": (plans.index_metadata, encode_index_plan),
-    "HoodieIndexCommitMetadata": (plans.index_metadata, encode_index_metadata),
 }
 
 
@@ -100,15 +96,6 @@ def test_a_plan_read_from_a_table_is_written_again() -> None:
     again = decode(plans.clustering_plan, encode_requested_replace(plan, BASE, output_groups={0: 3}))
     assert again.output_groups == (3, 1)
     assert again.slices.equals(plan.slices)
-
-
-def test_index_builds_are_written() -> None:
-    partitions = (plans.IndexPartition("record_index", "20260101000000000"), plans.IndexPartition("files", None))
-    metadata = plans.IndexMetadata(AT, None, partitions)
-    for layout in (1, 2):
-        assert decode(plans.index_metadata, encode_index_plan(metadata, layout)) == metadata
-        done = replace(metadata, operation="INDEX")
-        assert decode(plans.index_metadata, encode_index_metadata(done, layout)) == done
 
 
 def test_full_paths() -> None:

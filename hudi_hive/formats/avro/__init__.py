@@ -5,7 +5,7 @@ Also the one mapping of Avro to Arrow types. Bytes that do not follow the schema
 
 from hudi_hive.formats.avro.container import checked_schema, describe, is_container, read_container, write_container
 from hudi_hive.formats.avro.decoder import decode_records
-from hudi_hive.formats.avro.encoder import encode_binaries, encode_records
+from hudi_hive.formats.avro.encoder import encode_binaries
 from hudi_hive.formats.avro.object_count import count_objects, density
 from hudi_hive.formats.avro.schema import (
     ArrayNode,
@@ -36,7 +36,6 @@ __all__ = [
     "density",
     "describe",
     "encode_binaries",
-    "encode_records",
     "is_container",
     "parse_record",
     "read_container",

@@ -51,10 +51,8 @@ _Part: TypeAlias = "_Cells | pa.Array"
 """What a row has at one place: some bytes, or a binary of its own (null for nothing)."""
 
 
-def encode_records(
-    batch: pa.RecordBatch | pa.Table, schema: Mapping[str, Any] | str
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Encode rows as bare Avro binaries, one behind the other, and the offset of each: one offset more than rows.
+def encode_binaries(batch: pa.RecordBatch | pa.Table, schema: Mapping[str, Any] | str) -> pa.ChunkedArray:
+    """Encode rows as a column of bare Avro binaries, which HFiles and log blocks take.
 
     Args:
         batch: the rows; columns are found by name, in any order. A field without column is null.
@@ -66,17 +64,6 @@ def encode_records(
             cannot hold without loss.
         UnsupportedFormatError: a row of more than 2 GiB.
     """
-    arrays = encode_binaries(batch, schema).chunks
-    lengths = [np.diff(_offsets(array)) for array in arrays]
-    offsets = np.zeros(sum(map(len, lengths)) + 1, np.int64)
-    if arrays:
-        np.cumsum(np.concatenate(lengths), out=offsets[1:])
-    contents = [_content(array) for array in arrays]
-    return (np.concatenate(contents) if len(contents) != 1 else contents[0]) if contents else _NOTHING, offsets
-
-
-def encode_binaries(batch: pa.RecordBatch | pa.Table, schema: Mapping[str, Any] | str) -> pa.ChunkedArray:
-    """Encode rows as a column of bare Avro binaries, which HFiles and log blocks take; see :func:`encode_records`."""
     root = parse_record(schema)
     known = {field.name for field in root.fields}
     if extra := [name for name in batch.schema.names if name not in known]:

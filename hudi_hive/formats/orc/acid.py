@@ -9,15 +9,13 @@ Source: docs/format/hive.md#hive-acid-events, docs/format/hive.md#hive-acid-orc-
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hudi_hive.errors import CorruptFileError, RecordIdentifierError, UnsupportedAcidTableError
-from hudi_hive.formats.orc.tail import OrcTail
+from hudi_hive.errors import RecordIdentifierError, UnsupportedAcidTableError
 
 INSERT: Final = 0
 UPDATE: Final = 1
@@ -39,11 +37,6 @@ VERSION: Final = "hive.acid.version"
 _MOST: Final = 4096
 Ints = npt.NDArray[np.integer]
 Key = tuple[int, int, int]
-
-
-def acid_schema(row: pa.Schema) -> pa.Schema:
-    """Arrow schema of the events of an ACID file whose table has the columns ``row``."""
-    return pa.schema([*ACID_FIELDS, pa.field("row", pa.struct(list(row)))])
 
 
 class BucketProperty:
@@ -102,41 +95,3 @@ def first_descent(keys: Sequence[Ints]) -> int | None:
         after &= write[1:] == write[:-1]
         after |= write[1:] > write[:-1]
     return None if after.all() else int(np.argmin(after)) + 1
-
-
-@dataclass(frozen=True, slots=True)
-class AcidFooter:
-    """User metadata of an ACID file's footer: the last key of each stripe and the numbers of events.
-
-    Attributes:
-        last_keys: identifier of the last event of each stripe; None without an index.
-        inserts, updates, deletes: numbers of events; None without them.
-        version: of the layout, 2 for files of Hive 3 and 4; None without it.
-    """
-
-    last_keys: tuple[Key, ...] | None
-    inserts: int | None
-    updates: int | None
-    deletes: int | None
-    version: int | None
-
-
-def acid_footer(tail: OrcTail, path: str) -> AcidFooter:
-    """Parse the ACID metadata of an ORC file's tail.
-
-    Raises:
-        CorruptFileError: metadata that are no numbers, or not a key for each stripe.
-    """
-    try:
-        texts = {name: value.decode() for name, value in tail.user_metadata.items()}
-        keys: tuple[Key, ...] | None = None
-        if KEY_INDEX in texts:
-            parts = [tuple(int(part) for part in key.split(",")) for key in texts[KEY_INDEX].split(";") if key]
-            if any(len(part) != 3 for part in parts) or len(parts) != len(tail.stripe_rows):
-                raise ValueError(f"{len(parts)} keys for {len(tail.stripe_rows)} stripes")
-            keys = tuple((a, b, c) for a, b, c in parts)
-        counts = [int(part) for part in texts[STATS].split(",")] if STATS in texts else [None] * 3
-        inserts, updates, deletes = counts
-        return AcidFooter(keys, inserts, updates, deletes, int(texts[VERSION]) if VERSION in texts else None)
-    except ValueError as error:
-        raise CorruptFileError(f"ACID metadata of the ORC footer cannot be decoded: {error}", path=path) from error

@@ -18,7 +18,6 @@ from hudi_hive.metadata.reader.keys import (
     column_key,
     file_key,
     group_indexes,
-    group_numbers,
     partition_identifier,
     partition_key,
 )
@@ -75,7 +74,6 @@ __all__ = [
     "decimals_of_bytes",
     "file_key",
     "group_indexes",
-    "group_numbers",
     "index_definitions",
     "locations",
     "merge_entries",

@@ -38,11 +38,6 @@ class IndexDefinition:
     options: Mapping[str, str]
     version: str
 
-    @property
-    def is_expression(self) -> bool:
-        """Whether the index is on an expression of a column, so that it does not describe the column itself."""
-        return self.name.startswith("expr_index_")
-
 
 def index_definitions(client: MetaClient) -> tuple[IndexDefinition, ...]:
     """Read the definitions of a table's indexes, sorted by name; none without the file, as before version 8.

@@ -94,10 +94,6 @@ def group_indexes(keys: Sequence[str] | pa.Array, groups: int) -> npt.NDArray[np
     return np.abs(np.fmod(absolute, groups)).astype(np.int64)
 
 
-group_numbers = group_indexes
-"""The same, of an Arrow array of keys."""
-
-
 def _text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 

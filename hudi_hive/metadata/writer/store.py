@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from hudi_hive.errors import MetadataTableError
 from hudi_hive.formats.hfile import write_hfile
 from hudi_hive.formats.log import command_block, delete_block, hfile_block, iter_blocks
-from hudi_hive.metadata.reader import METADATA_FOLDER, group_numbers, newest_write_time
+from hudi_hive.metadata.reader import METADATA_FOLDER, group_indexes, newest_write_time
 from hudi_hive.metadata.writer.record_schema import record_schema
 from hudi_hive.metadata.writer.records import Records
 from hudi_hive.storage import Storage
@@ -192,7 +192,7 @@ class MetadataStore:
         shares = dict(split_by_group(change.records, len(groups)))
         gone: dict[int, pa.Array] = {}
         if change.deleted is not None and len(change.deleted):
-            at = group_numbers(change.deleted, len(groups))
+            at = group_indexes(change.deleted, len(groups))
             gone = {int(number): change.deleted.filter(pa.array(at == number)) for number in np.unique(at)}
         empty = Records(pa.array([], pa.string()), pa.array([], pa.binary()))
         numbers = sorted({*shares, *gone})
@@ -305,7 +305,7 @@ def split_by_group(records: Records, groups: int) -> Iterable[tuple[int, Records
     """Records by the number of the file group that their key belongs to."""
     if not len(records):
         return
-    at = group_numbers(records.keys, groups)
+    at = group_indexes(records.keys, groups)
     order = np.argsort(at, kind="stable")
     numbers, starts = np.unique(at[order], return_index=True)
     ends = np.append(starts[1:], len(order))

@@ -32,11 +32,6 @@ class DynamicFilter:
         self._complete = True
 
     @property
-    def is_complete(self) -> bool:
-        """Whether the filter will not become narrower."""
-        return self._complete
-
-    @property
     def parts(self) -> tuple[Filter, ...]:
         """The filters so far, all of which rows must pass."""
         return self._parts

@@ -94,11 +94,6 @@ class Reconciler:
         """The column of the file for each target column; None where the file lacks it."""
         return {wanted.name: source for wanted, (source, _) in zip(self.target, self._steps, strict=True)}
 
-    @property
-    def file_columns(self) -> list[str]:
-        """The columns of the file that are needed, each once."""
-        return list(dict.fromkeys(source for source, _ in self._steps if source is not None))
-
     def same_values(self, column: str) -> bool:
         """Whether a target column is in the file with the same type, so that filters and ranges carry over."""
         source, convert = self._steps[self.target.get_field_index(column)]
@@ -108,7 +103,7 @@ class Reconciler:
         """Convert a batch to the schema :attr:`target`.
 
         Args:
-            batch: has at least :attr:`file_columns`.
+            batch: has at least the columns of the file that :attr:`sources` names.
             constants: values of target columns that do not come from the file.
 
         Raises:

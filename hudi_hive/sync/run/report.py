@@ -15,8 +15,6 @@ from hudi_hive.metastore import Partition, Table
 from hudi_hive.sync.apply import CatalogWriter
 from hudi_hive.sync.diff import SyncPlan, TablePlan
 
-STEP_COLUMNS = ("table", "step", "objects", "calls", "seconds")
-
 READ_TABLE = "read table"
 PLAN = "plan"
 
@@ -170,7 +168,7 @@ class SyncReport:
         return [_summary(table) for table in self.plan.tables]
 
     def step_rows(self) -> list[dict[str, object]]:
-        """One row per step with its count and duration, see ``STEP_COLUMNS``; seconds to the thousandth."""
+        """One row per step with its count and duration, as ``table, step, objects, calls, seconds``."""
         return [
             {
                 "table": item.table,

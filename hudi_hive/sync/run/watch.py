@@ -22,9 +22,6 @@ from hudi_hive.sync.run.report import SyncReport
 from hudi_hive.sync.run.tool import HiveSyncTool
 from hudi_hive.table.core import MetaClient
 
-EVENT_COLUMNS = ("base_path", "event", "instant", "added", "moved", "dropped", "calls", "seconds", "detail")
-
-
 _LONGEST_WAIT = 3600.0
 """Seconds; an event cannot be waited for any number of them."""
 
@@ -65,7 +62,7 @@ class WatchEvent:
     retry_in: float = 0.0
 
     def row(self) -> dict[str, object]:
-        """One row of ``EVENT_COLUMNS``."""
+        """The event as a row: base_path, event, instant, added, moved, dropped, calls, seconds and detail."""
         rows = self.report.rows() if self.report is not None else []
         counts = {name: sum(int(str(row[name])) for row in rows) for name in ("added", "moved", "dropped")}
         return {

@@ -136,24 +136,6 @@ class FileSystemView:
         alive = ~self._replaced(as_of)[self._bases.group]
         return self._base_table(np.flatnonzero(alive & (self._bases.rank < self._instants.bound(as_of))))
 
-    def base_files_in_commits(self, instants: pa.Array) -> pa.Table:
-        """Newest base file of each group among those that the given instants wrote: an incremental query's files.
-
-        Groups replaced at or before the last of the instants are left out.
-
-        Args:
-            instants: requested times.
-
-        Returns:
-            A table of :data:`BASE_FILE_SCHEMA`.
-        """
-        wanted = pc.is_in(self._instants.values, value_set=instants).to_numpy(zero_copy_only=False)
-        last = pc.max(instants).as_py()
-        if last is None:
-            return self._base_table(np.empty(0, np.int64))
-        alive = ~self._replaced(last)[self._bases.group]
-        return self._base_table(np.flatnonzero(alive & wanted[self._bases.rank]))
-
     def latest_file_slices(self, as_of: str | None = None) -> pa.Table:
         """The newest slice of each file group; that of a pending compaction is included although it has no base file.
 

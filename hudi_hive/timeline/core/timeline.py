@@ -250,18 +250,6 @@ class Timeline:
         """Modification time of an active instant's file in milliseconds since the epoch; null for archived ones."""
         return self._mtimes.get(instant.path)
 
-    def latest_completion_time(self) -> str | None:
-        """Greatest completion time of the completed write instants.
-
-        Layout 1 keeps no completion times: the modification time of the instant's file stands for it, as an instant
-        time in the table's zone.
-        """
-        writes = self.write_instants()
-        if self.layout == 2:
-            return max((instant.completed for instant in writes if instant.completed), default=None)
-        latest = max((self._mtimes.get(instant.path, 0) for instant in writes), default=None)
-        return None if latest is None else millis_to_instant(latest, self.timezone)
-
     # -- instants of files, vectorised -------------------------------------------------------------------------------
 
     def committed_mask(self, instants: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
@@ -387,10 +375,6 @@ class Timeline:
     def savepoint_metadata(self, instant: Instant) -> SavepointMetadata:
         """Read the metadata of a savepoint: the files that it keeps."""
         return decode_savepoint_metadata(self._files.outcome(instant, SAVEPOINT), instant)
-
-    def index_plan(self, instant: Instant) -> IndexMetadata:
-        """Read the plan of an indexing action in any state."""
-        return decode_index_metadata(self._files.plan(instant, (INDEXING,)), instant)
 
     def index_metadata(self, instant: Instant) -> IndexMetadata:
         """Read the metadata of a completed indexing action."""

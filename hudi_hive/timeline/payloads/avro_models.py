@@ -214,10 +214,6 @@ _NOTATION: Final = {
  partitionPath string
  savepointDataFile array<string>
 """,
-    "HoodieIndexPlan": """
- version int~ = 1
- indexPartitionInfos array<HoodieIndexPartitionInfo>?
-""",
     "HoodieIndexPartitionInfo": """
  version int~ = 1
  metadataPartitionPath string?

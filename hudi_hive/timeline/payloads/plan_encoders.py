@@ -245,21 +245,6 @@ def encode_savepoint_metadata(metadata: plans.SavepointMetadata) -> bytes:
     return _container("HoodieSavepointMetadata", record)
 
 
-def encode_index_plan(metadata: plans.IndexMetadata, layout: int = 2) -> bytes:
-    """Encode the plan of an indexing action."""
-    return _container("HoodieIndexPlan", {"indexPartitionInfos": _index_partitions(metadata)}, layout)
-
-
-def encode_index_metadata(metadata: plans.IndexMetadata, layout: int = 2) -> bytes:
-    """Encode the metadata of a completed indexing action."""
-    record = {"operationType": metadata.operation, "indexPartitionInfos": _index_partitions(metadata)}
-    return _container("HoodieIndexCommitMetadata", record, layout)
-
-
-def _index_partitions(metadata: plans.IndexMetadata) -> list[dict[str, Any]]:
-    return [{"metadataPartitionPath": part.name, "indexUptoInstant": part.upto_instant} for part in metadata.partitions]
-
-
 def full_path(base_path: str, partition: str, name: str) -> str:
     """Make the full path of a data file."""
     return "/".join(part for part in (base_path.rstrip("/"), partition, name) if part)

@@ -47,7 +47,6 @@ _log = logging.getLogger(__name__)
 
 BY_COMMITS: Final = "KEEP_LATEST_COMMITS"
 BY_VERSIONS: Final = "KEEP_LATEST_FILE_VERSIONS"
-BY_HOURS: Final = "KEEP_LATEST_BY_HOURS"
 
 
 @dataclass(frozen=True)

@@ -93,11 +93,6 @@ def compaction_is_due(client: MetaClient, settings: CompactionSettings, *, now_m
     return (enough or late) if settings.trigger == "NUM_OR_TIME" else enough
 
 
-def deltas_since_compaction(client: MetaClient, *, requested: bool = False) -> int:
-    """Completed delta commits after the last compaction that completed, or that was requested."""
-    return _since_compaction(client, requested=requested)[0]
-
-
 def _since_compaction(client: MetaClient, *, requested: bool) -> tuple[int, str | None]:
     """Completed delta commits after the last compaction, and its time: without any that of the first delta commit."""
     timeline = client.timeline
@@ -308,7 +303,6 @@ def _compact_slice(task: _Task) -> pa.Table:
 __all__ = [
     "compact",
     "compaction_is_due",
-    "deltas_since_compaction",
     "execute_compaction",
     "plan_operations",
     "schedule_compaction",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import io
-import itertools
 from decimal import Decimal
 
 import fastavro
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -15,7 +13,7 @@ from hypothesis import strategies as st
 
 from hudi_hive.errors import SchemaError
 from hudi_hive.formats.avro import avro_to_arrow, decode_records
-from hudi_hive.formats.avro.encoder import encode_binaries, encode_records
+from hudi_hive.formats.avro.encoder import encode_binaries
 from hudi_hive.formats.avro.schema import parse_record
 from tests.formats.avro.test_avro_decoder import laid_out, record_sets
 from tests.support.tables.avro_oracle import decode_with_fastavro
@@ -26,13 +24,10 @@ def record(*fields) -> dict:
 
 
 def encoded(batch, schema) -> list[bytes]:
-    data, offsets = encode_records(batch, schema)
-    assert data.dtype == np.uint8
-    assert offsets.dtype == np.int64
-    assert len(offsets) == batch.num_rows + 1
-    assert offsets[-1] == len(data)
-    whole = data.tobytes()
-    return [whole[a:b] for a, b in itertools.pairwise(offsets)]
+    binaries = encode_binaries(batch, schema)
+    assert binaries.type == pa.binary()
+    assert len(binaries) == batch.num_rows
+    return binaries.to_pylist()
 
 
 @settings(max_examples=150, deadline=None)
@@ -154,9 +149,9 @@ def test_shortest_decimals_are_those_of_java():
 )
 def test_what_a_type_cannot_hold_is_refused(kind, values, message):
     with pytest.raises(SchemaError, match=message):
-        encode_records(pa.table({"c": values}), record(("c", kind)))
+        encode_binaries(pa.table({"c": values}), record(("c", kind)))
 
 
 def test_columns_that_the_schema_lacks_are_refused():
     with pytest.raises(SchemaError, match="no column 'x'"):
-        encode_records(pa.table({"x": [1]}), record(("c", ["null", "int"])))
+        encode_binaries(pa.table({"x": [1]}), record(("c", ["null", "int"])))

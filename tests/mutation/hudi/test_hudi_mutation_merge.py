@@ -10,7 +10,6 @@ import pytest
 
 from hudi_hive.errors import InvalidOptionError, MutationError, SchemaError, UnknownColumnError
 from hudi_hive.mutation.hudi import HudiMutatorClient, HudiMutatorCoordinator, HudiTransaction, merge
-from hudi_hive.mutation.workers import decode_manifest, decode_table, open_coordinator
 from hudi_hive.table.properties import COPY_ON_WRITE, MERGE_ON_READ
 from hudi_hive.table_api import HudiTable
 from tests.mutation.hudi.test_hudi_mutation import AT_FIRST, QUICK, make, make_by_day, seen, table_of
@@ -102,22 +101,6 @@ def test_columns_that_take_no_null(tmp_path, kind):
             HudiMutatorCoordinator(txn.table()).update_batch(pa.table({"id": ["a"], "v": pa.array([None], pa.int64())}))
     rows = table.refresh().scan(selected_fields=["id", "v"]).to_arrow().sort_by("id").to_pylist()
     assert rows == [{"id": "a", "v": 5}, {"id": "c", "v": 3}]
-
-
-def test_a_worker_that_knows_texts_alone(tmp_path):
-    """What it is given says which kind of table it writes."""
-    table = make(tmp_path)
-    with HudiMutatorClient(table.path, QUICK) as client, client.new_transaction() as txn:
-        handle = decode_table(txn.table().encode())
-        with open_coordinator(handle, attempt="one") as coordinator:
-            coordinator.delete(["x"], {"id": "a"})
-        manifest = decode_manifest(coordinator.close().encode())
-        assert (manifest.attempt, manifest.rows) == ("one", 1)
-        txn.accept(manifest)
-    assert ("a", "x") not in seen(table)
-    for decode in (decode_table, decode_manifest):
-        with pytest.raises(MutationError):
-            decode("something else")
 
 
 @both_kinds

@@ -14,7 +14,6 @@ from hudi_hive.timeline.instants import CLEAN
 from hudi_hive.write.rollback.savepoint_action import create_savepoint, delete_savepoint
 from hudi_hive.write.services.cleaning import (
     BY_COMMITS,
-    BY_HOURS,
     BY_VERSIONS,
     CleanPolicy,
     clean,
@@ -82,9 +81,9 @@ def test_hours(version: int, tmp_path: Path) -> None:
     from hudi_hive.timeline.instants import instant_to_millis
 
     last = instant_to_millis(writes[-1].requested, client.config.timezone)
-    plan = plan_clean(client, CleanPolicy(BY_HOURS, hours=1), now_ms=last + 3_600_000)
+    plan = plan_clean(client, CleanPolicy("KEEP_LATEST_BY_HOURS", hours=1), now_ms=last + 3_600_000)
     assert plan.earliest_retained == writes[-1].requested and plan.files.num_rows > 0
-    young = plan_clean(client, CleanPolicy(BY_HOURS, hours=1), now_ms=last)
+    young = plan_clean(client, CleanPolicy("KEEP_LATEST_BY_HOURS", hours=1), now_ms=last)
     assert young.earliest_retained == writes[0].requested and young.files.num_rows == 0
 
 

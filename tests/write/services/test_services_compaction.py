@@ -19,7 +19,6 @@ from hudi_hive.write.services.clustering import cluster, pending_clusterings, sc
 from hudi_hive.write.services.compaction import (
     compact,
     compaction_is_due,
-    deltas_since_compaction,
     execute_compaction,
     schedule_compaction,
 )
@@ -50,7 +49,7 @@ def test_compaction_keeps_all_rows(case: str, version: int, tmp_path: Path) -> N
     assert (metadata.operation, metadata.compacted) == ("COMPACT", True)
     slices = client.file_system_view().latest_merged_file_slices()
     assert pc.max(pc.list_value_length(slices["log_files"])).as_py() == 0
-    assert deltas_since_compaction(client) == 0
+    assert not compaction_is_due(client, CompactionSettings(after_commits=1))
     optimised = HudiTable.open(path).scan(query_type="read_optimized").to_arrow()
     assert optimised.num_rows == len(before)
     assert compact(context_of(path)) == []
@@ -102,8 +101,7 @@ def test_a_compaction_that_died_is_run_again(version: int, tmp_path: Path) -> No
 
 def test_when_a_compaction_is_due(version: int, tmp_path: Path) -> None:
     client = MetaClient.load(copy_of(f"v{version}_mor_rollback", tmp_path))
-    count = deltas_since_compaction(client)
-    assert count == len(client.timeline.write_instants())
+    count = len(client.timeline.write_instants())
     assert compaction_is_due(client, CompactionSettings(after_commits=count))
     assert not compaction_is_due(client, CompactionSettings(after_commits=count + 1))
     with pytest.raises(UnsupportedTableError, match="merge-on-read"):
@@ -137,10 +135,11 @@ def test_a_compaction_is_due_by_commits_and_by_time(
     planned = schedule_compaction(context_of(path))
     assert planned is not None
     requested = trigger == "NUM_COMMITS_AFTER_LAST_REQUEST"
-    assert deltas_since_compaction(MetaClient.load(path), requested=requested) == (0 if requested else len(deltas))
+    one = CompactionSettings(after_commits=1, trigger="NUM_COMMITS_AFTER_LAST_REQUEST" if requested else "NUM_COMMITS")
+    assert compaction_is_due(MetaClient.load(path), one) is not requested
     done = execute_compaction(context_of(path), planned)
     client = MetaClient.load(path)
-    assert deltas_since_compaction(client) == 0
+    assert not compaction_is_due(client, CompactionSettings(after_commits=1))
     now_ms = instant_to_millis(done.requested, client.config.timezone) + 60_000
     asked = CompactionSettings(after_seconds=60, trigger=trigger)
     assert compaction_is_due(client, asked, now_ms=now_ms) == (trigger in ("TIME_ELAPSED", "NUM_OR_TIME"))
