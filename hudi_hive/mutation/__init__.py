@@ -1,4 +1,4 @@
-"""Merges into Hive ACID tables (HIVE-10165): rows to insert, update and delete in, one committed transaction out.
+"""Inserts, updates and deletes of rows of Hive ACID tables, in one transaction (HIVE-10165).
 
 A client holds transaction, locks and heartbeats; coordinators, one per task, write delta and delete delta files that no
 reader sees before the commit. The same over Hudi tables is in ``hudi``; nothing else here knows of Hudi.

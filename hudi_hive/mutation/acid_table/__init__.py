@@ -1,4 +1,4 @@
-"""Hive ACID tables as they lie: names of base and delta directories, row ids, and a snapshot reader."""
+"""Files of Hive ACID tables: names of base and delta directories, row identifiers, and a snapshot reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One file of an ACID table by stripe: identifiers as numpy arrays, the table's columns as Arrow arrays.
+"""Reads a file of an ACID table by stripe: identifiers as numpy arrays, columns as Arrow arrays.
 
 Columns are found by name, whatever its case; files that only have ``_col0`` … are refused, and columns that a file
 lacks are null (ORC schema evolution). Source: Hive's ORC ACID format (HIVE-10165, HIVE-14035).
@@ -57,7 +57,7 @@ _OUT_OF_RANGE: Final = "out of range for nanosecond resolution"
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Events of a stripe: identifiers, the write ids that wrote the events, and the columns asked for."""
+    """Events of a stripe: identifiers, the write ids of the events, and the selected columns."""
 
     keys: Keys
     written: Longs
@@ -113,7 +113,7 @@ class OpenAcidFile:
         return fields[-1].type
 
     def deletes(self) -> Iterator[Events]:
-        """The delete events, a stripe at a time.
+        """Yield the delete events, a stripe at a time.
 
         Raises:
             CorruptFileError: it has other events, or an event without identifier.
@@ -124,7 +124,7 @@ class OpenAcidFile:
     def rows(
         self, columns: Sequence[pa.Field], kinds: Mapping[str, HiveType], row_filter: RowFilter | None = None
     ) -> Iterator[Events]:
-        """The rows, a stripe at a time, without stripes in which none can pass a filter.
+        """Yield the rows, a stripe at a time, without stripes in which no row can pass a filter.
 
         Args:
             columns: the table's columns that are wanted.

@@ -1,4 +1,4 @@
-"""Names of Hive's ACID folders and files, of partitions, and of the place where attempts are kept until they count.
+"""Names of Hive's ACID folders and files, of partitions, and of the staging folders of attempts.
 
 Source: Hive's ORC ACID format as of Hive 3 (HIVE-14035, split update) and the folder names of HIVE-10165;
 docs/format/hive.md#hive-acid-folders.
@@ -30,7 +30,7 @@ MAX_STATEMENT: Final = 4095
 
 
 def delta_folder(write_id: int, *, statement: int = 0, delete: bool = False) -> str:
-    """Folder of the events of one statement of one transaction: ``delta_0000005_0000005_0000``.
+    """Name of the folder of the events of one statement of a transaction: ``delta_0000005_0000005_0000``.
 
     Args:
         write_id: the table's write id of the transaction.
@@ -42,12 +42,12 @@ def delta_folder(write_id: int, *, statement: int = 0, delete: bool = False) -> 
 
 
 def bucket_file(bucket: int) -> str:
-    """File of a bucket, ``bucket_00003``. Hive 3.1 fails on the attempt numbers that Hive 4 appends."""
+    """Name of the file of a bucket: ``bucket_00003``, without the attempt number of Hive 4, on which Hive 3.1 fails."""
     return f"bucket_{bucket:05d}"
 
 
 def partition_path(keys: Sequence[str], values: Sequence[str | None]) -> str:
-    """Folder of a partition below its table, which is its name too: ``k1=v1/k2=v2``; empty without keys.
+    """Folder of a partition below its table, which is also its name: ``k1=v1/k2=v2``; empty without keys.
 
     Args:
         keys: names of the partition keys, in the table's order.
@@ -67,12 +67,12 @@ def partition_path(keys: Sequence[str], values: Sequence[str | None]) -> str:
 
 
 def stored_value(value: str | None) -> str:
-    """A partition value as the metastore keeps it."""
+    """A partition value in the form that the metastore stores."""
     return DEFAULT_PARTITION if value is None or value == "" else value
 
 
 def staging_folder(write_id: int, attempt: str = "") -> str:
-    """Where an attempt keeps its files until the transaction accepts them, relative to the table's location.
+    """Staging folder of the files of an attempt, relative to the table's location.
 
     Args:
         write_id: of the transaction.

@@ -1,4 +1,4 @@
-"""Which folders of a partition hold the rows of a snapshot: base, deltas, delete deltas, as Hive chooses them.
+"""Selects the folders of a partition that a snapshot reads: base, deltas, delete deltas, as Hive does.
 
 Names and choice follow HIVE-10165 and Hive's ORC ACID format: ``base_N``, ``delta_MIN_MAX[_STMT]`` and
 ``delete_delta_MIN_MAX[_STMT]``, each with ``_vTXN`` if a compaction of Hive 4 wrote it in transaction ``TXN``.
@@ -31,7 +31,7 @@ _FROM_CONVERSION: Final = -(2**63)
 
 @dataclass(frozen=True, slots=True)
 class AcidDirectory:
-    """A folder of a partition by its name.
+    """A folder of a partition, parsed from its name.
 
     ``kind`` is ``base``, ``delta`` or ``delete_delta``; ``statement`` is -1 if the name has none, ``visibility`` the
     transaction of the compaction that wrote it or 0.
@@ -46,7 +46,7 @@ class AcidDirectory:
 
 
 def parse_directory(name: str) -> AcidDirectory | None:
-    """The folder that a name stands for; None for a name that Hive gives to no folder of an ACID table."""
+    """Parse the name of a folder; None if it is not that of a folder of an ACID table."""
     if match := _BASE.fullmatch(name):
         number = int(match[1])
         return AcidDirectory(name, "base", number, number, visibility=int(match[2] or 0))
@@ -59,7 +59,7 @@ def parse_directory(name: str) -> AcidDirectory | None:
 
 @dataclass(frozen=True, slots=True)
 class AcidFile:
-    """A file of a chosen folder.
+    """A bucket file in a selected folder.
 
     ``path`` is relative to the storage's root; ``length`` the bytes that count, None for the whole file.
     """
@@ -72,7 +72,7 @@ class AcidFile:
 
 @dataclass(frozen=True)
 class PartitionState:
-    """What a snapshot reads of one partition, in the order of its folders."""
+    """The folders and files of a partition that a snapshot reads."""
 
     base: AcidDirectory | None
     deltas: tuple[AcidDirectory, ...]
@@ -91,7 +91,7 @@ class PartitionState:
         return tuple(file for directory in self.delete_deltas for file in self.files.get(directory.name, ()))
 
     def by_bucket(self, *, bucketed: bool) -> tuple[PartitionState, ...]:
-        """A state for the rows of each bucket, to be read by as many tasks.
+        """Split into a state for each bucket, to be read by separate tasks.
 
         Args:
             bucketed: the table has buckets, so that deletes are in the file of their rows' bucket. Without them Hive 3
@@ -114,7 +114,7 @@ class PartitionState:
 def partition_state(
     storage: Storage, path: str, write_ids: ValidIds, transactions: ValidIds | None = None
 ) -> PartitionState:
-    """Choose the folders of one partition with one recursive listing.
+    """Select the folders and files of a partition that a snapshot reads, with one recursive listing.
 
     Args:
         storage: the table's.
@@ -182,7 +182,7 @@ def choose(
     compacted: Iterable[str] = (),
     path: str | None = None,
 ) -> tuple[AcidDirectory | None, list[AcidDirectory]]:
-    """The base and the deltas (with the delete deltas among them) that a snapshot reads.
+    """Select the base and the deltas, delete deltas included, that a snapshot reads.
 
     Args:
         found: all folders of the partition.

@@ -1,4 +1,4 @@
-"""One partition of an ACID table under a snapshot, file by file, for several threads.
+"""Reads a partition of an ACID table under a snapshot, file by file, in several threads.
 
 Of a file only those stripes are read in which a row may pass the filter, and the files of delete events only once a row
 has passed it. Source: Hive's ORC ACID format (HIVE-10165, split update HIVE-14035).
@@ -33,7 +33,7 @@ Producer = Callable[[], Iterator[pa.RecordBatch]]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is read of every partition.
+    """The columns and filter that are read of every partition.
 
     Args:
         write_ids: the snapshot.
@@ -68,7 +68,7 @@ class PartitionReader:
         self._deleted: DeletedRows | None = None
 
     def producers(self) -> Iterator[Producer]:
-        """What gives the rows of each file."""
+        """Functions that each yield the rows of one file."""
         for file in self._state.data_files:
             yield partial(self._rows, file)
 
@@ -129,5 +129,5 @@ def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def without_columns(rows: int) -> pa.RecordBatch:
-    """A batch of so many rows."""
+    """Make a batch of a number of rows without columns."""
     return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), rows, [None]))

@@ -1,4 +1,4 @@
-"""Rows of a Hive ACID table under a snapshot, as Arrow batches, with the identifiers that updates and deletes need.
+"""Reads a Hive ACID table under a snapshot as Arrow batches, with row identifiers.
 
 Base and deltas are read by stripe; rows that a delete event names, or that the snapshot may not see, are left out.
 Source: Hive's ORC ACID format (HIVE-10165, split update HIVE-14035).
@@ -51,7 +51,7 @@ class AcidPartition:
 
     @classmethod
     def of(cls, partition: Partition) -> Self:
-        """The partition that the metastore describes.
+        """Make the partition of a metastore partition.
 
         Raises:
             MutationError: it has no location.
@@ -118,7 +118,7 @@ class AcidReader:
         *,
         storage_options: Mapping[str, Any] | None = None,
     ) -> Self:
-        """A reader of what is committed now; ``Transaction.reader`` reads what a transaction sees.
+        """Open a reader of what is committed now; ``Transaction.reader`` reads what a transaction sees.
 
         No lock is taken, so the cleaner may remove files in the meantime.
 
@@ -143,16 +143,16 @@ class AcidReader:
 
     @property
     def write_ids(self) -> ValidWriteIds:
-        """The table's write ids that it sees."""
+        """The valid write ids of the table."""
         return self._write_ids
 
     @property
     def transactions(self) -> ValidTransactions | None:
-        """The transactions that it sees, if it was told."""
+        """The valid transactions, if they were given."""
         return self._transactions
 
     def partitions(self) -> tuple[AcidPartition, ...]:
-        """The partitions that are read: as given, or as the table's folders say.
+        """The partitions that are read: the given ones, or those of the table's folders.
 
         Raises:
             UnsupportedAcidTableError: a folder that is no partition of the table.
@@ -162,7 +162,7 @@ class AcidReader:
         return tuple(self._partitions)
 
     def partitions_that_may_match(self, row_filter: str | Dnf | RowFilter | None) -> tuple[AcidPartition, ...]:
-        """Those of the partitions in which rows can pass a filter.
+        """Select the partitions in which rows can pass a filter.
 
         Raises:
             PredicateError: a filter that does not fit the table.
@@ -173,7 +173,7 @@ class AcidReader:
         return tuple(itertools.compress(partitions, wanted.to_pylist()))
 
     def state(self, partition: AcidPartition) -> PartitionState:
-        """The folders and files of a partition that the snapshot reads; see ``directories.partition_state``."""
+        """The folders and files of a partition that the snapshot reads; see :func:`partition_state`."""
         known = self._states.get(partition)
         if known is not None:
             return known
@@ -187,7 +187,7 @@ class AcidReader:
         *,
         with_row_id: bool = True,
     ) -> Iterator[pa.RecordBatch]:
-        """The rows, partition by partition, in no promised order inside one.
+        """Yield the rows, partition by partition, in no particular order within one.
 
         Files and listings of several partitions are read ahead, so they may be asked for long before their rows are.
         Stripes in which no row can pass the filter are not read, nor the delete events of a partition of which none

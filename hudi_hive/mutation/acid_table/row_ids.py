@@ -1,4 +1,4 @@
-"""Row identifiers as Arrow columns, and the set of those that delete events name.
+"""Row identifiers as Arrow columns, and sets of deleted rows.
 
 An identifier is (write id, bucket property, row id), unique in a partition (HIVE-10165, Hive's ORC ACID format). The
 same row may be deleted by several transactions.
@@ -31,13 +31,13 @@ _BITS: Final = 63
 
 
 def row_id_array(keys: Keys) -> pa.StructArray:
-    """A column of identifiers."""
+    """Make a column of row identifiers."""
     parts = [pa.array(part.astype(field.type.to_pandas_dtype())) for part, field in zip(keys, ROW_ID_TYPE, strict=True)]
     return pa.StructArray.from_arrays(parts, fields=list(ROW_ID_TYPE))
 
 
 def row_id_keys(column: pa.Array | pa.ChunkedArray) -> Keys:
-    """The parts of a column of identifiers.
+    """Split a column of row identifiers into its three parts.
 
     Raises:
         RecordIdentifierError: the column is none, or a row has no identifier.
@@ -54,12 +54,12 @@ def row_id_keys(column: pa.Array | pa.ChunkedArray) -> Keys:
 
 
 def key_order(keys: Keys) -> Longs:
-    """Places of identifiers in the order of ACID files: by write id, then bucket property, then row id."""
+    """The sort order of identifiers in ACID files: by write id, bucket property, row id."""
     return np.lexsort((keys[2], keys[1], keys[0]))
 
 
 class DeletedRows:
-    """The identifiers of a partition's delete events, sorted, as a set.
+    """The set of identifiers of a partition's delete events.
 
     The first two parts have few distinct values; their pairs are numbered and packed into one number with the row id,
     so that a look-up is a binary search over plain 64-bit integers.
@@ -84,7 +84,7 @@ class DeletedRows:
 
     @classmethod
     def of(cls, parts: Iterable[Keys]) -> DeletedRows:
-        """The set of the identifiers of several files."""
+        """Make the set of the identifiers of several files."""
         empty: Keys = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
         columns = list(zip(*[empty, *parts], strict=True))
         return cls((np.concatenate(columns[0]), np.concatenate(columns[1]), np.concatenate(columns[2])))
@@ -93,7 +93,7 @@ class DeletedRows:
         return len(self._keys)
 
     def mask(self, keys: Keys) -> npt.NDArray[np.bool_]:
-        """For each identifier whether it is in the set."""
+        """Whether each identifier is in the set."""
         writes, properties, rows = keys
         result: npt.NDArray[np.bool_] = np.zeros(len(rows), np.bool_)
         if not len(self) or not len(rows) or writes.min() > self._writes[-1] or writes.max() < self._writes[0]:

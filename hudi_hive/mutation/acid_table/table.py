@@ -1,4 +1,4 @@
-"""A table of a mutation: what the metastore says of it, checked once, as a value that travels to workers as text.
+"""``AcidTable``: the table of a mutation, checked once, with a text form for workers.
 
 Source: ``AcidTable`` and ``AcidTableSerializer`` of HIVE-10165. The text form is ours: JSON behind a mark of its own.
 """
@@ -76,7 +76,7 @@ class AcidTable:
 
     @classmethod
     def of(cls, table: Table, *, sink: bool = True, create_partitions: bool = False) -> Self:
-        """The table that the metastore describes.
+        """Make the table of a metastore table.
 
         Args:
             table: the metastore's answer.
@@ -133,16 +133,16 @@ class AcidTable:
         return tuple(types[name] for name in self.bucket_columns)
 
     def in_transaction(self, transaction_id: int, write_id: int) -> AcidTable:
-        """The same table with the ids of a transaction."""
+        """The table with the ids of a transaction."""
         return replace(self, transaction_id=transaction_id, write_id=write_id)
 
     def encode(self) -> str:
-        """The text form, for ``decode`` in another process."""
+        """Encode as text, for ``decode`` in another process."""
         return encode_text(TABLE_TAG, self)
 
     @classmethod
     def decode(cls, text: str) -> Self:
-        """The table of a text form.
+        """Decode the text form of a table.
 
         Raises:
             MutationError: no such text, or one of Hive's own ``AcidTableSerializer``.

@@ -1,4 +1,4 @@
-"""The driver's side: tables to read and write, and transactions over them.
+"""``MutatorClient``: the driver's side of mutations of Hive ACID tables.
 
 Source: ``MutatorClient``, ``MutatorClientBuilder`` and ``Transaction`` of HIVE-10165.
 """
@@ -75,7 +75,7 @@ class MutatorClient:
             self.add_sink(*_split(name), create_partitions=create_partitions)
 
     def add_source(self, database: str, table: str) -> Self:
-        """Read a table under the transactions' locks and snapshots.
+        """Add a table that transactions read, under their locks and snapshots.
 
         Raises:
             InvalidOptionError: it was added before.
@@ -84,7 +84,7 @@ class MutatorClient:
         return self._add(database, table, sink=False, create_partitions=False)
 
     def add_sink(self, database: str, table: str, *, create_partitions: bool = False) -> Self:
-        """Write a table; a source that was added before becomes one.
+        """Add a table that transactions write; it may be a source already.
 
         Args:
             database: name of the database.
@@ -112,11 +112,11 @@ class MutatorClient:
 
     @property
     def connected(self) -> bool:
-        """Whether the tables were looked up, and the client was not closed since."""
+        """Whether the client is connected."""
         return self._tables is not None
 
     def connect(self) -> Self:
-        """Look the tables up and check that they can be mutated.
+        """Connect: look the tables up and check that they can be mutated.
 
         Raises:
             MutationStateError: connected already, or without any table.
@@ -147,7 +147,7 @@ class MutatorClient:
         return self._tables
 
     def new_transaction(self) -> Transaction:
-        """A transaction over all tables, for ``begin`` or a ``with`` block.
+        """Make a transaction over all tables, for ``begin`` or a ``with`` block.
 
         One that was made before and has not begun never will.
 
@@ -165,7 +165,7 @@ class MutatorClient:
         return self._transaction
 
     def close(self) -> None:
-        """Abort a transaction that is open, and close the connections that are the client's own."""
+        """Abort an open transaction, and close the connections that the client opened."""
         transaction, self._transaction = self._transaction, None
         self._tables = None
         try:

@@ -1,4 +1,4 @@
-"""What runs in a worker: records in, delta and delete delta files in the attempt's staging folder out, and a manifest.
+"""``MutatorCoordinator``: writes records of one task to delta and delete delta files in a staging folder.
 
 Source: ``MutatorCoordinator`` of HIVE-10165. The metastore is not needed here: the transaction that gets the manifest
 moves the files to where they count and registers partitions.
@@ -97,7 +97,7 @@ class MutatorCoordinator(Coordinator[MutationManifest]):
     def mutate_spread(
         self, batch: pa.RecordBatch | pa.Table, operations: npt.NDArray[np.int8], writers: npt.NDArray[np.int32]
     ) -> None:
-        """As ``mutate_batch``, with the number of a file for each insert into a table without buckets.
+        """Mutate a batch, with a file number for each insert into a table without buckets; see ``mutate_batch``.
 
         Args:
             batch: the table's columns and partition keys, and ``ROW__ID``, which is null for inserts.

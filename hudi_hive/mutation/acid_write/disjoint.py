@@ -1,4 +1,4 @@
-"""Whether attempts that wrote the same bucket under several statements left each other's rows alone.
+"""Checks that attempts which wrote to the same bucket did not change the same rows.
 
 A row that two of them update would be there twice. Deletes alone may name a row as often as they like (Hive's readers
 take them for a set). Source: the rule of HIVE-10165 that all records of a partition and bucket are one writer's.
@@ -26,7 +26,7 @@ from hudi_hive.storage import Storage
 
 
 def check_disjoint(storage: Storage, table: AcidTable, files: Iterable[tuple[str, GroupFiles]]) -> None:
-    """Refuse rows that are updated by one attempt and changed by another. Files are read only if they may be.
+    """Refuse rows that several attempts changed; files are read only where that is possible.
 
     Args:
         storage: of the table's location.

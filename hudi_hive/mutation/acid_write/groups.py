@@ -1,4 +1,4 @@
-"""The rules of a coordinator that look at more than one record, and the files of the group that is being written.
+"""Validates the grouping and order of records, and writes the files of the current group.
 
 Source: ``GroupingValidator`` and ``SequenceValidator`` of HIVE-10165, with what is wrong in them put right. Hive merges
 deletes with rows in the order of (write id, bucket property, row id): a file ordered by write id and row id, which is
@@ -31,7 +31,7 @@ _BEFORE_ALL: Final = (-1, -1, -1)
 
 
 class GroupValidator:
-    """Checks that records come in groups, each of them once, and in order within."""
+    """Validates that records come in groups, each group once, and in order within a group."""
 
     def __init__(self) -> None:
         self._left: set[Group] = set()
@@ -39,7 +39,7 @@ class GroupValidator:
         self._last = _BEFORE_ALL
 
     def enter(self, group: Group) -> bool:
-        """The group of the records that come next.
+        """Validate the group of the next records.
 
         Returns:
             Whether it is another one than before.
@@ -60,7 +60,7 @@ class GroupValidator:
         return True
 
     def follow(self, write_ids: Ints, properties: Ints, row_ids: Ints) -> None:
-        """The identifiers of updates and deletes that come next in the group.
+        """Validate the order of the identifiers of the next updates and deletes.
 
         Raises:
             RecordSequenceError: one is not greater than the one before it.
@@ -90,7 +90,7 @@ def _out_of_order(before: Key, found: Key) -> RecordSequenceError:
 
 
 def runs(incoming: Incoming) -> Iterator[tuple[Group, slice]]:
-    """The stretches of records of one partition and bucket, in their order."""
+    """Split records into runs of one partition and bucket."""
     count = len(incoming.operations)
     if not count:
         return
@@ -102,7 +102,7 @@ def runs(incoming: Incoming) -> Iterator[tuple[Group, slice]]:
 
 
 class OpenGroup:
-    """The files of one partition and bucket while records come.
+    """The open files of one partition and bucket.
 
     Args:
         group: the partition and bucket.
@@ -125,7 +125,7 @@ class OpenGroup:
         self._deletes: DeleteDeltaWriter | None = None
 
     def add(self, incoming: Incoming, part: slice, keys: tuple[Ints, Ints, Ints]) -> None:
-        """Write a stretch of records.
+        """Write a run of records.
 
         Args:
             incoming: all records.
@@ -202,7 +202,7 @@ class OpenGroup:
         )
 
     def discard(self) -> None:
-        """Give the files up; what is there of them is in the staging folder."""
+        """Abandon the files, which remain in the staging folder."""
         for writer in (self._delta, self._deletes):
             if writer is not None:
                 writer.discard()
@@ -212,7 +212,7 @@ class OpenGroup:
 
 
 def changed(incoming: Incoming, part: slice) -> tuple[Ints, Ints, Ints]:
-    """Identifiers of the updates and deletes in a stretch of records."""
+    """Identifiers of the updates and deletes in a run of records."""
     gone = incoming.operations[part] != INSERT
     write_ids, properties, row_ids = incoming.write_ids[part], incoming.properties[part], incoming.row_ids[part]
     if gone.all():

@@ -1,4 +1,4 @@
-"""Records of a caller, checked and in columns: operation, partition, bucket, identifier and row of each.
+"""Checks records of a caller, and converts them to columns: operation, partition, bucket, identifier, row.
 
 Source: the rules of HIVE-10165's coordinator for one record (identifier there, bucket right), applied to whole batches.
 The rules that look at more than one record are in ``groups``.
@@ -67,7 +67,7 @@ def read_incoming(
     partition_values: Sequence[str | None] | None,
     writer: int | npt.NDArray[np.int32],
 ) -> Incoming:
-    """Check the records of a batch one by one, all at once.
+    """Check all records of a batch, each by itself.
 
     Args:
         table: what they are for.
@@ -99,7 +99,7 @@ def read_incoming(
 
 
 def check_values(table: AcidTable, values: Sequence[str | None]) -> tuple[str | None, ...]:
-    """Partition values in the form that the metastore keeps.
+    """Convert partition values to the form that the metastore stores.
 
     Raises:
         MutationError: not one for each key, or one that Hive writes in another way (``01`` for the number 1).
@@ -118,7 +118,7 @@ def check_values(table: AcidTable, values: Sequence[str | None]) -> tuple[str | 
 
 
 def padded(texts: pa.Array | pa.ChunkedArray, key: Column) -> pa.Array | pa.ChunkedArray:
-    """Texts as Hive writes them into names of partitions: those of ``char`` with spaces up to its length."""
+    """Pad texts of type ``char`` as Hive does in names of partitions."""
     kind = parse_hive_type(key.type)
     return pc.utf8_rpad(pc.utf8_rtrim(texts, " "), kind.length) if kind.kind == "char" else texts
 

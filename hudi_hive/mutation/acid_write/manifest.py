@@ -1,4 +1,4 @@
-"""What an attempt has written, as a value that travels from a worker to the driver as text.
+"""Manifests: what an attempt has written, with a text form for the driver.
 
 An attempt whose manifest never arrives, because it failed or because another attempt at the same task was faster, has
 written nothing that counts: its files stay in its own staging folder.
@@ -45,7 +45,7 @@ class GroupFiles:
 
 @dataclass(frozen=True, slots=True)
 class MutationManifest:
-    """All that one attempt has written to one table.
+    """The manifest of one attempt at a task: the files that it has written.
 
     Args:
         table: ``database.table``.
@@ -61,16 +61,16 @@ class MutationManifest:
 
     @property
     def rows(self) -> int:
-        """Mutated rows: inserted, updated and deleted ones."""
+        """Number of inserted, updated and deleted rows."""
         return sum(group.inserts + group.updates + group.deletes for group in self.groups)
 
     def encode(self) -> str:
-        """The text form."""
+        """Encode as text."""
         return encode_text(MANIFEST_TAG, self)
 
     @classmethod
     def decode(cls, text: str) -> Self:
-        """The manifest of a text form.
+        """Decode the text form of a manifest.
 
         Raises:
             MutationError: no such text.
@@ -91,7 +91,7 @@ class MutationManifest:
 def check_manifests(
     manifests: Iterable[MutationManifest], table: str, write_id: int
 ) -> tuple[tuple[str, GroupFiles], ...]:
-    """The files of all manifests, each with its attempt, if they are of one transaction and no two hold the same file.
+    """Check that manifests are of one transaction and have no file in common; returns their files with the attempts.
 
     Args:
         manifests: one for each task.

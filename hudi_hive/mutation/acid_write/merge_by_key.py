@@ -1,4 +1,4 @@
-"""Changes by key, joined with a table's rows: what a coordinator is to insert, update and delete, in its order.
+"""Merges changes by key: joins them with a table's rows to records for coordinators, in their order.
 
 The join finds the identifiers that HIVE-10165's coordinators want from their caller; what is done then is told by the
 rules in ``merge_rules``.
@@ -44,7 +44,7 @@ def merge(
     delete_where: str | Dnf | RowFilter | None = None,
     writer: int = 0,
 ) -> MergeRecords:
-    """Join changes with the table's rows by key.
+    """Merge changes by key: join them with the table's rows to inserts, updates and deletes.
 
     Args:
         reader: of the table, under the snapshot of the transaction that will write.
@@ -88,7 +88,7 @@ def check_keys(given: pa.Table, keys: Sequence[str]) -> None:
 
 
 def check_places(reader: AcidReader) -> None:
-    """Refuse partitions that a coordinator, which goes by the values of the keys, would look for somewhere else.
+    """Refuse partitions whose location is not that of their key values.
 
     Raises:
         MutationError: it says which.
@@ -154,7 +154,7 @@ def _gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table
 
 
 def key_tests(key: str, values: pa.Array, complete: bool = True) -> list[tuple[str, str, object]]:
-    """What a row filter can say of a key's values.
+    """A row filter that rows with one of the values of a key pass: a list of values, or their range.
 
     Args:
         key: the column.
@@ -170,7 +170,7 @@ def key_tests(key: str, values: pa.Array, complete: bool = True) -> list[tuple[s
 
 
 def key_pairs(found: pa.Table, given: pa.Table, keys: Sequence[str]) -> tuple[Longs, Longs]:
-    """Numbers of the rows and of the changes that have the same key."""
+    """Indexes of the rows and changes that have the same key."""
     names = [f"k{place}" for place in range(len(keys))]
 
     def numbered(table: pa.Table, number: str) -> pa.Table:

@@ -1,4 +1,4 @@
-"""What a merge does with a change and the rows of its key: the rules, for all of it at once or for a part of the keys.
+"""The rules of a merge by key: what happens to changes and to the rows of their keys.
 
 A row whose partition or bucket changes cannot be updated where it is: it is deleted there and inserted where it
 belongs. Source: HIVE-10165's coordinators, which want records with identifiers, grouped and ordered.
@@ -34,10 +34,10 @@ Longs = npt.NDArray[np.int64]
 
 
 class Coordinator(Protocol):
-    """What takes the records: a ``MutatorCoordinator``."""
+    """The interface of a coordinator; ``MutatorCoordinator`` implements it."""
 
     def mutate_batch(self, batch: pa.Table, operations: npt.NDArray[np.int8]) -> None:
-        """Take records with an operation each."""
+        """Mutate records, each by its own operation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class MergeRecords:
     deleted: int = 0
 
     def feed(self, coordinator: Coordinator) -> None:
-        """Hand all records to one coordinator, which raises what it finds wrong."""
+        """Pass all records to a coordinator, whose errors are raised."""
         if len(self.operations):
             coordinator.mutate_batch(self.records, self.operations)
 
@@ -87,7 +87,7 @@ class MergeRecords:
 
 
 class MergeChoices:
-    """What merges into tables of either kind have in common; :class:`MergeRules` says what the fields are."""
+    """Base of the merge rules of ACID and Hudi tables; :class:`MergeRules` describes the fields."""
 
     __slots__ = ()
 
@@ -101,7 +101,7 @@ class MergeChoices:
             raise InvalidOptionError(f"merge does not know {words}")
 
     def removing(self, changes: pa.Table) -> npt.NDArray[np.bool_]:
-        """For each change whether it deletes the rows of its key because of ``delete_where``."""
+        """Whether each change deletes the rows of its key by ``delete_where``."""
         if self.delete_where is None:
             return np.zeros(changes.num_rows, np.bool_)
         verdict = parse_filter(self.delete_where, changes.schema).evaluate(changes.combine_chunks())
@@ -122,7 +122,7 @@ def lowered_names(names: Sequence[str]) -> list[str]:
 
 
 def check_joinable(given: pa.Schema, key: str) -> None:
-    """Refuse a column that rows are not joined by.
+    """Refuse a column whose type cannot be joined by.
 
     Raises:
         SchemaError: it is nested, or of a floating type.
@@ -134,7 +134,7 @@ def check_joinable(given: pa.Schema, key: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MergeRules(MergeChoices):
-    """What a merge is to do, as a value that travels.
+    """The rules of a merge, which can be pickled.
 
     Args:
         table: what is merged into.
@@ -161,7 +161,7 @@ class MergeRules(MergeChoices):
         return pa.schema([*self.table.row_schema, *keys])
 
     def given_schema(self, names: Sequence[str]) -> pa.Schema:
-        """The changes' columns that the table has, by its names and types.
+        """The columns of the changes that the table has, with the table's names and types.
 
         Args:
             names: columns of the changes.
@@ -187,7 +187,7 @@ class MergeRules(MergeChoices):
         return given
 
     def given(self, changes: pa.Table) -> pa.Table:
-        """The changes in the columns and types of :meth:`given_schema`, ``char`` without the spaces that count nowhere.
+        """Convert changes to :meth:`given_schema`; ``char`` values lose trailing spaces.
 
         In partition keys it has them all, as in Hive's names of partitions.
 
@@ -207,7 +207,7 @@ class MergeRules(MergeChoices):
         return pa.table(columns, schema)
 
     def needed(self, given: pa.Schema) -> list[str]:
-        """Columns of the table's rows that a merge looks at: the key, partition keys, and what updates keep."""
+        """Columns of the table that a merge reads: keys, partition keys, and those that updates keep."""
         whole = self.when_matched == "update"
         lacking = [name for name in self.table.row_schema.names if name not in given.names] if whole else []
         return list(dict.fromkeys([*self.on, *lacking, *self.table.key_names]))
@@ -220,7 +220,7 @@ class MergeRules(MergeChoices):
         pairs: tuple[Longs, Longs],
         writer: int = 0,
     ) -> MergeRecords:
-        """What is to be done with changes and the rows of their keys.
+        """Make the records of changes and the rows of their keys.
 
         Args:
             given: changes, from :meth:`given`.

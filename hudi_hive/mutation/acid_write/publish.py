@@ -1,4 +1,4 @@
-"""Files of accepted attempts, moved to where readers look for them once the transaction is committed.
+"""Moves the files of accepted attempts from staging to their final folders.
 
 A folder of deltas is invisible while its write id is open, so files may arrive one after the other.
 """
@@ -105,19 +105,19 @@ class Publisher:
         move.target.write_bytes(move.path, self._storage.read_bytes(move.source))
 
     def withdraw(self) -> None:
-        """Remove what was moved, after the transaction was aborted; what cannot be removed stays invisible."""
+        """Delete the moved files of an aborted transaction; files that cannot be deleted stay invisible."""
         for move in self._placed:
             with suppress(Exception):
                 move.target.delete_tree(posixpath.dirname(move.path))
         self._placed = []
 
     def clean(self) -> None:
-        """Remove the staging folders of all the transaction's attempts."""
+        """Delete the staging folders of the transaction."""
         with suppress(Exception):
             self._storage.delete_tree(staging_folder(self._table.write_id))
 
     def clean_others(self, still_open: Callable[[], Sequence[int]]) -> None:
-        """Remove the staging folders of earlier transactions that have ended without doing so.
+        """Delete the staging folders of earlier transactions that have ended.
 
         Args:
             still_open: gives the write ids of the table whose transactions are open, asked if there is such a folder.

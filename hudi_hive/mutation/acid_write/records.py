@@ -1,4 +1,4 @@
-"""Records that come one by one, as Python has them, in columns.
+"""Converts single Python records to columns.
 
 Arrow makes Arrow values of Python's rather freely when it is told a type: ``1.5`` becomes the whole number 1, a
 time its day, a number a date, a time of some zone one of UTC. What is another value then is refused here, as it is in
@@ -27,7 +27,7 @@ _ID_NAMES = tuple(field.name for field in ROW_ID_TYPE)
 
 
 def to_table(table: AcidTable, records: Sequence[tuple[int, Mapping[str, Any]]]) -> pa.Table:
-    """The table's columns and ``ROW__ID`` of records.
+    """Convert records to a table of the columns of the table and ``ROW__ID``.
 
     Args:
         table: what they are for.
@@ -67,7 +67,7 @@ def _lowered(table: AcidTable, operation: int, record: object, schema: pa.Schema
 
 
 def column_of(values: Sequence[object], field: pa.Field, table: str) -> pa.Array:
-    """Values of one column, none of them another than it was.
+    """Convert Python values to one column; values that Arrow would change are refused.
 
     Args:
         values: one for each record.

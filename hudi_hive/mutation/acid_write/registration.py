@@ -1,4 +1,4 @@
-"""What the metastore is told of a transaction before it commits: partitions, conflicts to look for, statistics.
+"""Registers the partitions and write sets of a transaction, and invalidates statistics, before the commit.
 
 Source: the order of calls of Hive's own writers (HIVE-10165 leaves out all but the first;
 docs/format/hive.md#hive-transactions).
@@ -25,7 +25,7 @@ Values = tuple[str | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """A partition that a transaction has written, or the table itself if it has none.
+    """A partition that a transaction wrote to, or the table itself if it is not partitioned.
 
     Args:
         values: its values; empty for the table.
@@ -47,7 +47,7 @@ def touched_partitions(groups: Iterable[GroupFiles]) -> list[Touched]:
 
 
 class Registration:
-    """Tells the metastore about one table of a transaction.
+    """Registers the changes of a transaction to one table in the metastore.
 
     Args:
         client: the metastore's transactions.
@@ -61,7 +61,7 @@ class Registration:
         self._valid = valid
 
     def register(self, touched: Sequence[Touched]) -> dict[Values, str]:
-        """Make partitions that are not there, if the table says so, and tell which ones are written.
+        """Create missing partitions, if that is allowed, and register the written ones.
 
         This comes before any file is where readers look: the metastore remembers that a write id was aborted only as
         long as it knows of partitions that may have files of it, and forgets a transaction that touched nothing.
@@ -162,7 +162,7 @@ class Registration:
             )
 
     def drop_statistics(self, touched: Sequence[Touched]) -> None:
-        """Take the word from the metastore that its statistics of the table and the partitions are right.
+        """Remove the marks that statistics of the table and its partitions are accurate.
 
         Hive answers ``COUNT``, ``MIN`` and ``MAX`` from them while that word stands. Taking it is harmless if the
         transaction is aborted.

@@ -1,4 +1,4 @@
-"""One transaction over ACID tables, from its lock to its commit.
+"""``Transaction``: a transaction over Hive ACID tables, from its lock to its commit.
 
 Source: ``Transaction`` and ``Lock`` of HIVE-10165, with the checks that Hive's metastores leave to their clients: that
 the lock was granted and is still held, that write sets are compared, and that statistics are not believed any more
@@ -55,7 +55,7 @@ _BEATS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a client wants its transactions; see ``MutatorClient``."""
+    """Settings of transactions; see ``MutatorClient``."""
 
     lock_wait_s: float = 150.0
     heartbeat_s: float | None = None
@@ -93,16 +93,16 @@ class Transaction(TransactionBase):
 
     @property
     def id(self) -> int:
-        """The metastore's number; 0 before ``begin``."""
+        """Transaction id of the metastore; 0 before ``begin``."""
         return self._id
 
     @property
     def tables(self) -> tuple[AcidTable, ...]:
-        """Its tables, sinks with their write ids once it has begun."""
+        """The tables of the transaction, sinks with their write ids after ``begin``."""
         return tuple(self._tables.values())
 
     def table(self, database: str, name: str) -> AcidTable:
-        """One of its tables.
+        """Find a table of the transaction.
 
         Raises:
             MutationStateError: it is none of them.
@@ -114,7 +114,7 @@ class Transaction(TransactionBase):
 
     @property
     def snapshot(self) -> ValidTransactions:
-        """The transactions that it sees, for ``_v`` folders of compaction.
+        """The valid transactions of the snapshot, on which ``_v`` folders of compactions depend.
 
         Raises:
             MutationStateError: it has not begun.
@@ -124,7 +124,7 @@ class Transaction(TransactionBase):
         return self._snapshot
 
     def valid_write_ids(self, database: str, name: str) -> ValidWriteIds:
-        """What it sees of a table: identifiers for updates and deletes must be read under these.
+        """The valid write ids of a table, under which identifiers for updates and deletes must be read.
 
         Raises:
             MutationStateError: it has not begun, or the table is not part of it.
@@ -135,7 +135,7 @@ class Transaction(TransactionBase):
         return self._valid[table.qualified_name]
 
     def reader(self, database: str, name: str) -> AcidReader:
-        """A reader of one of its tables under its snapshot, for ``merge`` or for what updates and deletes need.
+        """Open a reader of a table under the transaction's snapshot.
 
         Raises:
             MutationStateError: it has not begun, or the table is not part of it.
@@ -154,7 +154,7 @@ class Transaction(TransactionBase):
     # -- begin ------------------------------------------------------------------------------------------------------
 
     def begin(self, read_under: Sequence[ValidWriteIds] = ()) -> Self:
-        """Open the transaction, begin to beat, wait for the lock, and take the snapshot and write ids under it.
+        """Open the transaction, start heartbeats, acquire the lock, and take snapshot and write ids under it.
 
         The metastore compares a commit with all that was committed since its transaction was opened. So if a sink was
         written before the lock was granted, the transaction is given up and another opened, which has another ``id``.
@@ -280,7 +280,7 @@ class Transaction(TransactionBase):
                 )
 
     def coordinator(self, database: str, name: str) -> MutatorCoordinator:
-        """A coordinator in this process; the commit closes it and counts what it has written.
+        """Make a coordinator in this process, which the commit closes and accepts.
 
         Each gets a statement number of its own, and may be for a thread of its own. A commit fails if one of them has
         failed or was discarded.
@@ -298,7 +298,7 @@ class Transaction(TransactionBase):
     # -- the end ----------------------------------------------------------------------------------------------------
 
     def accept(self, *manifests: MutationManifest) -> None:
-        """Count what attempts have written: one manifest for each task, of the attempt that succeeded.
+        """Accept the manifests of attempts: one for each task, of the attempt that succeeded.
 
         Raises:
             MutationStateError: the transaction is not open.
@@ -310,7 +310,7 @@ class Transaction(TransactionBase):
         self._manifests.extend(manifests)
 
     def commit(self, manifests: Iterable[MutationManifest] = ()) -> None:
-        """Make visible what the accepted attempts have written, and nothing else.
+        """Commit what the accepted attempts have written.
 
         Args:
             manifests: to be accepted before.
@@ -442,7 +442,7 @@ class Transaction(TransactionBase):
         )
 
     def abort(self) -> None:
-        """Give all up; what workers have written is never visible.
+        """Abort the transaction; what workers have written never becomes visible.
 
         Raises:
             MutationStateError: the transaction is not open.

@@ -1,4 +1,4 @@
-"""What takes the records of one task, whatever the table: states, one record at a time or batches, and the manifest.
+"""Base class of coordinators: takes records of a task one by one or in batches, and returns a manifest.
 
 Source: ``MutatorCoordinator`` of HIVE-10165. What is done with checked records is the business of those that derive:
 ``coordinator`` for Hive ACID tables, ``hudi`` for Hudi tables.
@@ -31,7 +31,7 @@ OPERATIONS: Final = ("insert", "update", "delete")
 
 
 def operation_numbers(column: pa.ChunkedArray) -> npt.NDArray[np.int8]:
-    """Operations in words, in capitals or not, as numbers.
+    """Convert names of operations, in any case, to numbers.
 
     Raises:
         MutationError: a word that is none, or null.
@@ -69,7 +69,7 @@ def _as_values(given: object) -> tuple[str | None, ...]:
 
 
 class Manifest(Protocol):
-    """What an attempt has written, for the transaction that is to count it."""
+    """The interface of a manifest: what an attempt has written."""
 
     @property
     def attempt(self) -> str:
@@ -77,10 +77,10 @@ class Manifest(Protocol):
 
     @property
     def rows(self) -> int:
-        """Mutated rows."""
+        """Number of mutated rows."""
 
     def encode(self) -> str:
-        """The text form."""
+        """Encode as text."""
 
 
 _M = TypeVar("_M", bound=Manifest)
@@ -93,7 +93,7 @@ class _State(Enum):
 
 
 class Coordinator(ABC, Generic[_M]):
-    """Takes the records of one task. After an error it is of no use: without its manifest nothing it wrote counts.
+    """Takes the records of one task; unusable after an error, since without a manifest nothing is accepted.
 
     Args:
         attempt: name of this attempt at the task, unlike that of any other; by default a random one.
@@ -125,7 +125,7 @@ class Coordinator(ABC, Generic[_M]):
 
     @abstractmethod
     def _to_table(self, records: Sequence[tuple[int, Mapping[str, Any]]]) -> pa.Table:
-        """Records that came one by one, each with its operation, in columns."""
+        """Convert single records with operations to columns."""
 
     @abstractmethod
     def _mutate(
@@ -138,7 +138,7 @@ class Coordinator(ABC, Generic[_M]):
 
     @abstractmethod
     def _finish(self) -> _M:
-        """Write what is left."""
+        """Write the remaining records and return the manifest."""
 
     @abstractmethod
     def _give_up(self) -> None:
@@ -151,7 +151,7 @@ class Coordinator(ABC, Generic[_M]):
     # -- one record at a time ---------------------------------------------------------------------------------------
 
     def insert(self, partition_values: Sequence[str | None], record: Mapping[str, Any]) -> None:
-        """Insert a row. Records are checked some thousands at a time, so errors may come with a later one.
+        """Insert a row. Records are checked in batches of thousands, so errors may be raised by a later call.
 
         Args:
             partition_values: a value for each partition key, None for the default partition; empty without keys.
@@ -164,11 +164,11 @@ class Coordinator(ABC, Generic[_M]):
         self._take(INSERT, partition_values, record)
 
     def update(self, partition_values: Sequence[str | None], record: Mapping[str, Any]) -> None:
-        """Replace a row by the record, which names it by its ``ROW__ID`` or, in Hudi tables, its key; as ``insert``."""
+        """Update the row of the record's ``ROW__ID`` or, in Hudi tables, of its key; otherwise as ``insert``."""
         self._take(UPDATE, partition_values, record)
 
     def delete(self, partition_values: Sequence[str | None], record: Mapping[str, Any]) -> None:
-        """Delete the row that the record's ``ROW__ID`` or key names, which is all that is looked at; as ``insert``."""
+        """Delete the row of the record's ``ROW__ID`` or key; otherwise as ``insert``."""
         self._take(DELETE, partition_values, record)
 
     def _take(self, operation: int, values: Sequence[str | None], record: Mapping[str, Any]) -> None:
@@ -210,13 +210,13 @@ class Coordinator(ABC, Generic[_M]):
     def update_batch(
         self, batch: pa.RecordBatch | pa.Table, partition_values: Sequence[str | None] | None = None
     ) -> None:
-        """Replace the rows that ``ROW__ID`` or keys name; otherwise as ``insert_batch``."""
+        """Update the rows of ``ROW__ID`` or keys; otherwise as ``insert_batch``."""
         self.mutate_batch(batch, UPDATE, partition_values)
 
     def delete_batch(
         self, batch: pa.RecordBatch | pa.Table, partition_values: Sequence[str | None] | None = None
     ) -> None:
-        """Delete the rows that ``ROW__ID`` or keys name; other columns may be left out. As ``insert_batch``."""
+        """Delete the rows of ``ROW__ID`` or keys; other columns may be left out. Otherwise as ``insert_batch``."""
         self.mutate_batch(batch, DELETE, partition_values)
 
     def mutate_batch(
@@ -246,7 +246,7 @@ class Coordinator(ABC, Generic[_M]):
     # -- the end ----------------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Check the records that came one by one so far.
+        """Check the single records that were given so far.
 
         Raises:
             MutationWorkerError, SchemaError, MutationStateError: as ``insert``.
@@ -256,7 +256,7 @@ class Coordinator(ABC, Generic[_M]):
             self._send_pending()
 
     def close(self) -> _M:
-        """Write what is left.
+        """Write the remaining records and return the manifest.
 
         Returns:
             the manifest, which the transaction needs to make the writes count; the same one when closed again.
@@ -275,7 +275,7 @@ class Coordinator(ABC, Generic[_M]):
         return self._manifest
 
     def discard(self) -> None:
-        """Remove what this attempt has written. Nothing of it counts any more, also if it was closed."""
+        """Delete what this attempt has written, also if it was closed."""
         self._fail()
         self._remove()
 

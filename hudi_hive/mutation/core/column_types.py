@@ -1,4 +1,4 @@
-"""Which Arrow types of records stand for the same values as a table's column.
+"""Checks which Arrow types of records a table's column can hold without changing values.
 
 Arrow casts more than that: numbers to text, whole numbers to days, times to their days, doubles to the nearest float.
 """
@@ -26,7 +26,7 @@ _KINDS: Final[tuple[tuple[str, Callable[[pa.DataType], bool]], ...]] = (
 
 
 def holds(column: pa.DataType, records: pa.DataType) -> bool:
-    """Whether a column can take the records' type, if the values are within its range, which a safe cast tells.
+    """Whether a column can hold values of a type, given that a safe cast succeeds.
 
     Args:
         column: type of the table's column.

@@ -1,4 +1,4 @@
-"""Beats that keep a transaction and its lock alive while workers write, and the word that they were in vain.
+"""Heartbeats of a transaction and its lock while workers write, and notification of a lost lock.
 
 Source: ``HeartbeatTimerTask`` and ``LockFailureListener`` of HIVE-10165.
 """
@@ -16,7 +16,7 @@ from hudi_hive.metastore.transactions import TransactionClient
 
 @dataclass(frozen=True, slots=True)
 class LockFailure:
-    """A transaction whose lock was lost, as its owner is told.
+    """A lost lock of a transaction, which is passed to the failure listener.
 
     Args:
         transaction_id: the transaction.
@@ -36,7 +36,7 @@ LockFailureListener = Callable[[LockFailure], None]
 
 
 class Heartbeat:
-    """Beats of one transaction, in a thread of its own from ``start`` to ``stop``.
+    """Sends the heartbeats of one transaction from a thread, from ``start`` to ``stop``.
 
     Args:
         client: to beat through; it needs a connection that no long call keeps busy.
@@ -67,17 +67,17 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._run, name=f"transaction-{transaction_id}", daemon=True)
 
     def start(self) -> None:
-        """Begin to beat."""
+        """Start the heartbeats."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Beat no more; a beat under way is waited for."""
+        """Stop the heartbeats; waits for a running one."""
         self._ended.set()
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join()
 
     def verify(self) -> None:
-        """Beat now.
+        """Send a heartbeat now.
 
         Raises:
             TransactionLostError: the transaction has ended.

@@ -1,4 +1,4 @@
-"""Values that travel between driver and workers as text: JSON behind a mark that says of which kind they are."""
+"""Text forms of values for driver and workers: JSON after a tag of their type."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Made = TypeVar("Made")
 
 
 def encode(mark: str, value: DataclassInstance) -> str:
-    """The text form of a value."""
+    """Encode a value as text."""
     return mark + json.dumps(asdict(value), separators=(",", ":"), sort_keys=True)
 
 
 def decode(mark: str, text: str, noun: str, whose: str, make: Callable[[dict[str, Any]], Made]) -> Made:
-    """The value of a text form.
+    """Decode the text form of a value.
 
     Args:
         mark: what the text must begin with.
@@ -41,7 +41,7 @@ def decode(mark: str, text: str, noun: str, whose: str, make: Callable[[dict[str
 
 
 def check_fields(kind: type[DataclassInstance], values: Mapping[str, Any]) -> None:
-    """Refuse fields that a kind of value does not have, or that are missing.
+    """Refuse unknown and missing fields of a value.
 
     Raises:
         ValueError: there are such.

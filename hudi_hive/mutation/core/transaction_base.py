@@ -1,4 +1,4 @@
-"""What transactions have in common, whatever the table: their states, and what a ``with`` block does with them."""
+"""Base class of transactions: states and ``with`` blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hudi_hive.errors import MutationStateError
 
 
 class TransactionState(Enum):
-    """Where a transaction is."""
+    """State of a transaction."""
 
     INACTIVE = "inactive"
     OPEN = "open"
@@ -32,12 +32,12 @@ class TransactionBase(ABC):
 
     @property
     def state(self) -> TransactionState:
-        """Where it is."""
+        """State of the transaction."""
         return self._state
 
     @abstractmethod
     def begin(self) -> Self:
-        """Open it.
+        """Begin the transaction.
 
         Raises:
             MutationStateError: it began before.
@@ -45,7 +45,7 @@ class TransactionBase(ABC):
 
     @abstractmethod
     def commit(self) -> None:
-        """Make visible what the accepted attempts have written, and nothing else.
+        """Commit what the accepted attempts have written.
 
         Raises:
             MutationStateError: it is not open.
@@ -53,7 +53,7 @@ class TransactionBase(ABC):
 
     @abstractmethod
     def abort(self) -> None:
-        """Give all up.
+        """Abort the transaction.
 
         Raises:
             MutationStateError: it is not open.
@@ -64,7 +64,7 @@ class TransactionBase(ABC):
         """Abort after an error, which is the one to be told."""
 
     def retire(self) -> None:
-        """Let it never begin, unless it has: its client was closed, or has made another one."""
+        """Prevent a transaction that has not begun from beginning, after its client was closed or made another one."""
         if self._state is TransactionState.INACTIVE:
             self._state = TransactionState.ABORTED
 

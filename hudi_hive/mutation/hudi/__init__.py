@@ -1,4 +1,4 @@
-"""The construct of HIVE-10165 over a Hudi table: changes of records by key in, one completed instant out.
+"""Mutations of Hudi tables: changes of records by key in one instant, with the interface of HIVE-10165.
 
 Client, transaction, table handle, coordinator and manifest are those of :mod:`hudi_hive.mutation`, with the same names
 and states; a record is named by its key instead of a ``ROW__ID``, so that nothing need be sorted or grouped.

@@ -1,4 +1,4 @@
-"""The driver's side: a Hudi table to change, and transactions over it."""
+"""``HudiMutatorClient``: the driver's side of mutations of a Hudi table."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class HudiMutatorClient:
         return self._client is not None
 
     def connect(self) -> Self:
-        """Look the table up and check that it can be changed.
+        """Connect: load the table and check that it can be mutated.
 
         Raises:
             MutationStateError: connected already.
@@ -117,7 +117,7 @@ class HudiMutatorClient:
 
     @property
     def tables(self) -> tuple[HudiMutationTable, ...]:
-        """The table as it is now, without an instant.
+        """The table, without the instant of a transaction.
 
         Raises:
             MutationStateError: not connected.
@@ -126,7 +126,7 @@ class HudiMutatorClient:
         return (HudiMutationTable.of(client, self._writer_of(client).config.options),)
 
     def new_transaction(self) -> HudiTransaction:
-        """A transaction, for ``begin`` or a ``with`` block. One that was made before and has not begun never will.
+        """Make a transaction, for ``begin`` or a ``with`` block; an earlier one that has not begun is retired.
 
         Raises:
             MutationStateError: not connected, or another transaction is open.
@@ -142,7 +142,7 @@ class HudiMutatorClient:
         return self._transaction
 
     def close(self) -> None:
-        """Abort a transaction that is open."""
+        """Abort an open transaction."""
         transaction, self._transaction = self._transaction, None
         self._client = None
         if transaction is None:

@@ -1,4 +1,4 @@
-"""What runs in a worker: records in, a staged Arrow file out that no reader of the table looks at, and a manifest.
+"""``HudiMutatorCoordinator``: stages records of one task in an Arrow file, and returns a manifest.
 
 The worker checks each record by itself and makes its key; the transaction that gets the manifest looks the records up
 and writes the table's files. Neither timeline nor index is read here.
@@ -29,7 +29,7 @@ _CODEC: Final = "lz4"
 
 
 class HudiMutatorCoordinator(Coordinator[HudiManifest]):
-    """Takes the records of one task, in any order; a record is named by its key, and is changed once.
+    """Takes the records of one task in any order; each record is identified by its key and changed once.
 
     What breaks a rule raises an error of its own, and the coordinator is of no use any more: without its manifest
     nothing that it took counts. Records one by one lack the meta columns and may lack partition columns, which the

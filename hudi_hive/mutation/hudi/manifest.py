@@ -1,4 +1,4 @@
-"""What an attempt has staged for a Hudi table, as a value that travels from a worker to the driver as text."""
+"""Manifests of Hudi mutations: what an attempt has staged, with a text form for the driver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HUDI_MANIFEST_TAG: Final = "HudiHiveHudiManifestV1:"
 
 @dataclass(frozen=True, slots=True)
 class HudiManifest:
-    """All that one attempt has staged.
+    """The manifest of one attempt: the records that it has staged.
 
     Args:
         table: URI of the table's base path.
@@ -38,16 +38,16 @@ class HudiManifest:
 
     @property
     def rows(self) -> int:
-        """Mutated rows: inserted, updated and deleted ones."""
+        """Number of inserted, updated and deleted rows."""
         return self.inserts + self.updates + self.deletes
 
     def encode(self) -> str:
-        """The text form."""
+        """Encode as text."""
         return encode_text(HUDI_MANIFEST_TAG, self)
 
     @classmethod
     def decode(cls, text: str) -> Self:
-        """The manifest of a text form.
+        """Decode the text form of a manifest.
 
         Raises:
             MutationError: no such text.
@@ -64,7 +64,7 @@ class HudiManifest:
 
 
 def check_manifests(known: Sequence[HudiManifest], more: Iterable[HudiManifest], table: str, instant: str) -> None:
-    """Refuse manifests that a transaction cannot count.
+    """Refuse manifests that a transaction cannot accept.
 
     Raises:
         MutationError: a manifest of another table or transaction.

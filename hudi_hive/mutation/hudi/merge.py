@@ -1,4 +1,4 @@
-"""Changes by key, joined with the rows of a Hudi table: what a coordinator is to insert, update and delete.
+"""Merges changes by key: joins them with the rows of a Hudi table to records for coordinators.
 
 The columns that changes and rows are joined by may be any; what is done is done to records, which are named by the key
 fields and partition of the rows that are found. A row whose key or partition changes is deleted, and inserted anew.
@@ -64,11 +64,11 @@ class HudiMergeRecords:
     deleted: int = 0
 
     def feed(self, coordinator: HudiMutatorCoordinator) -> None:
-        """Hand all records to one coordinator, which raises what it finds wrong."""
+        """Pass all records to a coordinator, whose errors are raised."""
         coordinator.mutate_batch(self.records, self.operations)
 
     def split(self, parts: int) -> list[HudiMergeRecords]:
-        """So many stretches of about equal length for as many coordinators.
+        """Split into parts of about equal length for separate coordinators.
 
         Raises:
             InvalidOptionError: fewer than one part.
@@ -85,7 +85,7 @@ class HudiMergeRecords:
 
 @dataclass(frozen=True)
 class HudiMergeRules(MergeChoices):
-    """What a merge is to do, as a value that travels.
+    """The rules of a merge, which can be pickled.
 
     Args:
         table: what is merged into.
@@ -109,7 +109,7 @@ class HudiMergeRules(MergeChoices):
 
     @property
     def identity(self) -> list[str]:
-        """Columns that record key and partition are made of."""
+        """Columns of record key and partition path."""
         generator = self.table.generator
         names = [*generator.record_fields, *(item.name for item in generator.path_fields)]
         wanted = {name.partition(".")[0] for name in names}
@@ -130,7 +130,7 @@ class HudiMergeRules(MergeChoices):
         return [names[key.lower()] for key in self.on]
 
     def given_schema(self, names: Sequence[str]) -> pa.Schema:
-        """The changes' columns that the table has, by its names and types.
+        """The columns of the changes that the table has, with the table's names and types.
 
         Args:
             names: columns of the changes.
@@ -178,7 +178,7 @@ class HudiMergeRules(MergeChoices):
     def records(
         self, given: pa.Table, removing: Flags, found: pa.Table, pairs: tuple[Longs, Longs]
     ) -> HudiMergeRecords:
-        """What is to be done with changes and the rows of their keys.
+        """Make the records of changes and the rows of their keys.
 
         Args:
             given: changes, from :meth:`given`.

@@ -1,4 +1,4 @@
-"""What a transaction sees of its table: the rows as they were when it began."""
+"""Reads the table of a transaction as of its beginning."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class HudiReader:
         self.table = table
 
     def read(self, columns: Sequence[str] | None = None, row_filter: Filter = None) -> pa.Table:
-        """Rows, with the meta columns if they are not left out: coordinators pass over these.
+        """Read rows, with the meta columns unless they are left out; coordinators ignore these.
 
         Args:
             columns: columns to return, in this order; all without it.

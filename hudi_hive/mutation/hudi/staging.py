@@ -1,4 +1,4 @@
-"""Records of a caller, checked and with their keys, as they are staged for the write: Arrow in, Arrow out."""
+"""Checks records of a caller and adds their keys, for staging."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Intake:
     def read(
         self, data: pa.RecordBatch | pa.Table, operations: npt.NDArray[np.int8], values: Sequence[str | None] | None
     ) -> pa.Table:
-        """Records as they are staged.
+        """Check records and convert them to staged records.
 
         Args:
             data: the table's columns; of deletes those of key and partition are looked at alone.
@@ -120,7 +120,7 @@ class Intake:
         return data
 
     def missing_values(self, values: Sequence[str | None]) -> dict[str, pa.Scalar]:
-        """What partition values tell of partition columns.
+        """The values of partition columns that follow from partition values.
 
         Raises:
             MutationError: a value that is none of its column's type.
@@ -203,7 +203,7 @@ class Intake:
             )
 
     def to_table(self, records: Sequence[tuple[int, Mapping[str, Any]]], values: Sequence[str | None]) -> pa.Table:
-        """Records that came one by one, each with its operation, in columns.
+        """Convert single records with operations to columns.
 
         Args:
             records: operation and values by column; of deletes those of the key are enough.

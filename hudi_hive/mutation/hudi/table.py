@@ -1,4 +1,4 @@
-"""A Hudi table of a mutation: what workers must know of it, as a value that travels to them as text."""
+"""``HudiMutationTable``: the Hudi table of a mutation, with a text form for workers."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class HudiMutationTable:
 
     @property
     def config(self) -> TableConfig:
-        """What ``hoodie.properties`` say."""
+        """The configuration of the table (``hoodie.properties``)."""
         return TableConfig.from_properties(self.properties, self.location)
 
     @property
@@ -106,16 +106,16 @@ class HudiMutationTable:
         return replace(made, longest_key=self.longest_key, longest_path=self.longest_path)
 
     def in_transaction(self, instant: str) -> HudiMutationTable:
-        """The same table with the instant of a transaction."""
+        """The table with the instant of a transaction."""
         return replace(self, instant=instant)
 
     def encode(self) -> str:
-        """The text form, for ``decode`` in another process."""
+        """Encode as text, for ``decode`` in another process."""
         return encode_text(HUDI_TABLE_TAG, self)
 
     @classmethod
     def decode(cls, text: str) -> Self:
-        """The table of a text form.
+        """Decode the text form of a table.
 
         Raises:
             MutationError: no such text.

@@ -1,4 +1,4 @@
-"""One transaction over a Hudi table: an instant that is requested at its begin and completed by its commit.
+"""``HudiTransaction``: a transaction over a Hudi table, from its requested to its completed instant.
 
 From begin to commit the write is on the timeline and its heartbeat beats, so that other writers leave it alone. Who
 completes a write to the same file groups meanwhile wins, and the commit is refused (RFC-22); without a concurrency
@@ -76,16 +76,16 @@ class HudiTransaction(TransactionBase):
 
     @property
     def id(self) -> str:
-        """Requested time of its instant; empty before ``begin``."""
+        """Requested time of the instant; empty before ``begin``."""
         return self._table.instant if self._table is not None else ""
 
     @property
     def tables(self) -> tuple[HudiMutationTable, ...]:
-        """Its table, once it has begun."""
+        """The table of the transaction, after ``begin``."""
         return () if self._table is None else (self._table,)
 
     def table(self) -> HudiMutationTable:
-        """Its table, for coordinators.
+        """The table of the transaction, for coordinators.
 
         Raises:
             MutationStateError: it has not begun.
@@ -95,7 +95,7 @@ class HudiTransaction(TransactionBase):
         return self._table
 
     def reader(self) -> HudiReader:
-        """A reader of its table as it was when it began.
+        """Open a reader of the table as of the beginning of the transaction.
 
         Raises:
             MutationStateError: it has not begun.
@@ -106,13 +106,13 @@ class HudiTransaction(TransactionBase):
 
     @property
     def report(self) -> WriteReport | None:
-        """What the commit came to; None before it."""
+        """Report of the commit; None before it."""
         return self._report
 
     # -- begin ------------------------------------------------------------------------------------------------------
 
     def begin(self) -> Self:
-        """Undo what dead writers have left, announce the write and begin to beat.
+        """Roll back failed writes, create the requested instant and start heartbeats.
 
         Raises:
             MutationStateError: it began before, or its client was closed or made another one.
@@ -135,7 +135,7 @@ class HudiTransaction(TransactionBase):
         return self
 
     def coordinator(self) -> HudiMutatorCoordinator:
-        """A coordinator in this process; the commit closes it and counts its records.
+        """Make a coordinator in this process, which the commit closes and accepts.
 
         A commit fails if one of them has failed or was discarded.
 
@@ -150,7 +150,7 @@ class HudiTransaction(TransactionBase):
     # -- the end ----------------------------------------------------------------------------------------------------
 
     def accept(self, *manifests: HudiManifest) -> None:
-        """Count what attempts have staged: one manifest for each task, of the attempt that succeeded.
+        """Accept the manifests of attempts: one for each task, of the attempt that succeeded.
 
         Raises:
             MutationStateError: the transaction is not open.
@@ -163,7 +163,7 @@ class HudiTransaction(TransactionBase):
         self._manifests.extend(manifests)
 
     def commit(self, manifests: Iterable[HudiManifest] = ()) -> None:
-        """Make visible what the accepted attempts have staged, in one instant, and run the table services that are due.
+        """Commit what the accepted attempts have staged in one instant, and run the table services that are due.
 
         Args:
             manifests: to be accepted before.
@@ -192,7 +192,7 @@ class HudiTransaction(TransactionBase):
         self._committed(report)
 
     def write_with(self, write: Callable[[MutationWriter, Write], WriteReport]) -> None:
-        """Commit what a function writes itself, with an engine for one; as :meth:`commit` otherwise.
+        """Commit what a function writes, such as one that uses an engine; otherwise as :meth:`commit`.
 
         Args:
             write: takes the writer and the write that has begun, and completes its instant.
@@ -236,7 +236,7 @@ class HudiTransaction(TransactionBase):
         return self._write.client.storage
 
     def abort(self) -> None:
-        """Give all up: the table is as it was, at the latest after the next write.
+        """Abort: roll the instant back, at the latest in the next write.
 
         Raises:
             MutationStateError: the transaction is not open.

@@ -1,4 +1,4 @@
-"""The changes a sync makes in a catalogue, apart from how they get there: Thrift calls or DDL statements.
+"""The interface of changes that a sync makes to a metastore, and its implementation by Thrift calls.
 
 Comes in: the metastore's own structs, complete. Goes out: the same end state whatever the writer.
 """
@@ -22,14 +22,14 @@ _ADDED_AT_ONCE = 4
 
 
 class CatalogWriter(Protocol):
-    """What a sync may change. No method ever deletes data, and a call that is repeated does no harm.
+    """The changes that a sync makes. No method deletes data, and every call may be repeated.
 
     Names are in lower case; partitions carry their values in the order of the table's keys. ``batch_size`` is the
     greatest number of partitions per call or statement.
     """
 
     def create_database(self, name: str, *, description: str) -> None:
-        """Create a database; one that exists is left as it is."""
+        """Create a database if it does not exist."""
 
     def create_table(self, table: Table) -> None:
         """Create a table.
@@ -57,19 +57,19 @@ class CatalogWriter(Protocol):
         """
 
     def drop_table(self, database: str, name: str) -> None:
-        """Forget a table if it is there; its data stays, even a managed table's."""
+        """Drop a table if it exists, without deleting data, also that of a managed table."""
 
     def add_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
-        """Add partitions; those that exist are left as they are."""
+        """Add partitions that do not exist."""
 
     def alter_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
-        """Give partitions, found by their values, the definitions in ``partitions``: another location most of all."""
+        """Alter partitions, identified by their values, to the definitions in ``partitions``."""
 
     def touch_partitions(self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int) -> None:
-        """Leave partitions as they are but tell listeners of the metastore that their data changed."""
+        """Notify listeners of the metastore that the data of partitions changed, without changing the partitions."""
 
     def drop_partitions(self, database: str, table: str, names: Sequence[str], *, batch_size: int) -> None:
-        """Forget partitions by the metastore's names of them (``k1=v1/k2=v2``); those that are gone are passed over."""
+        """Drop partitions by name (``k1=v1/k2=v2``), without deleting data; missing ones are skipped."""
 
 
 class MetastoreWriter:

@@ -1,4 +1,4 @@
-"""Does what a sync plan says, in an order that can be broken off anywhere and run again."""
+"""Executes a sync plan, in an order that can be interrupted anywhere and run again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DATABASE_DESCRIPTION = "automatically created by hoodie"
 
 
 class Executor:
-    """Does what a plan says.
+    """Executes the plan of a table.
 
     Args:
         config: the sync's configuration.
@@ -61,7 +61,7 @@ class Executor:
         self._notes: list[str] = []
 
     def apply(self, planner: Planner, plan: TablePlan) -> TablePlan:
-        """Do it all; gives the plan that was done in the end, which is another one when the table was made anew."""
+        """Execute the plan; returns the executed plan, which differs when the table was recreated."""
         try:
             self._run(plan)
         except (SchemaSyncError, MetastoreServerError) as error:

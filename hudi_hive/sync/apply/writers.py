@@ -13,7 +13,7 @@ from hudi_hive.sync.config import HiveSyncConfig
 
 @contextmanager
 def open_writer(config: HiveSyncConfig, metastore: HiveMetastore) -> Iterator[CatalogWriter]:
-    """The writer of ``config.mode`` for one sync; what it opened is closed at the end.
+    """Open the writer of ``config.mode``, which is closed at the end of the block.
 
     Args:
         config: its mode, and for the SQL modes its address, user and password.

@@ -1,4 +1,4 @@
-"""The bucket specification of a table: the text ``CLUSTERED BY … INTO n BUCKETS`` as columns and a number."""
+"""Parses the bucket specification of a table: ``CLUSTERED BY … INTO n BUCKETS``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to sync, how and where: typed fields, filled from Hudi's own option names and the table's properties.
+"""``HiveSyncConfig``: the typed options of a sync, from Hudi's option names and the table's properties.
 
 Source: docs/format/rules.md#sync-reads-the-properties.
 """
@@ -24,7 +24,7 @@ from hudi_hive.table.properties import TableConfig
 
 @dataclass(frozen=True, kw_only=True)
 class HiveSyncConfig:
-    """One sync. Fields that are None come from the table's ``hoodie.properties`` (the real tool does not read them).
+    """The configuration of a sync; fields that are None are taken from the table's ``hoodie.properties``.
 
     Args:
         base_path: the table's base path; the metastore gets it as written here.
@@ -164,7 +164,7 @@ class HiveSyncConfig:
     def from_options(
         cls, options: Mapping[str, object], *, storage_options: Mapping[str, Any] | None = None
     ) -> HiveSyncConfig:
-        """The configuration of options under Hudi's own names (``hoodie.datasource.hive_sync.*`` and its kin).
+        """Make the configuration from Hudi's options (``hoodie.datasource.hive_sync.*``, ``hoodie.meta.sync.*`` …).
 
         Hive's own ``hive.metastore.uris``, ``use.SSL``, ``truststore.path``, ``sasl.enabled`` and
         ``kerberos.principal`` (all behind ``hive.metastore.``) say where and how to reach the metastore.
@@ -180,7 +180,7 @@ class HiveSyncConfig:
         return cls(**values, warnings=warnings, storage_options=storage_options)
 
     def resolve(self, table: TableConfig) -> SyncTarget:
-        """Fill what the options leave open from the table's properties.
+        """Resolve the configuration: take what options leave open from the table's properties.
 
         Raises:
             InvalidOptionError: an unknown extractor.
@@ -231,7 +231,7 @@ def read_options(options: Mapping[str, object]) -> tuple[dict[str, Any], tuple[s
 
 @dataclass(frozen=True, slots=True)
 class SyncTarget:
-    """The parts of a configuration that depend on the table, all decided."""
+    """The resolved parts of a configuration that depend on the table."""
 
     database: str
     table: str

@@ -1,4 +1,4 @@
-"""Partition value extractors: the values of the partition columns out of a partition's path.
+"""Partition value extractors, which parse partition paths to values of partition columns.
 
 The six classes carry the names and the rules of hive-sync (docs/format/hive.md#partition-value-extractors); paths are
 relative to the table's base path. Values are decoded nowhere here: ``%2F`` stays what it is.
@@ -27,7 +27,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,10}", re.ASCII)
 
 
 def java_split(text: str, separator: str) -> list[str]:
-    """``text.split(separator)`` as Java does it: empty strings at the end are dropped, an empty text is one part."""
+    """Split as Java's ``String.split``: empty strings at the end are dropped, an empty text is one part."""
     parts = text.split(separator)
     if len(parts) > 1:
         while parts and not parts[-1]:
@@ -36,7 +36,7 @@ def java_split(text: str, separator: str) -> list[str]:
 
 
 def hive_style(path: str) -> list[str]:
-    """``name=value``: the one value; the value may hold slashes."""
+    """Extract the single value of ``name=value``; the value may contain slashes."""
     parts = java_split(path, "=")
     if len(parts) != 2:
         raise PartitionValueError("partition path is not of the form name=value", path=path)
@@ -44,7 +44,7 @@ def hive_style(path: str) -> list[str]:
 
 
 def multi_part(path: str) -> list[str]:
-    """One value per folder, ``name=`` taken off where it is there."""
+    """Extract one value for each folder, without ``name=``."""
     if not path:
         return []
     values = []
@@ -60,17 +60,17 @@ def multi_part(path: str) -> list[str]:
 
 
 def non_partitioned(path: str) -> list[str]:
-    """No values, whatever the path."""
+    """Extract no values."""
     return []
 
 
 def single_part(path: str) -> list[str]:
-    """The whole path as one value, with dashes for slashes; ``name=`` is kept."""
+    """Extract the whole path as one value, with dashes for slashes and with ``name=``."""
     return [path.replace("/", "-")]
 
 
 def slash_encoded_day(path: str) -> list[str]:
-    """Three folders, year, month and day, as one value ``yyyy-MM-dd``."""
+    """Extract three folders (year, month, day) as one value ``yyyy-MM-dd``."""
     parts = java_split(path, "/")
     if len(parts) != 3:
         raise PartitionValueError("partition path is not of the form yyyy/mm/dd", path=path)
@@ -78,7 +78,7 @@ def slash_encoded_day(path: str) -> list[str]:
 
 
 def slash_encoded_hour(path: str) -> list[str]:
-    """Four folders, year to hour, as one value ``yyyy-MM-dd-HH``."""
+    """Extract four folders (year to hour) as one value ``yyyy-MM-dd-HH``."""
     parts = java_split(path, "/")
     if len(parts) != 4:
         raise PartitionValueError("partition path is not of the form yyyy/mm/dd/HH", path=path)
@@ -116,7 +116,7 @@ EXTRACTORS: dict[str, Extractor] = {
 
 
 def find_extractor(class_name: str) -> Extractor:
-    """The extractor of a Java class name, with or without its package.
+    """Find the extractor of a Java class name, with or without its package.
 
     Raises:
         InvalidOptionError: no such class here; custom Java classes cannot be run.

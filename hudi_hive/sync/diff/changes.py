@@ -1,4 +1,4 @@
-"""Which partitions were written and dropped since the last sync, from commit and clean metadata alone.
+"""Finds the partitions that were written and dropped since the last sync, from commit and clean metadata.
 
 Comes in: a timeline and what the last sync stamped. Goes out: partition paths; nothing is listed. The rules are those
 of docs/format/hive.md#hive-sync-changes, so real Hudi's own answers (the fixtures' ``sync`` field) come out.
@@ -17,7 +17,7 @@ _DROPPING = frozenset({"DELETE_PARTITION", "INSERT_OVERWRITE", "INSERT_OVERWRITE
 
 @dataclass(frozen=True, slots=True)
 class LastSync:
-    """What a sync stamped: requested time of the newest instant, greatest completion time (None in old stamps)."""
+    """The stamp of the last sync: greatest requested time, greatest completion time (None in old stamps)."""
 
     requested: str
     completed: str | None = None
@@ -32,7 +32,7 @@ That a table has a stamp from the start lets the metastore notice when two first
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Partition paths, sorted, without the empty one; ``instants`` are those that the answer was made from."""
+    """Sorted partition paths that were written and dropped, and the instants that did so."""
 
     instants: tuple[Instant, ...]
     written: tuple[str, ...]
@@ -40,7 +40,7 @@ class Changes:
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """Every partition that may need work."""
+        """All partitions that were written or dropped."""
         return tuple(sorted({*self.written, *self.dropped}))
 
 
@@ -53,7 +53,7 @@ def completion_time(timeline: Timeline, instant: Instant) -> str:
 
 
 def newest_stamp(timeline: Timeline) -> LastSync | None:
-    """What a sync of this timeline stamps; None when nothing was ever committed.
+    """The stamp of a sync of this timeline; None without a completed commit.
 
     The two times can belong to two instants: the newest requested time and the greatest completion time.
     """
@@ -65,18 +65,18 @@ def newest_stamp(timeline: Timeline) -> LastSync | None:
 
 
 def is_archived(timeline: Timeline, last: LastSync) -> bool:
-    """Whether instants behind the last sync may have left the active timeline: only a full comparison helps then."""
+    """Whether instants since the last sync may be archived, so that all partitions must be compared."""
     first = timeline.first_active()
     return first is None or last.requested < first
 
 
 def is_taken_back(timeline: Timeline, last: LastSync) -> bool:
-    """Whether the last sync's instant was rolled back or restored away: its partitions may be gone with it."""
+    """Whether the instant of the last sync was rolled back or restored, so that all partitions must be compared."""
     return all(instant.requested != last.requested for instant in timeline.write_instants())
 
 
 def instants_since(timeline: Timeline, last: LastSync) -> tuple[Instant, ...]:
-    """Completed writes requested after the last sync, and those it missed since they completed only later."""
+    """Completed writes requested after the last sync, and those requested before that completed after it."""
 
     def is_new(instant: Instant) -> bool:
         if instant.requested > last.requested:
@@ -91,7 +91,7 @@ def instants_since(timeline: Timeline, last: LastSync) -> tuple[Instant, ...]:
 
 
 def changes_since(timeline: Timeline, last: LastSync) -> Changes:
-    """Partitions written and dropped since the last sync.
+    """Find the partitions written and dropped since the last sync.
 
     A partition counts as dropped when a replacing write that removes partitions or any clean of the active timeline
     emptied it and no write of the range filled it again.

@@ -1,4 +1,4 @@
-"""Ways round a metastore's check of columns, which compares types by position where tables go by name.
+"""Changes columns in steps where a metastore refuses them because it compares types by position.
 
 By default a metastore refuses new columns whose type does not follow from that of the column which stood at the same
 position (``hive.metastore.disallow.incompatible.col.type.changes``): a column that is added between others, moved or
@@ -21,21 +21,21 @@ from hudi_hive.sync.diff.type_changes import follows, is_nested
 
 @dataclass(frozen=True, slots=True)
 class Detour:
-    """Columns to give to a table one after the other; ``reordered``: it ends with them in another order than wanted."""
+    """Column lists to set one after the other; ``reordered``: the last one has another order than the target."""
 
     steps: tuple[list[FieldSchema], ...]
     reordered: bool
 
 
 def is_by_position(message: str) -> bool:
-    """Whether a metastore's refusal of columns is that of its check of types, in the words of all versions."""
+    """Whether an error of a metastore is that of its check of types by position, in any version."""
     return "types incompatible with the existing columns" in message
 
 
 def detour(
     existing: Sequence[FieldSchema], wanted: Sequence[FieldSchema], renames: Mapping[str, str] = MappingProxyType({})
 ) -> Detour | None:
-    """How a table gets its new columns when they are refused as they are; None when there is no way.
+    """Find the steps by which a table gets columns that the metastore refuses directly; None if there are none.
 
     Where columns only come, move or get another name one step does: those that are there stay where they are, new ones
     follow. Where columns go, or nested types change, the others change their types where they are; then all behind the

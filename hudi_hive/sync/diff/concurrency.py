@@ -1,4 +1,4 @@
-"""Two syncs of one table at once: how one notices the other, and what it does then.
+"""Detects concurrent syncs of a table, and repeats a sync after a conflict.
 
 A sync reads a table, works on its partitions and writes the stamp. If another one finishes in between, what the first
 one read and did may be out of date: it may have dropped a partition that a newer commit filled again, or hold older
@@ -46,7 +46,7 @@ _SURE = (TableChangedError, AlreadyExistsError, NoSuchObjectError)
 
 
 class RacedError(Exception):
-    """What a sync meets can be the fault of another one: look again.
+    """A conflict with a concurrent sync, after which the sync is planned again.
 
     Args:
         cause: the error that it met.
@@ -65,7 +65,7 @@ def settle(
     attempts: int = ATTEMPTS,
     pause: Callable[[float], None] = time.sleep,
 ) -> Result:
-    """Do a sync, again and again while others get in its way.
+    """Run a sync, and repeat it while concurrent syncs conflict with it.
 
     Args:
         once: one try; gets its number, from 0: from 1 on it must read the table anew; and whether an earlier one may
@@ -93,7 +93,7 @@ def settle(
 
 @contextmanager
 def races_noticed() -> Iterator[None]:
-    """Turn what may come of another sync at work into ``RacedError``.
+    """Context manager that turns errors which a concurrent sync may cause into ``RacedError``.
 
     That is a changed table, and any refusal by the metastore: two adds of one partition, a dropped table, a deadlock in
     its database, columns that a newer commit has changed already. A lost connection is none of these.
@@ -108,7 +108,7 @@ def races_noticed() -> Iterator[None]:
 
 
 def check_timeline(timeline: Timeline, before: LastSync | None, *, table: str) -> None:
-    """Before a plan: refuse to plan on a timeline that is older than the last sync's.
+    """Refuse to plan on a timeline that is older than that of the last sync.
 
     Args:
         timeline: as this sync has read it.
@@ -130,13 +130,13 @@ def check_timeline(timeline: Timeline, before: LastSync | None, *, table: str) -
 
 
 def expected_stamp(table: Table) -> tuple[str, str] | None:
-    """The parameter and value that a table must still have when it is changed; None when it was never stamped."""
+    """The stamp parameter and value that a table must still have when it is changed; None without a stamp."""
     value = (table.parameters or {}).get(LAST_COMMIT)
     return (LAST_COMMIT, value) if value else None
 
 
 def check_stamp(table: Table, wanted: LastSync | None) -> None:
-    """After work on partitions: make sure that nobody else finished a sync meanwhile.
+    """Check, after partitions were changed, that no other sync completed meanwhile.
 
     Raises:
         TableChangedError: the stamp is another one than the sync was planned on.
@@ -152,7 +152,7 @@ def check_stamp(table: Table, wanted: LastSync | None) -> None:
 
 
 def outdated(worked: Worked, spec: TableSpec) -> set[str]:
-    """Names of the partitions that earlier tries gave other columns than the table now has."""
+    """Names of partitions that earlier attempts of this sync gave other columns than the table has now."""
     return {
         name
         for (table, columns), names in worked.items()

@@ -1,4 +1,4 @@
-"""Filter text by which the metastore is asked for the written partitions only.
+"""Makes the filter by which only the written partitions are read from the metastore.
 
 Source: docs/format/hive.md#hive-sync-filters, Hudi's ``PartitionFilterGenerator``.
 
@@ -24,7 +24,7 @@ Key = tuple[str, str]
 
 
 def partition_filter(keys: Sequence[Key], partitions: Sequence[Sequence[str]], *, max_size: int) -> str:
-    """The filter that finds the given partitions, perhaps among others.
+    """Make a filter that selects at least the given partitions.
 
     Args:
         keys: partition keys in the metastore's order.

@@ -1,4 +1,4 @@
-"""The metastore's own structs of a table and its partitions, made from a ``TableSpec`` or changed after it."""
+"""Makes and changes the metastore's structs of tables and partitions by a ``TableSpec``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FORMAT_PARAMETER = {"serialization.format": "1"}
 
 
 def serde_parameters(spec: TableSpec) -> dict[str, str]:
-    """SerDe parameters that the table ends up with: those of the spec, the base path, Hive's own constant."""
+    """The SerDe parameters of a table: those of the spec, the base path, and Hive's constant."""
     return {**spec.serde_parameters, _PATH: spec.base_path, **_FORMAT_PARAMETER}
 
 
@@ -46,7 +46,7 @@ def existing_columns(fields: Sequence[FieldSchema] | None) -> tuple[Column, ...]
 
 
 def read_stamp(table: Table) -> LastSync | None:
-    """What the last sync stamped on a metastore table; None when none finished."""
+    """Read the stamp of the last sync of a metastore table; None without a completed sync."""
     parameters = table.parameters or {}
     requested = parameters.get(LAST_COMMIT)
     if not requested or requested == NEVER.requested:
@@ -72,7 +72,7 @@ def stamp_parameters(stamp: LastSync | None) -> dict[str, str]:
 
 
 def new_table(spec: TableSpec, stamp: LastSync | None, replaced: Table | None = None) -> Table:
-    """The struct that creates a table; columns that the sync comments on have their comments already.
+    """Make the struct of a new table, with the comments of its columns.
 
     Args:
         spec: the table as it is to be.
@@ -127,7 +127,7 @@ def changed_table(
     unstamp: bool = False,
     renames: Mapping[str, str] = MappingProxyType({}),
 ) -> Table:
-    """A copy of a metastore table with what the sync decides about it; everything else stays as it is.
+    """Copy a metastore table with the changes of the sync; everything else is kept.
 
     Args:
         existing: the table as the metastore has it.
@@ -164,7 +164,7 @@ def changed_table(
 
 
 def needs_serde(existing: Table, spec: TableSpec) -> bool:
-    """Whether SerDe parameters or class names differ from what they should be; extra parameters do not count."""
+    """Whether SerDe parameters or class names differ from the spec; additional parameters are ignored."""
     descriptor = existing.sd
     have = descriptor.serdeInfo.parameters or {}
     classes = (descriptor.inputFormat, descriptor.outputFormat, descriptor.serdeInfo.serializationLib)
@@ -176,7 +176,7 @@ def needs_serde(existing: Table, spec: TableSpec) -> bool:
 
 
 def needs_buckets(existing: Table, spec: TableSpec) -> bool:
-    """Whether the buckets differ from what they should be; without a specification nothing is wanted."""
+    """Whether the buckets differ from the spec, if it has any."""
     if spec.buckets is None:
         return False
     have, wanted = existing.sd, StorageDescriptor()
@@ -222,7 +222,7 @@ def changed_comments(existing: Table, spec: TableSpec) -> dict[str, str]:
 def new_partition(
     spec: TableSpec, values: Sequence[str], path: str, comments: Mapping[str, str], *, fresh: bool
 ) -> Partition:
-    """The struct that adds a partition at ``path`` below the base path.
+    """Make the struct of a new partition at ``path`` below the base path.
 
     Args:
         spec: the table that it belongs to.
@@ -246,7 +246,7 @@ def new_partition(
 
 
 def moved_partition(existing: Partition, spec: TableSpec, path: str, comments: Mapping[str, str]) -> Partition:
-    """A copy of a partition at its right place, with the table's columns and classes; its own parameters are kept."""
+    """Copy a partition with a new location and the table's columns and classes; its parameters are kept."""
     partition = copy.deepcopy(existing)
     location = qualified_like(join(spec.base_path, path), partition.sd.location or "")
     partition.sd = _descriptor(spec, location, comments)

@@ -1,4 +1,4 @@
-"""What the metastore has of a table's partitions, asked for in few calls.
+"""Reads a table's partitions from the metastore in few calls.
 
 Comes in: a client, a table's specification, the partitions looked at. Goes out: ``REGISTERED`` tables.
 """
@@ -24,7 +24,7 @@ _OTHERWISE = 50
 
 
 def batch_sizes(metastore: HiveMetastore, spec: TableSpec) -> BatchSizes:
-    """How many partitions to read per call: a sync waits for all of them, so calls are large from the start.
+    """The numbers of partitions to read in each call, which are large from the start.
 
     Each partition comes with all its columns: the wider the table, the fewer. Sizes that the client was given stay.
     """
@@ -51,7 +51,7 @@ class RegisteredPartitions:
         return self._fetch(spec, None)
 
     def among(self, spec: TableSpec, looked_at: pa.Table, existing: Table | None) -> tuple[pa.Table, tuple[str, ...]]:
-        """The metastore's partitions among some (``PARTITIONS``), perhaps others too, and what to say about it.
+        """Read the registered partitions among the given ones (``PARTITIONS``), possibly with others, and warnings.
 
         Asked by name, those are asked for as well that would show the same folders under other values.
         """
@@ -85,7 +85,7 @@ class RegisteredPartitions:
 
 
 def names_otherwise(keys: Sequence[str], paths: Iterable[str]) -> set[str]:
-    """Names that partitions have whose values were made by another extractor, or decoded otherwise.
+    """Other names under which another extractor or decoding would have registered partitions.
 
     Hudi's own tool leaves encoded values as they are, and guesses the extractor from its options alone. For some
     partitions only, encoded ones first: one that is found is enough.
@@ -105,7 +105,7 @@ def names_otherwise(keys: Sequence[str], paths: Iterable[str]) -> set[str]:
 
 
 def registered_otherwise(spec: TableSpec, looked_at: pa.Table, registered: pa.Table) -> list[str]:
-    """Names of registered partitions that show a folder of ``looked_at`` under other values.
+    """Names of registered partitions that have a folder of ``looked_at`` under other values.
 
     Beside the right one such a partition would show every row twice.
     """

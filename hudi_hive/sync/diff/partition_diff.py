@@ -1,4 +1,4 @@
-"""Partitions of a table against those the metastore has, as Arrow tables.
+"""Compares the partitions of a table with those of the metastore, as Arrow tables.
 
 Comes in: partition paths, their values, the metastore's names and locations. Goes out: what to add, move and drop.
 Partitions are matched by the metastore's own name of them (``k1=v1/k2=v2``, escaped), which unlike the bare values is
@@ -27,7 +27,7 @@ REGISTERED = pa.schema([("name", pa.string()), ("location", pa.string()), ("inpu
 
 @dataclass(frozen=True)
 class PartitionDiff:
-    """What to do: ``add`` (``PARTITIONS``), ``move`` (``PARTITIONS`` with ``location``), ``drop`` (``REGISTERED``).
+    """Differences: ``add`` (``PARTITIONS``), ``move`` (``PARTITIONS`` with ``location``), ``drop`` (``REGISTERED``).
 
     ``unchanged`` counts partitions that are as they should be; ``touch`` (``PARTITIONS``) holds those of them that the
     metastore is told of; ``foreign`` names those that lie outside the base path and are left alone.
@@ -47,7 +47,7 @@ class PartitionDiff:
 
 
 def partition_table(paths: Sequence[str], keys: Sequence[str], extractor: Extractor, *, decode: bool) -> pa.Table:
-    """Values and metastore names of partition paths, as ``PARTITIONS``.
+    """Make values and metastore names of partition paths, a table of ``PARTITIONS``.
 
     Args:
         paths: partition paths relative to the base path.
@@ -127,7 +127,7 @@ def authorities(locations: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def same_places(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Which pairs of locations are the same place (as ``locations.same_location``); null where either is."""
+    """Whether pairs of locations are the same place (as ``locations.same_location``); null where either is."""
     left, right = authorities(first), authorities(second)
     unknown = pc.or_(pc.equal(left, ""), pc.equal(right, ""))
     return pc.and_(pc.equal(plain_paths(first), plain_paths(second)), pc.or_(pc.equal(left, right), unknown))
@@ -152,7 +152,7 @@ def diff_partitions(
     touch: Iterable[str] = (),
     redo: Iterable[str] = (),
 ) -> PartitionDiff:
-    """What to add, move and drop so that the metastore has the wanted partitions.
+    """Compare partitions with registered ones: what to add, move and drop.
 
     Args:
         wanted: the table's partitions that were looked at, ``PARTITIONS``.

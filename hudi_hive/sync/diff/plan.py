@@ -1,4 +1,4 @@
-"""What a sync is going to do, as plain values that can be printed."""
+"""Sync plans, as values that can be printed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEEP = "keep"
 
 @dataclass(frozen=True)
 class TablePlan:
-    """One metastore table's part of a sync.
+    """The plan of a sync for one metastore table.
 
     Attributes:
         spec: the table as it is to be.
@@ -79,7 +79,7 @@ class TablePlan:
 
     @property
     def is_noop(self) -> bool:
-        """Whether there is nothing to do at all."""
+        """Whether the plan changes nothing."""
         return self.action == KEEP and self.partitions.is_empty
 
     def rows(self) -> Iterator[dict[str, str]]:
@@ -150,7 +150,7 @@ def _from_to(before: str | None, after: str | None) -> str:
 
 @dataclass(frozen=True)
 class SyncPlan:
-    """What a sync is going to do, table by table; making it changes nothing."""
+    """The plan of a sync, table by table."""
 
     tables: tuple[TablePlan, ...]
 
@@ -161,7 +161,7 @@ class SyncPlan:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the user should know, one line each."""
+        """Warnings for the user, one line each."""
         return tuple(dict.fromkeys(line for table in self.tables for line in table.warnings))
 
     def rows(self) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Works out what a sync has to do: reads the table and the metastore, changes neither."""
+"""Plans syncs: reads the table and the metastore without changing either."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Planner:
         self._missing: dict[str, bool] = {}
 
     def plan_all(self, specs: Sequence[TableSpec]) -> list[TablePlan]:
-        """What to do for all tables of one database; they are asked for in one call.
+        """Plan the tables of one database, which are read in one call.
 
         Raises:
             As ``plan``.
@@ -117,7 +117,7 @@ class Planner:
             return {}
 
     def plan(self, spec: TableSpec, *, anew: bool = False) -> TablePlan:
-        """What to do for one metastore table.
+        """Plan one metastore table.
 
         Args:
             spec: the table as it is to be.

@@ -1,4 +1,4 @@
-"""Columns of a metastore table against the ones it should have.
+"""Compares the columns of a metastore table with those of the spec.
 
 Source: docs/format/hive.md#hive-sync-schema-changes.
 """
@@ -28,12 +28,12 @@ class ColumnChange:
 
 
 def normal_type(text: str) -> str:
-    """A type text without the differences that do not count: case, blanks, back-ticks."""
+    """Normalise a type text: case, blanks and back-ticks are ignored."""
     return text.lower().replace(" ", "").replace("`", "")
 
 
 def column_changes(existing: Iterable[Column], wanted: Sequence[Column]) -> tuple[ColumnChange, ...]:
-    """What differs, by name; the order of columns does not count, as in real hive-sync.
+    """Compare columns by name; their order is ignored, as in Hudi's tool.
 
     Args:
         existing: the metastore's columns, partition keys left out.
@@ -50,7 +50,7 @@ def column_changes(existing: Iterable[Column], wanted: Sequence[Column]) -> tupl
 
 
 def renamed_columns(client: MetaClient, last: LastSync | None, changes: Sequence[ColumnChange]) -> dict[str, str]:
-    """Which of the columns that go and come are the same, by their ids: new name -> name in the metastore.
+    """Find renamed columns by their ids: new name -> name in the metastore.
 
     Args:
         client: the Hudi table.
@@ -69,7 +69,7 @@ def renamed_columns(client: MetaClient, last: LastSync | None, changes: Sequence
 
 
 def key_mismatch(existing: Sequence[Column], wanted: Sequence[Column]) -> str | None:
-    """How the partition keys differ by name or order, in words; None when they do not.
+    """Describe how partition keys differ by name or order; None if they are the same.
 
     The keys of a metastore table cannot be altered, so a difference means that the table must be made anew.
     """

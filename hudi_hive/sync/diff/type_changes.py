@@ -1,4 +1,4 @@
-"""Whether a nested Hive type follows from another one, field by field.
+"""Checks whether files with one nested Hive type can be read as another one.
 
 A metastore knows which primitive types Hive converts by itself; a nested type may not change at all there, though
 readers find the fields of a struct by name as they find columns.
@@ -29,7 +29,7 @@ def is_nested(text: str) -> bool:
 
 
 def follows(old: str, new: str) -> bool:
-    """Whether files with the old type can be read as the new one, as far as Hive's own conversions go.
+    """Whether files with the old type can be read as the new one by Hive's conversions.
 
     Fields of structs are compared by name: they may come, go and change places.
 

@@ -1,4 +1,4 @@
-"""The sync that follows a write, when the write's options ask for it (``hoodie.datasource.hive_sync.enable``).
+"""Syncs after a write, if the write's options enable it (``hoodie.datasource.hive_sync.enable``).
 
 In comes a write's configuration, before anything is written; out goes what syncs the table afterwards.
 """
@@ -26,7 +26,7 @@ _BASE_PATH = "hoodie.datasource.meta.sync.base.path"
 
 @dataclass(frozen=True)
 class SyncAfterWrite:
-    """A sync that is to follow a write."""
+    """A sync after a write."""
 
     config: HiveSyncConfig
 
@@ -34,7 +34,7 @@ class SyncAfterWrite:
     def asked_by(
         cls, write: WriteConfig, base_path: str, storage_options: Mapping[str, Any] | None = None
     ) -> Self | None:
-        """The sync that a write's options ask for, None if they do not; options of a sync are checked in any case.
+        """Make the sync of a write's options, which are checked in any case; None if it is not enabled.
 
         Args:
             write: the write's configuration.
@@ -57,7 +57,7 @@ class SyncAfterWrite:
         return cls(config)
 
     def refuse_types(self, client: MetaClient, before: InternalSchema, after: InternalSchema) -> None:
-        """Refuse a change of the schema that the sync could not carry into the metastore.
+        """Refuse a schema change that the sync could not apply to the metastore.
 
         Args:
             client: the table.
@@ -72,7 +72,7 @@ class SyncAfterWrite:
             refuse_catalog_types(metastore, self.config, client, before, after)
 
     def run(self, client: MetaClient, instant: Instant) -> SyncReport:
-        """Bring the metastore up to date.
+        """Run the sync.
 
         Args:
             client: the table.

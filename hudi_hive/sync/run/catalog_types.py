@@ -1,4 +1,4 @@
-"""Whether a metastore lets a table's columns take the types that a change of the schema is to give them.
+"""Checks whether a metastore accepts the column types of a schema change.
 
 A metastore refuses types that do not follow from those that it has (unless its administrator allows them), and a table
 whose columns it cannot follow is read under the old types: such a change is refused before anything of it is written.
@@ -29,7 +29,7 @@ def refuse_catalog_types(
     before: InternalSchema,
     after: InternalSchema,
 ) -> None:
-    """Refuse a change of the schema that the sync behind it could not carry into the metastore.
+    """Refuse a schema change that the sync after it could not apply to the metastore.
 
     Args:
         metastore: holds the table's entries.

@@ -1,4 +1,4 @@
-"""Which tables to sync: folders searched, glob patterns expanded, lists read.
+"""Discovers the tables to sync: in folders, by glob patterns, from lists.
 
 In come texts that a user wrote; out go base paths, sorted, each once. Nothing but folders is looked at.
 """

@@ -1,4 +1,4 @@
-"""Many tables in one call: several at once, and one that fails does not stop the others.
+"""Syncs many tables concurrently; the failure of one does not stop the others.
 
 In come configurations; out goes a ``ManyReport`` with a result for each, in their order.
 """
@@ -34,7 +34,7 @@ FAILED = "failed"
 
 @dataclass(frozen=True)
 class TableResult:
-    """What became of one table: a report or an error."""
+    """The result of one table: a report or an error."""
 
     base_path: str = field(repr=False)
     report: SyncReport | None = None
@@ -73,7 +73,7 @@ class ManyReport:
 
     @property
     def failed(self) -> tuple[TableResult, ...]:
-        """Those that ended with an error."""
+        """The results that are errors."""
         return tuple(item for item in self.results if item.error is not None)
 
     def rows(self) -> list[dict[str, object]]:

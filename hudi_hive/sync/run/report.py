@@ -1,4 +1,4 @@
-"""What a sync did: per table, per step, with counts and durations.
+"""Reports of syncs: per table and step, with counts and durations.
 
 In come plans and the writer of a sync; out goes a ``SyncReport``. ``MeasuredWriter`` stands before the real writer and
 writes down every change, so nothing that changes the metastore can be left out of the report.
@@ -73,7 +73,7 @@ class StepLog:
 
 
 class MeasuredWriter:
-    """A ``CatalogWriter`` that has another one do the work and measures it."""
+    """A ``CatalogWriter`` that delegates to another one and measures it."""
 
     def __init__(self, writer: CatalogWriter, log: StepLog) -> None:
         self._writer = writer
@@ -130,7 +130,7 @@ class MeasuredWriter:
 
 @dataclass(frozen=True)
 class SyncReport:
-    """What a sync did, or with ``dry_run`` would have done.
+    """The report of a sync, or of a dry run.
 
     Attributes:
         plan: the steps, all of which were done unless ``dry_run``.
@@ -150,7 +150,7 @@ class SyncReport:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the user should know, one line each."""
+        """Warnings for the user, one line each."""
         return self.plan.warnings
 
     @property

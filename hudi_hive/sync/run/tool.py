@@ -1,4 +1,4 @@
-"""``HiveSyncTool``: brings the metastore in line with a Hudi table.
+"""``HiveSyncTool``: syncs a Hudi table to a Hive metastore.
 
 The order of the calls is such that a sync that dies anywhere can simply be run again: the database, then the table
 without a stamp (or its new columns), then added, moved and dropped partitions, and last the stamp, which alone says
@@ -60,7 +60,7 @@ class HiveSyncTool:
             yield metastore
 
     def plan(self) -> SyncPlan:
-        """What a sync would do now. Changes nothing.
+        """Plan a sync without changing anything.
 
         Raises:
             TableError, TimelineError: the Hudi table cannot be read.
@@ -72,7 +72,7 @@ class HiveSyncTool:
         return self.sync(dry_run=True).plan
 
     def sync(self, dry_run: bool = False) -> SyncReport:
-        """Bring the metastore in line with the table.
+        """Sync the table to the metastore.
 
         A sync that ends with an error can be run again; what it did is kept, and the stamp has not moved.
 

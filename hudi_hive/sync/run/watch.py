@@ -1,4 +1,4 @@
-"""Follows timelines: syncs a table when something new is completed on it, and waits out a metastore that is down.
+"""Watches timelines: syncs a table after each new instant, and retries while a metastore is down.
 
 In come configurations; out go events, one for each sync and each failure. Looking at a table costs one read of its
 properties and one listing of its timeline; the metastore is only called when there is something to do.
@@ -53,7 +53,7 @@ class WatchSettings:
 
 @dataclass(frozen=True)
 class WatchEvent:
-    """A sync that was done (``report``) or failed (``error``, then it is tried again in ``retry_in`` seconds)."""
+    """A sync that completed (``report``) or failed (``error``, then it is tried again in ``retry_in`` seconds)."""
 
     base_path: str
     report: SyncReport | None = None
@@ -98,7 +98,7 @@ class _Table:
 
 
 class SyncWatcher:
-    """Keeps metastore tables in line with tables that go on being written.
+    """Syncs tables repeatedly while they are written.
 
     The first look syncs; later ones do when an instant (a write, but also a clean, a rollback or a restore) was
     completed since. A failed sync is tried again after a wait that doubles, new instants or not. Tables are synced one

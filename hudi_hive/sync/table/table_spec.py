@@ -1,4 +1,4 @@
-"""What a synced table is to look like in the metastore, decided from the table and the configuration alone.
+"""``TableSpec``: the definition of a synced table in the metastore, from table and configuration.
 
 Comes in: configuration, a Hudi table's meta client. Goes out: one ``TableSpec`` per metastore table; no call is made.
 """
@@ -63,7 +63,7 @@ class HiveClasses:
 
 @dataclass(frozen=True)
 class TableSpec:
-    """One metastore table as it is to be; the stamp of the last sync is not part of it.
+    """The target definition of a metastore table, without the stamp of the sync.
 
     ``commented`` holds the columns whose comment the sync decides, with their comment (empty: none); without
     ``buckets`` the sync decides nothing about buckets.
@@ -104,7 +104,7 @@ def hive_classes(base_file_format: str, view: View, *, pre_apache: bool = False)
 
 
 def views(config: HiveSyncConfig, table: str, *, merge_on_read: bool) -> tuple[tuple[str, View], ...]:
-    """Metastore tables of a Hudi table, in the order of their syncing: (name, what it shows)."""
+    """The metastore tables of a Hudi table, in the order of syncing: name and view."""
     if not merge_on_read:
         return ((table, View.COPY_ON_WRITE),)
     if config.strategy == "RO":
@@ -122,7 +122,7 @@ def views(config: HiveSyncConfig, table: str, *, merge_on_read: bool) -> tuple[t
 
 
 def storage_schema(client: MetaClient, config: HiveSyncConfig) -> tuple[StorageField, ...]:
-    """The table's columns: meta columns unless left out, data columns, dropped partition columns as strings.
+    """The Parquet fields of a table: meta columns unless left out, data columns, dropped partition columns.
 
     Raises:
         SchemaSyncError: the schema is not known, or a column cannot be converted.
@@ -155,7 +155,7 @@ def build_spec(
     view: View,
     fields: Sequence[StorageField],
 ) -> TableSpec:
-    """The metastore table ``name`` that shows ``view`` of the table.
+    """Make the definition of the metastore table ``name`` that shows ``view`` of the table.
 
     Raises:
         SchemaSyncError: a column that Hive cannot hold, or two columns whose names differ in case alone.

@@ -1,4 +1,4 @@
-"""Hive type texts of Parquet fields, in the two spellings that hive-sync uses.
+"""Makes Hive type texts of Parquet fields, in the two spellings that hive-sync uses.
 
 ``HMS`` is what it gives to the metastore (``ARRAY<int>``), ``SQL`` what it writes into statements (``ARRAY< int>``).
 The rules are those of docs/format/hive.md#hive-sync-types; where real hive-sync writes a text that no Hive type has
@@ -108,7 +108,7 @@ class _Writer:
 
 
 def type_warnings(fields: tuple[StorageField, ...]) -> tuple[str, ...]:
-    """What the synced columns will not show as their writer meant it, one line per field.
+    """Warnings of fields whose Hive type does not show the written values, one line for each.
 
     Hive has no time of day, and neither Hive nor Spark has fixed-length bytes or unsigned integers: such columns are
     synced with the nearest type.

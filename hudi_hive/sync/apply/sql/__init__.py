@@ -1,4 +1,4 @@
-"""Makes a sync's changes by SQL statements, through a server of HiveServer2's protocol (modes ``hiveql`` and ``jdbc``).
+"""Applies a sync by SQL statements, through a server of HiveServer2's protocol (modes ``hiveql`` and ``jdbc``).
 
 Comes in: the metastore's structs. Go out: DDL statements. Needs the extra ``hive`` (PyHive), so nothing imports it
 before a mode asks for it.

@@ -1,4 +1,4 @@
-"""DDL statements that Hive and Spark both read, made from the metastore's own structs; every name and text is escaped.
+"""Makes DDL statements that Hive and Spark both accept; every name and text is escaped.
 
 Comes in: ``Table`` and ``Partition`` structs. Goes out: one statement per call, without a semicolon; nothing is sent.
 """
@@ -19,7 +19,7 @@ _NESTED = re.compile(r"(array|map|struct|uniontype)<", re.IGNORECASE)
 
 
 def string_literal(text: str | None) -> str:
-    """A text as a literal in single quotes, with the escapes that Hive and Spark share; None is the empty text."""
+    """Quote a text as a literal, with the escapes that Hive and Spark share; None is the empty text."""
     return "'" + _ESCAPED.sub(lambda match: _ESCAPES.get(match[0], f"\\u{ord(match[0]):04x}"), text or "") + "'"
 
 
@@ -43,7 +43,7 @@ def table_name(database: str, table: str) -> str:
 
 
 def column_type(text: str) -> str:
-    """The metastore's text of a type, with the names of fields in back-ticks.
+    """A type text of the metastore with field names in back-ticks.
 
     Raises:
         SchemaSyncError: a text that is no type.
@@ -96,7 +96,7 @@ def use_database(name: str) -> str:
 
 
 def create_table(table: Table, parameters: Mapping[str, str]) -> str:
-    """``CREATE TABLE`` with all that DDL can say of a table.
+    """``CREATE TABLE`` with everything of a table that DDL can express.
 
     Args:
         table: the table as it is to be.

@@ -1,4 +1,4 @@
-"""Changes made by DDL statements (modes ``hiveql`` and ``jdbc``), to the same end state as by calls to the metastore.
+"""Applies a sync by DDL statements (modes ``hiveql`` and ``jdbc``), with the same result as by Thrift calls.
 
 Databases, tables, columns and partitions are made and changed by SQL. As in real hive-sync, parameters, SerDe and the
 stamp go through the metastore's own client. So does
@@ -73,7 +73,7 @@ _URI = re.compile(r"(?:[A-Za-z0-9._~:/@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+", re.ASCI
 
 @contextmanager
 def connect(config: HiveSyncConfig, metastore: HiveMetastore) -> Iterator[HiveQlWriter]:
-    """A writer on a session of its own with the server of ``config.jdbc_url``.
+    """Open a writer with a session on the server of ``config.jdbc_url``.
 
     Raises:
         InvalidOptionError: an address that cannot be used.

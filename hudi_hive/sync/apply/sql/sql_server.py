@@ -225,11 +225,11 @@ class SqlServer:
 
     @property
     def is_spark(self) -> bool:
-        """Whether Spark answers, which refuses some of Hive's DDL."""
+        """Whether the server is Spark's, which refuses some of Hive's DDL."""
         return "spark" in self.product.lower()
 
     def execute(self, statement: str, about: str) -> None:
-        """Carry out one statement and wait for its end.
+        """Execute a statement and wait for its end.
 
         Args:
             statement: without a semicolon at its end.
@@ -270,7 +270,7 @@ class SqlServer:
         )
 
     def close(self) -> None:
-        """End the session; errors no longer matter, and a server that does not answer is not waited for."""
+        """Close the session; errors are ignored, and a server that does not answer is not waited for."""
         try:
             if not self._broken:
                 self._wire.begin(_CLOSE_SECONDS)
