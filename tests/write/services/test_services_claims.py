@@ -73,8 +73,8 @@ def begin(table: HudiTable, instant: Instant) -> Instant:
 def dead_heartbeat(table: HudiTable, path: Path, instant: str) -> None:
     """The heartbeat of a process that has ended."""
     code = "import sys\nfrom hudi_hive.storage import Storage\n"
-    code += "from hudi_hive.write.coordination.heartbeat import Heartbeat"
-    code += "\nHeartbeat(Storage(sys.argv[1]), sys.argv[2]).start()"
+    code += "from hudi_hive.write.coordination.heartbeat import WriterHeartbeat"
+    code += "\nWriterHeartbeat(Storage(sys.argv[1]), sys.argv[2]).start()"
     subprocess.run([sys.executable, "-c", code, str(path / "t"), instant], check=True)
     assert beating_instants(table.client.storage) == [instant]
 
