@@ -16,7 +16,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("a=b", {"a": "b"}),
         ("a:b", {"a": "b"}),
@@ -43,8 +43,8 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
         ('s={"type"\\:"record"}', {"s": '{"type":"record"}'}),
     ],
 )
-def test_rules(text, wanted):
-    assert parse_properties(text.encode("latin-1")) == wanted
+def test_rules(text, expected):
+    assert parse_properties(text.encode("latin-1")) == expected
 
 
 def test_bytes_are_latin1():

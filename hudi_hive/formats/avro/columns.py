@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
-from hudi_hive.formats.avro.cursor import Block, Cursor, Positions
+from hudi_hive.formats.avro.cursor import Cursor, Positions, RecordBytes
 from hudi_hive.formats.avro.schema import (
     ArrayNode,
     EnumNode,
@@ -31,7 +31,7 @@ _NUMBERS: Final = {"float": "<f4", "double": "<f8"}
 _MAX_OFFSET: Final = (1 << 31) - 1
 
 
-class Places:
+class TargetRows:
     """The rows of an Arrow array that the values of a cursor fill; all other rows are null.
 
     Args:
@@ -46,9 +46,9 @@ class Places:
         self.rows = rows
         self._validity: pa.Buffer | None = None
 
-    def select(self, chosen: Positions) -> Places:
+    def select(self, chosen: Positions) -> TargetRows:
         """The rows of a selection of the values."""
-        return Places(self.total, chosen if self.rows is None else self.rows[chosen])
+        return TargetRows(self.total, chosen if self.rows is None else self.rows[chosen])
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
         """An array of full length with the values in their rows and zero in all others."""
@@ -76,39 +76,39 @@ class Places:
         return self._validity
 
 
-def decode(node: Node, cursor: Cursor, places: Places) -> pa.Array:
+def decode(node: Node, cursor: Cursor, targets: TargetRows) -> pa.Array:
     """Decode one value at each position of a cursor to an Arrow array, and move the cursor behind the values.
 
     Args:
         node: the type.
         cursor: where the values begin.
-        places: their rows in the array.
+        targets: their rows in the array.
 
     Raises:
         CorruptFileError: a value does not follow its type or does not lie in its record.
     """
     if isinstance(node, UnionNode):
-        return _decode_union(node, cursor, places)
+        return _decode_union(node, cursor, targets)
     if isinstance(node, PlainNode):
-        return _decode_plain(node, cursor, places)
+        return _decode_plain(node, cursor, targets)
     if isinstance(node, RecordNode):
-        children = [decode(child, cursor, places) for child in node.children]
-        return places.array(node.arrow, children=children)
+        children = [decode(child, cursor, targets) for child in node.children]
+        return targets.array(node.arrow, children=children)
     if isinstance(node, ArrayNode):
-        return _decode_items(node, node.item, cursor, places)
+        return _decode_items(node, node.item, cursor, targets)
     if isinstance(node, MapNode):
-        return _decode_items(node, node.entry, cursor, places)
+        return _decode_items(node, node.entry, cursor, targets)
     if isinstance(node, FixedNode):
-        return _decode_fixed(node, cursor, places)
+        return _decode_fixed(node, cursor, targets)
     if isinstance(node, EnumNode):
-        return _decode_enum(node, cursor, places)
+        return _decode_enum(node, cursor, targets)
     raise AssertionError(node)
 
 
-def _decode_plain(node: PlainNode, cursor: Cursor, places: Places) -> pa.Array:
+def _decode_plain(node: PlainNode, cursor: Cursor, targets: TargetRows) -> pa.Array:
     kind = node.kind
     if kind == "string":
-        array = _decode_bytes(pa.binary(), cursor, places)
+        array = _decode_bytes(pa.binary(), cursor, targets)
         try:
             return array.cast(pa.string())  # checks that it is UTF-8
         except pa.ArrowInvalid as error:
@@ -116,8 +116,8 @@ def _decode_plain(node: PlainNode, cursor: Cursor, places: Places) -> pa.Array:
     if kind == "bytes":
         if pa.types.is_decimal(node.arrow):
             length = cursor.lengths()
-            return _decimals(node.arrow, cursor.block, cursor.pos, length, places)
-        return _decode_bytes(node.arrow, cursor, places)
+            return _decimals(node.arrow, cursor.block, cursor.pos, length, targets)
+        return _decode_bytes(node.arrow, cursor, targets)
     if kind in ("int", "long"):
         values: NDArray[Any] = cursor.ints() if kind == "int" else cursor.longs()
         if pa.types.is_time(node.arrow) and len(values):
@@ -125,50 +125,50 @@ def _decode_plain(node: PlainNode, cursor: Cursor, places: Places) -> pa.Array:
             if values.min() < 0 or values.max() >= day:
                 wrong = int(np.argmax((values < 0) | (values >= day)))
                 raise cursor.block.damaged("a time of day is not within a day", int(cursor.pos[wrong]))
-        return places.array(node.arrow, [places.spread(values)])
+        return targets.array(node.arrow, [targets.spread(values)])
     if kind == "boolean":
         flags = cursor.fixed("u1")
         if int(flags.max(initial=0)) > 1:
             raise cursor.block.damaged("a boolean is neither 0 nor 1", int(cursor.pos[np.argmax(flags > 1)]) - 1)
-        return places.array(node.arrow, [np.packbits(places.spread(flags), bitorder="little")])
+        return targets.array(node.arrow, [np.packbits(targets.spread(flags), bitorder="little")])
     if kind == "null":
-        return pa.nulls(places.total)
-    return places.array(node.arrow, [places.spread(cursor.fixed(_NUMBERS[kind]))])
+        return pa.nulls(targets.total)
+    return targets.array(node.arrow, [targets.spread(cursor.fixed(_NUMBERS[kind]))])
 
 
-def _decode_enum(node: EnumNode, cursor: Cursor, places: Places) -> pa.Array:
+def _decode_enum(node: EnumNode, cursor: Cursor, targets: TargetRows) -> pa.Array:
     chosen = cursor.choices(len(node.symbols)).astype(np.int32)
     text = int(np.array([len(symbol.encode()) for symbol in node.symbols], np.int64)[chosen].sum())
     cursor.block.reserve(text)
     if text > _MAX_OFFSET:
         raise UnsupportedFormatError("a column of one block has more than 2 GiB of text or bytes")
-    return pa.array(node.symbols, pa.string()).take(places.array(pa.int32(), [places.spread(chosen)]))
+    return pa.array(node.symbols, pa.string()).take(targets.array(pa.int32(), [targets.spread(chosen)]))
 
 
-def _decode_union(node: UnionNode, cursor: Cursor, places: Places) -> pa.Array:
+def _decode_union(node: UnionNode, cursor: Cursor, targets: TargetRows) -> pa.Array:
     branch = cursor.choices(len(node.branches))
     if not node.members:
-        return pa.nulls(places.total)
+        return pa.nulls(targets.total)
     if len(node.members) == 1:
-        return _decode_branch(node.branches[node.members[0]], branch == node.members[0], cursor, places)
-    children = [_decode_branch(node.branches[at], branch == at, cursor, places) for at in node.members]
+        return _decode_branch(node.branches[node.members[0]], branch == node.members[0], cursor, targets)
+    children = [_decode_branch(node.branches[at], branch == at, cursor, targets) for at in node.members]
     present = np.flatnonzero(branch != node.null_at)
-    return (places if len(present) == len(cursor) else places.select(present)).array(node.arrow, children=children)
+    return (targets if len(present) == len(cursor) else targets.select(present)).array(node.arrow, children=children)
 
 
-def _decode_branch(node: Node, chosen: NDArray[np.bool_], cursor: Cursor, places: Places) -> pa.Array:
+def _decode_branch(node: Node, chosen: NDArray[np.bool_], cursor: Cursor, targets: TargetRows) -> pa.Array:
     rows = np.flatnonzero(chosen)
     if len(rows) == len(cursor):
-        return decode(node, cursor, places)
+        return decode(node, cursor, targets)
     if not len(rows):
-        return pa.nulls(places.total, node.arrow)
+        return pa.nulls(targets.total, node.arrow)
     selected = cursor.select(rows)
-    array = decode(node, selected, places.select(rows))
+    array = decode(node, selected, targets.select(rows))
     cursor.pos[rows] = selected.pos
     return array
 
 
-def _decode_bytes(arrow: pa.DataType, cursor: Cursor, places: Places) -> pa.Array:
+def _decode_bytes(arrow: pa.DataType, cursor: Cursor, targets: TargetRows) -> pa.Array:
     length = cursor.lengths()
     if int(length.sum()) > _MAX_OFFSET:
         raise UnsupportedFormatError("a column of one block has more than 2 GiB of text or bytes")
@@ -181,20 +181,22 @@ def _decode_bytes(arrow: pa.DataType, cursor: Cursor, places: Places) -> pa.Arra
     source = pa.large_binary() if wide else arrow
     buffers = [None, pa.py_buffer(offsets), cursor.block.buffer]
     lying = pa.Array.from_buffers(source, max(len(offsets) - 1, 0), buffers, 0)
-    picked = places.array(pa.int64(), [places.spread(np.arange(0, len(offsets), 2))])
+    picked = targets.array(pa.int64(), [targets.spread(np.arange(0, len(offsets), 2))])
     return lying.take(picked).cast(arrow) if wide else lying.take(picked)
 
 
-def _decode_fixed(node: FixedNode, cursor: Cursor, places: Places) -> pa.Array:
+def _decode_fixed(node: FixedNode, cursor: Cursor, targets: TargetRows) -> pa.Array:
     cursor.advance(node.size)
     if pa.types.is_decimal(node.arrow):
-        return _decimals(node.arrow, cursor.block, cursor.pos, np.full(len(cursor), node.size), places)
+        return _decimals(node.arrow, cursor.block, cursor.pos, np.full(len(cursor), node.size), targets)
     if node.size == 0 or not len(cursor):
-        return places.array(node.arrow, [np.zeros(node.size * places.total, np.uint8)])
-    return places.array(node.arrow, [places.spread(cursor.block.words(f"V{node.size}")[cursor.pos - node.size])])
+        return targets.array(node.arrow, [np.zeros(node.size * targets.total, np.uint8)])
+    return targets.array(node.arrow, [targets.spread(cursor.block.words(f"V{node.size}")[cursor.pos - node.size])])
 
 
-def _decimals(arrow: pa.DataType, block: Block, end: Positions, length: Positions, places: Places) -> pa.Array:
+def _decimals(
+    arrow: pa.DataType, block: RecordBytes, end: Positions, length: Positions, targets: TargetRows
+) -> pa.Array:
     """Big-endian two's complements of any length as decimals."""
     count = arrow.bit_width // 64
     words, swapped = block.words(">i8"), np.empty((len(end), count), np.int64)
@@ -208,7 +210,7 @@ def _decimals(arrow: pa.DataType, block: Block, end: Positions, length: Position
         head = block.bytes[end[row] - length[row] : end[row] - 8 * count]
         if (head != (swapped[row, -1] >> 63).astype(np.uint8)).any():
             raise block.damaged(f"a decimal does not fit {arrow}", int(end[row]))
-    array = places.array(arrow, [places.spread(swapped)])
+    array = targets.array(arrow, [targets.spread(swapped)])
     try:
         array.validate(full=True)
     except pa.ArrowInvalid as error:
@@ -216,13 +218,13 @@ def _decimals(arrow: pa.DataType, block: Block, end: Positions, length: Position
     return array
 
 
-def _decode_items(node: Node, item: Node, cursor: Cursor, places: Places) -> pa.Array:
+def _decode_items(node: Node, item: Node, cursor: Cursor, targets: TargetRows) -> pa.Array:
     ends = cursor.end
     begins, counts = find_items(item, cursor)
     if len(begins) > _MAX_OFFSET:
         raise UnsupportedFormatError("a column of one block has more than 2 billion items")
     cursor.block.reserve(len(begins) * item.width)
-    offsets = np.zeros(places.total + 1, np.int32)
-    np.cumsum(places.spread(counts), out=offsets[1:])
-    items = decode(item, Cursor(cursor.block, begins, np.repeat(ends, counts)), Places(len(begins)))
-    return places.array(node.arrow, [offsets], [items])
+    offsets = np.zeros(targets.total + 1, np.int32)
+    np.cumsum(targets.spread(counts), out=offsets[1:])
+    items = decode(item, Cursor(cursor.block, begins, np.repeat(ends, counts)), TargetRows(len(begins)))
+    return targets.array(node.arrow, [offsets], [items])

@@ -52,7 +52,7 @@ def check_memory(columns: int, records: int) -> None:
         raise UnsupportedFormatError(f"Avro records of {records:,} bytes would take {columns:,} bytes as columns")
 
 
-class Block:
+class RecordBytes:
     """A padded copy of the bytes that records lie in.
 
     Args:
@@ -93,7 +93,7 @@ class Cursor:
 
     __slots__ = ("block", "end", "pos")
 
-    def __init__(self, block: Block, pos: Positions, end: Positions) -> None:
+    def __init__(self, block: RecordBytes, pos: Positions, end: Positions) -> None:
         self.block = block
         self.pos = pos
         self.end = end

@@ -10,8 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hudi_hive.errors import CorruptFileError, UnknownColumnError, UnsupportedFormatError
-from hudi_hive.formats.avro.columns import Places, decode
-from hudi_hive.formats.avro.cursor import PADDING, Block, Cursor, Positions, check_memory
+from hudi_hive.formats.avro.columns import TargetRows, decode
+from hudi_hive.formats.avro.cursor import PADDING, Cursor, Positions, RecordBytes, check_memory
 from hudi_hive.formats.avro.schema import RecordNode, parse_record
 from hudi_hive.formats.avro.skipping import skip
 
@@ -51,11 +51,11 @@ def decode_records(
             the bytes of the records.
     """
     root = parse_record(writer_schema)
-    wanted = _positions(root, columns)
+    positions = _positions(root, columns)
     octets = np.frombuffer(data, np.uint8)
     starts, ends = _checked_spans(starts, ends, len(octets))
-    schema = pa.schema([root.fields[at] for at in wanted])
-    if not wanted:
+    schema = pa.schema([root.fields[at] for at in positions])
+    if not positions:
         # A batch without columns has its number of rows from a struct's length alone.
         return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), len(starts), [None]))
     order = None
@@ -65,8 +65,8 @@ def decode_records(
         ends = ends[first]
         if (starts[1:] < ends[:-1]).any():
             raise CorruptFileError("Avro records overlap")
-    check_memory(len(starts) * sum(root.children[at].width for at in set(wanted)), int((ends - starts).sum()))
-    chunks = [_decode_chunk(octets, starts[run], ends[run], root, wanted) for run in _runs(starts, ends)]
+    check_memory(len(starts) * sum(root.children[at].width for at in set(positions)), int((ends - starts).sum()))
+    chunks = [_decode_chunk(octets, starts[run], ends[run], root, positions) for run in _runs(starts, ends)]
     batch = pa.RecordBatch.from_arrays([_joined(arrays) for arrays in zip(*chunks, strict=True)], schema=schema)
     return batch if order is None else batch.take(pa.array(order))
 
@@ -104,23 +104,23 @@ def _runs(starts: Positions, ends: Positions) -> Iterator[slice]:
 
 
 def _decode_chunk(
-    octets: NDArray[np.uint8], starts: Positions, ends: Positions, root: RecordNode, wanted: list[int]
+    octets: NDArray[np.uint8], starts: Positions, ends: Positions, root: RecordNode, positions: list[int]
 ) -> list[pa.Array]:
     low, high = (int(starts[0]), int(ends[-1])) if len(starts) else (0, 0)
-    block = Block(octets[low:high], low)
+    block = RecordBytes(octets[low:high], low)
     cursor = Cursor(block, starts - (low - PADDING), ends - (low - PADDING))
-    places = Places(len(starts))
-    asked = set(wanted)
+    targets = TargetRows(len(starts))
+    selected = set(positions)
     arrays: dict[int, pa.Array] = {}
-    last = max(wanted)
+    last = max(positions)
     for at in range(last + 1):
-        if at in asked:
-            arrays[at] = decode(root.children[at], cursor, places)
+        if at in selected:
+            arrays[at] = decode(root.children[at], cursor, targets)
         else:
             skip(root.children[at], cursor)
     if last + 1 == len(root.children) and (cursor.pos != cursor.end).any():
         raise block.damaged("it does not fill its length", int(cursor.pos[np.argmax(cursor.pos != cursor.end)]))
-    return [arrays[at] for at in wanted]
+    return [arrays[at] for at in positions]
 
 
 def _joined(arrays: tuple[pa.Array, ...]) -> pa.Array:

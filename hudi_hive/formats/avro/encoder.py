@@ -257,13 +257,17 @@ def _decimals(array: pa.Array, path: str, size: int) -> _Cells:
     sign = np.where(lines[:, :1] > 127, 255, 0).astype(np.uint8)
     if size > width:
         return _Cells(np.concatenate([np.repeat(sign, size - width, axis=1), lines], axis=1), None)
-    cut, kept = lines[:, : width - size], lines[:, width - size :]
-    wrong = (cut != sign).any(axis=1) | ((kept[:, :1] > 127) != (sign > 127)).ravel() if size else lines.any(axis=1)
+    high_bytes, low_bytes = lines[:, : width - size], lines[:, width - size :]
+    wrong = (
+        (high_bytes != sign).any(axis=1) | ((low_bytes[:, :1] > 127) != (sign > 127)).ravel()
+        if size
+        else lines.any(axis=1)
+    )
     if array.null_count:
         wrong &= _flags(array.is_valid())
     if wrong.any():
         raise SchemaError(f"column {path!r} has a decimal of more than {size} bytes")
-    return _Cells(kept, None)
+    return _Cells(low_bytes, None)
 
 
 def _prefixed_decimals(array: pa.Array, path: str) -> list[_Part]:
@@ -406,6 +410,6 @@ def _cast(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
         raise _mismatch(path, array.type, kind, str(error)) from error
 
 
-def _mismatch(path: str, found: pa.DataType, wanted: pa.DataType, reason: str = "") -> SchemaError:
+def _mismatch(path: str, actual: pa.DataType, expected: pa.DataType, reason: str = "") -> SchemaError:
     detail = f": {' '.join(reason.split())[:150]}" if reason else ""
-    return SchemaError(f"column {path!r} of type {found} does not fit the Avro type, which is {wanted}{detail}")
+    return SchemaError(f"column {path!r} of type {actual} does not fit the Avro type, which is {expected}{detail}")

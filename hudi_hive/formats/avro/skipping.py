@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from hudi_hive.formats.avro.cursor import Block, Cursor, Positions
+from hudi_hive.formats.avro.cursor import Cursor, Positions, RecordBytes
 from hudi_hive.formats.avro.schema import (
     ArrayNode,
     EnumNode,
@@ -204,7 +204,7 @@ def _varint_items(cursor: Cursor, count: Positions) -> Positions:
 # -- One record at a time ---------------------------------------------------------------------------------------------
 
 
-def _walker(node: Node, block: Block) -> Callable[[int, int], int]:
+def _walker(node: Node, block: RecordBytes) -> Callable[[int, int], int]:
     """A function from the position and the end of a value's record to the position behind the value."""
     width = fixed_width(node)
     if width is not None:
@@ -218,7 +218,7 @@ def _walker(node: Node, block: Block) -> Callable[[int, int], int]:
     return _number_walker(block) if _is_varint(node) else _text_walker(block)
 
 
-def _width_walker(width: int, block: Block) -> Callable[[int, int], int]:
+def _width_walker(width: int, block: RecordBytes) -> Callable[[int, int], int]:
     def walk(position: int, end: int) -> int:
         if position + width > end:
             raise block.damaged("a length reaches beyond its end", position)
@@ -227,7 +227,7 @@ def _width_walker(width: int, block: Block) -> Callable[[int, int], int]:
     return walk
 
 
-def _union_walker(branches: list[Callable[[int, int], int]], block: Block) -> Callable[[int, int], int]:
+def _union_walker(branches: list[Callable[[int, int], int]], block: RecordBytes) -> Callable[[int, int], int]:
     def walk(position: int, end: int) -> int:
         branch, position = _long_at(block, position, end)
         if not 0 <= branch < len(branches):
@@ -246,14 +246,14 @@ def _record_walker(children: list[Callable[[int, int], int]]) -> Callable[[int, 
     return walk
 
 
-def _number_walker(block: Block) -> Callable[[int, int], int]:
+def _number_walker(block: RecordBytes) -> Callable[[int, int], int]:
     def walk(position: int, end: int) -> int:
         return _long_at(block, position, end)[1]
 
     return walk
 
 
-def _text_walker(block: Block) -> Callable[[int, int], int]:
+def _text_walker(block: RecordBytes) -> Callable[[int, int], int]:
     def walk(position: int, end: int) -> int:
         length, position = _long_at(block, position, end)
         if not 0 <= length <= end - position:
@@ -263,7 +263,7 @@ def _text_walker(block: Block) -> Callable[[int, int], int]:
     return walk
 
 
-def _array_walker(item: Node, block: Block, begins: list[int] | None = None) -> Callable[[int, int], int]:
+def _array_walker(item: Node, block: RecordBytes, begins: list[int] | None = None) -> Callable[[int, int], int]:
     """As :func:`_walker`, for an array of items; keeps where these begin if there is a list for it."""
     width, step = fixed_width(item), _walker(item, block)
 
@@ -292,7 +292,7 @@ def _array_walker(item: Node, block: Block, begins: list[int] | None = None) -> 
     return walk
 
 
-def _long_at(block: Block, position: int, end: int) -> tuple[int, int]:
+def _long_at(block: RecordBytes, position: int, end: int) -> tuple[int, int]:
     """The zig-zag number at a position, and the position behind it."""
     view = block.view
     byte = view[position]

@@ -10,10 +10,10 @@ from hudi_hive.formats.base.base_file import (
     empty_columns,
     select,
 )
-from hudi_hive.formats.base.base_file_writer import CODECS, ParquetBaseWriter, WrittenBase
+from hudi_hive.formats.base.base_file_writer import CODECS, ParquetBaseWriter, ParquetSettings, WrittenBase
 from hudi_hive.formats.base.column_ranges import COLUMN_RANGES_SCHEMA, WRAPPED, WRAPPERS, ColumnRanges
 from hudi_hive.formats.base.opening import open_base_file
-from hudi_hive.formats.base.parquet_base_file import parquet_image
+from hudi_hive.formats.base.parquet_base_file import open_parquet_bytes
 
 __all__ = [
     "BATCH_ROWS",
@@ -25,10 +25,11 @@ __all__ = [
     "ByteRange",
     "ColumnRanges",
     "ParquetBaseWriter",
+    "ParquetSettings",
     "WrittenBase",
     "decoding",
     "empty_columns",
     "open_base_file",
-    "parquet_image",
+    "open_parquet_bytes",
     "select",
 ]

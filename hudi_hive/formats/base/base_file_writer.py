@@ -62,6 +62,23 @@ class WrittenBase:
     ranges: pa.Table
 
 
+@dataclass(frozen=True, slots=True)
+class ParquetSettings:
+    """How Parquet files are encoded.
+
+    Attributes:
+        codec: compression of pages: gzip, zstd, snappy, lz4 or uncompressed.
+        row_group_bytes: bytes in memory after which a row group is written.
+        page_bytes: bytes of values, before compression, after which a page ends.
+        dictionary: whether columns of few values are written as dictionaries.
+    """
+
+    codec: str = "gzip"
+    row_group_bytes: int = _GROUP_BYTES
+    page_bytes: int = 1 << 20
+    dictionary: bool = True
+
+
 class ParquetBaseWriter:
     """Writes one Parquet base file under its final name; a context manager that closes it.
 
@@ -72,10 +89,7 @@ class ParquetBaseWriter:
         avro_schema: Avro schema of the rows, for the footer.
         bloom: whether, and in which size, the footer holds a filter of the record keys; files without the column
             ``_hoodie_record_key`` have none.
-        codec: compression: gzip, zstd, snappy, lz4 or uncompressed.
-        row_group_bytes: bytes in memory after which a row group is written.
-        page_bytes: bytes of values, before compression, after which a page ends.
-        dictionary: whether columns of few values are written as dictionaries.
+        settings: how the file is encoded.
         statistics: whether :meth:`close` tells the ranges of columns.
 
     Raises:
@@ -84,7 +98,7 @@ class ParquetBaseWriter:
         StorageError: the file cannot be made.
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         storage: Storage,
         path: str,
@@ -92,24 +106,24 @@ class ParquetBaseWriter:
         avro_schema: Mapping[str, Any],
         *,
         bloom: bool | BloomSettings = True,
-        codec: str = "gzip",
-        row_group_bytes: int = _GROUP_BYTES,
-        page_bytes: int = 1 << 20,
-        dictionary: bool = True,
+        settings: ParquetSettings | None = None,
         statistics: bool = True,
     ) -> None:
-        name = codec.strip().lower()
+        settings = settings or ParquetSettings()
+        name = settings.codec.strip().lower()
         if name not in CODECS:
             remedy = f"one of {', '.join(CODECS)}"
-            raise InvalidOptionError(f"Parquet compression codec {codec!r}", path=storage.uri(path), remedy=remedy)
+            raise InvalidOptionError(
+                f"Parquet compression codec {settings.codec!r}", path=storage.uri(path), remedy=remedy
+            )
         self._path = storage.uri(path)
         self._schema = schema.remove_metadata()
         self._avro_schema = avro_schema
         self._keys = schema.get_field_index(RECORD_KEY)
-        settings = BloomSettings() if bloom is True else bloom
-        self._bloom = BloomBuilder(settings) if settings and self._keys >= 0 else None
+        bloom_settings = BloomSettings() if bloom is True else bloom
+        self._bloom = BloomBuilder(bloom_settings) if bloom_settings and self._keys >= 0 else None
         self._ranges = ColumnRanges(self._schema) if statistics else ColumnRanges(pa.schema([]))
-        self._group_bytes = max(1, row_group_bytes)
+        self._group_bytes = max(1, settings.row_group_bytes)
         self._rows = 0
         self._pending: list[pa.RecordBatch] = []
         self._pending_bytes = 0
@@ -122,8 +136,8 @@ class ParquetBaseWriter:
                 self._schema,
                 compression=None if name == "uncompressed" else name,
                 compression_level=CODECS[name],
-                data_page_size=page_bytes,
-                use_dictionary=dictionary,
+                data_page_size=settings.page_bytes,
+                use_dictionary=settings.dictionary,
                 version="2.6",
                 data_page_version="1.0",
                 use_compliant_nested_type=True,
@@ -255,15 +269,15 @@ def _java_bounds(bounds: tuple[str, str] | None, keys: pa.Array) -> tuple[str, s
     Readers leave files out by these bounds. Only texts with characters from U+E000 on are in another order by their
     bytes, and only among themselves.
     """
-    found = list(bounds or ())
+    texts = list(bounds or ())
     if _has_high_bytes(keys):
         high = pc.match_substring_regex(keys, _HIGH).fill_null(False)
-        found += keys.filter(high).to_pylist()
+        texts += keys.filter(high).to_pylist()
         keys = keys.filter(pc.invert(high))
     if keys.null_count < len(keys):
         ends = pc.min_max(keys)
-        found += [ends["min"].as_py(), ends["max"].as_py()]
-    return (min(found, key=_utf16), max(found, key=_utf16)) if found else None
+        texts += [ends["min"].as_py(), ends["max"].as_py()]
+    return (min(texts, key=_utf16), max(texts, key=_utf16)) if texts else None
 
 
 def _has_high_bytes(keys: pa.Array) -> bool:

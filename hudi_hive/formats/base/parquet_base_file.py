@@ -47,7 +47,7 @@ _RARE_INDICES: Final = 16
 """Values for each compressed byte of data pages from which on only a dictionary can hold their text."""
 
 
-def parquet_image(content: memoryview, path: str) -> BaseFile:
+def open_parquet_bytes(content: memoryview, path: str) -> BaseFile:
     """Open a Parquet file that lies in memory, such as the content of a log block; ``path`` is for error messages."""
     return ParquetBaseFile(pa.BufferReader(pa.py_buffer(content)), path, IoCounters(), remote=False)
 

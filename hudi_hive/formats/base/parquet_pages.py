@@ -123,4 +123,4 @@ def _sizes(data: bytes, path: str) -> tuple[int, int, int]:
         raise CorruptFileError("the header of a page cannot be read", path=path) from error
     if min(sizes.values()) < 0:
         raise CorruptFileError("the header of a page tells no sizes", path=path)
-    return sizes[_UNCOMPRESSED], sizes[_COMPRESSED], int(buffer._buffer.tell())
+    return sizes[_UNCOMPRESSED], sizes[_COMPRESSED], int(buffer.cstringio_buf.tell())

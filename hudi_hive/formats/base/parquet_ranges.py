@@ -37,15 +37,15 @@ def _leaves(metadata: Any, paths: set[tuple[str, ...]]) -> dict[tuple[str, ...],
     """Index of the leaf column of each path that is one; names with dots in them could be two things and are left
     out.
     """
-    wanted = {".".join(path): path for path in paths if not any("." in name for name in path)}
-    found: dict[tuple[str, ...], int] = {}
+    path_of_name = {".".join(path): path for path in paths if not any("." in name for name in path)}
+    leaves: dict[tuple[str, ...], int] = {}
     for index in range(metadata.num_columns):
-        path = wanted.get(metadata.schema.column(index).path)
+        path = path_of_name.get(metadata.schema.column(index).path)
         if path is not None:
-            if path in found:
+            if path in leaves:
                 return {}
-            found[path] = index
-    return found
+            leaves[path] = index
+    return leaves
 
 
 def _type_at(schema: pa.Schema, path: tuple[str, ...]) -> pa.DataType:

@@ -93,7 +93,7 @@ def parse_trailer(data: memoryview, file_size: int, path: str) -> Trailer:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class HFileBlock:
     """A block: its magic, its decompressed content, and its size on disk with header and checksums."""
 
     magic: bytes
@@ -126,7 +126,7 @@ def most_inflated(file_size: int) -> int:
     return max(_MOST_INFLATED * file_size, _LEAST_INFLATED)
 
 
-def parse_block(data: pa.Buffer, codec: str, path: str, most: int) -> Block:
+def parse_block(data: pa.Buffer, codec: str, path: str, most: int) -> HFileBlock:
     """Parse and decompress the block at the beginning of ``data``; checksums are not verified, as in Hudi's reader.
 
     Args:
@@ -152,7 +152,7 @@ def parse_block(data: pa.Buffer, codec: str, path: str, most: int) -> Block:
     # Without compression the content is longer than the header claims only if the header is damaged.
     if content.size != uncompressed:
         raise CorruptFileError(f"HFile: a block of {uncompressed} bytes holds {content.size}", path=path)
-    return Block(magic, content, size)
+    return HFileBlock(magic, content, size)
 
 
 def _decompress(data: pa.Buffer, size: int, codec: str, path: str, most: int) -> pa.Buffer:

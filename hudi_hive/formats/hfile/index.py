@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -23,8 +23,22 @@ _SHORT = struct.Struct(">h")
 _VarInt: TypeAlias = Callable[[memoryview, int, str], tuple[int, int]]
 
 
+class EntryRows(NamedTuple):
+    """An index entry and the range of sorted rows that can be in its block.
+
+    Attributes:
+        entry: number of the entry.
+        begin: number of the first row.
+        beyond: number of the row after the last.
+    """
+
+    entry: int
+    begin: int
+    beyond: int
+
+
 @dataclass(frozen=True, slots=True)
-class Index:
+class BlockIndex:
     """The entries of one index block, in ascending order.
 
     Args:
@@ -36,27 +50,26 @@ class Index:
     keys: list[bytes]
     locations: list[tuple[int, int]]
 
-    def places_of_rows(self, rows: pa.Array, begin: int, beyond: int) -> Iterator[tuple[int, int, int]]:
+    def entries_of_rows(self, rows: pa.Array, begin: int, beyond: int) -> Iterator[EntryRows]:
         """The entries below which some of the sorted rows ``begin`` to ``beyond`` (exclusive) can be.
 
-        Yields:
-            The number of the entry, the first row and the one behind the last. Each entry costs one binary search.
+        Each entry costs one binary search.
         """
-        known = _Rows(rows)
+        row_values = _Rows(rows)
         count = len(self.keys)
-        first = bisect_left(known, self.keys[0], begin, beyond) if count else beyond
-        for place in range(count):
+        first = bisect_left(row_values, self.keys[0], begin, beyond) if count else beyond
+        for entry in range(count):
             if first >= beyond:
                 return
             # A row that is the next entry's key itself may be on both sides of it: that may split equal rows.
-            following = self.keys[place + 1] if place + 1 < count else None
-            split = beyond if following is None else bisect_left(known, following, first, beyond)
-            last = split + 1 if split < beyond and known[split] == following else split
+            following = self.keys[entry + 1] if entry + 1 < count else None
+            split = beyond if following is None else bisect_left(row_values, following, first, beyond)
+            last = split + 1 if split < beyond and row_values[split] == following else split
             if last > first:
-                yield place, first, last
+                yield EntryRows(entry, first, last)
             first = split
 
-    def places_between(self, low: bytes, beyond: bytes | None) -> range:
+    def entries_between(self, low: bytes, beyond: bytes | None) -> range:
         """The entries below which rows from ``low`` to ``beyond`` (exclusive) can be."""
         end = len(self.keys) if beyond is None else bisect_left(self.keys, beyond)
         return range(max(bisect_left(self.keys, low) - 1, 0), end)
@@ -76,7 +89,7 @@ class _Rows(Sequence[bytes]):
         return row
 
 
-def parse_root(data: memoryview, count: int, limit: int, path: str, *, raw_keys: bool = False) -> Index:
+def parse_root(data: memoryview, count: int, limit: int, path: str, *, raw_keys: bool = False) -> BlockIndex:
     """Parse a root index, of data or of meta blocks.
 
     The release 1.1.1 of Hudi writes the length of a key as a protobuf integer, which differs from Hadoop's from 128
@@ -104,7 +117,7 @@ def parse_root(data: memoryview, count: int, limit: int, path: str, *, raw_keys:
         raise
 
 
-def _root_entries(data: memoryview, count: int, limit: int, path: str, varint: _VarInt, raw_keys: bool) -> Index:
+def _root_entries(data: memoryview, count: int, limit: int, path: str, varint: _VarInt, raw_keys: bool) -> BlockIndex:
     keys: list[bytes] = []
     locations: list[tuple[int, int]] = []
     position = 0
@@ -122,7 +135,7 @@ def _root_entries(data: memoryview, count: int, limit: int, path: str, varint: _
     return _checked(keys, locations, limit, path)
 
 
-def parse_branch(data: memoryview, limit: int, path: str) -> Index:
+def parse_branch(data: memoryview, limit: int, path: str) -> BlockIndex:
     """Parse a leaf or intermediate index block.
 
     Args:
@@ -160,10 +173,10 @@ def _row(key: memoryview, path: str) -> bytes:
     raise CorruptFileError("HFile: an index key holds no row", path=path)
 
 
-def _checked(keys: list[bytes], locations: list[tuple[int, int]], limit: int, path: str) -> Index:
+def _checked(keys: list[bytes], locations: list[tuple[int, int]], limit: int, path: str) -> BlockIndex:
     if any(left > right for left, right in pairwise(keys)):
         raise CorruptFileError("HFile: index keys are out of order", path=path)
     for offset, size in locations:
         if offset < 0 or size <= 0 or offset + size > limit:
             raise CorruptFileError(f"HFile: an index leads to {size} bytes at {offset}, out of its section", path=path)
-    return Index(keys, locations)
+    return BlockIndex(keys, locations)

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, UnsupportedFormatError
 from hudi_hive.formats.hfile import blocks
-from hudi_hive.formats.hfile.blocks import Block, parse_block, parse_trailer
+from hudi_hive.formats.hfile.blocks import HFileBlock, parse_block, parse_trailer
 from hudi_hive.formats.hfile.entries import as_table, decode_entries
-from hudi_hive.formats.hfile.index import Index, parse_branch, parse_root
+from hudi_hive.formats.hfile.index import BlockIndex, parse_branch, parse_root
 from hudi_hive.formats.hfile.wire import delimited_message, protobuf_message
 
 _PROTOBUF_INFO: Final = b"PBUF"
@@ -83,12 +83,12 @@ class HFileReader:
             indexed = len(self._root.keys)
             raise CorruptFileError(f"HFile: {trailer.entry_count} entries in {indexed} indexed blocks", path=path)
 
-    def _next(self, section: pa.Buffer, position: int, magic: bytes) -> Block:
+    def _next(self, section: pa.Buffer, position: int, magic: bytes) -> HFileBlock:
         if position > section.size:
             raise CorruptFileError("HFile: a block would begin behind its section", path=self._path)
         return self._inflate(section.slice(position), magic)
 
-    def _expect(self, block: Block, *magics: bytes) -> Block:
+    def _expect(self, block: HFileBlock, *magics: bytes) -> HFileBlock:
         if block.magic not in magics:
             wanted = magics[0].decode()
             raise CorruptFileError(f"HFile: a block that is not {wanted} where one is due", path=self._path)
@@ -157,32 +157,32 @@ class HFileReader:
         Args:
             keys: sought keys, in any order.
         """
-        wanted = keys if isinstance(keys, pa.Array) else pa.array(keys, pa.string())
-        wanted = wanted.cast(pa.binary()).unique()
-        wanted = wanted.take(pc.sort_indices(wanted))
+        sought = keys if isinstance(keys, pa.Array) else pa.array(keys, pa.string())
+        sought = sought.cast(pa.binary()).unique()
+        sought = sought.take(pc.sort_indices(sought))
         self._left_to_inflate = self._most_inflated
         rows: list[pa.Array] = []
         values: list[pa.Array] = []
-        if len(wanted) and self.num_entries:
+        if len(sought) and self.num_entries:
             end = 0
-            for location, begin, beyond in self._spread(self._root, self._trailer.levels, wanted, 0, len(wanted)):
+            for location, begin, beyond in self._spread(self._root, self._trailer.levels, sought, 0, len(sought)):
                 end = self._behind(location, end)
-                block, found = self._entries(self._read(*location))
-                mask = pc.is_in(block, value_set=wanted[begin:beyond])
-                rows.append(block.filter(mask))
-                values.append(found.filter(mask))
+                block_rows, block_values = self._entries(self._read(*location))
+                mask = pc.is_in(block_rows, value_set=sought[begin:beyond])
+                rows.append(block_rows.filter(mask))
+                values.append(block_values.filter(mask))
         return as_table(rows, values, self._path)
 
     def _spread(
-        self, index: Index, levels: int, wanted: pa.Array, begin: int, beyond: int
+        self, index: BlockIndex, levels: int, sought: pa.Array, begin: int, beyond: int
     ) -> Iterator[tuple[tuple[int, int], int, int]]:
         """Data blocks below an index that can hold sorted rows, each with which of them."""
-        for place, first, last in index.places_of_rows(wanted, begin, beyond):
+        for place, first, last in index.entries_of_rows(sought, begin, beyond):
             location = index.locations[place]
             if levels == 1:
                 yield location, first, last
             else:
-                yield from self._spread(self._branch(location), levels - 1, wanted, first, last)
+                yield from self._spread(self._branch(location), levels - 1, sought, first, last)
 
     def scan_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
         """Read the entries whose key begins with one of the prefixes, in file order, each entry once.
@@ -190,47 +190,47 @@ class HFileReader:
         Args:
             prefixes: sought prefixes, in any order.
         """
-        wanted = sorted({prefix.encode() for prefix in prefixes})
+        sought = sorted({prefix.encode() for prefix in prefixes})
         return self._select(
-            wanted, lambda index, prefix: index.places_between(prefix, successor(prefix)), _begins_with_any
+            sought, lambda index, prefix: index.entries_between(prefix, successor(prefix)), _begins_with_any
         )
 
     def _select(
         self,
-        wanted: list[bytes],
-        places: Callable[[Index, bytes], range],
+        sought: list[bytes],
+        entries_of: Callable[[BlockIndex, bytes], range],
         matches: Callable[[pa.Array, list[bytes]], pa.Array],
     ) -> pa.Table:
-        """Entries of the blocks that the index leads to for what is wanted."""
+        """Entries of the blocks that the index leads to for the sought rows or prefixes."""
         self._left_to_inflate = self._most_inflated
         rows: list[pa.Array] = []
         values: list[pa.Array] = []
-        if wanted and self.num_entries:
+        if sought and self.num_entries:
             end = 0
-            for location, few in self._locate(self._root, self._trailer.levels, wanted, places):
+            for location, few in self._locate(self._root, self._trailer.levels, sought, entries_of):
                 end = self._behind(location, end)
-                keys, found = self._entries(self._read(*location))
-                mask = matches(keys, few)
-                rows.append(keys.filter(mask))
-                values.append(found.filter(mask))
+                block_rows, block_values = self._entries(self._read(*location))
+                mask = matches(block_rows, few)
+                rows.append(block_rows.filter(mask))
+                values.append(block_values.filter(mask))
         return as_table(rows, values, self._path)
 
     def _locate(
-        self, index: Index, levels: int, wanted: list[bytes], places: Callable[[Index, bytes], range]
+        self, index: BlockIndex, levels: int, sought: list[bytes], entries_of: Callable[[BlockIndex, bytes], range]
     ) -> Iterator[tuple[tuple[int, int], list[bytes]]]:
-        """Data blocks below an index that can hold something wanted, each with what."""
-        by_place: dict[int, list[bytes]] = {}
-        for item in wanted:
-            for place in places(index, item):
-                by_place.setdefault(place, []).append(item)
-        for place in sorted(by_place):
-            location = index.locations[place]
+        """Data blocks below an index that can hold something sought, each with what."""
+        by_entry: dict[int, list[bytes]] = {}
+        for item in sought:
+            for entry in entries_of(index, item):
+                by_entry.setdefault(entry, []).append(item)
+        for entry in sorted(by_entry):
+            location = index.locations[entry]
             if levels == 1:
-                yield location, by_place[place]
+                yield location, by_entry[entry]
             else:
-                yield from self._locate(self._branch(location), levels - 1, by_place[place], places)
+                yield from self._locate(self._branch(location), levels - 1, by_entry[entry], entries_of)
 
-    def _branch(self, location: tuple[int, int]) -> Index:
+    def _branch(self, location: tuple[int, int]) -> BlockIndex:
         block = self._block(self._read(*location), blocks.LEAF_INDEX, blocks.INTERMEDIATE_INDEX)
         # What an index leads to lies before it: so a damaged one cannot lead in circles.
         return parse_branch(memoryview(block.content).cast("B"), location[0], self._path)
@@ -260,7 +260,7 @@ class HFileReader:
             raise CorruptFileError("HFile: the index does not lead to the data blocks in their order", path=self._path)
         return sum(location)
 
-    def _all_locations(self, index: Index, levels: int) -> Iterator[tuple[int, int]]:
+    def _all_locations(self, index: BlockIndex, levels: int) -> Iterator[tuple[int, int]]:
         if not self.num_entries:
             return
         for location in index.locations:
@@ -272,11 +272,11 @@ class HFileReader:
     def _entries(self, data: pa.Buffer) -> tuple[pa.Array, pa.Array]:
         return decode_entries(self._block(data, blocks.DATA).content, self._mvcc, self._path)
 
-    def _block(self, data: pa.Buffer, *magics: bytes) -> Block:
+    def _block(self, data: pa.Buffer, *magics: bytes) -> HFileBlock:
         self.blocks_read += 1
         return self._inflate(data, *magics)
 
-    def _inflate(self, data: pa.Buffer, *magics: bytes) -> Block:
+    def _inflate(self, data: pa.Buffer, *magics: bytes) -> HFileBlock:
         codec = self._trailer.codec
         block = self._expect(parse_block(data, codec, self._path, self._left_to_inflate), *magics)
         if codec != "NONE":

@@ -327,15 +327,15 @@ def avro_bounds(block: LogBlock) -> tuple[Positions, Positions]:
 def _walk(content: memoryview, position: int, ends: Positions) -> bool:
     """Fill in where each record ends, one behind the other; whether every length could be read."""
     unpack, width = _COUNT.unpack_from, _COUNT.size
-    found: list[int] = []
-    append = found.append
+    record_ends: list[int] = []
+    append = record_ends.append
     try:
         for _ in range(len(ends) - 1):
             position += unpack(content, position)[0] + width
             append(position)
     except struct.error:
         return False
-    ends[1:] = found
+    ends[1:] = record_ends
     return True
 
 

@@ -42,9 +42,9 @@ from hudi_hive.formats.orc.acid import (
     Key,
     first_descent,
 )
-from hudi_hive.formats.orc.constant_columns import BLOCK, Constant, ConstantColumns
+from hudi_hive.formats.orc.constant_columns import BLOCK, ConstantColumn, ConstantColumns
 from hudi_hive.formats.orc.hive_type import HiveType, parse_hive_type
-from hudi_hive.formats.orc.null_struct_children import without_hidden_values
+from hudi_hive.formats.orc.null_struct_children import with_null_struct_children
 from hudi_hive.formats.orc.tail import parse_tail
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ class AcidFileWriter(ABC):
             stripe_size=self._stripe_bytes,
         )
         fields = [
-            Constant(field.name, "int" if field.type == pa.int32() else "bigint", constants[field.name])
+            ConstantColumn(field.name, "int" if field.type == pa.int32() else "bigint", constants[field.name])
             if field.name in constants
             else field.name
             for field in ACID_FIELDS
@@ -324,22 +324,22 @@ class DeltaWriter(AcidFileWriter):
             self._rows += count
 
     def _value(self, name: str, kind: HiveType, text: str, column: pa.ChunkedArray) -> pa.Array:
-        wanted = kind.arrow
+        target = kind.arrow
         if kind.kind == "timestamp" and pa.types.is_timestamp(column.type) and column.type.tz is None:
             # Files have nanoseconds and a wider range than they have in 64 bits: the first rows tell the unit.
-            wanted = self._units.setdefault(name, column.type)
+            target = self._units.setdefault(name, column.type)
         if pa.types.is_timestamp(column.type) and column.type.tz is not None:
             raise SchemaError(f"column {name} is {text} and has no zone, the rows' {column.type}", path=self._path)
         try:
-            array = (column if column.type == wanted else column.cast(wanted)).combine_chunks()
+            array = (column if column.type == target else column.cast(target)).combine_chunks()
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             raise UnsupportedAcidValueError(
                 f"column {name} is {text}, the rows' {column.type}: {error}", path=self._path
             ) from error
-        array = array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks or [pa.array([], wanted)])
+        array = array if isinstance(array, pa.Array) else pa.concat_arrays(array.chunks or [pa.array([], target)])
         if problem := _problem(array, kind):
             raise UnsupportedAcidValueError(f"column {name}, {text}: {problem[0]}", path=self._path, remedy=problem[1])
-        return without_hidden_values(array)
+        return with_null_struct_children(array)
 
     def _finish(self) -> None:
         """All is written as it comes."""

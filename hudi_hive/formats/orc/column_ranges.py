@@ -122,19 +122,19 @@ def _number(types: Sequence[_Type], path: Sequence[str]) -> int | None:
     return at
 
 
-def _fits(kind: int, wanted: pa.DataType) -> bool:
+def _fits(kind: int, arrow: pa.DataType) -> bool:
     if kind in _WHOLE:
-        return bool(pa.types.is_signed_integer(wanted))
+        return bool(pa.types.is_signed_integer(arrow))
     if kind in _TEXT:
-        return bool(pa.types.is_string(wanted))
-    return kind == _DATE and bool(pa.types.is_date32(wanted))
+        return bool(pa.types.is_string(arrow))
+    return kind == _DATE and bool(pa.types.is_date32(arrow))
 
 
-def _range(messages: Sequence[bytes], kind: int, wanted: pa.DataType, rows: Sequence[int]) -> ColumnRange:
+def _range(messages: Sequence[bytes], kind: int, arrow: pa.DataType, rows: Sequence[int]) -> ColumnRange:
     bounds = [_bounds(message, kind) for message in messages]
     exact = kind not in _TEXT
-    stored = pa.int32() if kind == _DATE else wanted
-    low, high = (pa.array([pair[side] for pair in bounds], stored).cast(wanted) for side in (0, 1))
+    stored = pa.int32() if kind == _DATE else arrow
+    low, high = (pa.array([pair[side] for pair in bounds], stored).cast(arrow) for side in (0, 1))
     nulls = pa.nulls(len(rows), pa.int64())
     return ColumnRange(low, high, nulls, pa.array(rows, pa.int64()), nan_possible=False, exact=exact)
 
@@ -143,12 +143,12 @@ def _bounds(message: bytes, kind: int) -> tuple[int | str | None, int | str | No
     """Least and greatest value of a stripe's column."""
     field = _STRING_STATISTICS if kind in _TEXT else _DATE_STATISTICS if kind == _DATE else _INTEGER_STATISTICS
     statistics = dict(message_fields(message)).get(field)
-    found = {} if statistics is None else dict(message_fields(_bytes(statistics)))
-    if 1 not in found or 2 not in found:
+    values = {} if statistics is None else dict(message_fields(_bytes(statistics)))
+    if 1 not in values or 2 not in values:
         return None, None
     if kind in _TEXT:
-        return _bytes(found[1]).decode(), _bytes(found[2]).decode()
-    low, high = (_signed(whole_number(found[part])) for part in (1, 2))
+        return _bytes(values[1]).decode(), _bytes(values[2]).decode()
+    low, high = (_signed(whole_number(values[part])) for part in (1, 2))
     if kind == _DATE and low < _FIRST_GREGORIAN_DAY:
         return None, None
     return low, high

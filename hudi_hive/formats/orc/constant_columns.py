@@ -41,7 +41,7 @@ _NO_LENGTHS: Final = b"".join(number_field(number, 0) for number in (4, 5, 6))
 _T = TypeVar("_T")
 
 
-class Constant(NamedTuple):
+class ConstantColumn(NamedTuple):
     """An integer column that has one value in all rows."""
 
     name: str
@@ -149,11 +149,11 @@ class ConstantColumns:
         path: the file's URI, for messages.
     """
 
-    def __init__(self, fields: Sequence[Constant | str], codec: str, path: str) -> None:
+    def __init__(self, fields: Sequence[ConstantColumn | str], codec: str, path: str) -> None:
         self._path, self._packing = path, _PACKINGS[codec]
         self._names = [field if isinstance(field, str) else field.name for field in fields]
-        self._constants = {number: field for number, field in enumerate(fields, 1) if isinstance(field, Constant)}
-        self._given = [0, *(number for number, field in enumerate(fields, 1) if isinstance(field, str))]
+        self._constants = {number: field for number, field in enumerate(fields, 1) if isinstance(field, ConstantColumn)}
+        self._plain_numbers = [0, *(number for number, field in enumerate(fields, 1) if isinstance(field, str))]
         self._old: list[_Stripe] = []
         self._new: list[_Stripe] = []
         self._read = self._written = 0
@@ -244,7 +244,7 @@ class ConstantColumns:
         entries = [dict(message_fields(_message(entry))) for _, entry in message_fields(self._unpacked(data))]
         return [whole_number(dict(message_fields(_message(entry.get(2, b"")))).get(1, 0)) for entry in entries]
 
-    def _made(self, column: int, constant: Constant, groups: Sequence[int]) -> tuple[_Stream, _Stream]:
+    def _made(self, column: int, constant: ConstantColumn, groups: Sequence[int]) -> tuple[_Stream, _Stream]:
         """Index and data of a column."""
         runs = {count: constant.runs(count) for count in set(groups)}
         statistics = {count: bytes_field(2, constant.statistics(count)) for count in runs}
@@ -286,7 +286,7 @@ class ConstantColumns:
         if postscript.get(2, 0) != self._packing or (self._packing and postscript.get(3) != BLOCK):
             raise ValueError("another compression than was asked for")
         root = dict(message_fields(_message(next(value for number, value in footer if number == 4))))
-        if _message(root.get(2, b"")) != b"".join(map(varint, range(1, len(self._given)))):
+        if _message(root.get(2, b"")) != b"".join(map(varint, range(1, len(self._plain_numbers)))):
             raise ValueError("columns before the last one are not primitive")
 
     def _file_footer(self, footer: Sequence[tuple[int, int | bytes]]) -> bytes:
@@ -335,20 +335,20 @@ class ConstantColumns:
     # -- numbers of columns, and bytes -------------------------------------------------------------------------------
 
     def _number(self, column: int) -> int:
-        """The number that a column of the given file has in the file that is made."""
-        last = len(self._given) - 1
-        return self._given[min(column, last)] + max(0, column - last)
+        """Number in the complete file of a column of the file without constants."""
+        last = len(self._plain_numbers) - 1
+        return self._plain_numbers[min(column, last)] + max(0, column - last)
 
-    def _filled(self, given: list[_T], make: Callable[[Constant], _T]) -> list[_T]:
-        """What there is for each given column, and for each that is put in."""
+    def _filled(self, items: list[_T], make: Callable[[ConstantColumn], _T]) -> list[_T]:
+        """Insert what ``make`` gives for each constant column among the items of the other columns."""
         for column, constant in self._constants.items():  # ascending
-            given.insert(column, make(constant))
-        return given
+            items.insert(column, make(constant))
+        return items
 
     def _unpacked(self, data: bytes) -> bytes:
-        found = unpacked(data, self._packing, BLOCK)
-        assert found is not None
-        return found
+        plain = unpacked(data, self._packing, BLOCK)
+        assert plain is not None
+        return plain
 
     def _packed(self, data: bytes) -> tuple[bytes, list[int]]:
         """Data in chunks, and where each begins."""

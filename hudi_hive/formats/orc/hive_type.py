@@ -86,16 +86,16 @@ class _Parser:
         shown = self._text if len(self._text) <= 200 else self._text[:200] + "…"
         return SchemaError(f"Hive type {shown!r} is not understood")
 
-    def _take(self, wanted: str | None = None) -> str:
-        if self._next >= len(self._tokens) or wanted not in (None, self._tokens[self._next]):
+    def _take(self, token: str | None = None) -> str:
+        if self._next >= len(self._tokens) or token not in (None, self._tokens[self._next]):
             raise self._wrong()
         self._next += 1
         return self._tokens[self._next - 1]
 
     def _more(self, token: str) -> bool:
-        found = self._next < len(self._tokens) and self._tokens[self._next] == token
-        self._next += found
-        return found
+        matches = self._next < len(self._tokens) and self._tokens[self._next] == token
+        self._next += matches
+        return matches
 
     def end(self) -> None:
         if self._next != len(self._tokens):

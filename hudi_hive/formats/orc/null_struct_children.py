@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 
-def without_hidden_values(array: pa.Array) -> pa.Array:
+def with_null_struct_children(array: pa.Array) -> pa.Array:
     """The same values in an array without offsets whose children are null wherever a struct above them is null.
 
     Args:

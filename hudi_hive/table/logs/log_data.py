@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, SchemaError, UnsupportedFormatError
 from hudi_hive.formats.avro import decode_records, describe
-from hudi_hive.formats.base import BaseFile, decoding, empty_columns, parquet_image
+from hudi_hive.formats.base import BaseFile, decoding, empty_columns, open_parquet_bytes
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.formats.log import BlockType, HeaderKey, LogBlock, Positions, avro_bounds, decode_deletes
 
@@ -159,7 +159,7 @@ def _rows_of(column: pa.Array, keys: pa.Array) -> Positions:
 
 def _parquet_batch(block: LogBlock, columns: list[str] | None, keys: pa.Array | None) -> pa.RecordBatch:
     # The image is read where it lies in the log file's bytes.
-    with parquet_image(block.content, block.path) as file:
+    with open_parquet_bytes(block.content, block.path) as file:
         names = file.schema.names
         wanted = names if columns is None else [name for name in columns if name in names]
         chosen: pa.Array | None = None

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import PathExistsError
 from hudi_hive.formats import format_properties
+from hudi_hive.formats.base import ParquetSettings
 from hudi_hive.formats.hash import BloomSettings
 from hudi_hive.schema import META_FIELDS, EvolvedSchema
 from hudi_hive.storage import Storage
@@ -56,20 +57,14 @@ class FileStyle:
     """How data files are written.
 
     Attributes:
-        codec: compression of Parquet pages: ``gzip``, ``zstd``, ``snappy``.
+        parquet: how Parquet files are encoded.
         bloom: settings of the bloom filter in footers; True for the defaults, False for none.
-        row_group_bytes: bytes of a row group.
-        page_bytes: bytes of a page.
-        dictionary: whether columns may be written as dictionaries.
         log_format: what data blocks of log files hold: ``avro`` or ``parquet``.
         log_block_bytes: bytes in memory of the rows of a data block.
     """
 
-    codec: str = "gzip"
+    parquet: ParquetSettings = field(default_factory=ParquetSettings)
     bloom: bool | BloomSettings = True
-    row_group_bytes: int = 120 << 20
-    page_bytes: int = 1 << 20
-    dictionary: bool = True
     log_format: str = "avro"
     log_block_bytes: int = 256 << 20
 

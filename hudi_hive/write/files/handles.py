@@ -223,7 +223,7 @@ def _data_blocks(context: WriteContext, batch: pa.RecordBatch) -> Iterator[bytes
             yield data_block(context.instant, context.avro_schema, part)
             continue
         image = pa.BufferOutputStream()
-        codec = None if context.files.codec == "uncompressed" else context.files.codec
+        codec = None if context.files.parquet.codec == "uncompressed" else context.files.parquet.codec
         rows = pa.Table.from_batches([part])
         pq.write_table(rows, image, compression=codec, store_schema=False, write_page_checksum=True)
         yield parquet_block(context.instant, context.avro_schema, image.getvalue().to_pybytes())
@@ -280,10 +280,7 @@ class _BaseFile:
             context.schema,
             context.avro_schema,
             bloom=context.files.bloom,
-            codec=context.files.codec,
-            row_group_bytes=context.files.row_group_bytes,
-            page_bytes=context.files.page_bytes,
-            dictionary=context.files.dictionary,
+            settings=context.files.parquet,
             statistics=context.ranges,
         )
 

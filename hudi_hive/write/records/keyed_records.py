@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import SchemaError
+from hudi_hive.formats.base import ParquetSettings
 from hudi_hive.formats.hash import BloomSettings
 from hudi_hive.formats.hfile import LONGEST_KEY
 from hudi_hive.read.merge import soft_deletes
@@ -173,11 +174,8 @@ def write_context_of(client: MetaClient, config: WriteConfig, instant: str, read
         avro_schema=avro,
         spec=ready.spec,
         files=FileStyle(
-            codec=files.compression,
+            parquet=ParquetSettings(files.compression, files.block_size, files.page_size, files.dictionary),
             bloom=_bloom(config),
-            row_group_bytes=files.block_size,
-            page_bytes=files.page_size,
-            dictionary=files.dictionary,
             log_format=files.log_block_format or "avro",
             log_block_bytes=files.log_block_size,
         ),

@@ -112,10 +112,7 @@ def write_base(write_context: WriteContext, base: NewBase, rows: Iterable[pa.Rec
         write_context.schema,
         dict(write_context.avro_schema),
         bloom=write_context.files.bloom if write_context.has_meta else False,
-        codec=write_context.files.codec,
-        row_group_bytes=write_context.files.row_group_bytes,
-        page_bytes=write_context.files.page_bytes,
-        dictionary=write_context.files.dictionary,
+        settings=write_context.files.parquet,
     )
     at = write_context.schema.get_field_index(FILE_NAME)
     for batch in rows:

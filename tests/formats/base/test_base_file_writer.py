@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from hudi_hive.errors import InvalidOptionError, SchemaError
 from hudi_hive.formats.base import open_base_file
-from hudi_hive.formats.base.base_file_writer import ParquetBaseWriter
+from hudi_hive.formats.base.base_file_writer import ParquetBaseWriter, ParquetSettings
 from hudi_hive.formats.base.column_ranges import WRAPPERS, ColumnRanges
 from hudi_hive.formats.hash.bloom import BloomFilter, BloomSettings, key_hashes
 from hudi_hive.storage import Storage
@@ -60,7 +60,7 @@ def bound(row: dict, side: str):
 @pytest.mark.parametrize("codec", ["gzip", "ZSTD", "snappy", "uncompressed"])
 def test_rows_come_back_with_types_that_hudi_reads(tmp_path, codec):
     table = rows(1000)
-    storage, written = write(tmp_path, table, codec=codec, row_group_bytes=20_000)
+    storage, written = write(tmp_path, table, settings=ParquetSettings(codec, row_group_bytes=20_000))
     assert (written.rows, written.min_key, written.max_key) == (1000, "k000000", "k000999")
     assert written.size == storage.size("p/f.parquet")
     with open_base_file(storage, "p/f.parquet") as file:
@@ -166,7 +166,7 @@ def test_rows_of_other_order_and_narrower_types_fit_and_others_are_refused(tmp_p
     with pytest.raises(SchemaError, match="'c' of type null"):
         ParquetBaseWriter(storage, "g.parquet", pa.schema([("c", pa.null())]), AVRO)
     with pytest.raises(InvalidOptionError, match="'brotli9'"):
-        ParquetBaseWriter(storage, "g.parquet", schema, AVRO, codec="brotli9")
+        ParquetBaseWriter(storage, "g.parquet", schema, AVRO, settings=ParquetSettings("brotli9"))
     assert not storage.exists("g.parquet")
 
 

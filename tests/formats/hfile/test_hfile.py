@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from hudi_hive.errors import CorruptFileError, FormatError, UnsupportedFormatError
 from hudi_hive.formats.hfile import ENTRY_SCHEMA, HFileReader
-from hudi_hive.formats.hfile.index import Index
+from hudi_hive.formats.hfile.index import BlockIndex
 from hudi_hive.formats.log.block import BlockType, iter_blocks
 from tests.support.fixture_tables import fixture_names, unzip_fixture
 from tests.support.tables.hfile_writer import HFileWriter
@@ -300,7 +300,7 @@ def test_an_index_that_leads_to_a_block_twice_is_refused():
     hfile = reader()
     index = hfile._root
     assert len(index.keys) > 2
-    hfile._root = Index(index.keys, [index.locations[1]] * len(index.keys))
+    hfile._root = BlockIndex(index.keys, [index.locations[1]] * len(index.keys))
     with pytest.raises(CorruptFileError, match="in their order"):
         hfile.scan()
     with pytest.raises(CorruptFileError, match="in their order"):

@@ -58,7 +58,7 @@ def test_null_keys_and_long_keys():
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "arrow", "wanted"),
+    ("kind", "value", "arrow", "expected"),
     [
         ("Boolean", True, pa.bool_(), True),
         ("Int", -5, pa.int32(), -5),
@@ -75,10 +75,10 @@ def test_null_keys_and_long_keys():
         ("TimestampMicros", 1, pa.timestamp("us", "UTC"), dt.datetime(1970, 1, 1, 0, 0, 0, 1, dt.UTC)),
     ],
 )
-def test_ordering_values_of_every_type(kind, value, arrow, wanted):
+def test_ordering_values_of_every_type(kind, value, arrow, expected):
     table = deletes(("a", "p", (kind, value)), ("b", "p", ("Int", 0)), ("c", "p", None), ("d", "p", (kind, value)))
     assert table["ordering"].type == arrow
-    assert table["ordering"].to_pylist() == [wanted, None, None, wanted]
+    assert table["ordering"].to_pylist() == [expected, None, None, expected]
     assert table["has_ordering"].to_pylist() == [True, False, False, True]
 
 
@@ -187,9 +187,9 @@ def test_what_goes_in_comes_out(records):
     table = deletes(*records)
     assert table["record_key"].to_pylist() == [key for key, _, _ in records]
     assert table["partition_path"].to_pylist() == [path for _, path, _ in records]
-    wanted = [None if value in (None, ("Int", 0)) else value[1] for _, _, value in records]
-    assert table["ordering"].to_pylist() == wanted
-    assert table["has_ordering"].to_pylist() == [value is not None for value in wanted]
+    expected = [None if value in (None, ("Int", 0)) else value[1] for _, _, value in records]
+    assert table["ordering"].to_pylist() == expected
+    assert table["has_ordering"].to_pylist() == [value is not None for value in expected]
 
 
 @given(st.data())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyarrow import orc
 
 from hudi_hive.formats.orc.acid_writer import DeltaWriter
-from hudi_hive.formats.orc.null_struct_children import without_hidden_values
+from hudi_hive.formats.orc.null_struct_children import with_null_struct_children
 
 _LEAVES = {"int": pa.int32(), "string": pa.string(), "double": pa.float64()}
 
@@ -72,7 +72,7 @@ def _hides_nothing(array):
 def test_values_stay_and_nothing_is_hidden(kind, count, seed):
     text, arrow = kind
     array = _made(arrow, count, np.random.default_rng(seed))
-    shown = without_hidden_values(array)
+    shown = with_null_struct_children(array)
     shown.validate(full=True)
     assert shown.type == array.type and shown.to_pylist() == array.to_pylist()
     if "struct" in text:
@@ -89,7 +89,7 @@ def test_values_stay_and_nothing_is_hidden(kind, count, seed):
     "array", [pa.array([1, None]), pa.array([[1], None]), pa.array([[(1, 2)]], pa.map_("i8", "i8"))]
 )
 def test_arrays_without_structs_come_back(array):
-    assert without_hidden_values(array) is array
+    assert with_null_struct_children(array) is array
 
 
 def test_arrow_itself_does_not_write_them_rightly():

@@ -14,9 +14,9 @@ from pyarrow import orc
 from hudi_hive.errors import CorruptFileError
 from hudi_hive.formats.orc import constant_columns as orc_constants
 from hudi_hive.formats.orc.acid_writer import CODECS
-from hudi_hive.formats.orc.constant_columns import BLOCK, Constant, ConstantColumns
+from hudi_hive.formats.orc.constant_columns import BLOCK, ConstantColumn, ConstantColumns
 from hudi_hive.formats.orc.footer import message_fields, unpacked, whole_number
-from hudi_hive.formats.orc.null_struct_children import without_hidden_values
+from hudi_hive.formats.orc.null_struct_children import with_null_struct_children
 
 ENDS = (-(1 << 63), (1 << 63) - 1, -1, 0)
 COUNTS = [1, 2, 3, 10, 11, 511, 512, 513, 514, 515, 522, 523, 9_999, 10_000, 10_001, 10_002, 20_000, 21_025]
@@ -47,7 +47,7 @@ class Sink:
 
 def made(
     table: pa.Table,
-    fields: Sequence[Constant | str],
+    fields: Sequence[ConstantColumn | str],
     codec: str,
     *,
     block: int = BLOCK,
@@ -61,7 +61,7 @@ def made(
     parts = []
     for start in range(0, table.num_rows, rows):
         part = table.slice(start, rows)
-        columns_of = [without_hidden_values(column.combine_chunks()) for column in part.columns]
+        columns_of = [with_null_struct_children(column.combine_chunks()) for column in part.columns]
         writer.write(pa.table(columns_of, names=table.column_names))
         parts.append(columns.add(sink.take()))
     writer.close()
@@ -69,13 +69,15 @@ def made(
     return b"".join(parts), [len(part) for part in parts]
 
 
-def whole(table: pa.Table, fields: Sequence[Constant | str]) -> pa.Table:
+def whole(table: pa.Table, fields: Sequence[ConstantColumn | str]) -> pa.Table:
     """The table with the columns."""
     kinds = {"int": pa.int32(), "bigint": pa.int64()}
     count = table.num_rows
     columns = {field: table[field] for field in fields if isinstance(field, str)}
     columns |= {
-        one.name: pa.array(np.full(count, one.value), kinds[one.kind]) for one in fields if isinstance(one, Constant)
+        one.name: pa.array(np.full(count, one.value), kinds[one.kind])
+        for one in fields
+        if isinstance(one, ConstantColumn)
     }
     names = [field if isinstance(field, str) else field.name for field in fields]
     return pa.table([columns[name] for name in names], names=names)
@@ -91,10 +93,16 @@ def some_rows(count: int) -> pa.Table:
         "c": pa.array([[1, 2][: number % 3] for number in numbers.tolist()], pa.list_(pa.int32())),
     }
     rows = pa.StructArray.from_arrays(list(parts.values()), names=list(parts), mask=pa.array(numbers % 7 == 0))
-    return pa.table({"number": np.arange(count), "row": without_hidden_values(rows)})
+    return pa.table({"number": np.arange(count), "row": with_null_struct_children(rows)})
 
 
-FIELDS = (Constant("x", "int", 2), Constant("y", "bigint", 1 << 40), "number", Constant("z", "int", -(1 << 31)), "row")
+FIELDS = (
+    ConstantColumn("x", "int", 2),
+    ConstantColumn("y", "bigint", 1 << 40),
+    "number",
+    ConstantColumn("z", "int", -(1 << 31)),
+    "row",
+)
 
 
 class Parsed:
@@ -189,7 +197,7 @@ def test_the_file_is_arrows_but_for_the_runs(codec: str) -> None:
 
 @pytest.mark.parametrize("value", [*ENDS, 1, 127, 128, -(1 << 31), (1 << 31) - 1, 1 << 32])
 def test_values_and_their_runs(value: int) -> None:
-    fields = (Constant("x", "bigint", value), "n")
+    fields = (ConstantColumn("x", "bigint", value), "n")
     for count in (1, 2, 3, 9, 10, 11, 12, 600, 10_700):
         table = pa.table({"n": np.arange(count)})
         data, _ = made(table, fields, "zlib")
@@ -214,7 +222,7 @@ def test_a_footer_of_several_chunks() -> None:
     names = [f"column_{number}" for number in range(2500)]
     long = pa.array([np.random.default_rng(row).bytes(1 << 17) for row in range(20)])
     row = pa.StructArray.from_arrays([*[pa.array(range(20))] * 2500, long], names=[*names, "long"])
-    fields = (Constant("x", "int", 1), "row")
+    fields = (ConstantColumn("x", "int", 1), "row")
     table = pa.table({"row": row})
     data, brought = made(table, fields, "zlib", writes=2, stripe_size=1 << 20, batch_size=10)
     assert brought[0] > 1 << 17 and orc.ORCFile(io.BytesIO(data)).nstripes > 1
@@ -227,13 +235,13 @@ def test_row_groups_begin_where_the_index_says(codec: str, monkeypatch: pytest.M
     # Compressed, such runs would be too few bytes to see a place among them.
     monkeypatch.setattr(orc_constants, "_compressed", lambda data, packing: data)
     table = pa.table({"n": np.arange(4_000_001)})
-    fields = (Constant("x", "bigint", 1 << 40), "n")
+    fields = (ConstantColumn("x", "bigint", 1 << 40), "n")
     data, _ = made(table, fields, codec)
     parsed = Parsed(data)
     (_, (_, streams)) = parsed.stripes[0]
     found = parsed.index(streams, 1)
     assert len(found) == 401
-    runs = {count: Constant("x", "bigint", 1 << 40).runs(count) for count in (512, 1)}
+    runs = {count: ConstantColumn("x", "bigint", 1 << 40).runs(count) for count in (512, 1)}
     for (positions, _), count in zip(found, [512] * 400 + [1], strict=True):
         place, inside, passed = positions if codec != "uncompressed" else [positions[0], 0, positions[1]]
         plain = parsed.unpacked(streams[1, 1][place:])[inside:]
@@ -245,9 +253,9 @@ def test_row_groups_begin_where_the_index_says(codec: str, monkeypatch: pytest.M
 def test_what_is_not_as_the_writer_writes_is_refused() -> None:
     table = pa.table({"a": pa.array([{"b": 1}] * 9), "n": np.arange(9)})
     with pytest.raises(CorruptFileError, match="not primitive"):
-        made(table, ("a", Constant("x", "int", 1), "n"), "zlib")
+        made(table, ("a", ConstantColumn("x", "int", 1), "n"), "zlib")
     with pytest.raises(CorruptFileError, match="another compression"):
-        made(table.select(["n"]), (Constant("x", "int", 1), "n"), "zlib", block=1 << 17)
+        made(table.select(["n"]), (ConstantColumn("x", "int", 1), "n"), "zlib", block=1 << 17)
     with pytest.raises(CorruptFileError, match="stripes are not whole"):
         ConstantColumns(FIELDS, "zlib", "f").add([b"ORC", b"something"])
     with pytest.raises(CorruptFileError, match="no ORC magic"):
