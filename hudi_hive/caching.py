@@ -1,4 +1,4 @@
-"""Properties that are worked out once for an object, whichever threads ask."""
+"""Cached properties that are computed once, also with several threads."""
 
 from __future__ import annotations
 

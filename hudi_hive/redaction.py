@@ -1,4 +1,4 @@
-"""What people and logs may see: texts and options without secrets, and without what steers a terminal.
+"""Removes secrets and terminal control characters from texts and options that are shown or logged.
 
 Used by every error (:mod:`hudi_hive.errors`), by reprs, and by what prints options. What works with a secret – a
 client, a pickle that takes a storage to an executor – holds it as it is.
@@ -54,7 +54,7 @@ _STEERING: Final = re.compile(
 
 
 def printable(text: str) -> str:
-    """A text that a terminal can take: what could steer it, or show text in another order, is shown by its number."""
+    """Replace characters that control a terminal or reorder text by their numbers."""
     return _STEERING.sub(_number, text)
 
 
@@ -77,7 +77,7 @@ def _json_escape(match: re.Match[str]) -> str:
 
 
 def redact(text: str, secrets: Collection[str] = ()) -> str:
-    """A text without the secrets in it.
+    """Replace the secrets in a text.
 
     Hidden are user information of URIs (but for mere names where a scheme has them), values of names such as
     ``password``, ``secret_key``, ``sas_token`` and ``sig`` in queries, JDBC addresses and printed options, and bearer

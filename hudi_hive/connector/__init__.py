@@ -1,4 +1,4 @@
-"""RFC-40's planning for query engines, with no engine in it: schemas, tables, splits and rows of synced Hudi tables.
+"""RFC-40's planning for query engines: schemas, tables, splits and rows of synced Hudi tables.
 
 In come a metastore, names, columns and filters; out come table handles, splits made in the background, Arrow batches.
 What was synced decides which tables, views and partitions there are; the table itself decides columns and files.

@@ -1,4 +1,4 @@
-"""The connector: what a query engine needs to read synced Hudi tables, with no engine in it (RFC-40)."""
+"""``HudiConnector``: metadata, splits and rows of synced Hudi tables for query engines (RFC-40)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class HudiConnector:
         split_threads: int = 2,
         max_outstanding_splits: int = 1000,
     ) -> SplitSource:
-        """Splits of the rows that are asked for; made in the background from now on.
+        """Start making the splits of a query in the background.
 
         Args:
             handle: the table.
@@ -108,7 +108,7 @@ class HudiConnector:
         *,
         batch_size: int = BATCH_ROWS,
     ) -> Iterator[pa.RecordBatch]:
-        """Rows of one split that pass its predicate and ``row_filter``.
+        """Read the rows of a split that pass its predicate and ``row_filter``.
 
         Where many are read alike, :class:`PageSources` prepares once.
 
@@ -127,7 +127,7 @@ class HudiConnector:
         batch_size: int = BATCH_ROWS,
         threads: int = _READERS,
     ) -> Iterator[pa.RecordBatch]:
-        """All rows that are asked for, read while splits are still made; their order is not defined.
+        """Read all rows of a query while splits are still made; their order is not defined.
 
         Rows that ``dynamic_filter`` rules out when their split is read are left out. Other arguments and errors are
         those of :meth:`splits` and :class:`PageSources`; ``threads`` splits are read at once.
@@ -148,7 +148,7 @@ class HudiConnector:
         return ScanDataset(ConnectorSource(self, handle), **options)
 
     def close(self) -> None:
-        """Close connections that were made here."""
+        """Close the connections that the connector opened."""
         if self._is_own:
             self.metastore.close()
 

@@ -1,4 +1,4 @@
-"""Hudi tables as Arrow datasets: how engines that read datasets (DuckDB, polars) push columns and filters into a plan.
+"""Hudi tables as Arrow datasets, by which engines (DuckDB, polars) push columns and filters into plans.
 
 Such engines call ``dataset.scanner(columns=…, filter=…)`` and read its batches. Each such call is a scan of its own: it
 is planned with the engine's filter, so that partitions, files and row groups are left out, and reads the engine's
@@ -25,7 +25,7 @@ from hudi_hive.table import MetaClient
 
 
 class ScanSource(Protocol):
-    """What a :class:`ScanDataset` reads: a table as of one instant."""
+    """The interface of the source of a :class:`ScanDataset`: a table as of one instant."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -34,7 +34,7 @@ class ScanSource(Protocol):
     def batches(
         self, columns: Sequence[str] | None, row_filter: RowFilter | None, batch_size: int
     ) -> Iterator[pa.RecordBatch]:
-        """Plan and read.
+        """Plan and read the rows.
 
         Args:
             columns: columns to return, in this order; None for all, none for batches that only count rows.
@@ -45,7 +45,7 @@ class ScanSource(Protocol):
 
 @dataclass
 class TableSource:
-    """A table that is known by its base path: what :class:`hudi_hive.HudiTable` scans.
+    """A table by its base path, as :class:`hudi_hive.HudiTable` scans it.
 
     Attributes:
         client: the table as of the moment its timeline was read.
@@ -103,7 +103,7 @@ class TableSource:
 
 
 class ScanScanner:
-    """One scan: a question of an engine to a dataset. It is planned when its batches are first asked for."""
+    """A scan of a dataset by an engine, which is planned when its first batch is read."""
 
     def __init__(self, schema: pa.Schema, start: Callable[[], Iterator[pa.RecordBatch]]) -> None:
         self._schema = schema
@@ -184,7 +184,7 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
 
     @property
     def partition_expression(self) -> pc.Expression:
-        """What holds for every row: nothing is known."""
+        """An expression that holds for every row: none is known."""
         return pc.scalar(True)
 
     def scanner(
@@ -257,7 +257,7 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         return ds.InMemoryDataset(self.to_table().join_asof(right_dataset.to_table(), *args, **options))
 
     def get_fragments(self, filter: pc.Expression | None = None) -> Iterator[ds.Fragment]:
-        """Refused: what a file holds is not what the table shows of it.
+        """Refused, since rows of a file are not the rows of the table.
 
         Raises:
             QueryError: always.

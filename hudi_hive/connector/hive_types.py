@@ -1,4 +1,4 @@
-"""Hive types of partition keys that only the metastore knows, and their values, as Arrow's."""
+"""Converts Hive types and values of partition keys that only the metastore has to Arrow."""
 
 from __future__ import annotations
 

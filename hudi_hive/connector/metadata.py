@@ -1,4 +1,4 @@
-"""Schemas, tables, columns and properties, as a query engine asks for them (RFC-40's connector metadata).
+"""Metadata for query engines: schemas, tables, columns and properties (RFC-40's connector metadata).
 
 Names and what is registered come from the metastore, case-insensitively; columns, types and the instant come from the
 Hudi table itself, which may be ahead of its last sync.
@@ -59,7 +59,7 @@ class ConnectorColumn:
 
 @dataclass(frozen=True, slots=True)
 class TableStatistics:
-    """What is known of a table without reading its files; None where nothing says.
+    """Statistics of a table that are available without reading its files; None where unknown.
 
     Attributes:
         rows: rows, as far as no log file changes their number.
@@ -74,7 +74,7 @@ class TableStatistics:
 
 @dataclass(frozen=True)
 class HudiTableHandle:
-    """One table at one moment. It can be pickled: what is planned or read with it elsewhere is of the same moment.
+    """A table at one moment, which can be pickled for planning and reading elsewhere.
 
     Attributes:
         database, name: in the metastore, in lower case.
@@ -104,7 +104,7 @@ class HudiTableHandle:
 
     @property
     def query(self) -> Query:
-        """The question that a plain SELECT asks."""
+        """The query of a plain SELECT."""
         return Query(query_type=self.query_type)
 
     @kept_property
@@ -163,7 +163,7 @@ class HudiTableHandle:
 
 
 class ConnectorMetadata:
-    """What a metastore knows of Hudi tables, and what they are themselves.
+    """Metadata of Hudi tables, from the metastore and from the tables themselves.
 
     Args:
         metastore: the metastore.
@@ -220,7 +220,7 @@ class ConnectorMetadata:
         )
 
     def columns(self, handle: HudiTableHandle) -> list[ConnectorColumn]:
-        """Columns in the order of the rows: those of the Hudi table, with what the metastore says of them.
+        """The columns in the order of rows, with the metastore's types and comments.
 
         Raises:
             MetastoreError: two columns of the metastore differ in case alone.
@@ -245,13 +245,13 @@ class ConnectorMetadata:
         return columns
 
     def properties(self, handle: HudiTableHandle) -> dict[str, str]:
-        """Parameters of the metastore's table and, where those do not say, of its SerDe."""
+        """Parameters of the metastore's table, and those of its SerDe that the table does not have."""
         table = self._registered(handle)
         serde = (table.sd.serdeInfo and table.sd.serdeInfo.parameters) or {}
         return {**serde, **(table.parameters or {})}
 
     def apply_filter(self, handle: HudiTableHandle, row_filter: Filter) -> HudiTableHandle:
-        """The same table of the same moment, of which only rows that also pass the filter are asked for.
+        """A handle of the same table and moment with a further filter.
 
         Raises:
             PredicateError, UnknownColumnError: the filter cannot be read or does not fit the columns.
@@ -259,7 +259,7 @@ class ConnectorMetadata:
         return replace(handle, row_filter=handle.filter_of(row_filter))
 
     def statistics(self, handle: HudiTableHandle) -> TableStatistics:
-        """Rows and bytes as far as the metadata table tells them; no folder is listed and no data file opened.
+        """Rows and bytes of a table from its metadata table, without listing folders or opening data files.
 
         What keeps it from telling (a metadata table that is damaged, too) is no error here: nothing is known then.
         """

@@ -1,4 +1,4 @@
-"""Rows of one split as Arrow batches: base files of any format, log files merged in, columns and filter pushed down."""
+"""Reads splits as Arrow batches, with log files merged, and columns and filters pushed down."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class PageSources:
         self._evolved: EvolvedSchema | None = None
 
     def read(self, split: HudiSplit) -> Iterator[pa.RecordBatch]:
-        """Rows of a split that pass its predicate, too; none of the batches is empty.
+        """Read the rows of a split that pass filter and predicate; no batch is empty.
 
         Raises:
             InvalidOptionError: the split is of another table.

@@ -1,4 +1,4 @@
-"""A row filter as the metastore's filter text on partition keys, as far as Hive can decide it.
+"""Converts a row filter to the metastore's filter text on partition keys.
 
 The text lets at least those partitions through that may hold rows passing the filter: what Hive cannot compare as the
 column's type is left out of it. Hive 2.3's language has comparisons of a key and a literal, AND, OR and parentheses;

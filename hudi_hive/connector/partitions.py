@@ -1,4 +1,4 @@
-"""Partitions of a table as the metastore has them: names first, filters pushed down, then batches by name.
+"""Reads the partitions of a table from the metastore, with filters pushed down, in batches.
 
 In come a handle and a filter, out come batches of partition paths relative to the base path. No folder is looked at:
 a recorded location is taken as it is. Partitions that the filter rules out are left out, here or by the metastore.

@@ -1,4 +1,4 @@
-"""What a metastore table says of the Hudi table behind it: is it one, where, and which of its views is shown.
+"""Recognises Hudi tables in a metastore, with their base path and view.
 
 The input format class decides, as in Hive, Trino and Presto; where it does not tell (ORC files are registered with
 Hive's own classes) ``hoodie.query.as.ro.table`` does, which Spark goes by (docs/format/hive.md#hive-sync-tables).

@@ -1,4 +1,4 @@
-"""Splits of one table, found in the background (RFC-40's split manager and split source).
+"""Makes the splits of a table in the background (RFC-40's split manager and split source).
 
 In come a handle, a filter and where partitions are learnt from; out come splits as they are made.
 """
@@ -36,7 +36,7 @@ PartitionSource: TypeAlias = Literal["metastore", "metadata table", "listing"]
 
 
 class SplitSource:
-    """Splits of one query of one table, made by threads of its own from the moment it is; a context manager.
+    """The splits of a query, made by threads that start at once; a context manager.
 
     Attributes:
         handle: the table.
@@ -103,7 +103,7 @@ class SplitSource:
         return self._loader.next_batch(quota, timeout)
 
     def to_splits(self, table: pa.Table) -> list[HudiSplit]:
-        """The splits of a table that :meth:`next_batch` gave, one by one."""
+        """Convert a table of :meth:`next_batch` to split objects."""
         splits = to_splits(table, replace(self._planner.template(), row_filter=self.predicate))
         if self._registered is None:
             return splits
@@ -116,16 +116,16 @@ class SplitSource:
 
     @property
     def predicate(self) -> RowFilter | None:
-        """Rows that are asked for as of now, the dynamic filter counted in; None for all. Splits carry it."""
+        """The current row filter, dynamic filter included, which splits carry; None for all rows."""
         return self._loader.row_filter
 
     @property
     def finished(self) -> bool:
-        """Whether no split is left to make or to take."""
+        """Whether all splits were made and taken."""
         return self._loader.finished
 
     def progress(self) -> LoadProgress:
-        """How far it is."""
+        """The current progress."""
         return self._loader.progress()
 
     def template(self) -> ScanPlan:
@@ -137,7 +137,7 @@ class SplitSource:
         self._loader.cancel()
 
     def close(self) -> None:
-        """Stop, and wait until the threads have ended."""
+        """Cancel, and wait until the threads have ended."""
         self._loader.close()
 
     def __enter__(self) -> Self:

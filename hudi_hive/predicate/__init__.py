@@ -1,4 +1,4 @@
-"""Row filters: in come SQL text, DNF tuples or Arrow expressions and a schema, out comes one typed :class:`RowFilter`.
+"""Row filters: binds SQL text, DNF tuples or Arrow expressions to a schema, as a typed :class:`RowFilter`.
 
 A filter becomes an Arrow expression, a three-valued mask over rows or partition values, or a verdict over value ranges.
 It knows nothing of tables or files.

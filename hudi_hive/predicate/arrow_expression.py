@@ -1,4 +1,4 @@
-"""Arrow expressions given as row filters.
+"""Binds Arrow expressions as row filters.
 
 Their rows are chosen by Arrow itself, with Arrow's own rules for NaN and null. To prune with them, the expression is
 also taken apart, as far as its functions are known, into a tree that comes to the same values; what is not known stands
@@ -21,7 +21,7 @@ from hudi_hive.predicate.nodes import Node
 
 
 def bind_expression(expression: pc.Expression, schema: pa.Schema) -> Node:
-    """The tree of an Arrow expression.
+    """Bind an Arrow expression to a schema.
 
     Raises:
         UnknownColumnError: it reads a column that the schema does not have.
@@ -34,7 +34,7 @@ def bind_expression(expression: pc.Expression, schema: pa.Schema) -> Node:
 
 
 def bind_as_sql(expression: pc.Expression, schema: pa.Schema) -> Node:
-    """The tree of an expression in which an engine hands down a filter of SQL (DuckDB) or of data frames (polars).
+    """Bind an Arrow expression that an engine made of its own filter (DuckDB, polars), with the engine's semantics.
 
     Such engines count NaN as the greatest number and a null as in no list, whatever Arrow makes of the expression that
     they put it in. What is known of it stands in nodes of its own, so that each conjunct can serve as one.

@@ -1,4 +1,4 @@
-"""Names and types of a row filter: the untyped tree and a schema to the typed tree.
+"""Binds the untyped tree of a row filter to a schema: resolves names and types.
 
 Types meet as in Spark: a quoted literal takes the type of the column it is compared with, numbers are compared exactly
 unless a floating-point value is among them, then both sides are doubles; a date stands for its midnight, a timestamp
@@ -25,7 +25,7 @@ _TEXT_MAX: Final = 60
 
 
 def bind(tree: syntax.Syntax, schema: pa.Schema) -> Node:
-    """The typed tree.
+    """Bind an untyped tree to a schema.
 
     Raises:
         UnknownColumnError: a name that the schema does not have.

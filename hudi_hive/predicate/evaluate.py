@@ -1,4 +1,4 @@
-"""A typed tree to Arrow kernels: once as an expression for others to run, once over columns at hand.
+"""Evaluates typed trees with Arrow kernels, and converts them to Arrow expressions.
 
 Both come from the same calls of ``pyarrow.compute``, which build an expression when given one; so they cannot disagree.
 All connectives are the three-valued (Kleene) ones.
@@ -37,7 +37,7 @@ _KERNELS: dict[str, Callable[[Values, Values], Values]] = {
 
 
 def to_expression(node: Node) -> pc.Expression:
-    """The tree as an Arrow expression over the schema that it was bound to."""
+    """Convert a tree to an Arrow expression over the schema that it is bound to."""
     result: pc.Expression = _Evaluator(_expression_of, lambda opaque: opaque.expression, pc.scalar).run(node)
     return result
 

@@ -1,4 +1,4 @@
-"""Literals: texts to dates and points in time, exact numbers to the grid of a column's type.
+"""Parses literals of dates, times and numbers, and compares exact numbers with values of a column's type.
 
 Integers, decimals, dates and timestamps are all whole multiples of a step (1, 10^-scale, a day, a unit of time). A
 literal between two multiples decides a comparison without a cast: ``x > 1.5`` is ``x > 1`` for integers. So nothing is

@@ -139,7 +139,7 @@ class Or:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opaque:
-    """An Arrow expression that is evaluated as it is.
+    """An Arrow expression that is evaluated unchanged.
 
     ``names`` are the top-level columns it reads. ``outline``, if known, is a tree of the same values, with
     :class:`Unknown` in it for parts that have no node of their own; it serves pruning alone.
@@ -152,7 +152,7 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A condition of which nothing is known; stands in outlines only."""
+    """A condition whose outcome is unknown; occurs in outlines only."""
 
 
 Node: TypeAlias = (

@@ -1,4 +1,4 @@
-"""Which of TRUE, FALSE and NULL a filter can come to, for many groups of rows at once.
+"""Possible outcomes (TRUE, FALSE, NULL) of a filter for many groups of rows at once.
 
 A group is a partition, a file or a row group: of its rows only partition values or column ranges are known. A group may
 be skipped when TRUE is not among the possible outcomes. All groups are worked on together, as masks.
@@ -22,7 +22,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 class Outcomes(NamedTuple):
-    """For each group: whether some row may come to TRUE, to FALSE, to NULL. Saying "may" of too much is safe."""
+    """For each group of rows whether TRUE, FALSE and NULL are possible outcomes; too many are safe."""
 
     true: Mask
     false: Mask
@@ -31,7 +31,7 @@ class Outcomes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ColumnRange:
-    """What is known of one column in each of n groups.
+    """The range of one column in each of many groups: bounds and nulls.
 
     Args:
         minimum: lower bounds, of the column's type (or one that its values have the same order in); null = not known.
@@ -51,13 +51,13 @@ class ColumnRange:
 
 
 def unknown(count: int) -> Outcomes:
-    """Nothing is known of any group."""
+    """Outcomes of which all are possible in every group."""
     yes = np.ones(count, np.bool_)
     return Outcomes(yes, yes, yes)
 
 
 def possible_outcomes(node: Node, count: int, leaf: Callable[[Node], Outcomes]) -> Outcomes:
-    """Outcomes of a tree from those of its leaves.
+    """Combine the outcomes of a tree from those of its leaves.
 
     Args:
         node: the tree.

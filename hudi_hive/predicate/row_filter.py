@@ -1,4 +1,4 @@
-"""The one row filter that planners and readers use, whatever form it came in."""
+"""``RowFilter``: the typed row filter of planners and readers, whatever form it was given in."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ class RowFilter:
 
     @property
     def is_trivial(self) -> bool:
-        """Whether it lets every row pass."""
+        """Whether every row passes."""
         return self.root == nodes.Constant(True)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Top-level columns it reads, each once, in order of appearance."""
+        """Top-level columns that the filter reads, each once, in order of appearance."""
         return nodes.top_level_names(self.root)
 
     @property
     def conjuncts(self) -> tuple[RowFilter, ...]:
-        """The filters whose conjunction it is."""
+        """The filters whose conjunction is this filter."""
         operands = self.root.operands if isinstance(self.root, nodes.And) else (self.root,)
         return tuple(RowFilter(operand, self.schema) for operand in operands)
 
@@ -87,7 +87,7 @@ class RowFilter:
         return pa.array(possible_outcomes(self.root, values.num_rows, leaf).true, pa.bool_())
 
     def required_values(self, column: str) -> pa.Array | None:
-        """The values that a top-level column has in every passing row, by an equality or ``IN``; None if none says."""
+        """The values that a column can have in passing rows, by equality or ``IN``; None if they are not limited."""
         for part in self.conjuncts:
             node = part.root
             if isinstance(node, (nodes.Comparison, nodes.In)) and node.column.path == (column,):
@@ -102,7 +102,7 @@ class RowFilter:
         return None
 
     def groups_that_may_match(self, ranges: Mapping[tuple[str, ...], ColumnRange], count: int) -> Mask:
-        """For each of ``count`` files or row groups: False if their column ranges say that no row can pass.
+        """Whether rows of each of ``count`` files or row groups can pass, by their column ranges.
 
         Args:
             ranges: what is known, by column path (``("fare",)``, ``("st", "x")``); missing columns are unknown.
@@ -112,7 +112,7 @@ class RowFilter:
 
 
 def parse_filter(filter: str | Dnf | pc.Expression | RowFilter | None, schema: pa.Schema) -> RowFilter:
-    """Read a filter and bind it to a schema.
+    """Parse a filter and bind it to a schema.
 
     Args:
         filter: SQL text (subset: :mod:`hudi_hive.predicate.sql`); DNF tuples with the operators ``= == != < <= > >=``,

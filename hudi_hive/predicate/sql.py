@@ -1,4 +1,4 @@
-"""The SQL text of a row filter to an untyped tree.
+"""Parses the SQL text of row filters to untyped trees.
 
 The subset: comparisons (``= == != <> < <= > >= <=>``), ``AND OR NOT``, ``[NOT] IN (literals)``, ``[NOT] BETWEEN … AND
 …``, ``IS [NOT] NULL | TRUE | FALSE``, ``[NOT] LIKE | ILIKE 'pattern' [ESCAPE 'c']``, parentheses. Literals: numbers

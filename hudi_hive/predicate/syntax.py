@@ -1,4 +1,4 @@
-"""The untyped tree that SQL text and DNF tuples are read into, before names and types are known."""
+"""Nodes of the untyped tree of a row filter, before names and types are resolved."""
 
 from __future__ import annotations
 

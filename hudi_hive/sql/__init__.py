@@ -1,4 +1,4 @@
-"""A local SQL engine: in come a SELECT and a catalogue of Hudi tables, out come Arrow batches; no JVM takes part.
+"""A local SQL engine (DuckDB) for SELECT statements over Hudi tables, without a JVM.
 
 DuckDB runs the statement; each table in it is a scan of ours, planned with the columns and filters that DuckDB pushes
 down. Nothing is written.

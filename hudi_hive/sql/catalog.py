@@ -1,4 +1,4 @@
-"""Where the tables of a statement are found: by name in a metastore, or at paths that the user names."""
+"""Catalogues of the tables of statements: of a metastore, or of given paths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class TableCatalog(Protocol):
-    """Tables by name. Names are compared without regard to case."""
+    """The interface of a catalogue of tables; names are case-insensitive."""
 
     def schemas(self) -> list[str]:
         """Names of all schemas (databases), sorted."""

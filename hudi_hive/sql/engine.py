@@ -129,7 +129,7 @@ class SqlEngine:
         return pa.RecordBatchReader.from_batches(schema, batches)
 
     def interrupt(self) -> None:
-        """Break off all statements that run, from another thread; what their readers gave until then is not all."""
+        """Interrupt all running statements, from another thread; their results are incomplete."""
         for run in list(self._runs):
             with suppress(connection_error()):  # it is closed: the statement has just ended
                 run.connection.interrupt()

@@ -1,4 +1,4 @@
-"""What a statement is and which tables it reads, as DuckDB's own parser tells it."""
+"""Parses statements with DuckDB's parser: their kind, and the tables that they read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage: in come paths below one root, out come bytes, streams and listings as Arrow tables, every call counted.
+"""Storage: lists, reads, writes and deletes files below one root; every call is counted.
 
 One small class over ``pyarrow.fs`` (local, s3, gs, abfs, hdfs) and fsspec; it knows nothing of Hudi.
 """

@@ -1,4 +1,4 @@
-"""Paths as Hadoop writes them in a job: escaped comma lists, glob patterns, schemes and authorities.
+"""Parses paths of Hadoop jobs: escaped comma lists, glob patterns, schemes and authorities.
 
 Percent signs are never decoded: a partition folder may be called ``at=x%3Ay``.
 """
@@ -60,7 +60,7 @@ def split_paths(text: str) -> list[str]:
 
 
 def join_paths(paths: Iterable[str]) -> str:
-    """A comma list that :func:`split_paths` takes apart again."""
+    """Join paths to a comma list; the inverse of :func:`split_paths`."""
     return ",".join(path.replace("\\", "\\\\").replace(",", "\\,") for path in paths)
 
 
@@ -96,12 +96,12 @@ class HadoopPath:
 
     @property
     def is_local(self) -> bool:
-        """Whether it names a file of this machine."""
+        """Whether the path is on the local file system."""
         return self.prefix in ("", "file:")
 
     @property
     def store(self) -> str:
-        """What tells its file system from others: empty for local paths, however they were written."""
+        """Identifier of the file system: empty for local paths, however they are written."""
         return "" if self.is_local else self.prefix
 
     @property
@@ -110,11 +110,11 @@ class HadoopPath:
         return self.path.strip("/")
 
     def child(self, relative: str) -> HadoopPath:
-        """The path of something below this one."""
+        """The path of a child of this path."""
         return HadoopPath(self.prefix, f"{self.path.rstrip('/')}/{relative}") if relative else self
 
     def at(self, key: str) -> HadoopPath:
-        """Another path of the same file system, written in the same way."""
+        """Another path of the same file system, with the same prefix."""
         return HadoopPath(self.prefix, f"/{key}")
 
     def __str__(self) -> str:
@@ -151,7 +151,7 @@ class Stores:
         self._stores: dict[str, Storage] = {}
 
     def of(self, path: HadoopPath) -> Storage:
-        """The storage that a path lives in."""
+        """The storage of the file system of a path."""
         storage = self._stores.get(path.store)
         if storage is None:
             if path.is_local:
@@ -163,7 +163,7 @@ class Stores:
 
 
 def stat_many(storage: Storage, keys: Sequence[str]) -> list[pafs.FileInfo]:
-    """What each path is, asked in one call so that a remote store works on them in parallel; each counts as one
+    """Stat paths in one call, so that a remote store handles them in parallel; each counts as one
     ``exists``.
     """
     if not keys:
@@ -206,12 +206,12 @@ def _literal(text: str) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a name is none of data: a leading dot or underscore, but for Hive's folder of null partition values."""
+    """Whether a name is hidden: a leading dot or underscore, except Hive's folder of null partition values."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name and name != _DEFAULT_PARTITION)
 
 
 def expand(texts: Iterable[str], stores: Stores) -> list[Found]:
-    """The existing files and folders that input paths name, in the order given, each once.
+    """Expand input paths to the existing files and folders, in the given order, each once.
 
     Wildcards work in every part of a path and never match names with a leading dot.
 
@@ -305,7 +305,7 @@ def _matching(storage: Storage, like: HadoopPath, key: str, matcher: re.Pattern[
 
 
 def expand_braces(pattern: str) -> list[str]:
-    """The patterns that alternatives in braces stand for, nested ones too: ``a{b,c}`` gives ``ab`` and ``ac``.
+    """Expand alternatives in braces, also nested ones: ``a{b,c}`` gives ``ab`` and ``ac``.
 
     Raises:
         InvalidOptionError: a brace is not closed, or the alternatives are too many.
@@ -367,7 +367,7 @@ def _find(text: str, position: int, char: str) -> int:
 
 
 def compile_glob(part: str, pattern: str) -> re.Pattern[str]:
-    r"""One path part with ``*``, ``?``, ``[abc]``, ``[a-c]``, ``[^a]`` and ``\`` escapes as a regular expression.
+    r"""Compile a path part with ``*``, ``?``, ``[abc]``, ``[a-c]``, ``[^a]`` and ``\`` escapes to a regular expression.
 
     Raises:
         InvalidOptionError: a bracket is not closed or its range is empty.

@@ -1,4 +1,4 @@
-"""Symbolic and hard links on the local disk, below the root of a storage.
+"""Rules for symbolic and hard links on the local disk, below the root of a storage.
 
 The root itself may be a link. Below it, a link to a place inside the root is read through; one that leads out of it is
 not, unless the storage option ``follow_links`` says so. Nothing is ever written or deleted through a link.
@@ -28,7 +28,7 @@ _FOLDER: Final = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDO
 
 
 def follows_links(options: Mapping[str, Any]) -> bool:
-    """Whether the storage options of a local folder allow to read through links that leave it.
+    """Whether storage options allow reading through links that lead out of the root.
 
     Raises:
         InvalidOptionError: the value is neither true nor false.
@@ -40,7 +40,7 @@ def follows_links(options: Mapping[str, Any]) -> bool:
 
 
 class LinkRules:
-    """What may be read, written and deleted below one local root.
+    """The rules of what may be read, written and deleted through links below a local root.
 
     Args:
         root: absolute path; it may be a link.
@@ -58,7 +58,7 @@ class LinkRules:
         self._inside = {""}
 
     def child(self, path: str) -> LinkRules:
-        """Rules of a folder below the root, to which nobody may get by a link either."""
+        """The rules of a folder below the root."""
         return LinkRules(self._full(path), follow=self.follow, above=(self, path))
 
     def _is_inside(self, target: str) -> bool:
@@ -126,7 +126,7 @@ class LinkRules:
         return True
 
     def passes_over(self, entry: os.DirEntry[str], path: str) -> bool:
-        """Whether a walk leaves out an entry that is a symbolic link.
+        """Whether a listing skips an entry that is a symbolic link.
 
         A folder inside the root is listed under its own name; so each is listed once, whatever links lead to it.
 
@@ -178,7 +178,7 @@ class LinkRules:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def check_write(self, path: str) -> None:
-        """Refuse to write a file through a link, and part a hard-linked file from its other names.
+        """Refuse to write a file through a symbolic link, and separate a hard-linked file from its other names.
 
         Raises:
             UnsafePathError: the file, or a folder on the way to it, is a symbolic link.
@@ -212,7 +212,7 @@ class LinkRules:
                 raise _through(current)
 
     def delete_file(self, path: str) -> None:
-        """Delete a file; of a link the link itself."""
+        """Delete a file; of a symbolic link the link itself."""
         folder, _, name = path.rpartition("/")
         with self._folder(folder) as descriptor:
             with suppress(FileNotFoundError):
@@ -220,7 +220,7 @@ class LinkRules:
             os.unlink(name, dir_fd=descriptor)
 
     def delete_tree(self, path: str) -> None:
-        """Delete a folder and all in it; of links the links themselves, never what they lead to."""
+        """Delete a folder and its content; of links the links themselves, never their targets."""
         folder, _, name = path.strip("/").rpartition("/")
         with self._folder(folder) as descriptor:
             if stat.S_ISLNK(os.lstat(name, dir_fd=descriptor).st_mode):

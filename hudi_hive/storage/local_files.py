@@ -1,4 +1,4 @@
-"""Local files that outlast a loss of power: bytes are flushed to the disk, and so are the entries of folders.
+"""Writes local files durably: flushes files and folder entries to the disk.
 
 A file that is made lasting has its bytes flushed first and gets its name then; behind that its folder is flushed, and
 the folders in which others had to be made on the way. A folder that cannot be flushed (some network file systems) has
@@ -19,12 +19,12 @@ _NOT_FLUSHED: Final = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EBADF})
 
 
 def make_folders(folder: str) -> None:
-    """Make a folder and its parents, lasting; nothing happens when it is there."""
+    """Create a folder and its parents durably, if it does not exist."""
     flush_folders(_made(folder))
 
 
 def create_new(full: str, data: bytes, *, lasting: bool = True) -> None:
-    """Write a file that has no name until it is whole, so that a death leaves nothing behind.
+    """Create a file that gets its name only when it is complete, so that a crash leaves nothing.
 
     Args:
         full: the file; missing parent folders are made.
@@ -55,7 +55,7 @@ def create_new(full: str, data: bytes, *, lasting: bool = True) -> None:
 
 
 def replace_file(full: str, data: bytes) -> None:
-    """Write a file in place of one that is there, in one step, lasting."""
+    """Replace a file in one step, durably."""
     folder = os.path.dirname(full)
     grown = _made(folder)
     os.replace(_temporary(full, data), full)
@@ -63,7 +63,7 @@ def replace_file(full: str, data: bytes) -> None:
 
 
 def flush_files(paths: Iterable[str]) -> None:
-    """Flush files to the disk, and the folders that they are in.
+    """Flush files and the folders that contain them to the disk.
 
     Raises:
         OSError: the disk refused bytes of one of them; whether they are there is not known.

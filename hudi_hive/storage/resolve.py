@@ -1,4 +1,4 @@
-"""Which file system serves a path or URI, and how the paths of that file system begin."""
+"""Resolves paths and URIs to file systems."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ class Credentials(dict[str, Any]):
 
 
 def without_secrets(error: BaseException, options: Mapping[str, Any] | None = None) -> BaseException | None:
-    """An error as the cause of another; None if its own text, which tracebacks show, holds a secret."""
+    """Return an error for use as a cause; None if its text, which tracebacks show, contains a secret."""
     text = f"{error}"
     return error if redact(text, secret_values(options or {})) == text else None
 
 
 def has_user_info(text: str) -> bool:
-    """Whether a URI tells a user or more in front of its host."""
+    """Whether a URI has user information in front of its host."""
     match = _USER_INFO.match(text)
     return match is not None and match[1].lower() not in _CONTAINERS
 
 
 def with_user_info(text: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Storage options with the keys that a URI of S3 has in front of its bucket; options go before them."""
+    """Add the keys in front of the bucket of an S3 URI to storage options, which take precedence."""
     match = _USER_INFO.match(text)
     if match is None or _ARROW_SCHEMES.get(match[1].lower()) != "s3":
         return options
@@ -56,7 +56,7 @@ def with_user_info(text: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_user_info(text: str) -> str:
-    """A URI without what stands in front of its host, but for the container of an Azure account."""
+    """A URI without user information; the container of an Azure account is kept."""
     match = _USER_INFO.match(text)
     if match is None or match[1].lower() in _CONTAINERS:
         return text
@@ -64,7 +64,7 @@ def without_user_info(text: str) -> str:
 
 
 def resolve(text: str, options: Mapping[str, Any]) -> tuple[str, pafs.FileSystem, str, str]:
-    """Prefix for URIs, file system, root path and ``@account`` (abfs; else empty) of a user's path or URI."""
+    """Resolve a path or URI to a prefix for URIs, file system, root path and ``@account`` (abfs; else empty)."""
     if not text:
         raise InvalidOptionError("empty path", remedy="give the table's base path")
     scheme, separator, _ = text.partition(":")

@@ -1,4 +1,4 @@
-"""The storage of one root folder: list, open, read, create-if-absent, delete; counted."""
+"""``Storage``: lists, opens, reads, creates and deletes files below a root; every call is counted."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class Storage:
 
     @property
     def root(self) -> str:
-        """The root as the file system sees it: no scheme, no trailing slash."""
+        """The root path on the file system, without scheme and trailing slash."""
         return self._root
 
     @property
     def filesystem(self) -> pafs.FileSystem:
-        """The Arrow file system, for readers that take one; what they do with it is not counted."""
+        """The Arrow file system, for readers that need one; their calls are not counted."""
         return self._filesystem
 
     def uri(self, path: str = "") -> str:
@@ -85,7 +85,7 @@ class Storage:
         return self._prefix + full
 
     def full_path(self, path: str = "") -> str:
-        """The path as :attr:`filesystem` takes it.
+        """The full path for :attr:`filesystem`.
 
         Raises:
             UnsafePathError: the path is absolute, leaves the root through ``..``, or has a NUL in it.
@@ -97,7 +97,7 @@ class Storage:
         return f"{self._root.rstrip('/')}/{path}"
 
     def child(self, path: str) -> Storage:
-        """The same storage rooted at a sub-folder; counts go to the same counters."""
+        """A storage rooted at a sub-folder, with the same counters."""
         child = object.__new__(Storage)
         child.__dict__.update(self.__dict__)
         child._root = self.full_path(path)
@@ -107,11 +107,11 @@ class Storage:
 
     @property
     def links_out(self) -> Mapping[str, str]:
-        """Symbolic links to files, or to nothing, outside the root that listings have met, and where they lead."""
+        """Symbolic links out of the root, to files or missing targets, that listings have found, with their targets."""
         return {} if self._links is None else self._links.leaving
 
     def check_read(self, path: str) -> None:
-        """Refuse a path that leaves the root through a symbolic link, for readers that open files by themselves.
+        """Refuse to read a path that leaves the root through a symbolic link; for readers that open files themselves.
 
         Raises:
             UnsafePathError: it does, and the storage option ``follow_links`` is not set.
@@ -120,7 +120,7 @@ class Storage:
             self._links.check_read(path)
 
     def check_write(self, path: str) -> None:
-        """Refuse a file that would be written through a symbolic link, for writers that make files by themselves.
+        """Refuse to write a file through a symbolic link; for writers that create files themselves.
 
         Raises:
             UnsafePathError: the file or a folder on the way to it is one.
@@ -151,7 +151,7 @@ class Storage:
     def list(
         self, path: str = "", *, recursive: bool = False, missing_ok: bool = False, walk: bool = False
     ) -> pa.Table:
-        """One listing of a folder as a table of :data:`LISTING_SCHEMA`, in no particular order.
+        """List a folder as a table of :data:`LISTING_SCHEMA`, in no particular order.
 
         A recursive listing of a local folder counts one list per folder walked; of an object store, one in all.
 
@@ -224,15 +224,15 @@ class Storage:
         return _listing(paths, sizes, mtimes, dirs)
 
     def exists(self, path: str = "") -> bool:
-        """Whether a file or folder is there."""
+        """Whether a file or folder exists."""
         return bool(self._info(path).type != pafs.FileType.NotFound)
 
     def is_dir(self, path: str = "") -> bool:
-        """Whether a folder is there."""
+        """Whether a folder exists."""
         return bool(self._info(path).type == pafs.FileType.Directory)
 
     def size(self, path: str) -> int:
-        """Bytes of a file.
+        """Size of a file in bytes.
 
         Raises:
             PathNotFoundError: it does not exist.
@@ -250,7 +250,7 @@ class Storage:
     # -- reading -------------------------------------------------------------------------------------------------
 
     def open_input(self, path: str) -> pa.NativeFile:
-        """A random-access stream; use as context manager.
+        """Open a file as a random-access stream, a context manager.
 
         Raises:
             PathNotFoundError: the file does not exist.
@@ -261,7 +261,7 @@ class Storage:
             return self._filesystem.open_input_file(self.full_path(path))
 
     def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        """Bytes of a file, or ``length`` of them from ``offset`` (fewer at its end).
+        """Read a file, or ``length`` bytes from ``offset`` (fewer at its end).
 
         Raises:
             PathNotFoundError: the file does not exist.
@@ -277,7 +277,7 @@ class Storage:
     # -- writing -------------------------------------------------------------------------------------------------
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Write a whole file, replacing one that is there; missing parent folders are made."""
+        """Write a whole file, replacing an existing one; missing parent folders are created."""
         self.counters.add("writes")
         full = self.full_path(path)
         with _mapped(self.uri(path)):
@@ -288,7 +288,7 @@ class Storage:
                 stream.write(data)
 
     def replace_bytes(self, path: str, data: bytes) -> None:
-        """Write a whole file in one step: who reads the one that is there gets all of the old or all of the new one.
+        """Replace a whole file in one step: readers get either the old or the new content.
 
         True of local files, which outlast a loss of power then, and of object stores; HDFS shows the file while it is
         written.
@@ -304,7 +304,7 @@ class Storage:
             local_files.replace_file(full, data)
 
     def open_output(self, path: str) -> pa.NativeFile:
-        """A stream that writes a file, replacing one that is there; missing parent folders are made.
+        """Open a stream that writes a file, replacing an existing one; missing parent folders are created.
 
         The file is whole when the stream is closed.
         """
@@ -317,7 +317,7 @@ class Storage:
             return self._filesystem.open_output_stream(full)
 
     def create_if_absent(self, path: str, data: bytes, *, lasting: bool = True) -> None:
-        """Write a whole file that must not exist yet; a reader never sees part of it (local: link of a finished file).
+        """Create a whole file that must not exist; readers never see a part of it (local: a link to the complete file).
 
         Args:
             path: the file.
@@ -340,7 +340,7 @@ class Storage:
                 stream.write(data)
 
     def create_dir(self, path: str) -> None:
-        """Make a folder and its parents; nothing happens when it is there."""
+        """Create a folder and its parents, if it does not exist."""
         with _mapped(self.uri(path)):
             if self._links is not None:
                 self._links.check_folder(path)
@@ -349,7 +349,7 @@ class Storage:
             self._filesystem.create_dir(self.full_path(path), recursive=True)
 
     def flush(self, paths: Iterable[str]) -> None:
-        """Have local files, and their entries in their folders, outlast a loss of power; other stores do so unasked.
+        """Flush local files and their folder entries to the disk; other stores are durable by themselves.
 
         Args:
             paths: files that were written, by this process or by another one.
@@ -363,14 +363,14 @@ class Storage:
                 local_files.flush_files([self.full_path(path) for path in paths])
 
     def flush_folders(self, paths: Iterable[str]) -> None:
-        """Have what was made and deleted in local folders outlast a loss of power; missing folders are passed over."""
+        """Flush creations and deletions in local folders to the disk; missing folders are skipped."""
         if self.is_local:
             with _mapped(self.uri()):
                 folders = (self.full_path(path) for path in paths)
                 local_files.flush_folders(folder for folder in folders if os.path.isdir(folder))
 
     def delete(self, path: str, *, missing_ok: bool = True) -> None:
-        """Delete one file; of a symbolic link the link.
+        """Delete a file; of a symbolic link the link.
 
         Raises:
             PathNotFoundError: it does not exist and ``missing_ok`` is false.

@@ -1,4 +1,4 @@
-"""``HudiTable`` and ``Scan``: tables as users of the package meet them."""
+"""``HudiTable`` and ``Scan``: the Python API of the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question to a table as a value: plan it, read it, hand it to engines. Made by ``HudiTable.scan``."""
+"""``Scan``: a query of a table, which can be planned, read and handed to engines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Scan:
-    """A question to a table. It is planned once, when first needed, and can be read any number of times."""
+    """A query of a table, which is planned once, on first use, and can be read any number of times."""
 
     def __init__(
         self, client: MetaClient, query: Query, row_filter: Filter, selected_fields: tuple[str, ...] | None
@@ -54,7 +54,7 @@ class Scan:
         return self._plan
 
     def footer_steps(self) -> list[PlanStep]:
-        """What the footers of the planned base files rule out, as steps behind those of the plan; it reads them all.
+        """Read the footers of all planned base files: what they rule out, as steps after those of the plan.
 
         Raises:
             HudiHiveError: as :meth:`to_batches`.
@@ -64,7 +64,7 @@ class Scan:
     def splits(
         self, options: SplitOptions | None = None, *, dynamic_filter: DynamicFilter | None = None
     ) -> SplitLoader:
-        """The scan as pieces of work, made in the background from now on; iterate over it, then close it.
+        """Start making splits of the scan in the background; iterate over the result, then close it.
 
         Columns and a limit are up to who reads them. Change data has no splits.
 
@@ -89,7 +89,7 @@ class Scan:
         return output_schema(self._plan.schema, self._selected)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows as Arrow record batches, read as they are asked for.
+        """Read the rows as Arrow record batches, one after the other.
 
         Raises:
             FileVanishedError: a planned file was cleaned since; scan the refreshed table again.

@@ -1,4 +1,4 @@
-"""The Python API: open a table, ask it a question, get Arrow data.
+"""``HudiTable``: opens, reads and writes Hudi tables.
 
 >>> table = HudiTable.open("/lake/trips")                                     # doctest: +SKIP
 >>> table.scan(row_filter="city = 'sf'", selected_fields=("id", "fare")).to_arrow()  # doctest: +SKIP
@@ -38,7 +38,7 @@ _Report = TypeVar("_Report", "WriteReport", "AlterReport")
 
 
 class HudiTable:
-    """A Hudi table as of the moment it was opened; :meth:`refresh` gives it as of now."""
+    """A Hudi table as of the moment when it was opened; :meth:`refresh` returns its current state."""
 
     def __init__(self, client: MetaClient) -> None:
         self._client = client
@@ -112,11 +112,11 @@ class HudiTable:
         return self._written(self._writer(operation, options, extra), lambda writer: writer.write(rows))
 
     def upsert(self, rows: pa.Table, options: Mapping[str, Any] | None = None) -> WriteReport:
-        """Insert rows, and let them merge with those of the same key; errors as of :meth:`write`."""
+        """Insert rows, or merge them with existing rows of the same key; raises as :meth:`write`."""
         return self.write("upsert", rows, options)
 
     def insert(self, rows: pa.Table, options: Mapping[str, Any] | None = None) -> WriteReport:
-        """Insert rows without a look for rows of the same key; errors as of :meth:`write`."""
+        """Insert rows without looking up their keys; raises as :meth:`write`."""
         return self.write("insert", rows, options)
 
     def bulk_insert(self, rows: pa.Table, options: Mapping[str, Any] | None = None) -> WriteReport:
@@ -252,7 +252,7 @@ class HudiTable:
 
     @property
     def client(self) -> MetaClient:
-        """What planners work with."""
+        """The meta client of the table, for planners."""
         return self._client
 
     @property
@@ -282,7 +282,7 @@ class HudiTable:
 
     @property
     def properties(self) -> dict[str, str]:
-        """``hoodie.properties`` as it stands."""
+        """The raw properties of ``hoodie.properties``."""
         return dict(self._client.config.properties)
 
     @property
@@ -318,7 +318,7 @@ class HudiTable:
         limit: int | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> Scan:
-        """Ask for rows. Nothing is read before the scan is.
+        """Make a scan of the table; nothing is read before the scan is used.
 
         Args:
             row_filter: SQL text (``"city = 'sf' AND fare > 10"``), DNF tuples or an Arrow expression.
