@@ -44,7 +44,7 @@ class Jvm:
         self.view = context._jvm
         self._changing = threading.Lock()
         self._memo: dict[Hashable, Any] = {}
-        ensure_callback_server_started(gateway)
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
         # Without this, what a proxy raises reaches Java as a Py4JException that hides the Java exception inside.
         gateway.python_parameters.propagate_java_exceptions = True
         bridge_errors()

@@ -138,7 +138,7 @@ def bridge_errors() -> None:
             return ours if ours is not None else original(java_exception)
 
         convert._hudi_hive = True  # type: ignore[attr-defined]
-        captured.convert_exception = convert
+        captured.convert_exception = convert  # type: ignore[assignment]
         for name in ("py4j.clientserver", "py4j.java_gateway"):
             logging.getLogger(name).addFilter(_CallbackErrorFilter())
 
@@ -150,12 +150,12 @@ def _carry(error: HudiHiveError) -> _CallbackError:
         _pending_errors.move_to_end(text)
         while len(_pending_errors) > _MAX_PENDING_ERRORS:
             _pending_errors.popitem(last=False)
-    jvm = SparkContext._jvm
-    assert jvm is not None
+    jvm, gateway = SparkContext._jvm, SparkContext._gateway
+    assert jvm is not None and gateway is not None
     # Unchecked, or the Java proxy would wrap it.
     exception = jvm.java.lang.IllegalStateException(text)
     # Where a callback was made says nothing, and JDBC clients print it below the text.
-    exception.setStackTrace(SparkContext._gateway.new_array(jvm.java.lang.StackTraceElement, 0))
+    exception.setStackTrace(gateway.new_array(jvm.java.lang.StackTraceElement, 0))
     return _CallbackError("", java_exception=exception)
 
 

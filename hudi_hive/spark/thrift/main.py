@@ -145,7 +145,7 @@ def _serve(process: _Process, command: LaunchCommand) -> int:
     from hudi_hive.spark.session import enable
 
     launch = SparkConf(loadDefaults=False).setAll(list(command.launch.items()))
-    gateway = launch_gateway(launch, {"stdout": sys.stderr})
+    gateway = launch_gateway(launch, {"stdout": sys.stderr})  # type: ignore[no-untyped-call]
     process.java = gateway.proc
     process.say("stage starting Spark")
     settings = SparkConf(loadDefaults=False).setAll(list({**command.launch, **command.settings}.items()))
