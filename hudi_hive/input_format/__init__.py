@@ -1,4 +1,4 @@
-"""Hive's input format: in comes a job's conf, out come path groups, file statuses, splits and Arrow batches.
+"""Hive's input formats: path groups, file statuses, splits and Arrow batches of a job.
 
 Tables and plain folders may be mixed in one job; the job's conf is never changed.
 """

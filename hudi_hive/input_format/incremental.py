@@ -1,4 +1,4 @@
-"""A table's range of commits as a Hive job asks for it: which commits, which partitions, which files, which rows.
+"""Plans incremental reads of a Hive job: commits, partitions, files and rows of a table's range.
 
 Ranges are those of the whole package (:mod:`hudi_hive.plan.core.incremental`): start exclusive, end inclusive, by
 requested time in table version 6 and by completion time from version 8 on, archived commits included.
@@ -41,7 +41,7 @@ from hudi_hive.timeline import Instant
 
 @dataclass(frozen=True, slots=True)
 class IncrementalFiles:
-    """What an incremental read of one table comes to.
+    """The files of an incremental read of one table.
 
     Attributes:
         files: the newest base file of each file group that the range wrote, below the input paths
@@ -64,7 +64,7 @@ class IncrementalFiles:
 
 
 def incremental_files(table: TableInputs) -> IncrementalFiles:
-    """Plan a range from commit metadata; no folder is listed, unless a full scan has to stand in.
+    """Plan a range from commit metadata, without listing folders except for a fallback to a full scan.
 
     Raises:
         HollowCommitError: a pending commit is older than a completed one and the policy says to fail.
@@ -103,7 +103,7 @@ def incremental_files(table: TableInputs) -> IncrementalFiles:
 
 
 def refuse_without_meta(table: TableInputs) -> None:
-    """Refuse a table whose rows do not tell their commits.
+    """Refuse a table without meta columns, whose rows do not name their commit.
 
     Raises:
         UnsupportedTableError: it has no meta columns.
@@ -128,7 +128,7 @@ def _merging(client: MetaClient, commits: CommitRange) -> frozenset[str]:
 
 
 def commit_range(table: TableInputs) -> CommitRange:
-    """The commits that a table's job keys ask for.
+    """Select the commits of a table's job keys.
 
     Raises:
         HollowCommitError: see :func:`incremental_files`.

@@ -1,4 +1,4 @@
-"""Spark SQL on Hudi tables: in come a PySpark session and names or paths of tables, out come ordinary Spark plans.
+"""Spark SQL on Hudi tables: reads, writes and table services in PySpark sessions, as ordinary Spark plans.
 
 A plan is Spark's own vectorised Parquet or ORC scan over the files that :mod:`hudi_hive.plan` chose for the statement.
 Nothing here needs a JVM class of Hudi; everything is done through py4j on classic PySpark.

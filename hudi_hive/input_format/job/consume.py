@@ -1,4 +1,4 @@
-"""What a Hive job's keys ``hoodie.<table>.consume.*`` ask of one table.
+"""Parses the keys ``hoodie.<table>.consume.*`` of a Hive job.
 
 The start of an incremental range is exclusive and its end inclusive. Times are compared as the table's version asks:
 requested times in version 6, completion times in versions 8 and 9 (see :mod:`hudi_hive.input_format.incremental`).
@@ -53,7 +53,7 @@ class ConsumeOptions:
 
     @classmethod
     def parse(cls, conf: Mapping[str, str], config: TableConfig) -> ConsumeOptions:
-        """The options of the table with these properties.
+        """Parse the options of the table with the given properties.
 
         Raises:
             InvalidOptionError: a key has a value that it does not take, or incremental mode has no start.
@@ -125,14 +125,14 @@ class _Keys:
 
 
 def qualified_name(conf: Mapping[str, str], config: TableConfig) -> str:
-    """The name that a table's incremental keys carry: ``db.table`` if the job says so and the table has a database."""
+    """The name in a table's incremental keys: ``db.table`` if the job uses databases and the table has one."""
     if config.database and job_value(conf, jobs.USE_DATABASE):
         return f"{config.database}.{config.name}"
     return config.name
 
 
 def incremental_names(conf: Mapping[str, str]) -> list[str]:
-    """The table names that a job's keys ask to read incrementally, in the order of the keys.
+    """The table names that a job's keys read incrementally, in the order of the keys.
 
     Raises:
         InvalidOptionError: the mode of a table is neither INCREMENTAL nor SNAPSHOT.
@@ -142,14 +142,14 @@ def incremental_names(conf: Mapping[str, str]) -> list[str]:
 
 
 def time_travel_names(conf: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Key and table name of all keys that ask for a snapshot of the past."""
+    """Key and table name of all time travel keys."""
     options = (jobs.CONSUME_COMMIT, jobs.CONSUME_SNAPSHOT_TIME)
     pairs = [(key, option.table_of(key)) for key, value in conf.items() if value.strip() for option in options]
     return [(key, name) for key, name in pairs if name is not None]
 
 
 def parse_time(text: str, key: str, timezone: str = "LOCAL") -> str:
-    """An instant of a job key: digits stay as they are (Hudi compares them as text), dates become 17 digits.
+    """Parse an instant of a job key: digits stay unchanged (Hudi compares them as text), dates become 17 digits.
 
     ``earliest`` is the beginning.
 

@@ -1,4 +1,4 @@
-"""Which table each input path of a job belongs to, and how it is read: incrementally, as a snapshot, or as plain files.
+"""Classifies the input paths of a job by table: incremental, snapshot, or plain files.
 
 RFC-04: a job may name folders of several tables and folders that are no table at all. Each table's meta client is made
 once, here, and travels with its paths; later steps read no properties again.
@@ -35,7 +35,7 @@ _HOODIE = ".hoodie"
 
 @dataclass(frozen=True, slots=True)
 class InputPath:
-    """One existing path of a job, after globs are expanded.
+    """An existing input path of a job, after globs are expanded.
 
     Attributes:
         path: the path as the caller writes paths.
@@ -65,7 +65,7 @@ class InputPath:
 
 
 class Coverage:
-    """What of a table its input paths ask for, by whole path segments: ``p=1`` is not ``p=11``."""
+    """The part of a table that its input paths cover, by whole path segments: ``p=1`` is not ``p=11``."""
 
     def __init__(self, paths: Iterable[InputPath]) -> None:
         paths = list(paths)
@@ -78,7 +78,7 @@ class Coverage:
         return partition in self._folders or any(above in self._folders for above in _ancestors(partition))
 
     def covers(self, partition: str) -> bool:
-        """Whether files of a partition are asked for: all of them, or some by name."""
+        """Whether files of a partition are covered: all of them, or some by name."""
         return partition in self._partly or self.wholly(partition)
 
     @property
@@ -88,7 +88,7 @@ class Coverage:
         return sorted(folder for folder in folders if not any(above in folders for above in _ancestors(folder)))
 
     def mask(self, partitions: pa.ChunkedArray, names: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Per file (partition and name) whether it is asked for."""
+        """Whether each file (partition and name) is covered."""
         wholly = [partition for partition in pc.unique(partitions).to_pylist() if self.wholly(partition)]
         mask = pc.is_in(partitions, value_set=pa.array(wholly, pa.string()))
         if self._files:
@@ -115,7 +115,7 @@ class TableInputs:
 
     @property
     def coverage(self) -> Coverage:
-        """What of the table the paths ask for."""
+        """The part of the table that the paths cover."""
         return Coverage(self.paths)
 
     @property
@@ -158,7 +158,7 @@ def classify(
     counters: IoCounters | None = None,
     stores: Stores | None = None,
 ) -> PathGroups:
-    """Put the input paths of a job into the three groups of RFC-04.
+    """Classify the input paths of a job into the three groups of RFC-04.
 
     A path belongs to the nearest folder above it (or itself) that holds ``.hoodie``: the longest base path wins, by
     whole path segments, so that tables may lie in each other's folders. Nothing is listed but what globs need; each
@@ -285,7 +285,7 @@ def _check_names(conf: Mapping[str, str], names: list[str], tables: list[TableIn
 
 
 def listing_of_job(conf: Mapping[str, str]) -> MetadataListing:
-    """Where the tables of a Hive job are listed from, by the same keys and with the same default.
+    """The lister of the tables of a Hive job, by its metadata keys.
 
     Args:
         conf: the job's keys.

@@ -1,4 +1,4 @@
-"""Addresses of metastores: ``thrift://host:port``, several with commas between, with TLS and SASL after a ``?``."""
+"""Parses addresses of metastores: ``thrift://host:port``, comma-separated, with TLS and SASL after a ``?``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a metastore's answers must hold before anything is made of them.
+"""Checks the answers of a metastore before they are used.
 
 Thrift's decoder takes an answer in which any field is missing, or that is about something else. Each method's answer is
 looked over here once: what must be there is there and of its type, lists and maps that are left out are empty ones.
@@ -25,11 +25,11 @@ NAME_LISTS: Final = frozenset(
 
 
 class WrongAnswerError(Exception):
-    """Says what is wrong with an answer."""
+    """An answer of a metastore that is not valid."""
 
 
 def check_answer(method: str, arguments: Sequence[Any], answer: Any) -> None:  # noqa: ANN401 - as many types as methods
-    """Look an answer over; what is left out of it and may be, is filled in.
+    """Check an answer; optional parts that are missing are filled in.
 
     Args:
         method: Thrift method.

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class CallCounter:
-    """How often each method was sent to the metastore, repeated tries included."""
+    """Counts how often each method was sent to the metastore, retries included."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

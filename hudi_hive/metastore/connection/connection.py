@@ -1,4 +1,4 @@
-"""One Thrift connection to one metastore, and what its failures are called here.
+"""A Thrift connection to a metastore, whose failures become errors of this package.
 
 In goes a method name with its arguments; out comes the answer or an error of ours that names the address and the
 object. Nothing is retried here. Decoding uses Thrift's C module: it is five to eight times as fast as the Python one.
@@ -309,7 +309,7 @@ _REMEDIES: dict[type[MetastoreServerError], str] = {
 
 
 def broke_off(error: MetastoreSecurityError) -> bool:
-    """True if TLS or the login was cut off, by a metastore that was just stopped perhaps, and not refused."""
+    """Whether TLS or login was interrupted rather than refused, as by a metastore that is stopping."""
     cause = error.__cause__
     if isinstance(cause, TTransportException):
         return cause.type == TTransportException.END_OF_FILE or isinstance(cause.inner, ConnectionError)

@@ -1,4 +1,4 @@
-"""A Hive client's own settings: the addresses in ``hive-site.xml``, and what it says about TLS and the login."""
+"""Reads addresses, TLS and SASL settings of ``hive-site.xml``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECURITY = frozenset(name for option in metastore.SECURITY_OPTIONS for name in o
 
 
 def read_hive_site(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The addresses and security settings of a ``hive-site.xml``; everything else in it is left out.
+    """Read the addresses and security settings of a ``hive-site.xml``.
 
     Raises:
         InvalidOptionError: it cannot be read, is no such file, or a setting names a variable (``${…}``).
@@ -47,7 +47,7 @@ def read_hive_site(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def secured_uris(properties: Mapping[str, str], uris: Iterable[str] = ()) -> tuple[str, ...]:
-    """Addresses that carry what Hive's properties say about TLS and the login.
+    """Add the TLS and SASL settings of Hive's properties to addresses.
 
     Args:
         properties: as ``from_hive_properties`` takes them, and the addresses under Hive's name.

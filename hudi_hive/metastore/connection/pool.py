@@ -1,4 +1,4 @@
-"""Connections shared by threads, failover between addresses, and repeated tries.
+"""A pool of connections for threads, with failover between addresses and retries.
 
 A call borrows a connection that nobody uses, or opens one; at most ``size`` are open. A pooled connection that the
 server closed meanwhile is noticed before anything is sent on it, so an idle time-out of the server costs no call.
@@ -26,7 +26,7 @@ from hudi_hive.metastore.connection.settings import Retries, Timeouts
 
 
 class ConnectionPool:
-    """At most ``size`` connections to the first of ``addresses`` that answers.
+    """A pool of at most ``size`` connections to the first of ``addresses`` that answers.
 
     Args:
         addresses: tried in order, from the one that answered last.
@@ -64,7 +64,7 @@ class ConnectionPool:
         self._closed = False
 
     def call(self, method: str, *arguments: object, about: str, repeatable: bool) -> Any:  # noqa: ANN401
-        """One call, tried again on a fresh connection as ``retries`` says.
+        """Call a method, retried on a new connection as ``retries`` allows.
 
         Args:
             repeatable: doing it twice is the same as once, so it is tried again even when its request was sent.

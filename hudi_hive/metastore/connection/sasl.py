@@ -33,18 +33,18 @@ class Status(IntEnum):
 
 
 class Mechanism(Protocol):
-    """What the transport needs of a mechanism: the interface of pure-sasl's client."""
+    """The interface of a SASL mechanism, which is that of pure-sasl's client."""
 
     complete: Any
 
     def process(self, challenge: bytes | None = None) -> bytes | None:
-        """The answer to a challenge; None asks for the first message."""
+        """Answer a challenge; None for the first message."""
 
     def wrap(self, outgoing: bytes) -> bytes:
-        """Data as it goes over the wire."""
+        """Encode data for the wire."""
 
     def unwrap(self, incoming: bytes) -> bytes:
-        """Data that came over the wire."""
+        """Decode data from the wire."""
 
 
 class Plain:

@@ -1,4 +1,4 @@
-"""How a client proves who it is and whom it talks to: TLS and SASL settings, frozen, checked, no secrets in print."""
+"""TLS and SASL settings, as checked frozen values that print no secrets."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _unusable(path: str | None, error: Exception) -> InvalidOptionError:
 
 
 def from_hive_properties(properties: Mapping[str, str]) -> tuple[Tls | None, Sasl | None]:
-    """What a ``hive-site.xml`` of a client says about TLS and SASL, under Hive's own names.
+    """Read TLS and SASL settings from properties of a ``hive-site.xml``.
 
     Args:
         properties: ``hive.metastore.use.SSL``, ``hive.metastore.sasl.enabled``, ``hive.metastore.kerberos.principal``,

@@ -1,4 +1,4 @@
-"""How the client talks: time-outs, retries, batch sizes. Frozen values with checked fields and useful defaults."""
+"""Settings of the client: time-outs, retries, batch sizes, as checked frozen values."""
 
 from __future__ import annotations
 

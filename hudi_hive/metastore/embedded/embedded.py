@@ -86,7 +86,7 @@ class EmbeddedMetastore:
 
     @property
     def port(self) -> int | None:
-        """Its TCP port, None while it does not run."""
+        """TCP port of the server; None while it is not running."""
         return self._port
 
     @property
@@ -96,7 +96,7 @@ class EmbeddedMetastore:
 
     @property
     def is_running(self) -> bool:
-        """Whether the Java process lives and was ready."""
+        """Whether the Java process is running and was ready."""
         return self._port is not None and self._process is not None and self._process.poll() is None
 
     @property
@@ -115,7 +115,7 @@ class EmbeddedMetastore:
     # -- start and stop ------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start it and wait until it answers; does nothing when it runs already.
+        """Start the server and wait until it is ready; does nothing if it is running.
 
         Raises:
             JavaNotFoundError: no Java 17 or newer.
@@ -192,7 +192,7 @@ class EmbeddedMetastore:
         )
 
     def stop(self) -> None:
-        """Stop it and wait until it is gone; does nothing when it does not run."""
+        """Stop the server and wait until it has ended; does nothing if it is not running."""
         process, self._process, self._port = self._process, None, None
         _running.discard(self)
         if process is None or os.getpid() != self._owner:

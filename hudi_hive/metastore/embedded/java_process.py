@@ -59,7 +59,7 @@ def wait_for_port(
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:
-    """Order the process to leave and wait until it is gone; one that does not listen is terminated, then killed."""
+    """Stop a process and wait for its end; one that does not react is terminated, then killed."""
     try:
         if process.stdin is not None:
             with suppress(OSError):

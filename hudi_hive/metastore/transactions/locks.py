@@ -1,4 +1,4 @@
-"""A lock of a table that the metastore holds, as Hudi's ``HiveMetastoreBasedLockProvider`` takes it.
+"""A table lock in the metastore, the same as that of Hudi's ``HiveMetastoreBasedLockProvider``.
 
 The table need not exist in the metastore: its name is all that is locked. The metastore lets go of a lock whose holder
 sends no heartbeat for ``hive.txn.timeout`` (300 s), so that a dead writer does not lock a table for ever.
@@ -21,7 +21,7 @@ _NEEDED: Final = (locks.LOCK_URIS, locks.LOCK_DATABASE, locks.LOCK_TABLE)
 
 
 class MetastoreLock:
-    """An exclusive lock of one table; beats in a thread of its own while it is held.
+    """An exclusive lock of one table, with heartbeats from a thread while it is held.
 
     Args:
         metastore: a client, which others may use too.
@@ -56,7 +56,7 @@ class MetastoreLock:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> MetastoreLock:
-        """The lock that Hudi's options name.
+        """Make the lock of Hudi's options.
 
         Args:
             options: ``hoodie.write.lock.hivemetastore.database``, ``.table`` and ``.uris``.
@@ -73,7 +73,7 @@ class MetastoreLock:
         return lock
 
     def try_acquire(self) -> bool:
-        """Take the lock if nobody has it; otherwise stay in the metastore's queue until the next try or release.
+        """Take the lock if it is free; otherwise stay in the metastore's queue until the next try or release.
 
         Raises:
             LockError: it is held already by the one who asks.
@@ -120,7 +120,7 @@ class MetastoreLock:
         self._metastore._call("heartbeat", ttypes.HeartbeatRequest(self._id), about=self._name)
 
     def verify(self) -> None:
-        """Ask the metastore whether it still keeps the lock.
+        """Verify with the metastore that the lock is still held.
 
         Raises:
             LockLostError: it does not.
@@ -138,7 +138,7 @@ class MetastoreLock:
         )
 
     def release(self) -> None:
-        """Let go of the lock, or leave the queue."""
+        """Release the lock, or leave the queue."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
@@ -155,5 +155,5 @@ class MetastoreLock:
                 self._metastore = HiveMetastore(self._uris)
 
     def holder(self) -> str:
-        """Who has it."""
+        """The holder of the lock, for messages."""
         return f"another writer holds the metastore's lock of {self._name}"

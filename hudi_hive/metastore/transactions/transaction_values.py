@@ -1,4 +1,4 @@
-"""What goes into and comes out of the calls of transactions: locks, operations, times and the names of errors.
+"""Values of transaction calls: locks, operations, times, errors.
 
 In come the metastore's answers and exceptions; out come values and errors of ours.
 """
@@ -36,7 +36,7 @@ _UNITS: Final = (
 
 
 class LockKind(Enum):
-    """How much of others' work a lock keeps out."""
+    """The kind of a lock: which other locks it excludes."""
 
     READ = "read"
     """Only those who want the table for themselves."""
@@ -56,7 +56,7 @@ class Operation(Enum):
 
 
 class LockState(Enum):
-    """What became of a lock request."""
+    """State of a lock request."""
 
     ACQUIRED = "acquired"
     WAITING = "waiting"
@@ -119,7 +119,7 @@ def status_of(answer: ttypes.LockResponse) -> LockStatus:
 
 
 def named(error: MetastoreServerError) -> HudiHiveError:
-    """The error of ours for one of the metastore's about a transaction; another error stays as it is."""
+    """Convert an error of the metastore about a transaction to one of this package; others stay."""
     cause = error.__cause__
     if isinstance(cause, ttypes.TxnAbortedException) and "write conflict" in error.message:
         return TransactionConflictError(error.message, path=error.path, remedy=_AGAIN)

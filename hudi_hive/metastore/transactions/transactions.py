@@ -1,4 +1,4 @@
-"""Transactions on Hive's ACID tables: the metastore's part of them, for metastores 3.1 and 4.x.
+"""``TransactionClient``: the metastore's calls of transactions on Hive ACID tables, for 3.1 and 4.x.
 
 In come names, transaction numbers and locks to take; out come numbers, lists of what is visible, and errors that tell a
 lost transaction from a conflict and from a lock. Nothing here runs by itself: beats and waits belong to the caller.
@@ -73,7 +73,7 @@ _WRITABLE: Final = 4 | 8  # write-only, read and write
 
 
 class TransactionClient:
-    """The calls of transactions, in one way for metastores 3.1 and 4.x.
+    """The calls of transactions, the same for metastores 3.1 and 4.x.
 
     As safe to use from several threads as the client below it: each call under way has a connection of its own, so a
     thread that beats never waits for another's call while the pool has one to spare.
@@ -120,7 +120,7 @@ class TransactionClient:
             return 4  # 4.0 has the call, and fails in it while transactions are open
 
     def timeout_seconds(self) -> float:
-        """Seconds without a beat after which the metastore takes a transaction for dead: its ``hive.txn.timeout``.
+        """Seconds without heartbeat after which the metastore aborts a transaction (``hive.txn.timeout``).
 
         Raises:
             TransactionError: the metastore answers with no time.
@@ -132,7 +132,7 @@ class TransactionClient:
     # -- tables -----------------------------------------------------------------------------------------------------
 
     def table(self, database: str, name: str, *, write: bool = False) -> Table:
-        """One table, asked for as somebody who understands rows that change.
+        """Get a table, with the client capabilities for ACID tables.
 
         Args:
             database: name of the database.
@@ -160,7 +160,7 @@ class TransactionClient:
         return found
 
     def create_table(self, table: Table, *, if_not_exists: bool = False) -> bool:
-        """Create a table; metastore 4 makes ACID tables only for those who say what they understand.
+        """Create a table, with the client capabilities that metastore 4 requires for ACID tables.
 
         Returns:
             False if it existed already and ``if_not_exists`` is set.
@@ -241,7 +241,7 @@ class TransactionClient:
     # -- transactions -----------------------------------------------------------------------------------------------
 
     def open(self) -> int:
-        """Open a transaction; it dies when it gets no beat for ``timeout_seconds``.
+        """Open a transaction, which times out without a heartbeat for ``timeout_seconds``.
 
         Returns:
             its number.
@@ -269,7 +269,7 @@ class TransactionClient:
         self._call("commit_txn", request, about=_transaction(transaction))
 
     def abort(self, transaction: int) -> None:
-        """End a transaction so that nothing it wrote is ever visible. Twice is the same as once.
+        """Abort a transaction, so that its writes never become visible; may be repeated.
 
         Raises:
             TransactionLostError: it was committed already, or there is none of this number.
@@ -277,7 +277,7 @@ class TransactionClient:
         self._call("abort_txn", ttypes.AbortTxnRequest(txnid=transaction), about=_transaction(transaction))
 
     def heartbeat(self, transaction: int, lock: int | None = None) -> None:
-        """Keep a transaction, and its lock, alive for another ``timeout_seconds``.
+        """Send a heartbeat of a transaction and its lock, which lasts for ``timeout_seconds``.
 
         Raises:
             TransactionLostError: it has ended.
@@ -287,7 +287,7 @@ class TransactionClient:
         self._call("heartbeat", request, about=_transaction(transaction))
 
     def heartbeat_range(self, first: int, last: int) -> tuple[frozenset[int], frozenset[int]]:
-        """Keep all transactions from ``first`` to ``last`` alive, and tell which are not.
+        """Send a heartbeat for the transactions from ``first`` to ``last``; returns those that are not open.
 
         Returns:
             those that are aborted, those that have ended otherwise or never were.
@@ -308,7 +308,7 @@ class TransactionClient:
     # -- locks ------------------------------------------------------------------------------------------------------
 
     def lock(self, transaction: int, parts: Sequence[LockPart]) -> LockStatus:
-        """Ask for the locks of a transaction, all in one request; who waits polls with ``check_lock``.
+        """Request the locks of a transaction in one call; a waiting lock is polled with ``check_lock``.
 
         They end with the transaction: there is nothing to unlock.
 
@@ -328,7 +328,7 @@ class TransactionClient:
         return status_of(self._call("lock", request, about=_transaction(transaction), repeatable=False))
 
     def check_lock(self, transaction: int, lock: int) -> LockStatus:
-        """Whether it is a waiting lock's turn; also a beat of its transaction.
+        """Check whether a waiting lock is granted, which is also a heartbeat of its transaction.
 
         Raises:
             TransactionLostError: the transaction is not open.
@@ -368,7 +368,7 @@ class TransactionClient:
         return found if transaction is None else found.seen_by(transaction)
 
     def valid_write_ids(self, database: str, table: str, transactions: ValidTransactions) -> ValidWriteIds:
-        """The write ids of a table that a reader sees who sees these transactions.
+        """The valid write ids of a table under the given valid transactions.
 
         Args:
             database: name of the database.
@@ -383,7 +383,7 @@ class TransactionClient:
         return ValidWriteIds(found.writeIdHighWaterMark, opened, aborted, lowest, name)
 
     def allocate_write_id(self, transaction: int, database: str, table: str) -> int:
-        """The number under which a transaction writes one table; the same one when asked again.
+        """Allocate the write id of a transaction for a table; repeated calls return the same id.
 
         Raises:
             TransactionLostError: the transaction is not open.

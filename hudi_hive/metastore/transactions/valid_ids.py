@@ -1,4 +1,4 @@
-"""What a reader of transactional tables may see: lists of valid transactions and of a table's valid write ids.
+"""Lists of valid transactions and valid write ids, which decide what a reader of ACID tables sees.
 
 In come the metastore's answers or Hive's text forms; out come the same as values that are asked one id, a range of ids
 or a whole column at once. Source: Hive's ``ValidReadTxnList`` and ``ValidReaderWriteIdList``.
@@ -31,7 +31,7 @@ class RangeState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ValidIds:
-    """Ids up to a high-water mark, but for open and aborted ones.
+    """Ids up to a high-water mark, without open and aborted ones.
 
     Args:
         high_water: the largest id that can be valid.

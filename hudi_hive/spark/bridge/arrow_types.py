@@ -1,4 +1,4 @@
-"""Schemas of Spark as Arrow's and back, and shuffles by a number, the same under all supported releases of PySpark.
+"""Converts schemas between Spark and Arrow, and shuffles rows by number, under all supported releases of PySpark.
 
 The signatures of PySpark's own functions changed with 4.2: before, timestamps are in UTC without an argument that says
 so, and Arrow's timestamps without a zone become Spark's ``timestamp`` unless ``timestamp_ntz`` is preferred.
@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 
 def to_arrow_schema(schema: StructType, convert: Callable[..., pa.Schema] | None = None) -> pa.Schema:
-    """The Arrow schema of the batches that Spark gives for rows of a schema: its timestamps are in UTC.
+    """The Arrow schema of batches that Spark makes of rows of a schema, with timestamps in UTC.
 
     Args:
         schema: columns as Spark names them.
@@ -29,7 +29,7 @@ def to_arrow_schema(schema: StructType, convert: Callable[..., pa.Schema] | None
 
 
 def from_arrow_schema(schema: pa.Schema, convert: Callable[..., StructType] | None = None) -> StructType:
-    """Spark's schema for Arrow's: timestamps without a zone become ``timestamp_ntz``.
+    """Convert an Arrow schema to Spark's; timestamps without a zone become ``timestamp_ntz``.
 
     Args:
         schema: columns as Arrow names them.
@@ -40,7 +40,7 @@ def from_arrow_schema(schema: pa.Schema, convert: Callable[..., StructType] | No
 
 
 def in_microseconds(schema: pa.Schema) -> pa.Schema:
-    """A schema whose timestamps are in microseconds on every level, the only unit that Spark takes."""
+    """Convert timestamps on every level of a schema to microseconds, the only unit that Spark supports."""
     return pa.schema([field.with_type(_in_microseconds(field.type)) for field in schema])
 
 
@@ -57,7 +57,7 @@ def _in_microseconds(kind: pa.DataType) -> pa.DataType:
 
 
 def repartition_by_number(frame: DataFrame, tasks: int, number: Column) -> DataFrame:
-    """Rows to the tasks that a column numbers; PySpark 4.0 has no such shuffle, and sends equal numbers to one task."""
+    """Shuffle rows to the tasks that a column numbers; PySpark 4.0 only sends equal numbers to the same task."""
     if hasattr(DataFrame, "repartitionById"):
         return frame.repartitionById(tasks, number)
     return frame.repartition(tasks, number)

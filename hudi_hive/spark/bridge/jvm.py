@@ -1,4 +1,4 @@
-"""The one place that touches py4j: classes, Scala values, private fields and Java interfaces implemented in Python.
+"""Access to Spark's JVM by py4j: classes, Scala values, private fields, Java interfaces implemented in Python.
 
 Everything here is thread-safe: py4j keeps one connection per thread, and what is cached is written once.
 """
@@ -50,7 +50,7 @@ class Jvm:
         bridge_errors()
 
     def memoize(self, key: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401
-        """The value of a key, from ``make`` the first time: a look-up of a name costs a call to the JVM for each part.
+        """Cache a value by key: looking up a name costs a call to the JVM for each of its parts.
 
         Values must not refer to a session.
         """
@@ -60,11 +60,11 @@ class Jvm:
 
     @property
     def pins_threads(self) -> bool:
-        """Whether what Java calls here runs for the Java thread that called, and what it calls there in that one."""
+        """Whether callbacks run for the calling Java thread, and their calls in that thread (pinned thread mode)."""
         return isinstance(self.gateway, ClientServer)
 
     def add_optimization(self, session: JavaValue, label: str, make: Callable[[], JavaValue]) -> None:
-        """Give a session an optimiser rule, unless it has one of this label; statements of several threads may ask."""
+        """Add an optimiser rule to a session, unless it has one with this label; thread-safe."""
         methods = session.experimental()
         with self._changing:  # or one would put a list back that lacks what the other has just added
             rules = list(scala_items(methods.extraOptimizations()))
@@ -197,7 +197,7 @@ class Jvm:
 
 
 def relations(jvm: Jvm) -> JavaValue:
-    """The one object of ``Relations.java``; it has no state."""
+    """The singleton of ``Relations.java``, which has no state."""
     return jvm.memoize("Relations", lambda: jvm.made("Relations"))
 
 
@@ -218,7 +218,7 @@ class _Names:
 
 
 class PrivateField:
-    """A field of one Java object, opened by reflection."""
+    """A private field of a Java object, accessed by reflection."""
 
     def __init__(self, target: JavaValue, field: JavaValue) -> None:
         self._target = target
@@ -234,19 +234,19 @@ class PrivateField:
         return self._field.get(self._target)
 
     def set(self, value: JavaValue) -> None:
-        """Replace the value; a final field too, since HotSpot does not fold final fields of ordinary objects."""
+        """Set the value, also of a final field, which HotSpot does not constant-fold in ordinary objects."""
         self._field.set(self._target, value)
 
 
 def scala_items(seq: JavaValue) -> Iterator[JavaValue]:
-    """The elements of a Scala collection; one call to the JVM each, so only for short ones."""
+    """The elements of a short Scala collection; each costs a call to the JVM."""
     iterator = seq.iterator()
     while iterator.hasNext():
         yield iterator.next()
 
 
 def option(value: JavaValue) -> JavaValue | None:
-    """What a Scala ``Option`` holds, or None."""
+    """The value of a Scala ``Option``, or None."""
     return value.get() if value.isDefined() else None
 
 
@@ -256,7 +256,7 @@ def class_name(value: JavaValue) -> str:
 
 
 class JavaProxy:
-    """Base of Python objects that stand for a Java interface: the three methods of ``Object`` that a proxy must answer.
+    """Base class of Python objects that implement a Java interface, with the three methods of ``Object``.
 
     Subclasses name the interfaces in an inner class ``Java`` with a list ``implements``.
     """
@@ -277,7 +277,7 @@ class JavaProxy:
 
 
 class Function1(JavaProxy):
-    """``scala.Function1`` over a Python function; what it raises reaches Java as an exception of its own."""
+    """``scala.Function1`` over a Python function, whose exceptions are passed to Java."""
 
     label = "hudi_hive.Function1"
 

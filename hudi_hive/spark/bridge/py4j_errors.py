@@ -1,4 +1,4 @@
-"""Errors across the language border: raised in a Python callback, carried through the JVM, raised again as they were.
+"""Passes errors of Python callbacks through the JVM and raises them again unchanged.
 
 Spark plans a query by calling our file index from Java. What goes wrong there must reach the user as the error of
 this package with path, instant and remedy. It travels as a plain Java exception with the same text, which is also what
@@ -91,7 +91,7 @@ _returned = _Returned()
 
 
 def to_java(method: Callable[P, R]) -> Callable[P, R]:
-    """Decorator of a method that Java calls: what it raises becomes an exception that Java can carry.
+    """Decorator of methods that Java calls: converts their exceptions for the way through the JVM.
 
     Errors of this package and Spark's own keep what they are; anything else is a fault of ours and says so.
     """
@@ -120,13 +120,13 @@ def to_java(method: Callable[P, R]) -> Callable[P, R]:
 
 
 def watch(base_path: str) -> None:
-    """Remember a table's base path (``file:/…``): errors about files below it become errors of this package."""
+    """Register a table's base path (``file:/…``), below which Spark's file errors become errors of this package."""
     with _lock:
         _base_paths.add(_plain(base_path))
 
 
 def bridge_errors() -> None:
-    """Let errors that :func:`to_java` sent through the JVM come out of PySpark as they were. Idempotent."""
+    """Raise errors of :func:`to_java` in PySpark unchanged. Idempotent."""
     with _lock:
         if getattr(captured.convert_exception, "_hudi_hive", False):
             return

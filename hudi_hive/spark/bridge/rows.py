@@ -1,4 +1,4 @@
-"""Arrow tables to Spark's internal rows and file statuses in bulk: a handful of calls to the JVM, however many files.
+"""Converts Arrow tables to Spark's internal rows and file statuses, with few calls to the JVM.
 
 A call through py4j costs about half a millisecond, so an object per file would cost seconds. Instead the bytes of whole
 columns cross the border, and the Java objects are made out of them inside the JVM (``Relations.java``): 50,000 files of
@@ -49,7 +49,7 @@ class RowBuilder:
     # -- rows ------------------------------------------------------------------------------------------------------
 
     def rows(self, table: pa.Table, schema: StructType) -> JavaValue:
-        """The rows of an Arrow table as a Scala sequence of internal rows."""
+        """Convert an Arrow table to a Scala sequence of internal rows."""
         jvm = self._jvm
         frame = self._frame(table, schema)
         plan = frame.queryExecution().logical()
@@ -60,7 +60,7 @@ class RowBuilder:
         return jvm.view.PythonUtils.toSeq(jvm.view.java.util.Arrays.asList(rows))
 
     def plan(self, table: pa.Table, schema: StructType) -> JavaValue:
-        """The rows of an Arrow table as a logical plan; it has to have the types of ``schema``."""
+        """Convert an Arrow table, which has the types of ``schema``, to a logical plan."""
         return self._frame(table, schema).queryExecution().analyzed()
 
     def _frame(self, table: pa.Table, schema: StructType) -> JavaValue:

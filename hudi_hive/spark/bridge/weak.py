@@ -1,4 +1,4 @@
-"""References to sessions that do not keep them.
+"""Weak references to Java objects such as sessions.
 
 Java holds the Python objects that stand for its interfaces, and py4j the Java objects that Python refers to. A session
 that is hooked by objects which refer to it would be held by itself, across a border that no collector looks over.
@@ -18,7 +18,7 @@ _REFERENCE = "java.lang.ref.WeakReference"
 
 
 class Weak:
-    """A field of a Python object that Java may hold: set to a Java object, it gives it as long as Java keeps it.
+    """A descriptor that holds a Java object weakly: it returns the object as long as Java keeps it.
 
     Raises:
         SparkError: on reading, when the object is gone.

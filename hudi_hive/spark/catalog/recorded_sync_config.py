@@ -1,4 +1,4 @@
-"""How a table was synced, told by its entries in the metastore: what a sync after a change of its columns must keep."""
+"""Reconstructs the sync configuration of a table from its entries in the metastore."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def sync_config(
     options: Mapping[str, str],
     storage_options: Mapping[str, Any] | None = None,
 ) -> HiveSyncConfig:
-    """The configuration that a table was synced with, as far as its entries tell it.
+    """The configuration that a table was synced with, as far as its metastore entries record it.
 
     Args:
         metastore: holds the entries.

@@ -1,4 +1,4 @@
-"""The hook of one Spark session: finds synced tables and plans them when the session catalog's cache is asked."""
+"""The hook of a Spark session: resolves names of synced tables to plans, in the session catalog's cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _installing = threading.Lock()
 
 
 class SessionHook:
-    """What one session needs to answer for synced tables.
+    """The hook of one session, which finds and plans synced tables.
 
     A table's snapshot is taken once per statement, so that a self-join sees one state of it, and anew in the next. Each
     thread has its own statement: sessions may be used by several at once.
@@ -36,7 +36,7 @@ class SessionHook:
         self._cache_installed = False
 
     def begin_statement(self) -> None:
-        """A new statement starts in this thread: tables are looked at anew."""
+        """Start a statement in this thread, for which tables are looked up again."""
         self.install_cache()
         self._cache.begin()
 

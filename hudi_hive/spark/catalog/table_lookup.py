@@ -1,4 +1,4 @@
-"""Synced tables as Spark's session catalog knows them: is a name a Hudi table, where is it, how is it read."""
+"""Looks up synced Hudi tables in Spark's session catalog: base path and view of a name."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class HudiTableEntry:
         return "read_optimized" if self.read_optimized else "snapshot"
 
     def query(self) -> Query:
-        """The question that a plain SELECT asks."""
+        """The query of a plain SELECT."""
         return Query.of(self.query_type())
 
 

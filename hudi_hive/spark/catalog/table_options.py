@@ -1,4 +1,4 @@
-"""Spark's options of a read as a query: those given with a path, and those given with the name of a synced table."""
+"""Converts read options of Spark to queries, for reads by path and by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_CATALOG = "serialization.format"
 def path_question(
     jvm: Jvm, session: JavaValue, parameters: Mapping[str, str], *, as_of: str | None = None
 ) -> tuple[str, Query]:
-    """Location and query of the options of a read by path.
+    """Base path and query of the options of a read by path.
 
     Args:
         jvm: the JVM.
@@ -72,7 +72,7 @@ def entry_query(entry: HudiTableEntry, options: Mapping[str, str], *, as_of: str
 def hook_table_reads(
     read: Callable[[SparkSession, HudiTableEntry, Query], DataFrame], enabled: Callable[[SparkSession], Jvm | None]
 ) -> None:
-    """Have ``spark.read.option(…).table(name)`` honour its options on synced tables. Idempotent.
+    """Make ``spark.read.option(…).table(name)`` apply its options to synced tables. Idempotent.
 
     Args:
         read: makes the DataFrame.

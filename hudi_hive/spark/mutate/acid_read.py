@@ -51,7 +51,7 @@ def read_acid(
     with_row_id: bool = True,
     storage_options: Mapping[str, Any] | None = None,
 ) -> DataFrame:
-    """Rows of a Hive ACID table under one snapshot, which all actions on the DataFrame see.
+    """Read a Hive ACID table under one snapshot, which all actions on the DataFrame share.
 
     Args:
         spark: the session.
@@ -161,7 +161,7 @@ def _is_in(column: pa.Array, values: pa.Array) -> Any:  # noqa: ANN401 - a numpy
 
 @dataclass(frozen=True)
 class ReadBuckets:
-    """Numbers of buckets to the rows in them.
+    """A task that reads the rows of numbered buckets.
 
     Attributes:
         table: text form of the table.
@@ -226,7 +226,7 @@ def table_name(text: str) -> tuple[str, str]:
 
 
 def metastore_of(spark: SparkSession, metastore: Metastore | None) -> Metastore:
-    """The metastore that was given, or the session's.
+    """The given metastore, or that of the session.
 
     Raises:
         InvalidOptionError: the session has none.
@@ -246,7 +246,7 @@ def metastore_of(spark: SparkSession, metastore: Metastore | None) -> Metastore:
 
 @contextmanager
 def client_of(spark: SparkSession, metastore: Metastore | None) -> Iterator[HiveMetastore]:
-    """A client of the metastore, closed at the end unless it is the caller's."""
+    """Open a client of the metastore, which is closed at the end unless it is the caller's."""
     found = metastore_of(spark, metastore)
     if isinstance(found, HiveMetastore):
         yield found

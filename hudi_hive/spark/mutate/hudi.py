@@ -1,4 +1,4 @@
-"""DataFrames of inserts, updates and deletes, or of changes by key, into a Hudi table as one instant.
+"""Mutates Hudi tables by DataFrames of inserts, updates and deletes, or of changes by key, in one instant.
 
 Rows stay Arrow batches on the executors. The driver gets the keys of the changes, with ordering values where the table
 has them, looks them up by the table's index in Spark tasks and says where each goes; one join and one shuffle bring

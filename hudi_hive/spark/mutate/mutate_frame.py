@@ -1,4 +1,4 @@
-"""DataFrames of inserts, updates and deletes, or of changes by key, into a table in one transaction.
+"""Mutates tables by DataFrames of inserts, updates and deletes, or of changes by key, in one transaction.
 
 In come rows and a table, out comes a report of what was committed. Transaction, lock and heartbeat are the driver's;
 one shuffle brings each partition and bucket to one task, whose coordinator writes delta files that nobody sees yet.
@@ -66,7 +66,7 @@ _claiming: Final = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class MutationReport:
-    """What a mutation has written.
+    """The report of a mutation.
 
     Args:
         table: ``database.table``.

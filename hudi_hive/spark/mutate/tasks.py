@@ -1,4 +1,4 @@
-"""What Spark's tasks do in a mutation: records to their places, then each partition and bucket to its files.
+"""Tasks of mutations on Spark: compute partition and bucket of records, then write the files of each.
 
 Each step is a value that can be pickled, and a function for ``mapInArrow``. Columns that a step adds for the next one
 begin with ``_hudi_hive_``. Source: the coordinators of HIVE-10165, one for each task.
@@ -44,14 +44,14 @@ def record_schema(table: AcidTable) -> pa.Schema:
 
 
 def placed_schema(table: AcidTable) -> pa.Schema:
-    """Columns of records that know where they go."""
+    """Columns of records with their partition and bucket."""
     places = [(OPERATION, pa.int8()), (BUCKET, pa.int32()), (TASK, pa.int32())]
     return pa.schema([*record_schema(table), *(pa.field(*place) for place in places)])
 
 
 @dataclass(frozen=True)
 class Placement:
-    """How records are spread.
+    """How records are distributed to partitions, buckets and tasks.
 
     Attributes:
         table: text form of the table, with the transaction's ids.

@@ -1,4 +1,4 @@
-"""Plans whose rows Python makes whole: change data, and the records of a table's metadata table.
+"""Plans whose rows are made by Python tasks: change data, and records of the metadata table.
 
 Columns of such rows are the same for every query, and reading them costs what reading the files costs, so that nothing
 is gained by pruning columns; a task each reads some changed file groups, or a partition of the metadata table.

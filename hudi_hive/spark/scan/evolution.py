@@ -1,4 +1,4 @@
-"""Which base files of a table with an id-based schema Spark's own reader may read: those that it reads right by name.
+"""Selects the base files of tables with id-based schemas that Spark's own reader reads correctly by name.
 
 Spark matches columns by their names and converts few types. A file of another version of the schema is left to it only
 if every column that a scan reads has its name, its type and its fields there, or is not in the file at all.
@@ -19,7 +19,7 @@ from hudi_hive.schema import ArrayType, EvolvedSchema, InternalField, InternalSc
 
 
 def unlike(plan: ScanPlan, columns: StructType | None = None) -> tuple[pa.Array, str | None]:
-    """The slices of a plan whose base file Spark's own reader would read wrongly, or not at all.
+    """The slices of a plan whose base file Spark's own reader cannot read correctly.
 
     Args:
         plan: of any query.

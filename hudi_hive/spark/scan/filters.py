@@ -1,4 +1,4 @@
-"""Conditions of Spark as this package's row filter: what both mean alike, so that rows and files may be left out early.
+"""Converts Spark's conditions to row filters, where both have the same meaning.
 
 Spark still applies its conditions itself, so a filter may let rows pass that Spark drops, but never the other way
 round: a conjunct that has a part which is not understood is left out, and so is half of an AND that stands below an OR.
@@ -71,7 +71,7 @@ def is_constant(condition: JavaValue) -> bool:
 
 
 def filter_of_json(texts: Iterable[str], schema: pa.Schema, besides: Iterable[str]) -> RowFilter | None:
-    """What conditions that all hold say of rows.
+    """Convert conditions, all of which hold, to a row filter.
 
     Args:
         texts: conditions as ``TreeNode.toJSON`` tells them: their nodes, parents first.

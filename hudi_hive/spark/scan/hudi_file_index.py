@@ -1,4 +1,4 @@
-"""Spark's ``FileIndex`` implemented in Python: which files a scan reads is asked here, when the scan is planned."""
+"""Spark's ``FileIndex`` implemented in Python, which lists the files of a scan when it is planned."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MAX_RECORDS = 200
 
 @dataclass(frozen=True, slots=True)
 class PlannedScan:
-    """What one scan of a statement was planned to read.
+    """Statistics of a planned scan of a statement.
 
     Attributes:
         table: name of the table in the catalog, or its base path.
@@ -72,7 +72,7 @@ class PlannedScan:
     converted: int = 0
 
     def describe(self) -> str:
-        """A line on what is read and what was left out."""
+        """Describe in a line what is read and what was left out."""
         by = f" by {', '.join(self.partition_filters)}" if self.partition_filters else ""
         what = f"Spark's own reader: {self.files} base files"
         if self.merged:
@@ -109,17 +109,17 @@ class PlanLog:
 
 
 class Answering(Protocol):
-    """What answers for a file index of Spark."""
+    """The interface of the Python side of a file index of Spark."""
 
     def listing(self, question: JavaValue, text: str) -> None:
-        """Gives a question of ``Relations.java`` its answer."""
+        """Answer a listing request of ``Relations.java``."""
 
     def toString(self) -> str:
         """Two with the same text list the same files."""
 
 
 class HudiFileIndex(JavaProxy):
-    """A table's files for Spark, as of the moment that its snapshot was taken.
+    """The file index of a table for Spark, as of the moment of its snapshot.
 
     Spark gets :meth:`face`, an object of ``Relations.java`` that answers what never changes by itself and keeps a few
     listings; it asks this one from whatever thread plans.
@@ -203,7 +203,7 @@ class HudiFileIndex(JavaProxy):
 
     @to_java
     def refresh(self) -> None:
-        """Look at the table anew (``REFRESH TABLE``)."""
+        """Reload the table (``REFRESH TABLE``)."""
         with self._lock:
             self._snapshot = self._snapshot.renewed()
 

@@ -1,4 +1,4 @@
-"""Which base files Spark's own reader would read wrong times from, since their labels of timestamps are wrong.
+"""Finds base files whose timestamps are labelled wrongly, which Spark's own reader would misread.
 
 It takes a file's word for what its numbers are. All files of a commit are written with one schema, so the footer of one
 of them tells of all. Local timestamps are plain numbers in Spark, as hive-sync declares them, whatever files call them.

@@ -24,7 +24,7 @@ _Moment: TypeAlias = tuple[TableConfig, tuple[Instant, ...], tuple[int | None, .
 
 
 class QueryCache:
-    """Results of planning one table at one moment, by question; thread-safe and bounded.
+    """A bounded, thread-safe cache of planning results of a table at one moment, by query.
 
     Values are shared by threads, so they must be immutable.
     """
@@ -34,7 +34,7 @@ class QueryCache:
         self._cached: OrderedDict[Hashable, Any] = OrderedDict()
 
     def get(self, question: Hashable, make: Callable[[], _T]) -> _T:
-        """The value of a question, from ``make`` the first time; two threads may both run it."""
+        """The cached value of a query, made by ``make`` on first use; two threads may both call it."""
         with self._lock:
             if question in self._cached:
                 found: _T = self._cached[question]

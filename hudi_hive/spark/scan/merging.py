@@ -1,4 +1,4 @@
-"""Scans of merge-on-read tables and of evolved ones: one part for Spark's own reader, one part made in Python.
+"""Splits scans of merge-on-read and evolved tables into a part for Spark's own reader and one read by Python tasks.
 
 Which columns and partitions a statement wants is known when it has been optimised, so an optimiser rule
 (``MergeRule.java``) splits the scan then: slices of a base file alone stay a vectorised scan of Spark's over
@@ -40,7 +40,7 @@ _TASKS_PER_CORE = 2
 
 
 def install_merge_rule(jvm: Jvm, session: JavaValue) -> None:
-    """Let a session split scans of tables whose files Spark reads only in part. Idempotent."""
+    """Install the optimiser rule that splits scans. Idempotent."""
     jvm.add_optimization(session, RULE, lambda: _new_rule(jvm))
 
 
@@ -82,7 +82,7 @@ class BaseFileIndex(HudiFileIndex):
 
     @to_java
     def refresh(self) -> None:
-        """Nothing: the other part of the scan would not follow."""
+        """Do nothing, since the other part of the scan would stay at its moment."""
 
     def _files(self, partitions: Sequence[str] | None = None, row_filter: RowFilter | None = None) -> PlannedFiles:
         return self._snapshot.files(partitions, beside_logs=True, columns=self._read, row_filter=row_filter)
@@ -266,7 +266,7 @@ def _log_bytes(slices: pa.Table) -> pa.Array:
 
 
 def described_scans(jvm: Jvm, plan: JavaValue) -> list[str]:
-    """What the scans of Hudi tables in a physical plan, and in its subqueries, will read: a line each."""
+    """Describe the scans of Hudi tables in a physical plan and its subqueries, a line for each."""
     plan = plan.inputPlan() if class_name(plan) == "AdaptiveSparkPlanExec" else plan
     lines: list[str] = []
     for node in scala_items(plan.collectLeaves()):

@@ -286,7 +286,7 @@ class TableSnapshot:
         return times[codes.indices.to_numpy(zero_copy_only=False)] if len(times) else np.zeros(0, np.int64)
 
     def renewed(self) -> TableSnapshot:
-        """The same question to the table as it is now."""
+        """The same query of the current state of the table."""
         return TableSnapshot(self.location, self.query, self.client.storage.storage_options, self.partition_fields)
 
 

@@ -1,4 +1,4 @@
-"""What users call first: enable a session, read by name or path, table functions."""
+"""Enables sessions, reads by name or path, and registers table functions."""
 
 from __future__ import annotations
 

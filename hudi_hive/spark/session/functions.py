@@ -1,4 +1,4 @@
-"""Table-valued functions, called as Hudi's are: the arguments, columns and types are those of its releases 1.0 and 1.1.
+"""Table-valued functions with the names, arguments and columns of those of Hudi 1.0 and 1.1.
 
 ========================  ==============================================================================================
 ``hudi_table_changes``    table, ``'latest_state'`` or ``'cdc'`` (may be left out), begin[, end]

@@ -27,7 +27,7 @@ _enabled: WeakKeyDictionary[SparkContext, Environment] = WeakKeyDictionary()
 
 
 def install(hook: SessionHook) -> None:
-    """Hook a session that is running already. Idempotent.
+    """Install the hook in a running session. Idempotent.
 
     Args:
         hook: of the session.
@@ -52,7 +52,7 @@ def install(hook: SessionHook) -> None:
 
 
 def hook_of(spark: SparkSession) -> SessionHook | None:
-    """A hook of a session that is enabled, or was made from one that is; None for others."""
+    """The hook of a session that is enabled or derived from an enabled one; None for others."""
     environment = _enabled.get(spark.sparkContext)
     if environment is None:
         return None
@@ -62,7 +62,7 @@ def hook_of(spark: SparkSession) -> SessionHook | None:
 
 
 def hook_later_sessions(environment: Environment, session: JavaValue) -> None:
-    """Give a parser of ours and the table functions to each session that is made from this one from now on."""
+    """Install parser and table functions in all sessions that are derived from this one later."""
 
     def build(made: JavaValue, parser: JavaValue) -> HudiParser:
         # The session's state is being built: its catalog is hooked when the first statement begins.

@@ -1,4 +1,4 @@
-"""What users call: :func:`enable` a session, read by name or path with any query type, see what was planned."""
+"""The functions that users call: :func:`enable`, reads by name or path, planned scans."""
 
 from __future__ import annotations
 

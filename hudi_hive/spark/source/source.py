@@ -49,7 +49,7 @@ _LONG_NAME = "package org.apache.hudi; public class DefaultSource extends hudi.D
 
 
 def install_source(environment: Environment, session: JavaValue) -> None:
-    """Let Spark find the data source ``hudi``. Idempotent; a bundle of Hudi that is on the class path goes before.
+    """Register the data source ``hudi``. Idempotent; a Hudi bundle on the class path takes precedence.
 
     Raises:
         SparkError: the class cannot be made with this version of Spark.
@@ -91,7 +91,7 @@ def _add_classes(jvm: Jvm, session: JavaValue) -> None:
 
 
 def answer(environment: Environment, question: list[JavaValue]) -> JavaValue:
-    """What ``hudi.DefaultSource`` was asked, answered.
+    """Answer a request of ``hudi.DefaultSource``.
 
     Args:
         environment: of the Spark context.
@@ -157,7 +157,7 @@ def _write(
 def read_relation(
     environment: Environment, session: JavaValue, parameters: Mapping[str, str], schema: StructType | None = None
 ) -> JavaValue:
-    """The relation of a query: what it shows is pinned when it is made, as of Spark's own file sources.
+    """Make the relation of a query, whose files are fixed when it is made, as in Spark's own file sources.
 
     Args:
         environment: of the Spark context.
@@ -266,7 +266,7 @@ class SourceIndex(JavaProxy):
 
     @to_java
     def refresh(self) -> None:
-        """Look at the table anew (``REFRESH TABLE``)."""
+        """Reload the table (``REFRESH TABLE``)."""
         self._index = self._make(self._index.snapshot.renewed())
 
     def toString(self) -> str:

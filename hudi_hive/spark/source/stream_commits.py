@@ -1,4 +1,4 @@
-"""What a stream of commits is asked for, how far it has read, and which commits come next; nothing here needs a JVM."""
+"""Options, offsets and batches of commit streams, without a JVM."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HUDI_KEYS = ("offsetCommitTime", "commitTime")
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """What a user asks of a stream.
+    """The options of a stream.
 
     Attributes:
         location: base path as Hadoop writes it.
@@ -81,7 +81,7 @@ class StreamOptions:
         )
 
     def query(self, begin: str, end: str) -> Query:
-        """The question of a batch."""
+        """The query of a batch."""
         return Query.of("incremental", begin=begin, end=end, options=self.read)
 
 
@@ -97,7 +97,7 @@ def _start(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StreamOffset:
-    """How far a stream has read.
+    """The offset of a stream: the time up to which it has read.
 
     Attributes:
         time: all writes up to this time, inclusive.
@@ -139,7 +139,7 @@ class StreamOffset:
 
 
 class Commits:
-    """The writes of a table after a time, as one poll of the timeline sees them.
+    """The writes of a table after a time, from one reload of the timeline.
 
     Args:
         client: the table, read now.
@@ -202,7 +202,7 @@ def _is_clustering(commits: CommitRange, timeline: Timeline, instant: Instant) -
 
 
 def is_on_timeline(client: MetaClient, offset: StreamOffset, policy: HollowCommitPolicy) -> bool:
-    """Whether the commit that a stream read up to is still known; True for what is no commit's time."""
+    """Whether the commit of an offset is still on the timeline; True for times that are not of a commit."""
     by_transition = policy is HollowCommitPolicy.USE_TRANSITION_TIME and client.timeline.layout == 1
     if not offset.is_commit or by_transition:
         return True  # the time when a file was written does not outlive a copy or the archiving of it

@@ -136,7 +136,7 @@ class CommitSource(JavaProxy):
 
     @to_java
     def prepareForTriggerAvailableNow(self) -> None:
-        """The commits of this moment are what the query will read."""
+        """Fix the commits of the query to those that exist now."""
         self._last = Commits(self._client(), self._options, self._start().time).newest() or EARLIEST
 
     @to_java
@@ -162,7 +162,7 @@ class CommitSource(JavaProxy):
 
     @to_java
     def getOffset(self) -> JavaValue:
-        """Spark asks :meth:`latestOffset` of a source that limits its batches."""
+        """Not used: Spark calls :meth:`latestOffset` of sources with limits."""
         return self._environment.jvm.none()
 
     @to_java
@@ -218,11 +218,11 @@ class CommitSource(JavaProxy):
 
     @to_java
     def commit(self, end: JavaValue) -> None:
-        """Nothing: what was read stays where it is."""
+        """Do nothing, since processed commits stay."""
 
     @to_java
     def stop(self) -> None:
-        """Nothing is held."""
+        """Do nothing, since no resources are held."""
 
     @to_java
     def initialOffset(self) -> JavaValue:
@@ -231,14 +231,14 @@ class CommitSource(JavaProxy):
 
     @to_java
     def deserializeOffset(self, text: str) -> JavaValue:
-        """An offset out of the checkpoint."""
+        """Parse an offset of the checkpoint."""
         return self._offset(StreamOffset.parse(text))
 
     def _offset(self, offset: StreamOffset) -> JavaValue:
         return getattr(self._environment.jvm.view, _STREAMING).SerializedOffset.apply(offset.to_json())
 
     def toString(self) -> str:
-        """What the query's progress calls it."""
+        """Description of the source in the query's progress."""
         return f"HudiCommits[{self._options.location}]"
 
     class Java:
@@ -297,7 +297,7 @@ def create_source(
 
 
 def as_streaming(jvm: Jvm, plan: JavaValue) -> JavaValue:
-    """The plan with its leaves marked as parts of a stream, as Spark demands of a batch."""
+    """Mark the leaves of a plan as streaming, as Spark requires of a batch."""
 
     def marked(node: JavaValue) -> JavaValue | None:
         if class_name(node) not in ("LogicalRelation", "LogicalRDD", "LocalRelation") or node.isStreaming():

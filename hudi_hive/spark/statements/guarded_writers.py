@@ -1,4 +1,4 @@
-"""Methods of PySpark that change a table without a statement: refused for synced tables, as the statements are.
+"""Refuses methods of PySpark that would change synced tables without a statement.
 
 Spark has no hook for them that sees the name and the intention. Some fail later with an error that names neither table
 nor remedy, and ``saveAsTable`` with mode ``overwrite`` would replace the table's entry in the metastore by another's.
@@ -40,7 +40,7 @@ _GUARDED: tuple[tuple[type, str, str, str, str], ...] = (
 
 
 def guard_writers(is_enabled: Callable[[SparkSession], Any]) -> None:
-    """Have those methods ask first. Idempotent; sessions that are not enabled are left alone.
+    """Guard these methods. Idempotent; sessions that are not enabled are not affected.
 
     Args:
         is_enabled: gives the hook of a session's enabled context, or None.

@@ -1,4 +1,4 @@
-"""Statements that would change a synced Hudi table, or its entry in the metastore, refused with what to do instead.
+"""Refuses statements that would change a synced Hudi table or its metastore entry, with a remedy.
 
 Spark cannot carry them out without a catalog plugin of Hudi's; what it would do is fail with a stack trace, or write a
 file that is in no commit. They are found in the parsed plan: at its root, below ``EXPLAIN`` and ``WITH``, in an insert
@@ -92,7 +92,7 @@ _OWN_SYNTAX = re.compile(
 
 
 def check_statement(hook: SessionHook, plan: JavaValue) -> None:
-    """Refuse what a parsed statement, or one inside it, would do to a synced table.
+    """Refuse a parsed statement that, itself or inside, would change a synced table.
 
     Args:
         hook: of the session.
@@ -148,7 +148,7 @@ def check_syntax(hook: SessionHook, text: str) -> None:
 
 
 def check_name(hook: SessionHook, name: str, what: str, remedy: str = WRITE_REMEDY) -> None:
-    """Refuse what a method of PySpark would do to a table.
+    """Refuse a method of PySpark that would change a synced table.
 
     Args:
         hook: of the session.

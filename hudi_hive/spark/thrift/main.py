@@ -1,4 +1,4 @@
-"""The process of a Thrift server: a PySpark session that answers for synced Hudi tables, and Spark's server on it.
+"""The process of a Thrift server: an enabled PySpark session with Spark's server on it.
 
 Spark calls Python back to plan a statement, so the server lives beside a Python process, and this is that process; the
 Java one is its child. It is made and spoken to by :class:`hudi_hive.spark.ThriftServer`:
@@ -53,7 +53,7 @@ class LaunchCommand:
 
     @classmethod
     def of_line(cls, line: bytes) -> LaunchCommand:
-        """What :meth:`to_line` wrote."""
+        """Parse a line of :meth:`to_line`."""
         return cls(**json.loads(line))
 
 
@@ -103,7 +103,7 @@ class _Process:
 
 
 def main() -> None:
-    """Start the server and stay until it is over."""
+    """Start the server and wait until it ends."""
     output = os.dup(1)
     # Whatever prints, Java too, prints to the log.
     os.dup2(2, 1)

@@ -1,4 +1,4 @@
-"""A Spark Thrift Server that answers for synced Hudi tables: HiveServer2's protocol, on loopback, for SQL clients.
+"""``ThriftServer``: a Spark Thrift Server on loopback that reads synced Hudi tables.
 
 It is a process of its own (:mod:`hudi_hive.spark.thrift.main`) with a PySpark session that knows synced tables, and
 Java below it. However the process that started it ends, both end too: they read pipes from their parents, and the
@@ -145,7 +145,7 @@ class ThriftServer:
 
     @property
     def port(self) -> int | None:
-        """Its TCP port, None while it does not run."""
+        """TCP port of the server; None while it is not running."""
         return self._port
 
     @property
@@ -167,7 +167,7 @@ class ThriftServer:
 
     @property
     def is_running(self) -> bool:
-        """Whether the server lives and was ready."""
+        """Whether the server is running and was ready."""
         return self._port is not None and self._process is not None and self._process.poll() is None
 
     @property
@@ -181,7 +181,7 @@ class ThriftServer:
     # -- start and stop --------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """Start it and wait until it answers; does nothing when it runs already.
+        """Start the server and wait until it is ready; does nothing if it is running.
 
         Raises:
             JavaNotFoundError: no Java 17 or newer.
@@ -317,7 +317,7 @@ class ThriftServer:
         )
 
     def stop(self) -> None:
-        """Stop it and wait until it is gone; does nothing when it does not run."""
+        """Stop the server and wait until it has ended; does nothing if it is not running."""
         try:
             self._end_process()
         finally:

@@ -64,7 +64,7 @@ def _with_serialized_errors(function: Callable[[_T], _R]) -> Callable[[_T], _R]:
 
 @contextmanager
 def task_errors() -> Iterator[None]:
-    """Errors of this package that tasks raise come out of Spark's calls as what they are, enabled session or not."""
+    """Context manager that raises errors of tasks unchanged from Spark's calls."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
@@ -76,7 +76,7 @@ def task_errors() -> Iterator[None]:
 
 @contextmanager
 def all_tasks_ended(context: SparkContext) -> Iterator[None]:
-    """When the block is done no task that Spark started for it runs any more.
+    """Context manager that waits for the end of all tasks which Spark started in the block.
 
     With speculation, Spark goes on when the first of two attempts is done and only then stops the other one; when a job
     fails, its other tasks are stopped behind the error. What those write after files of failed attempts were removed

@@ -1,4 +1,4 @@
-"""The rows of one write as frames: prepared, combined, sorted; and what else the writer does to frames."""
+"""The rows of a write as DataFrames: prepared, combined, sorted."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def with_integer(schema: StructType, name: str) -> StructType:
 
 @contextmanager
 def persisted_frames() -> Iterator[Callable[[DataFrame], DataFrame]]:
-    """Frames that are used more than once; given back at the end."""
+    """Persist DataFrames that are used several times, and unpersist them at the end."""
     frames: list[DataFrame] = []
 
     def persist(frame: DataFrame) -> DataFrame:

@@ -44,7 +44,7 @@ Path = str | os.PathLike[str]
 
 
 def service_context(spark: SparkSession, path: Path, options: Mapping[str, Any] | None = None) -> ServiceContext:
-    """What services of a table run with: its lock as the options name it, and the session's executors.
+    """Make the context of table services: the lock of the options, and the session's executors.
 
     Args:
         spark: a session of classic PySpark.

@@ -1,4 +1,4 @@
-"""What Spark's tasks do in a write: Arrow batches in, Arrow batches out; the steps are those of the local writer.
+"""Tasks of writes on Spark, from Arrow batches to Arrow batches, with the steps of the local writer.
 
 Each step is a value that can be pickled, and a function for ``mapInArrow``. Columns that a step adds for the next one
 begin with ``_hudi_hive_``.
@@ -81,7 +81,7 @@ def step(call: Callable[..., Batches]) -> Callable[..., Batches]:
 
 
 def gathered_tables(batches: Batches, size: int) -> Iterator[pa.Table]:
-    """Batches as tables of about ``size`` bytes."""
+    """Combine batches to tables of about ``size`` bytes."""
     gathered: list[pa.RecordBatch] = []
     total = 0
     for batch in batches:

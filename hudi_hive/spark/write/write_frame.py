@@ -1,4 +1,4 @@
-"""Writing DataFrames to Hudi tables: rows stay Arrow batches on the executors, one shuffle brings them to their groups.
+"""Writes DataFrames to Hudi tables: rows stay Arrow batches on the executors, with one shuffle to file groups.
 
 Bulk inserts and overwrites go straight from the incoming tasks to new files. Upserts and inserts are prepared, their
 keys are looked up where the index says, and each file group's file is written by the task that has all of its rows.
@@ -343,7 +343,7 @@ class SparkWriter(LocalWriter):
 
 @dataclass(frozen=True)
 class Destinations:
-    """Where the lines of a write go.
+    """The file groups and tasks of the rows of a write.
 
     Attributes:
         assignment: file groups for new rows.
