@@ -48,10 +48,13 @@ def make_folder(location: str) -> bool:
 
 
 def quick_stats(location: str) -> dict[str, str]:
-    """``numFiles`` and ``totalSize`` (bytes) of the visible files below a location; zeros if there is nothing."""
+    """``numFiles`` and ``totalSize`` (bytes) of the visible files below a location; zeros if there is nothing.
+
+    The root folder counts as nothing: below it is the whole machine, and counting that takes minutes.
+    """
     folder = local_path(location)
     count = size = 0
-    for current, folders, names in os.walk(folder) if folder is not None else ():
+    for current, folders, names in os.walk(folder) if folder not in (None, Path("/")) else ():
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
         for name in names:
             if not name.startswith((".", "_")):

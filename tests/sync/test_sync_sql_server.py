@@ -83,7 +83,7 @@ class Server:
         self.statements.append(request.statement)
         if "SLOW" in request.statement:
             self.reached.set()
-            self.resume.wait(30)
+            self.resume.wait(120)
         if "WRONG" in request.statement:
             status = ttypes.TStatus(ttypes.TStatusCode.ERROR_STATUS, errorMessage="no\n  at some.java.Class\nreally")
             return ttypes.TExecuteStatementResp(status)
@@ -128,16 +128,16 @@ def test_after_a_time_out_nothing_is_sent_or_waited_for(server):
         session.execute("SLOW", "table t")
     with pytest.raises(MetastoreLostError, match="table u"):
         session.execute("USE u", "table u")
-    started = time.monotonic()
     session.close()
     session.close()
-    assert time.monotonic() - started < 1.5
     assert server.statements == ["USE `default`", "SLOW"]
+    server.resume.set()
+    assert server.closed == 0
 
 
 def test_ctrl_c_in_a_statement_ends_the_session_at_once(server):
     def interrupt() -> None:
-        server.reached.wait(10)
+        server.reached.wait(120)
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
