@@ -11,7 +11,7 @@ _T = TypeVar("_T")
 _LOCKS: Final = 64
 
 
-class kept_property(Generic[_T]):  # noqa: N801
+class cached_property(Generic[_T]):  # noqa: N801
     """A ``functools.cached_property`` for what is slow to work out, such as reading a file or planning a query.
 
     That of Python 3.11 lets one thread in at a time for all objects of a class, so that all wait for one that reads
@@ -19,7 +19,7 @@ class kept_property(Generic[_T]):  # noqa: N801
     that works out the property of the same object (or, seldom, of one that shares its lock).
 
     Args:
-        make: works the value out; what it raises is not kept.
+        make: works the value out; an error that it raises is not cached.
     """
 
     def __init__(self, make: Callable[[Any], _T]) -> None:
@@ -41,9 +41,9 @@ class kept_property(Generic[_T]):  # noqa: N801
     def __get__(self, instance: object | None, owner: type | None = None) -> Self | _T:
         if instance is None:
             return self
-        known = instance.__dict__
+        attributes = instance.__dict__
         with self._locks[id(instance) // 16 % _LOCKS]:
-            if self._name not in known:
-                known[self._name] = self._make(instance)
-            value: _T = known[self._name]
+            if self._name not in attributes:
+                attributes[self._name] = self._make(instance)
+            value: _T = attributes[self._name]
             return value

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.caching import kept_property
+from hudi_hive.caching import cached_property
 from hudi_hive.connector.hive_types import arrow_type
 from hudi_hive.connector.registration import base_path_of, is_hudi, query_type_of
 from hudi_hive.errors import HudiHiveError, SchemaError
@@ -107,12 +107,12 @@ class HudiTableHandle:
         """The query of a plain SELECT."""
         return Query(query_type=self.query_type)
 
-    @kept_property
+    @cached_property
     def table_schema(self) -> pa.Schema:
         """The Hudi table's own columns as the query shows them, meta columns first."""
         return PartitionPlanner(self.client, self.query).template().schema
 
-    @kept_property
+    @cached_property
     def extra_keys(self) -> pa.Schema:
         """Partition keys that are no column of the Hudi table: a sync may have named its own. The metastore alone knows
         their values.
@@ -127,7 +127,7 @@ class HudiTableHandle:
             raise SchemaError(f"{self.full_name}: {error.message}", path=self.base_path) from error
         return pa.schema(fields)
 
-    @kept_property
+    @cached_property
     def schema(self) -> pa.Schema:
         """Columns of the rows: those of the Hudi table, then :attr:`extra_keys`."""
         own = self.table_schema

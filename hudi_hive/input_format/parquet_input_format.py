@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudi_hive.caching import kept_property
+from hudi_hive.caching import cached_property
 from hudi_hive.input_format.job import JobConf, PathGroups, TableInputs, classify
 from hudi_hive.input_format.plan import FileStatus, InputPlan, TablePlan, plan_inputs, plan_table
 from hudi_hive.input_format.record_reader import read_split
@@ -47,12 +47,12 @@ class HoodieParquetInputFormat:
         """Counts of all storage calls of this object."""
         return self._stores.counters
 
-    @kept_property
+    @cached_property
     def groups(self) -> PathGroups:
         """The job's paths in RFC-04's three groups; nothing is listed but for globs."""
         return classify(self.conf.input_paths, self.conf, stores=self._stores)
 
-    @kept_property
+    @cached_property
     def plan(self) -> InputPlan:
         """What the job reads."""
         return plan_inputs(self.groups, self.conf, self._stores, self._table)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.caching import kept_property
+from hudi_hive.caching import cached_property
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.input_format.incremental import IncrementalFiles, incremental_files
 from hudi_hive.input_format.job import JobConf, PathGroups, TableInputs, job_value, list_plain
@@ -90,7 +90,7 @@ class TablePlan:
             return replace(self.scan, commit_times=None)
         return self.scan
 
-    @kept_property
+    @cached_property
     def scan(self) -> ScanPlan:
         """How the files' rows are read: schema, partition values, renamed columns.
 

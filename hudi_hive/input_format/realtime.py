@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.caching import kept_property
+from hudi_hive.caching import cached_property
 from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.input_format.incremental import IncrementalFiles, commit_range, refuse_without_meta
@@ -94,7 +94,7 @@ class RealtimeTable(TablePlan):
     slices: pa.Table = field(default_factory=pa.Table, repr=False)
     max_instant: str | None = None
 
-    @kept_property
+    @cached_property
     def scan(self) -> ScanPlan:
         """How the slices' rows are read.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_hive.caching import kept_property
+from hudi_hive.caching import cached_property
 from hudi_hive.errors import InvalidOptionError, MissingDependencyError
 from hudi_hive.plan import DynamicFilter, PartitionPlanner, Query, ScanPlan, SplitLoader, SplitOptions, plan_scan
 from hudi_hive.plan.core import Filter
@@ -37,7 +37,7 @@ class Scan:
         self._selected = selected_fields
         self.query = query
 
-    @kept_property
+    @cached_property
     def _plan(self) -> ScanPlan:
         return plan_scan(self._client, self.query, self._row_filter)
 

@@ -7,14 +7,14 @@ commits name, not the files that folders hold. ``TimelineWriter`` makes files of
 from hudi_hive.timeline.archive import ArchivedTimeline
 from hudi_hive.timeline.core import InstantClock, Timeline, TimelineWriter
 from hudi_hive.timeline.instants import Instant, State, instant_to_millis, millis_to_instant, normalise_instant
-from hudi_hive.timeline.payloads import CommitMetadata, CommitOut, encode_commit
+from hudi_hive.timeline.payloads import CommitMetadata, NewCommitMetadata, encode_commit
 
 __all__ = [
     "ArchivedTimeline",
     "CommitMetadata",
-    "CommitOut",
     "Instant",
     "InstantClock",
+    "NewCommitMetadata",
     "State",
     "Timeline",
     "TimelineWriter",

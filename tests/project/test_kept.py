@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hudi_hive import HudiTable
-from hudi_hive.caching import kept_property
+from hudi_hive.caching import cached_property
 from hudi_hive.table_api import scan as api_scan
 from tests.support.fixture_tables import unzip_fixture
 
@@ -20,7 +20,7 @@ class Reader:
     def __init__(self, fails: int = 0) -> None:
         self.fails, self.reads = fails, 0
 
-    @kept_property
+    @cached_property
     def content(self) -> object:
         """What it reads."""
         self.reads += 1

@@ -13,7 +13,7 @@ from hudi_hive.errors import TimelineError
 from hudi_hive.timeline import State
 from hudi_hive.timeline.core.instant_times import InstantClock, next_time
 from hudi_hive.timeline.core.writer import TimelineWriter
-from hudi_hive.timeline.payloads.encoders import CommitOut, encode_commit
+from hudi_hive.timeline.payloads.encoders import NewCommitMetadata, encode_commit
 from hudi_hive.write.rollback import rollback
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import compact
@@ -73,7 +73,7 @@ def test_a_time_after_which_there_is_none_is_refused(odd, state, version, tmp_pa
     folder = tmp_path / "t/.hoodie" / ("timeline" if version == 8 else "")
     suffix = "commit" if state is State.COMPLETED else "commit.requested"
     schema = {"schema": json.dumps({"type": "record", "name": "t", "fields": [{"name": "id", "type": "string"}]})}
-    empty = encode_commit(CommitOut("UPSERT", schema, []), table.config.layout)
+    empty = encode_commit(NewCommitMetadata("UPSERT", schema, []), table.config.layout)
     bad = folder / (f"{odd}_{odd[:-1]}9.{suffix}" if (version, state) == (8, State.COMPLETED) else f"{odd}.{suffix}")
     bad.write_bytes(empty if state is State.COMPLETED else b"")
     before = sorted(path for path in (tmp_path / "t").rglob("*"))

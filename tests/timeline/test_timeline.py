@@ -75,8 +75,8 @@ def test_active_and_archived_instants_are_what_hudi_lists(name):
 def test_instants_of_the_metadata_table(name):
     timeline = load(unzip_fixture(name) / ".hoodie/metadata", layout=LAYOUT[expected(name)["table_version"]])
     writes = [i for i in timeline.instants if i.is_write]
-    wanted = [row for row in expected(name)["mdt_commits"] if row["action"] in ("commit", "deltacommit")]
-    assert by_text(as_expected(writes)) == by_text(wanted)
+    expected_rows = [row for row in expected(name)["mdt_commits"] if row["action"] in ("commit", "deltacommit")]
+    assert by_text(as_expected(writes)) == by_text(expected_rows)
 
 
 @pytest.mark.parametrize("name", fixture_names())
@@ -202,13 +202,13 @@ def test_completion_times_look_into_the_archive_only_when_needed(name):
     assert times == ([i.completed for i in timeline.write_instants()] if timeline.layout == 2 else active)
 
     archived = timeline.archived().instants
-    asked = pa.array([archived[0].requested, "20200101000000000", active[-1], "20990101000000000", None])
+    instant_times = pa.array([archived[0].requested, "20200101000000000", active[-1], "20990101000000000", None])
     with counters.measure() as cost:
-        times = timeline.completion_times(asked).to_pylist()
+        times = timeline.completion_times(instant_times).to_pylist()
     first = archived[0].completed if timeline.layout == 2 else archived[0].requested
     assert times == [first, "20200101000000000", timeline.write_instants()[-1].completed or active[-1], None, None]
     with counters.measure() as cost:
-        timeline.completion_times(asked)
+        timeline.completion_times(instant_times)
     assert cost == {}
 
 
@@ -330,14 +330,20 @@ def test_committed_test_around_savepoints_and_pending_instants(tmp_path):
         tmp_path,
         [f"{t(2)}.commit", f"{t(2)}.savepoint", f"{t(5)}.commit", f"{t(6)}.inflight", f"{t(7)}.clean"],
     )
-    asked = pa.array([t(1), t(2), t(3), t(5), t(6), t(7), t(8), None])
-    wanted = [True, True, True, True, False, False, False, False]
-    assert timeline.committed_mask(asked).to_pylist() == wanted
-    assert timeline.committed_mask(asked.dictionary_encode()).to_pylist() == wanted
-    assert timeline.committed_mask(pa.chunked_array([asked[:3], asked[3:]])).to_pylist() == wanted
+    times = pa.array([t(1), t(2), t(3), t(5), t(6), t(7), t(8), None])
+    expected_mask = [True, True, True, True, False, False, False, False]
+    assert timeline.committed_mask(times).to_pylist() == expected_mask
+    assert timeline.committed_mask(times.dictionary_encode()).to_pylist() == expected_mask
+    assert timeline.committed_mask(pa.chunked_array([times[:3], times[3:]])).to_pylist() == expected_mask
     assert timeline.committed_mask(pa.chunked_array([], pa.string())).to_pylist() == []
-    assert timeline.committed_mask(asked.cast(pa.large_string())).to_pylist() == wanted
-    assert timeline.completion_times(asked.dictionary_encode()).to_pylist() == [t(1), t(2), t(3), t(5), *[None] * 4]
+    assert timeline.committed_mask(times.cast(pa.large_string())).to_pylist() == expected_mask
+    assert timeline.completion_times(times.dictionary_encode()).to_pylist() == [
+        t(1),
+        t(2),
+        t(3),
+        t(5),
+        *[None] * 4,
+    ]
 
 
 def test_committed_test_of_an_empty_timeline(tmp_path):
@@ -357,7 +363,7 @@ INSTANTS = st.lists(
 
 @given(INSTANTS, st.lists(st.integers(0, 10), max_size=12))
 @settings(max_examples=60, deadline=None)
-def test_committed_test_against_its_words(tmp_path_factory, instants, asked):
+def test_committed_test_against_its_words(tmp_path_factory, instants, days):
     names = {f"{t(day)}.{suffix}" for day, suffix in instants}
     timeline = make(tmp_path_factory.mktemp("timeline"), names)
     writes = [(day, s) for day, s in instants if s in ("commit", "deltacommit", "replacecommit", "inflight")]
@@ -365,8 +371,8 @@ def test_committed_test_against_its_words(tmp_path_factory, instants, asked):
     done = {day for day, suffix in writes if suffix != "inflight"}
     unsaved = [day for day, _ in writes if day not in saved]
     start = min(unsaved) if unsaved else max((day for day, _ in writes), default=0)
-    mask = timeline.committed_mask(pa.array([t(day) for day in asked], pa.string())).to_pylist()
-    assert mask == [day in done or day < start for day in asked]
+    mask = timeline.committed_mask(pa.array([t(day) for day in days], pa.string())).to_pylist()
+    assert mask == [day in done or day < start for day in days]
 
 
 def test_instants_that_are_not_there(tmp_path):

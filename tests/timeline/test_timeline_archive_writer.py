@@ -15,7 +15,7 @@ from hudi_hive.timeline import Instant, State, Timeline
 from hudi_hive.timeline.archival.archive_writer import ArchiveReport, archive
 from hudi_hive.timeline.core.writer import TimelineWriter
 from hudi_hive.timeline.payloads import plans
-from hudi_hive.timeline.payloads.encoders import CommitOut, encode_commit
+from hudi_hive.timeline.payloads.encoders import NewCommitMetadata, encode_commit
 from hudi_hive.timeline.payloads.plan_encoders import (
     encode_clean_metadata,
     encode_cleaner_plan,
@@ -56,7 +56,7 @@ class Table:
 
     def commit(self, number: int, operation: str = "UPSERT", **out: Any) -> None:
         extra = {"schema": SCHEMA} if operation not in ("COMPACT", "CLUSTER") else {}
-        metadata = CommitOut(operation, extra, [self.stat(number)], **out)
+        metadata = NewCommitMetadata(operation, extra, [self.stat(number)], **out)
         if metadata.is_replace:
             action, plan = "replacecommit", encode_requested_replace(layout=self.layout)
         elif operation == "COMPACT":
@@ -66,7 +66,7 @@ class Table:
             )
         else:
             action, plan = "commit", b""
-        inflight = b"" if operation == "COMPACT" else encode_commit(CommitOut(operation, {}), self.layout)
+        inflight = b"" if operation == "COMPACT" else encode_commit(NewCommitMetadata(operation, {}), self.layout)
         self.act(action, number, plan, inflight, encode_commit(metadata, self.layout))
 
     def act(self, action: str, number: int, plan: bytes, inflight: bytes, outcome: bytes) -> None:

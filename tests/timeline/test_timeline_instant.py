@@ -103,7 +103,7 @@ def test_any_name_is_an_instant_or_none(name, layout):
 
 
 @pytest.mark.parametrize(
-    ("value", "wanted"),
+    ("value", "expected"),
     [
         ("20250131235958123", "20250131235958123"),
         (" 20250131235958123 ", "20250131235958123"),
@@ -129,8 +129,8 @@ def test_any_name_is_an_instant_or_none(name, layout):
         ("20250131235958123010", "20250131235958123010"),
     ],
 )
-def test_normalise(value, wanted):
-    assert normalise_instant(value, "UTC") == wanted
+def test_normalise(value, expected):
+    assert normalise_instant(value, "UTC") == expected
 
 
 def test_normalise_to_the_tables_zone():

@@ -40,21 +40,27 @@ _Encode = Callable[[Any, int], bytes]
 _Decode = Callable[[Fields, Instant], Any]
 
 WAYS: dict[str, tuple[_Decode, _Encode]] = {
-    "HoodieCompactionPlan": (plans.compaction_plan, encode_compaction_plan),
+    "HoodieCompactionPlan": (plans.decode_compaction_plan, encode_compaction_plan),
     "HoodieRequestedReplaceMetadata": (
-        plans.clustering_plan,
+        plans.decode_clustering_plan,
         lambda plan, layout: encode_requested_replace(plan, BASE, layout),
     ),
-    "HoodieCleanerPlan": (plans.cleaner_plan, lambda plan, layout: encode_cleaner_plan(plan, BASE)),
-    "HoodieCleanMetadata": (plans.clean_metadata, lambda metadata, layout: encode_clean_metadata(metadata)),
-    "HoodieRollbackPlan": (plans.rollback_plan, lambda plan, layout: encode_rollback_plan(plan, BASE)),
+    "HoodieCleanerPlan": (plans.decode_cleaner_plan, lambda plan, layout: encode_cleaner_plan(plan, BASE)),
+    "HoodieCleanMetadata": (plans.decode_clean_metadata, lambda metadata, layout: encode_clean_metadata(metadata)),
+    "HoodieRollbackPlan": (plans.decode_rollback_plan, lambda plan, layout: encode_rollback_plan(plan, BASE)),
     "HoodieRollbackMetadata": (
-        plans.rollback_metadata,
+        plans.decode_rollback_metadata,
         lambda metadata, layout: encode_rollback_metadata(metadata, BASE),
     ),
-    "HoodieRestorePlan": (plans.restore_plan, lambda plan, layout: encode_restore_plan(plan)),
-    "HoodieRestoreMetadata": (plans.restore_metadata, lambda metadata, layout: encode_restore_metadata(metadata, BASE)),
-    "HoodieSavepointMetadata": (plans.savepoint_metadata, lambda metadata, layout: encode_savepoint_metadata(metadata)),
+    "HoodieRestorePlan": (plans.decode_restore_plan, lambda plan, layout: encode_restore_plan(plan)),
+    "HoodieRestoreMetadata": (
+        plans.decode_restore_metadata,
+        lambda metadata, layout: encode_restore_metadata(metadata, BASE),
+    ),
+    "HoodieSavepointMetadata": (
+        plans.decode_savepoint_metadata,
+        lambda metadata, layout: encode_savepoint_metadata(metadata),
+    ),
 }
 
 
@@ -93,7 +99,7 @@ def test_a_plan_read_from_a_table_is_written_again() -> None:
     plan = client.timeline.requested_replace_metadata(instant)
     assert plan.strategy_params == {"hoodie.clustering.plan.strategy.sort.columns": "sku"}
     assert plan.output_groups == (1, 1)
-    again = decode(plans.clustering_plan, encode_requested_replace(plan, BASE, output_groups={0: 3}))
+    again = decode(plans.decode_clustering_plan, encode_requested_replace(plan, BASE, output_groups={0: 3}))
     assert again.output_groups == (3, 1)
     assert again.slices.equals(plan.slices)
 
@@ -115,11 +121,11 @@ def test_any_names_survive_a_clean(files: list[tuple[str, str]], dropped: list[s
         schema=plans.CLEAN_FILES_SCHEMA,
     )
     plan = plans.CleanerPlan(AT, "KEEP_LATEST_COMMITS", None, None, table, tuple(dropped), {"a": "b"})
-    assert decode(plans.cleaner_plan, encode_cleaner_plan(plan, BASE)) == plan
+    assert decode(plans.decode_cleaner_plan, encode_cleaner_plan(plan, BASE)) == plan
 
 
 @given(st.dictionaries(_PARTITIONS, st.dictionaries(_NAMES, st.integers(0, 1 << 62), max_size=3), max_size=3))
 def test_any_names_survive_a_rollback(logs: dict[str, dict[str, int]]) -> None:
     partitions = {path: plans.RollbackPartition(("f",), (), sizes, {}) for path, sizes in logs.items()}
     metadata = plans.RollbackMetadata(AT, ("1",), (("1", "commit"),), len(logs), partitions)
-    assert decode(plans.rollback_metadata, encode_rollback_metadata(metadata, BASE)) == metadata
+    assert decode(plans.decode_rollback_metadata, encode_rollback_metadata(metadata, BASE)) == metadata

@@ -20,7 +20,7 @@ from hudi_hive.timeline import State, Timeline
 from hudi_hive.timeline.core.instant_times import InstantClock, greatest_time, next_time
 from hudi_hive.timeline.core.writer import TimelineWriter
 from hudi_hive.timeline.payloads.avro_models import model_schema
-from hudi_hive.timeline.payloads.encoders import CommitOut, encode_commit
+from hudi_hive.timeline.payloads.encoders import NewCommitMetadata, encode_commit
 from tests.support.fixture_tables import fixture_names, unzip_fixture
 
 LAYOUTS = (1, 2)
@@ -51,7 +51,7 @@ def load(storage: Storage, layout: int) -> Timeline:
 def commit(writer: TimelineWriter, time: str, action: str = "commit", completed: str | None = None) -> None:
     writer.create_requested(action, time)
     writer.transition_inflight(action, time)
-    out = CommitOut("UPSERT", {"schema": SCHEMA}, [STAT])
+    out = NewCommitMetadata("UPSERT", {"schema": SCHEMA}, [STAT])
     writer.complete(action, time, encode_commit(out, writer.layout), completed or next_time(time))
 
 
@@ -140,7 +140,9 @@ def test_commit_metadata_is_read_back(tmp_path: Path, layout: int) -> None:
     name = ".g-0_20260101000000000.log.1_0-0-0"
     log = {**STAT, "fileId": "g-0", "path": name, "partitionPath": "", "prevCommit": "1"}
     log |= {"logVersion": 1, "logOffset": 0, "baseFile": "", "logFiles": [name], "cdcStats": {"c": 5}}
-    out = CommitOut("INSERT_OVERWRITE", {"schema": SCHEMA, "mine": "x"}, [STAT, log], {"p": ["a-0", "b-0"], "q": []})
+    out = NewCommitMetadata(
+        "INSERT_OVERWRITE", {"schema": SCHEMA, "mine": "x"}, [STAT, log], {"p": ["a-0", "b-0"], "q": []}
+    )
     writer.create_requested("replacecommit", "20260101000000000")
     writer.transition_inflight("replacecommit", "20260101000000000")
     writer.complete("replacecommit", "20260101000000000", encode_commit(out, layout), "20260101000000009")
@@ -162,18 +164,18 @@ def test_commit_metadata_is_read_back(tmp_path: Path, layout: int) -> None:
 
 def test_only_replacing_commits_have_replaced_groups() -> None:
     for operation, replaces in (("UPSERT", False), ("DELETE_PARTITION", True), ("CLUSTER", True)):
-        data = encode_commit(CommitOut(operation, {}), 1)
+        data = encode_commit(NewCommitMetadata(operation, {}), 1)
         assert ("partitionToReplaceFileIds" in json.loads(data)) is replaces
-        reader = fastavro.reader(io.BytesIO(encode_commit(CommitOut(operation, {}), 2)))
+        reader = fastavro.reader(io.BytesIO(encode_commit(NewCommitMetadata(operation, {}), 2)))
         assert ("partitionToReplaceFileIds" in next(reader)) is replaces
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_unknown_stats_are_refused(layout: int) -> None:
     with pytest.raises(TimelineError, match="nmWrites"):
-        encode_commit(CommitOut("UPSERT", {}, [{**STAT, "nmWrites": 1}]), layout)
+        encode_commit(NewCommitMetadata("UPSERT", {}, [{**STAT, "nmWrites": 1}]), layout)
     with pytest.raises(TimelineError, match="partition"):
-        encode_commit(CommitOut("UPSERT", {}, [{"fileId": "x"}]), layout)
+        encode_commit(NewCommitMetadata("UPSERT", {}, [{"fileId": "x"}]), layout)
 
 
 # -- schemas ---------------------------------------------------------------------------------------------------------

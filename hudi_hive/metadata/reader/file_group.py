@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.caching import kept_property
+from hudi_hive.caching import cached_property
 from hudi_hive.errors import CorruptFileError, FileVanishedError, PathNotFoundError
 from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.hfile import HFileReader
@@ -81,7 +81,7 @@ class FileGroup:
         # Copied first: what another thread reads meanwhile is put among them.
         return {name: value for name, value in self.__dict__.copy().items() if name not in ("_base", "_logs")}
 
-    @kept_property
+    @cached_property
     def _base(self) -> HFileReader | None:
         if self._base_file is None:
             return None
@@ -95,7 +95,7 @@ class FileGroup:
                 "a file of the metadata table is gone", path=self._storage.uri(path), remedy="ask again"
             ) from error
 
-    @kept_property
+    @cached_property
     def _logs(self) -> LogRecords:
         found = scan_logs(
             self._storage, self._partition, self._log_files, timeline=None, max_instant=None, instants=self._valid

@@ -90,8 +90,6 @@ class MetadataTable:
         self._files: pa.Table | None = None
         self._partitions: list[str] | None = None
 
-    # -- opening -------------------------------------------------------------------------------------------------
-
     @classmethod
     def open(cls, client: MetaClient, *, metrics: MetadataMetrics = METADATA_METRICS) -> MetadataTable:
         """Open the metadata table of a client's table, once for each client.

@@ -30,7 +30,7 @@ from hudi_hive.table.view import FileKind, list_folders, parse_file_names
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.core import InstantClock, TimelineWriter
 from hudi_hive.timeline.instants import DELTA_COMMIT
-from hudi_hive.timeline.payloads import CommitOut, encode_commit
+from hudi_hive.timeline.payloads import NewCommitMetadata, encode_commit
 
 PREFIXES: Final[Mapping[str, str]] = {
     "files": "files-",
@@ -162,7 +162,7 @@ class MetadataStore:
         self, action: str, instant: str, operation: str, stats: Sequence[Mapping[str, Any]], *, compacted: bool = False
     ) -> None:
         """Complete an inflight write of the metadata table."""
-        metadata = CommitOut(operation, {"schema": self.schema}, stats, compacted=compacted)
+        metadata = NewCommitMetadata(operation, {"schema": self.schema}, stats, compacted=compacted)
         layout = self.config.layout
         completion = self.clock.completion_time(self.client.timeline, instant) if layout == 2 else None
         self.instants.complete(action, instant, encode_commit(metadata, layout), completion)
@@ -184,7 +184,7 @@ class MetadataStore:
             }
             for partition, _, group, records, deleted in jobs
         ]
-        return encode_commit(CommitOut(_OPERATION, {}, stats), self.config.layout)
+        return encode_commit(NewCommitMetadata(_OPERATION, {}, stats), self.config.layout)
 
     def _jobs(self, partition: str, change: Change) -> list[_Job]:
         """The file groups that a change touches, each with its share of it."""

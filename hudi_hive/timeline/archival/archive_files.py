@@ -10,7 +10,7 @@ import json
 import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import fastavro
 import pyarrow as pa
@@ -50,7 +50,7 @@ HISTORY_SCHEMA: Final = pa.schema(
 MERGED_FILES: Final = 10
 """Files of one level that are merged into one of the next."""
 
-KEPT_MANIFESTS: Final = 3
+RETAINED_MANIFESTS: Final = 3
 """Manifests that stay for readers who read an older one."""
 
 _DATA_NAME = re.compile(r"([0-9]+)_([0-9]+)_([0-9]+)\.parquet")
@@ -66,11 +66,25 @@ _PLANNED: Final = {
 """Completed action -> the actions whose requested file is a plan."""
 
 
+class StateFile(NamedTuple):
+    """The file of one state of an instant.
+
+    Attributes:
+        instant: the instant in that state.
+        content: the file's bytes.
+        mtime_ms: modification time in milliseconds since the epoch.
+    """
+
+    instant: Instant
+    content: bytes
+    mtime_ms: int
+
+
 class StateFiles(Protocol):
     """The interface of the source of instants' files, from which archives are made."""
 
-    def files(self, instant: Instant) -> list[tuple[Instant, bytes, int]]:
-        """State, bytes and modification time (ms since the epoch) of each state's file of an instant, oldest first."""
+    def files(self, instant: Instant) -> list[StateFile]:
+        """The file of each state of an instant, oldest first."""
 
 
 class HistoryArchiveWriter:
@@ -91,7 +105,7 @@ class HistoryArchiveWriter:
         table = pa.Table.from_pylist(rows, schema=HISTORY_SCHEMA)
         entry = self._write_data(table, 0)
         manifest = self._manifest()
-        self._publish([*[known for known in manifest if known["fileName"] != entry["fileName"]], entry])
+        self._publish([*[listed for listed in manifest if listed["fileName"] != entry["fileName"]], entry])
         written = [f"{self._folder}/{entry['fileName']}"]
         return [*written, *self._merge_levels()]
 
@@ -185,10 +199,10 @@ class HistoryArchiveWriter:
 
     def _remove_old(self) -> None:
         numbers = self._numbers()
-        for number in numbers[:-KEPT_MANIFESTS]:
+        for number in numbers[:-RETAINED_MANIFESTS]:
             self._storage.delete(f"{self._folder}/manifest_{number}")
         named: set[str] = set()
-        for number in numbers[-KEPT_MANIFESTS:]:
+        for number in numbers[-RETAINED_MANIFESTS:]:
             manifest = json.loads(self._storage.read_bytes(f"{self._folder}/manifest_{number}"))
             named.update(str(entry["fileName"]) for entry in manifest["files"])
         for name in self._names():
@@ -226,8 +240,8 @@ class LogArchiveWriter:
             _entry_block(entries[start : start + _BLOCK_ENTRIES]) for start in range(0, len(entries), _BLOCK_ENTRIES)
         ]
         listing = self._storage.list(self._folder, missing_ok=True)["path"].to_pylist()
-        found = (_LOG_NAME.fullmatch(path.rsplit("/", 1)[-1]) for path in listing)
-        number = max((int(match[1]) for match in found if match), default=0) + 1
+        matches = (_LOG_NAME.fullmatch(path.rsplit("/", 1)[-1]) for path in listing)
+        number = max((int(match[1]) for match in matches if match), default=0) + 1
         path = f"{self._folder}/.commits_.archive.{number}_1-0-1"
         self._storage.create_if_absent(path, b"".join(blocks))
         return [path]

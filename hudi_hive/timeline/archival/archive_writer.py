@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import InvalidOptionError, PathNotFoundError
 from hudi_hive.storage import Storage
-from hudi_hive.timeline.archival.archive_files import HistoryArchiveWriter, LogArchiveWriter
+from hudi_hive.timeline.archival.archive_files import HistoryArchiveWriter, LogArchiveWriter, StateFile
 from hudi_hive.timeline.archival.selection import Selection, select_instants
 from hudi_hive.timeline.core import Timeline, TimelineSettings, TimelineWriter
 from hudi_hive.timeline.instants import COMMIT, REPLACE_COMMIT, Instant, State, comparable_action, parse_instant_name
@@ -28,7 +28,7 @@ _METADATA_TABLE: Final = ".hoodie/metadata"
 _OLDEST_FIRST: Final = (State.REQUESTED, State.INFLIGHT, State.COMPLETED)
 
 
-class ArchiveSettings(TimelineSettings, Protocol):
+class ArchivalConfig(TimelineSettings, Protocol):
     """The interface of the table properties that archival uses; ``TableConfig`` implements it."""
 
     @property
@@ -56,7 +56,7 @@ class TableClient(Protocol):
         """Rooted at the table's base path."""
 
     @property
-    def config(self) -> ArchiveSettings:
+    def config(self) -> ArchivalConfig:
         """The table's properties."""
 
 
@@ -136,8 +136,8 @@ def archive(
     if selection.instants:
         states = _ActiveFiles(client.storage, timeline.layout, TimelineWriter(client.storage, client.config))
         # An archival that died before it removed the active files had archived them already.
-        known = timeline.archived().completed_since(selection.instants[0].requested)
-        fresh = [i for i in selection.instants if (i.requested, i.comparable_action) not in known]
+        archived_keys = timeline.archived().completed_since(selection.instants[0].requested)
+        fresh = [i for i in selection.instants if (i.requested, i.comparable_action) not in archived_keys]
         if fresh:
             written = _archive_writer(client.storage, client.config).add(fresh, states)
         for instant in selection.instants:
@@ -146,7 +146,7 @@ def archive(
     return ArchiveReport(selection.instants, active, tuple(written), selection.bound, selection.reason)
 
 
-def _load(storage: Storage, config: ArchiveSettings) -> Timeline:
+def _load(storage: Storage, config: ArchivalConfig) -> Timeline:
     return Timeline.load(
         storage,
         layout=config.layout,
@@ -157,7 +157,7 @@ def _load(storage: Storage, config: ArchiveSettings) -> Timeline:
     )
 
 
-def _archive_writer(storage: Storage, config: ArchiveSettings) -> HistoryArchiveWriter | LogArchiveWriter:
+def _archive_writer(storage: Storage, config: ArchivalConfig) -> HistoryArchiveWriter | LogArchiveWriter:
     if config.layout == 1:
         return LogArchiveWriter(storage, f".hoodie/{config.archive_folder}", config.timezone)
     return HistoryArchiveWriter(storage, f".hoodie/{config.timeline_path}/{config.history_path}")
@@ -209,9 +209,9 @@ class _ActiveFiles:
                 key = (state.requested, comparable_action(state.action))
                 self._states.setdefault(key, []).append((state, mtime))
 
-    def files(self, instant: Instant) -> list[tuple[Instant, bytes, int]]:
-        """State, bytes and modification time of an instant's files, oldest state first."""
-        result: list[tuple[Instant, bytes, int]] = []
+    def files(self, instant: Instant) -> list[StateFile]:
+        """The file of each state of an instant, oldest state first."""
+        result: list[StateFile] = []
         for state, mtime in self._ordered(instant):
             try:
                 data = self._storage.read_bytes(state.path)
@@ -220,7 +220,7 @@ class _ActiveFiles:
                     raise
                 continue
             # A completed instant of layout 2 that an upgrade left has its completion time from the timeline.
-            result.append((instant if state.is_completed else state, data, mtime))
+            result.append(StateFile(instant if state.is_completed else state, data, mtime))
         return result
 
     def remove(self, instant: Instant) -> None:

@@ -55,14 +55,14 @@ def select_instants(
         reason: why it must.
         beyond_savepoint: savepointed instants stay behind and do not stop archival.
     """
-    found: list[tuple[str, str | None]] = [(bound, reason)] if bound is not None else []
-    found += _bounds(timeline)
+    bounds: list[tuple[str, str | None]] = [(bound, reason)] if bound is not None else []
+    bounds += _bounds(timeline)
     saved = {instant.requested for instant in timeline.completed({SAVEPOINT})}
     if not beyond_savepoint:
-        found += [(time, "savepoint") for time in saved]
+        bounds += [(time, "savepoint") for time in saved]
         schemas = {_schema_commit(timeline, time) for time in saved}
-        found += [(time, "the commit that tells the table's schema as of a savepoint") for time in schemas if time]
-    limit, why = min(found, key=lambda item: item[0], default=(None, None))
+        bounds += [(time, "the commit that tells the table's schema as of a savepoint") for time in schemas if time]
+    limit, why = min(bounds, key=lambda item: item[0], default=(None, None))
     writes = sorted(timeline.write_instants(), key=lambda instant: instant.requested)
     if len(writes) <= max_commits:
         return Selection((), limit, why)

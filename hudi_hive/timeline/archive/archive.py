@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from hudi_hive.caching import kept_property
+from hudi_hive.caching import cached_property
 from hudi_hive.errors import InstantNotFoundError
 from hudi_hive.storage import Storage
 from hudi_hive.timeline.archive.archive_log import LogArchive
 from hudi_hive.timeline.archive.lsm_history import HistoryArchive
-from hudi_hive.timeline.instants import COMPLETED_WRITE_ACTIONS, Instant
+from hudi_hive.timeline.instants import COMPLETED_WRITE_ACTIONS, Instant, InstantOrder
 from hudi_hive.timeline.payloads import CommitMetadata, decode_commit
 
 COMPLETION_SCHEMA: Final = pa.schema([("requested", pa.string()), ("completed", pa.string())])
@@ -44,7 +44,7 @@ class ArchivedTimeline:
     def __repr__(self) -> str:
         return f"ArchivedTimeline({self._storage.uri(self._folder)})"
 
-    @kept_property
+    @cached_property
     def entries(self) -> tuple[Instant, ...]:
         """All archived states in timeline order: in layout 1 each state of an instant, in layout 2 the completed one.
 
@@ -56,12 +56,12 @@ class ArchivedTimeline:
         unique = {instant.sort_key: instant for instant in self._archive.entries()}
         return tuple(unique[key] for key in sorted(unique))
 
-    @kept_property
+    @cached_property
     def begin(self) -> str | None:
         """A lower bound of the archived requested times, from one listing; None when nothing was archived."""
         return self._archive.begin()
 
-    @kept_property
+    @cached_property
     def instants(self) -> tuple[Instant, ...]:
         """The archived instants in their highest state, sorted by requested time; raises as :attr:`entries`."""
         best: dict[tuple[str, str], Instant] = {}
@@ -74,8 +74,8 @@ class ArchivedTimeline:
 
         Reads only what may hold them; errors as of :attr:`entries`.
         """
-        found = self._archive.entries_since(time)
-        return frozenset((i.requested, i.comparable_action) for i in found if i.is_completed)
+        entries = self._archive.entries_since(time)
+        return frozenset((i.requested, i.comparable_action) for i in entries if i.is_completed)
 
     def range(self, begin: str, end: str) -> tuple[Instant, ...]:
         """The archived instants with a requested time from ``begin`` to ``end``, both inclusive."""
@@ -110,7 +110,7 @@ class ArchivedTimeline:
             InstantNotFoundError: the archive does not have it.
             CorruptInstantError: it cannot be decoded.
         """
-        return self._archive.payload(self._known(instant))
+        return self._archive.payload(self._archived(instant))
 
     def plan(self, instant: Instant) -> dict[str, Any] | None:
         """Read the plan of an archived instant; None where it has none or the archive does not hold it.
@@ -119,16 +119,16 @@ class ArchivedTimeline:
             InstantNotFoundError: the archive does not have the instant.
             CorruptInstantError: the plan cannot be decoded.
         """
-        return self._archive.plan(self._known(instant))
+        return self._archive.plan(self._archived(instant))
 
-    def _known(self, instant: Instant) -> Instant:
-        found = self._by_key.get(instant.sort_key)
-        if found is None:
+    def _archived(self, instant: Instant) -> Instant:
+        entry = self._by_key.get(instant.sort_key)
+        if entry is None:
             raise self._not_found(instant, "is neither active nor archived")
-        return found
+        return entry
 
-    @kept_property
-    def _by_key(self) -> dict[tuple[str, str, int], Instant]:
+    @cached_property
+    def _by_key(self) -> dict[InstantOrder, Instant]:
         return {instant.sort_key: instant for instant in self.entries}
 
     def _not_found(self, instant: Instant, what: str) -> InstantNotFoundError:

@@ -107,8 +107,8 @@ class LogArchive:
         read: list[_File] = []
         for path in reversed(self._files()):
             read.insert(0, self._entries_of(path))
-            found = read[0].entries
-            if found and all(instant.requested < time for instant in found):
+            entries = read[0].entries
+            if entries and all(instant.requested < time for instant in entries):
                 break
         yield from (instant for instant in self._checked(read, whole=False) if instant.requested >= time)
 
@@ -170,12 +170,12 @@ class LogArchive:
         uri = self._storage.uri(path)
         narrow = fastavro.parse_schema(_NARROW)
         data = self._read(path)
-        found: list[Instant] = []
+        entries: list[Instant] = []
         for block in iter_blocks(data, uri):
             if block.type is BlockType.CORRUPT:
                 if block.offset + block.size == len(data):
                     # Maybe an archival died while it wrote; it deletes active files only after closing this one.
-                    return _File(path, found, bytes(block.content))
+                    return _File(path, entries, bytes(block.content))
                 raise CorruptFileError(f"archive is damaged at offset {block.offset}", path=uri)
             schema = block_schema(block)
             for start, end in avro_spans(block):
@@ -184,8 +184,8 @@ class LogArchive:
                 if instant is not None:
                     place = _Place(path, block.content_offset + start, end - start, schema)
                     self._places[(instant.requested, instant.action, instant.state)] = place
-                    found.append(instant)
-        return _File(path, found, None if data else b"")
+                    entries.append(instant)
+        return _File(path, entries, None if data else b"")
 
     def payload(self, instant: Instant) -> dict[str, Any] | None:
         """Read the record of the state of an instant of :meth:`entries`; None where it is empty.

@@ -216,8 +216,8 @@ class HistoryArchive:
             return int(text)
         # The version file is deleted and written anew: for a moment it is missing or empty.
         listing = self._storage.list(self._folder, missing_ok=True)["path"].to_pylist()
-        found = (_MANIFEST_NAME.fullmatch(name.rsplit("/", 1)[-1]) for name in listing)
-        return max((int(match[1]) for match in found if match), default=None)
+        matches = (_MANIFEST_NAME.fullmatch(name.rsplit("/", 1)[-1]) for name in listing)
+        return max((int(match[1]) for match in matches if match), default=None)
 
     def _retried(self, read: Callable[[], _T]) -> _T:
         """Read again when a file vanished: the archive is merged into new files while others read it."""

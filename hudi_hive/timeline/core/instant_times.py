@@ -69,12 +69,12 @@ class InstantClock:
             TimelineError: an instant of the timeline has a time after which there is none.
         """
         zone = timezone or (timeline.timezone if timeline is not None else "LOCAL")
-        known = greatest_time(timeline) if timeline is not None else ""
-        return self._draw(max(known, requested[:_DIGITS]), zone)
+        greatest = greatest_time(timeline) if timeline is not None else ""
+        return self._draw(max(greatest, requested[:_DIGITS]), zone)
 
-    def _draw(self, known: str, timezone: str) -> str:
+    def _draw(self, floor_time: str, timezone: str) -> str:
         with self._lock:
-            floor = max(known, self._last)
+            floor = max(floor_time, self._last)
             drawn = millis_to_instant(self._now_ms(), timezone)
             if drawn <= floor:
                 drawn = next_time(floor)

@@ -49,18 +49,18 @@ from hudi_hive.timeline.payloads import (
     RollbackMetadata,
     RollbackPlan,
     SavepointMetadata,
-    clustering_plan,
+    decode_clean_metadata,
+    decode_cleaner_plan,
+    decode_clustering_plan,
     decode_commit,
+    decode_compaction_plan,
+    decode_index_metadata,
+    decode_restore_metadata,
+    decode_restore_plan,
+    decode_rollback_metadata,
+    decode_rollback_plan,
+    decode_savepoint_metadata,
 )
-from hudi_hive.timeline.payloads import clean_metadata as decode_clean_metadata
-from hudi_hive.timeline.payloads import cleaner_plan as decode_cleaner_plan
-from hudi_hive.timeline.payloads import compaction_plan as decode_compaction_plan
-from hudi_hive.timeline.payloads import index_metadata as decode_index_metadata
-from hudi_hive.timeline.payloads import restore_metadata as decode_restore_metadata
-from hudi_hive.timeline.payloads import restore_plan as decode_restore_plan
-from hudi_hive.timeline.payloads import rollback_metadata as decode_rollback_metadata
-from hudi_hive.timeline.payloads import rollback_plan as decode_rollback_plan
-from hudi_hive.timeline.payloads import savepoint_metadata as decode_savepoint_metadata
 
 REPLACED_GROUPS_SCHEMA: Final = pa.schema(
     [("partition", pa.string()), ("file_id", pa.string()), ("instant", pa.string()), ("completed", pa.string())]
@@ -176,8 +176,8 @@ class Timeline:
             listing = never_written(storage, folder)
         files = listing.filter(pc.invert(listing["is_dir"]))
         mtimes = dict(zip(files["path"].to_pylist(), files["mtime_ms"].to_pylist(), strict=True))
-        found = (parse_instant_name(path.rsplit("/", 1)[-1], layout, folder) for path in mtimes)
-        instants = _highest_states(instant for instant in found if instant is not None)
+        parsed = (parse_instant_name(path.rsplit("/", 1)[-1], layout, folder) for path in mtimes)
+        instants = _highest_states(instant for instant in parsed if instant is not None)
         if layout == 2:
             # Completed before an upgrade from layout 1: such a file has no completion time in its name.
             instants = [
@@ -186,7 +186,7 @@ class Timeline:
                 else instant
                 for instant in instants
             ]
-        kept = {instant.path: mtimes[instant.path] for instant in instants}
+        active_mtimes = {instant.path: mtimes[instant.path] for instant in instants}
         return cls(
             storage,
             instants,
@@ -194,7 +194,7 @@ class Timeline:
             folder=folder,
             archive_folder=archive,
             timezone=timezone,
-            mtimes=kept,
+            mtimes=active_mtimes,
         )
 
     def __repr__(self) -> str:
@@ -227,12 +227,12 @@ class Timeline:
         Raises:
             InstantNotFoundError: neither has it.
         """
-        found = [instant for instant in self.instants if instant.requested == requested]
-        if not found:
-            found = [instant for instant in self.archived().instants if instant.requested == requested]
-        if not found:
+        instants = [instant for instant in self.instants if instant.requested == requested]
+        if not instants:
+            instants = [instant for instant in self.archived().instants if instant.requested == requested]
+        if not instants:
             raise InstantNotFoundError("no such instant", path=self._storage.uri(), instant=requested)
-        return min(found, key=lambda instant: (not instant.is_write, -instant.state))
+        return min(instants, key=lambda instant: (not instant.is_write, -instant.state))
 
     def first_active(self) -> str | None:
         """Requested time of the first active write instant, in any state, that is not the time of a savepoint.
@@ -346,7 +346,7 @@ class Timeline:
 
     def requested_replace_metadata(self, instant: Instant) -> ClusteringPlan:
         """Read the requested metadata of a replacecommit or clustering: a clustering plan, empty for overwrites."""
-        return clustering_plan(self._files.plan(instant, (CLUSTERING, REPLACE_COMMIT), required=False), instant)
+        return decode_clustering_plan(self._files.plan(instant, (CLUSTERING, REPLACE_COMMIT), required=False), instant)
 
     def cleaner_plan(self, instant: Instant) -> CleanerPlan:
         """Read the plan of a clean in any state."""
@@ -418,11 +418,11 @@ class Timeline:
 
     def pending_clustering_plans(self) -> tuple[ClusteringPlan, ...]:
         """Plans of the pending clusterings, without those that were rolled back since the timeline was loaded."""
-        found = []
+        plans = []
         for instant in self.pending({CLUSTERING, REPLACE_COMMIT}):
             with suppress(InstantNotFoundError):  # an overwrite that lost, a clustering that was rolled back
-                found.append(self.requested_replace_metadata(instant))
-        return tuple(plan for plan in found if plan.is_clustering)
+                plans.append(self.requested_replace_metadata(instant))
+        return tuple(plan for plan in plans if plan.is_clustering)
 
     # -- archive and overview ----------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from hudi_hive.errors import InvalidOptionError
@@ -43,6 +43,20 @@ class State(IntEnum):
     REQUESTED = 0
     INFLIGHT = 1
     COMPLETED = 2
+
+
+class InstantOrder(NamedTuple):
+    """What instants of a timeline are sorted by, and what names one: no two of a timeline agree in all three.
+
+    Attributes:
+        requested: requested time.
+        action: the action under which all states of the instant agree.
+        state: number of the state.
+    """
+
+    requested: str
+    action: str
+    state: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +95,9 @@ class Instant:
         return self.action in WRITE_ACTIONS
 
     @property
-    def sort_key(self) -> tuple[str, str, int]:
-        """Order of the timeline: requested time, comparable action, state."""
-        return (self.requested, self.comparable_action, int(self.state))
+    def sort_key(self) -> InstantOrder:
+        """The instant's place in the order of the timeline."""
+        return InstantOrder(self.requested, self.comparable_action, int(self.state))
 
     def __str__(self) -> str:
         return f"{self.requested}.{self.action} ({self.state.name})"
@@ -125,10 +139,10 @@ def parse_instant_name(name: str, layout: int, folder: str = "") -> Instant | No
     if match is None:
         return None
     requested, completed, suffix = match.groups()
-    found = _SUFFIXES.get(suffix)
-    if found is None:
+    action_and_state = _SUFFIXES.get(suffix)
+    if action_and_state is None:
         return None
-    action, state = found
+    action, state = action_and_state
     if completed and state is not State.COMPLETED:
         return None
     return Instant(requested, action, state, completed or None, name, f"{folder}/{name}" if folder else name)

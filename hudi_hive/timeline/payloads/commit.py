@@ -271,9 +271,9 @@ def _are_own(write_stats: pa.Table, requested: str, layout: int) -> pa.ChunkedAr
     folders = write_stats.column("partition").combine_chunks().dictionary_encode()
     names = pa.array([f"{name}/" if name else "" for name in folders.dictionary.to_pylist()], pa.string())
     heads, file_ids = names.take(folders.indices), write_stats.column("file_id")
-    found = pc.list_element(parts, 0)
+    prefixes = pc.list_element(parts, 0)
     is_base = pc.and_(
-        pc.equal(found, pc.binary_join_element_wise(heads, file_ids, "")),
+        pc.equal(prefixes, pc.binary_join_element_wise(heads, file_ids, "")),
         pc.starts_with(pc.list_element(parts, 2), f"{requested}."),
     )
     if pc.all(is_base, skip_nulls=False).as_py():
@@ -285,7 +285,7 @@ def _are_own(write_stats: pa.Table, requested: str, layout: int) -> pa.ChunkedAr
         in_name = pc.and_(older, pc.equal(pc.utf8_slice_codeunits(begun, 0, len(requested)), slice_time))
     else:
         in_name = pc.starts_with(begun, f"{requested}.log.")
-    is_log = pc.and_(pc.equal(found, pc.binary_join_element_wise(heads, file_ids, ".")), in_name)
+    is_log = pc.and_(pc.equal(prefixes, pc.binary_join_element_wise(heads, file_ids, ".")), in_name)
     return pc.fill_null(pc.or_kleene(is_base, is_log), False)
 
 
@@ -353,12 +353,12 @@ def _log_writes(stats: pa.Table, instant: str) -> pa.Table:
             ends,
             pc.greater(pc.add(*counts), 0),
         ]
-        found = pa.table(columns, schema=LOG_WRITES_SCHEMA)
+        log_writes = pa.table(columns, schema=LOG_WRITES_SCHEMA)
     else:
-        found = LOG_WRITES_SCHEMA.empty_table()
+        log_writes = LOG_WRITES_SCHEMA.empty_table()
     changes = stats.column("cdc_stats").combine_chunks()
     if len(changes) == changes.null_count:
-        return found
+        return log_writes
     listed = changes.cast(pa.list_(pa.struct([("key", pa.string()), ("value", pa.int64())])))
     entries, parents = pc.list_flatten(listed), pc.list_parent_indices(listed)
     paths, sizes = pc.struct_field(entries, "key"), pc.fill_null(pc.struct_field(entries, "value"), 0)
@@ -370,7 +370,7 @@ def _log_writes(stats: pa.Table, instant: str) -> pa.Table:
         sizes,
         pa.repeat(pa.scalar(True), len(entries)),
     ]
-    return pa.concat_tables([found, pa.table(columns, schema=LOG_WRITES_SCHEMA)])
+    return pa.concat_tables([log_writes, pa.table(columns, schema=LOG_WRITES_SCHEMA)])
 
 
 def _below(partitions: pa.ChunkedArray, names: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray:

@@ -27,7 +27,7 @@ from hudi_hive.timeline.payloads.plan_encoders import (
 
 __all__ = [
     "REPLACING_OPERATIONS",
-    "CommitOut",
+    "NewCommitMetadata",
     "encode_clean_metadata",
     "encode_cleaner_plan",
     "encode_commit",
@@ -75,7 +75,7 @@ _JSON_ONLY: Final = frozenset({"recordsStats", "columnStats"})
 
 
 @dataclass(frozen=True)
-class CommitOut:
+class NewCommitMetadata:
     """Commit metadata that is to be written.
 
     Args:
@@ -98,7 +98,7 @@ class CommitOut:
         return bool(self.replaced) or self.operation in REPLACING_OPERATIONS
 
 
-def encode_commit(metadata: CommitOut, layout: int) -> bytes:
+def encode_commit(metadata: NewCommitMetadata, layout: int) -> bytes:
     """Encode the payload of a completed or inflight commit, deltacommit or replacecommit.
 
     Args:
@@ -126,10 +126,10 @@ def encode_commit(metadata: CommitOut, layout: int) -> bytes:
 def _grouped(stats: Sequence[Mapping[str, Any]], layout: int) -> dict[str, list[dict[str, Any]]]:
     """Write stats by partition, absent counts filled with 0."""
     # JSON has the fields that Avro got with layout 2.
-    known = field_names("HoodieWriteStat", 2) | (_JSON_ONLY if layout == 1 else frozenset())
+    declared = field_names("HoodieWriteStat", 2) | (_JSON_ONLY if layout == 1 else frozenset())
     groups: dict[str, list[dict[str, Any]]] = {}
     for stat in stats:
-        unknown = sorted(set(stat) - known)
+        unknown = sorted(set(stat) - declared)
         if unknown:
             raise TimelineError(f"write stats have no field {', '.join(unknown)}")
         partition = stat.get("partitionPath")

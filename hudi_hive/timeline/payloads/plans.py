@@ -221,7 +221,7 @@ def _sizes(paths: Mapping[str, int]) -> dict[str, int]:
     return {bare_name(path): size for path, size in paths.items()}
 
 
-def compaction_plan(fields: Fields, instant: Instant) -> CompactionPlan:
+def decode_compaction_plan(fields: Fields, instant: Instant) -> CompactionPlan:
     """Decode a ``HoodieCompactionPlan`` record."""
     fields.require(("operations",), "a compaction plan")
     rows = [
@@ -238,7 +238,7 @@ def compaction_plan(fields: Fields, instant: Instant) -> CompactionPlan:
     return CompactionPlan(instant, table, fields.text_map("extraMetadata"), fields.integer("version") or 1)
 
 
-def clustering_plan(fields: Fields, instant: Instant) -> ClusteringPlan:
+def decode_clustering_plan(fields: Fields, instant: Instant) -> ClusteringPlan:
     """Decode a ``HoodieRequestedReplaceMetadata`` record."""
     if fields.record and not {"operationType", "clusteringPlan"} <= fields.record.keys():
         fields.require(("operationType", "clusteringPlan"), "a requested replacecommit or clustering")
@@ -267,7 +267,7 @@ def clustering_plan(fields: Fields, instant: Instant) -> ClusteringPlan:
     )
 
 
-def cleaner_plan(fields: Fields, instant: Instant) -> CleanerPlan:
+def decode_cleaner_plan(fields: Fields, instant: Instant) -> CleanerPlan:
     """Decode a ``HoodieCleanerPlan`` record of version 1 (names) or 2 (paths)."""
     fields.require(("policy",), "a cleaner plan")
     earliest = fields.child("earliestInstantToRetain")
@@ -295,7 +295,7 @@ def cleaner_plan(fields: Fields, instant: Instant) -> CleanerPlan:
     )
 
 
-def clean_metadata(fields: Fields, instant: Instant) -> CleanMetadata:
+def decode_clean_metadata(fields: Fields, instant: Instant) -> CleanMetadata:
     """Decode a ``HoodieCleanMetadata`` record."""
     fields.require(("partitionMetadata",), "a completed clean").require_time("startCleanTime", "clean")
     partitions = {
@@ -319,7 +319,7 @@ def clean_metadata(fields: Fields, instant: Instant) -> CleanMetadata:
     )
 
 
-def rollback_plan(fields: Fields, instant: Instant) -> RollbackPlan:
+def decode_rollback_plan(fields: Fields, instant: Instant) -> RollbackPlan:
     """Decode a ``HoodieRollbackPlan`` record."""
     fields.require(("instantToRollback", "RollbackRequests"), "a rollback plan")
     target = fields.child("instantToRollback")
@@ -336,7 +336,7 @@ def rollback_plan(fields: Fields, instant: Instant) -> RollbackPlan:
     return RollbackPlan(instant, _target(target) if target is not None else None, requests)
 
 
-def rollback_metadata(fields: Fields, instant: Instant) -> RollbackMetadata:
+def decode_rollback_metadata(fields: Fields, instant: Instant) -> RollbackMetadata:
     """Decode the ``HoodieRollbackMetadata`` record of a rollback instant."""
     return _rollback(fields.require_time("startRollbackTime", "rollback"), instant)
 
@@ -362,14 +362,14 @@ def _rollback(fields: Fields, instant: Instant) -> RollbackMetadata:
     )
 
 
-def restore_plan(fields: Fields, instant: Instant) -> RestorePlan:
+def decode_restore_plan(fields: Fields, instant: Instant) -> RestorePlan:
     """Decode a ``HoodieRestorePlan`` record."""
     fields.require(("instantsToRollback",), "a restore plan")
     targets = tuple(_target(info) for info in fields.children("instantsToRollback"))
     return RestorePlan(instant, targets, fields.text("savepointToRestoreTimestamp"))
 
 
-def restore_metadata(fields: Fields, instant: Instant) -> RestoreMetadata:
+def decode_restore_metadata(fields: Fields, instant: Instant) -> RestoreMetadata:
     """Decode a ``HoodieRestoreMetadata`` record."""
     fields.require(("instantsToRollback", "hoodieRestoreMetadata"), "a completed restore")
     fields.require_time("startRestoreTime", "restore")
@@ -379,7 +379,7 @@ def restore_metadata(fields: Fields, instant: Instant) -> RestoreMetadata:
     return RestoreMetadata(instant, tuple(fields.texts("instantsToRollback")), targets, rollbacks)
 
 
-def savepoint_metadata(fields: Fields, instant: Instant) -> SavepointMetadata:
+def decode_savepoint_metadata(fields: Fields, instant: Instant) -> SavepointMetadata:
     """Decode a ``HoodieSavepointMetadata`` record."""
     fields.require(("partitionMetadata",), "a savepoint")
     partitions = {
@@ -395,7 +395,7 @@ def savepoint_metadata(fields: Fields, instant: Instant) -> SavepointMetadata:
     )
 
 
-def index_metadata(fields: Fields, instant: Instant) -> IndexMetadata:
+def decode_index_metadata(fields: Fields, instant: Instant) -> IndexMetadata:
     """Decode a ``HoodieIndexPlan`` or ``HoodieIndexCommitMetadata`` record."""
     fields.require(("indexPartitionInfos",), "an index build")
     partitions = tuple(

@@ -37,7 +37,7 @@ from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.timeline import Instant, Timeline
 from hudi_hive.timeline.core import InstantClock, TimelineWriter
 from hudi_hive.timeline.instants import REPLACE_COMMIT
-from hudi_hive.timeline.payloads import CommitOut, encode_commit, encode_requested_replace
+from hudi_hive.timeline.payloads import NewCommitMetadata, encode_commit, encode_requested_replace
 from hudi_hive.write.coordination import (
     COMMIT,
     EVERYTHING,
@@ -240,7 +240,7 @@ class WriteTransaction:
         paths = _paths(statuses)
         remove_unclaimed(storage, self.instant, paths)
         avro = json.loads(schema)
-        metadata = CommitOut(
+        metadata = NewCommitMetadata(
             operation=self._operation,
             extra={**(extra or {}), SCHEMA_KEY: schema},
             stats=write_stats(statuses, layout=config.layout),

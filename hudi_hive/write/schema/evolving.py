@@ -16,7 +16,7 @@ from typing import Any, Final
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.schema import META_FIELDS, EvolvedSchema, InternalSchema, merge_writer, to_json
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.payloads import CommitOut
+from hudi_hive.timeline.payloads import NewCommitMetadata
 
 SCHEMA_KEY: Final = "schema"
 """Key of the extra metadata that every commit must have: the table's schema for all readers."""
@@ -77,7 +77,9 @@ def next_versions(client: MetaClient, avro: Mapping[str, Any], instant: str) -> 
     return versions if after is before else (replace(after.query, version_id=int(instant)), *versions)
 
 
-def with_version(metadata: CommitOut, avro: Mapping[str, Any], versions: Sequence[InternalSchema]) -> CommitOut:
+def with_version(
+    metadata: NewCommitMetadata, avro: Mapping[str, Any], versions: Sequence[InternalSchema]
+) -> NewCommitMetadata:
     """Add the version of the id-based schema to the metadata of a commit.
 
     Args:

@@ -22,7 +22,7 @@ from hudi_hive.plan.model import Query, with_paths
 from hudi_hive.read.scan import read_plan
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view import SLICE_SCHEMA
-from hudi_hive.timeline.payloads import CommitOut
+from hudi_hive.timeline.payloads import NewCommitMetadata
 from hudi_hive.write.files import FILE_NAME, Attempt, WriteContext
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.records import KeyedRecords, write_context_of
@@ -32,7 +32,7 @@ from hudi_hive.write.service_base import ServiceContext
 _ATTEMPTS: Final = 1 << 30
 
 
-def service_write_context(context: ServiceContext, instant: str) -> tuple[WriteContext, CommitOut]:
+def service_write_context(context: ServiceContext, instant: str) -> tuple[WriteContext, NewCommitMetadata]:
     """The job of a table service, and its commit, which tells the table's schema.
 
     Files are read by the schema of the time in their names: so in a table whose columns have ids the schema is that of
@@ -54,7 +54,7 @@ def service_write_context(context: ServiceContext, instant: str) -> tuple[WriteC
     ready = KeyedRecords.of_table(client, _schema_time(client, instant))
     config = WriteConfig.of(context.options, client.config)
     write_context = write_context_of(client, config, instant, ready)
-    metadata = CommitOut("", extra={SCHEMA_KEY: ready.schema_text})
+    metadata = NewCommitMetadata("", extra={SCHEMA_KEY: ready.schema_text})
     return write_context, with_version(
         metadata, ready.avro, () if write_context.evolved is None else (write_context.evolved.query,)
     )

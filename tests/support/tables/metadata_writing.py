@@ -17,7 +17,7 @@ from hudi_hive.table import FILES_SCHEMA, MetaClient
 from hudi_hive.table.core import TableDefinition, create_table
 from hudi_hive.timeline import State
 from hudi_hive.timeline.core import InstantClock, TimelineWriter
-from hudi_hive.timeline.payloads import CommitOut, encode_commit
+from hudi_hive.timeline.payloads import NewCommitMetadata, encode_commit
 
 ALL = {
     "hoodie.metadata.index.column.stats.enable": "true",
@@ -147,7 +147,7 @@ class HandMade:
             for row in changes.files_added.to_pylist()
         ]
         config = self.client.config
-        payload = encode_commit(CommitOut("INSERT", {"schema": json.dumps(AVRO)}, stats), config.layout)
+        payload = encode_commit(NewCommitMetadata("INSERT", {"schema": json.dumps(AVRO)}, stats), config.layout)
         completion = self.clock.completion_time(self.fresh().timeline, instant, "UTC") if config.layout == 2 else None
         self.instants.complete(action, instant, payload, completion)
 

@@ -15,7 +15,7 @@ from hudi_hive.formats.avro import write_container
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.core import TimelineWriter
 from hudi_hive.timeline.instants import instant_to_millis
-from hudi_hive.timeline.payloads import CommitOut, encode_commit, model_schema
+from hudi_hive.timeline.payloads import NewCommitMetadata, encode_commit, model_schema
 from hudi_hive.write.coordination.conflicts import (
     EVERYTHING,
     TOUCHED_SCHEMA,
@@ -66,7 +66,7 @@ class Table:
 
     def complete(self, number, *groups, action="deltacommit", operation="UPSERT", at=None, replaced=(), fields=()):
         stats = [{"fileId": g, "partitionPath": "p", "path": f"p/{g}_0-0-0_{t(number)}.parquet"} for g in groups]
-        metadata = CommitOut(
+        metadata = NewCommitMetadata(
             operation=operation,
             extra={"schema": json.dumps(schema(*fields))},
             stats=stats,
