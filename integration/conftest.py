@@ -6,22 +6,35 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
+from integration.support.metastore_pool import MetastorePool, removing_new_tables
 from tests.support.fixture_tables import unzip_fixture
 
 DATABASE = "hudi_it"
 
 
 @pytest.fixture(scope="session")
-def metastore_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """URI of an embedded metastore."""
+def embedded_metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedMetastore]:
+    """An embedded metastore."""
     with EmbeddedMetastore(tmp_path_factory.mktemp("metastore")) as running:
-        yield running.uri
+        yield running
+
+
+@pytest.fixture(scope="session")
+def metastore_uri(embedded_metastore: EmbeddedMetastore) -> str:
+    """URI of the embedded metastore."""
+    return embedded_metastore.uri
+
+
+@pytest.fixture(scope="session")
+def metastores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MetastorePool]:
+    """Metastores of the releases."""
+    with MetastorePool(lambda: tmp_path_factory.mktemp("metastore")) as pool:
+        yield pool
 
 
 @pytest.fixture(scope="session")
@@ -32,12 +45,10 @@ def metastore(metastore_uri: str) -> Iterator[HiveMetastore]:
 
 
 @pytest.fixture(scope="module")
-def metastore_server(metastore_uri: str, metastore: HiveMetastore) -> Iterator[SimpleNamespace]:
-    """The embedded metastore in the place of a fake one: its ``uri``; databases made meanwhile are dropped."""
-    before = set(metastore.databases())
-    yield SimpleNamespace(uri=metastore_uri)
-    for name in sorted(set(metastore.databases()) - before):
-        metastore.drop_database(name, cascade=True)
+def metastore_server(embedded_metastore: EmbeddedMetastore) -> Iterator[EmbeddedMetastore]:
+    """The embedded metastore for one file, which leaves nothing in it."""
+    with HiveMetastore(embedded_metastore.uri) as client, removing_new_tables(client):
+        yield embedded_metastore
 
 
 @pytest.fixture(scope="session")

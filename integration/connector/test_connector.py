@@ -6,7 +6,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hudi_hive.metastore import EmbeddedMetastore
 from tests.connector.test_connector import check_synced
 from tests.connector.test_connector_partitions import *  # noqa: F403
 
@@ -24,9 +23,8 @@ SOME = (
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with EmbeddedMetastore(tmp_path_factory.mktemp("metastore")) as server:
-        yield server
+def server(metastore_server):
+    return metastore_server
 
 
 @pytest.fixture

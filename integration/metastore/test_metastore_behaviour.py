@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hudi_hive.errors import InvalidOperationError
-from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
+from hudi_hive.metastore import HiveMetastore
 from hudi_hive.testing import change_allowed, is_valid
 from tests.support.metastore.metastore_behaviour import MetastoreBehaviour, columns, table_of
 
@@ -15,9 +15,8 @@ pytestmark = pytest.mark.jvm
 
 
 @pytest.fixture(scope="module")
-def embedded(tmp_path_factory):
-    with EmbeddedMetastore(tmp_path_factory.mktemp("metastore")) as metastore:
-        yield metastore
+def embedded(metastore_server):
+    return metastore_server
 
 
 class TestEmbeddedMetastore(MetastoreBehaviour):

@@ -14,7 +14,8 @@ import pytest
 
 from hudi_hive.errors import TableChangedError
 from hudi_hive.metastore import HiveMetastore
-from integration.support.metastores import RELEASES, ReleasedMetastore
+from integration.support.metastore_pool import removing_new_tables
+from integration.support.metastores import QUICK_RETRIES, RELEASES
 from tests.support.metastore import sync_golden as golden
 from tests.support.metastore.metastore_behaviour import MetastoreBehaviour, table_of
 
@@ -23,11 +24,10 @@ pytestmark = pytest.mark.jvm
 
 
 @pytest.fixture(scope="module", params=sorted(RELEASES))
-def server(request, tmp_path_factory):
-    """One version after the other, so that one Java process runs at a time."""
-    # Each second try of what the database refused would wait for two seconds.
-    quick = {"metastore.hmshandler.retry.interval": "1ms"}
-    with ReleasedMetastore(request.param, tmp_path_factory.mktemp("metastore"), properties=quick) as running:
+def server(request, metastores):
+    """One version after the other."""
+    running = metastores.start(request.param, QUICK_RETRIES)
+    with HiveMetastore(running.uri) as client, removing_new_tables(client):
         yield running
 
 

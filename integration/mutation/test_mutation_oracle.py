@@ -28,7 +28,8 @@ from hudi_hive.mutation.acid_write import (
 from integration.long.mutation_histories import SHAPES, History
 from integration.support.hive_acid import MODES, HiveAcid, Row, Snapshot, plain
 from integration.support.hive_sql import VERSION
-from integration.support.metastores import HIVE_EXEC, RELEASES, ReleasedMetastore
+from integration.support.metastore_pool import MetastorePool
+from integration.support.metastores import RELEASES
 from integration.support.mutation_judge import PROPERTIES, TIMEOUT_SECONDS, Judge, before_commit
 from integration.support.mutation_values import FAR_TIMES, bucket_columns, rows
 from integration.support.mutation_values import columns as all_columns
@@ -40,15 +41,10 @@ _MANY = 40_000
 
 
 @pytest.fixture(scope="module", params=sorted(RELEASES))
-def judge(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
+def judge(request: pytest.FixtureRequest, metastores: MetastorePool) -> Iterator[Judge]:
     """One release after the other."""
-    version = request.param
-    folder = tmp_path_factory.mktemp("metastore")
-    with (
-        HiveAcid(version) as hive,
-        ReleasedMetastore(version, folder, properties=PROPERTIES, jars=[HIVE_EXEC[version]]) as server,
-        HiveMetastore(server.uri) as metastore,
-    ):
+    server = metastores.start(request.param, PROPERTIES, with_hive=True)
+    with HiveAcid(request.param) as hive, HiveMetastore(server.uri) as metastore:
         yield Judge(server, TransactionClient(metastore), hive)
 
 

@@ -37,7 +37,8 @@ from hudi_hive.spark import MutationReport
 from hudi_hive.spark.mutate import WriteGroups
 from hudi_hive.write.writers import WriteReport
 from integration.support.hive_acid import HiveAcid, plain
-from integration.support.metastores import HIVE_EXEC, TRANSACTIONS, ReleasedMetastore
+from integration.support.metastore_pool import MetastorePool
+from integration.support.metastores import TRANSACTIONS
 from integration.support.mutation_judge import Judge
 from integration.support.mutation_values import columns as all_columns
 from integration.support.mutation_values import rows
@@ -58,14 +59,9 @@ Model = dict[int, tuple[str, str | None]]
 
 
 @pytest.fixture(scope="module")
-def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
-    folder = tmp_path_factory.mktemp("metastore")
-    jars = [HIVE_EXEC[VERSION]]
-    with (
-        HiveAcid(VERSION) as hive,
-        ReleasedMetastore(VERSION, folder, properties=TRANSACTIONS, jars=jars) as server,
-        HiveMetastore(server.uri) as metastore,
-    ):
+def judge(metastores: MetastorePool) -> Iterator[Judge]:
+    server = metastores.start(VERSION, TRANSACTIONS, with_hive=True)
+    with HiveAcid(VERSION) as hive, HiveMetastore(server.uri) as metastore:
         yield Judge(server, TransactionClient(metastore), hive)
 
 

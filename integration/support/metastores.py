@@ -147,10 +147,13 @@ HIVE_EXEC: Mapping[str, Artifact] = {
 """Hive itself, by version: a metastore without it makes no ACID tables, because it loads their input format."""
 
 
+QUICK_RETRIES: Final = {"metastore.hmshandler.retry.interval": "1ms"}
+"""Of a metastore that does not wait for two seconds before it tries again what the database refused."""
+
 TRANSACTIONS: Final = {
     "hive.support.concurrency": "true",
     "hive.txn.manager": "org.apache.hadoop.hive.ql.lockmgr.DbTxnManager",
-    "metastore.hmshandler.retry.interval": "1ms",
+    **QUICK_RETRIES,
 }
 """Of a metastore that keeps transactions."""
 

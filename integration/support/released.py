@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from integration.support.metastores import HIVE_EXEC, RELEASES, TRANSACTIONS, ReleasedMetastore
+from integration.support.metastore_pool import MetastorePool
+from integration.support.metastores import RELEASES, TRANSACTIONS, ReleasedMetastore
 
 
 class OnReleases:
@@ -18,13 +19,9 @@ class OnReleases:
 
     @pytest.fixture(scope="class", params=sorted(RELEASES))
     @classmethod
-    def server(
-        cls, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-    ) -> Iterator[ReleasedMetastore]:
-        """One version after the other, so that one Java process runs at a time."""
-        version, folder = request.param, tmp_path_factory.mktemp("metastore")
-        with ReleasedMetastore(version, folder, properties=cls.properties, jars=[HIVE_EXEC[version]]) as running:
-            yield running
+    def server(cls, request: pytest.FixtureRequest, metastores: MetastorePool) -> ReleasedMetastore:
+        """One version after the other."""
+        return metastores.start(request.param, cls.properties, with_hive=True)
 
     @pytest.fixture
     def metastore(self, server: ReleasedMetastore) -> ReleasedMetastore:

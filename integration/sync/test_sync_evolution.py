@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
+from hudi_hive.metastore import HiveMetastore
 from hudi_hive.sync.apply.sql import SqlServer
 from integration.support.hive_server import HiveServer2
-from integration.support.metastores import RELEASES, ReleasedMetastore
+from integration.support.metastores import QUICK_RETRIES, RELEASES
 from tests.support.metastore.sync_behaviour import DATABASE
 from tests.sync.test_sync_evolution import *  # noqa: F403
 from tests.sync.test_sync_evolution import check_each_commit, check_jumps
@@ -19,28 +19,16 @@ pytestmark = pytest.mark.jvm
 
 
 @pytest.fixture(scope="module", params=["embedded", *sorted(RELEASES)])
-def server(request, tmp_path_factory):
-    """One version after the other, so that one Java process runs at a time."""
-    folder = tmp_path_factory.mktemp("metastore")
-    if request.param == "embedded":
-        made: EmbeddedMetastore | ReleasedMetastore = EmbeddedMetastore(folder)
-    else:
-        # Each second try of what the database refused would wait for two seconds.
-        quick = {"metastore.hmshandler.retry.interval": "1ms"}
-        made = ReleasedMetastore(request.param, folder, properties=quick)
-    with made as running:
-        yield running
+def server(request, metastores, embedded_metastore):
+    """One version after the other."""
+    return embedded_metastore if request.param == "embedded" else metastores.start(request.param, QUICK_RETRIES)
 
 
 @pytest.fixture(scope="module")
-def hive(tmp_path_factory) -> Iterator[tuple[HiveServer2, HiveMetastore]]:
+def hive(metastore_uri, metastore, tmp_path_factory) -> Iterator[tuple[HiveServer2, HiveMetastore]]:
     """HiveServer2 and a client of its metastore."""
-    with (
-        EmbeddedMetastore(tmp_path_factory.mktemp("metastore")) as running,
-        HiveServer2(running.uri, tmp_path_factory.mktemp("hive")) as server,
-        HiveMetastore(running.uri) as client,
-    ):
-        yield server, client
+    with HiveServer2(metastore_uri, tmp_path_factory.mktemp("hive")) as server:
+        yield server, metastore
 
 
 @pytest.mark.parametrize("name", ["v6_cow_schema_evo", "v9_mor_schema_evo"])  # the fake serves all of them

@@ -19,7 +19,15 @@ from xdist.scheduler import LoadScopeScheduling
 SECONDS: Final = Path(__file__).with_name("seconds.csv")
 """Test files and how many seconds they take, made by ``python -m tests.support.running.record``."""
 
-_TOGETHER: Final = ("integration/spark/",)
+_TOGETHER: Final = {
+    "a Spark session": ("integration/spark/test_spark_", "integration/sync/test_write_sync.py"),
+    "metastores of the releases": (
+        "integration/mutation/",
+        "integration/metastore/test_metastore_versions.py",
+        "integration/sync/test_sync_evolution.py",
+    ),
+}
+"""Beginnings of the paths of files that one worker runs, by what they share."""
 _SECONDS_OF_A_TEST: Final = 0.02
 """Of a file that is not recorded."""
 
@@ -36,9 +44,9 @@ class UnitScheduling(LoadScopeScheduling):
 
 
 def unit_of(nodeid: str) -> str:
-    """The unit of work that a test belongs to: its file, or a folder of files that run in one worker."""
+    """The unit of work that a test belongs to: its file, or what its file shares with others."""
     file = nodeid.partition("::")[0]
-    return next((folder for folder in _TOGETHER if file.startswith(folder)), file)
+    return next((shared for shared, files in _TOGETHER.items() if file.startswith(files)), file)
 
 
 def longest_first(nodeids: Iterable[str]) -> dict[str, int]:
