@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from tests.support.running.long import long_case
 from tests.support.running.schedule import UnitScheduling, longest_first, unit_of
 
 settings.register_profile("same", derandomize=True, deadline=None, database=None)
@@ -31,6 +32,12 @@ def no_flushes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", check_descriptor)
         yield
+
+
+@pytest.fixture(scope="session", params=[pytest.param(False, id="sample"), long_case(True, name="thorough")])
+def thorough(request: pytest.FixtureRequest) -> bool:
+    """Whether a test tries all that it can, as in ``make test-long``, or a sample of it."""
+    return bool(request.param)
 
 
 @pytest.hookimpl(optionalhook=True)

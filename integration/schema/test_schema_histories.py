@@ -5,27 +5,29 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 
 import pytest
 
 from integration.long.schema_histories import KNOWN, History, histories, run
 from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
+from tests.support.running.long import long_case
 from tests.support.tables.schema_lives import MERGE_ON_READ
 
-ALL = os.environ.get("HUDI_HIVE_TEST_ALL_HISTORIES") == "1"
 SAMPLE = [History(8, "COPY_ON_WRITE", 1), History(8, MERGE_ON_READ, 2)]
-CASES = [case for case in histories(24) if str(case) not in KNOWN] if ALL else SAMPLE
+EVERY = [case for case in histories(24) if str(case) not in KNOWN]
+VERSIONS = sorted({case.version for case in EVERY})
 
-pytestmark = [pytest.mark.jvm, pytest.mark.skipif(not may_start(*{case.version for case in CASES}), reason=NOT_THERE)]
+pytestmark = pytest.mark.jvm
 
 
-@pytest.mark.parametrize("version", sorted({case.version for case in CASES}))
-def test_rows_are_those_of_the_model_on_both_sides(version, tmp_path):
+@pytest.mark.parametrize(("version", "cases"), [(8, SAMPLE), *(long_case(version, EVERY) for version in VERSIONS)])
+def test_rows_are_those_of_the_model_on_both_sides(version, cases, tmp_path):
+    if not may_start(version):
+        pytest.skip(NOT_THERE)
     counts: Counter[str] = Counter()
     with HudiPeer(version) as peer:
-        for case in (case for case in CASES if case.version == version):
+        for case in (case for case in cases if case.version == version):
             run(case, peer, tmp_path / str(case), counts)
     assert counts["read by Hudi: snapshot"] >= 4
     assert counts["upsert by Hudi"] >= 2

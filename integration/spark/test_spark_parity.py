@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -201,9 +200,6 @@ CASES = [
     ),
     *global_cases(),
 ]
-VERSIONS = [int(text) for text in os.environ.get("HUDI_HIVE_PARITY_VERSIONS", "").split(",") if text]
-"""All cases in both table types on these versions; without it some, each once."""
-
 SOME_CASES = {
     "upserts": ("cow", 8),
     "buckets": ("cow", 6),
@@ -215,12 +211,12 @@ SOME_CASES = {
 
 
 def chosen() -> list[pytest.ParameterSet]:
-    every = itertools.product(CASES, TYPES, VERSIONS or (6, 8, 9))
-    return [
-        pytest.param(case, kind, version, id=f"{case.name} {kind} {version}")
-        for case, kind, version in every
-        if VERSIONS or SOME_CASES.get(case.name) == (kind, version)
-    ]
+    """Some cases, each once; in a long run all in both table types and in all versions."""
+    chosen: list[pytest.ParameterSet] = []
+    for case, kind, version in itertools.product(CASES, TYPES, (6, 8, 9)):
+        marks = () if SOME_CASES.get(case.name) == (kind, version) else pytest.mark.long
+        chosen.append(pytest.param(case, kind, version, marks=marks, id=f"{case.name} {kind} {version}"))
+    return chosen
 
 
 @pytest.fixture(scope="module", autouse=True)

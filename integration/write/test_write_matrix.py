@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
-from integration.long.write_matrix import TURNS, VERSIONS, Cell, cells, run
+from integration.long.write_matrix import TURNS, Cell, cells, run
 from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
+from tests.support.running.long import with_long_cases
 
-ALL = os.environ.get("HUDI_HIVE_TEST_ALL_CELLS") == "1"
 SAMPLE = [
     Cell("upsert", "COPY_ON_WRITE", 8, "ours"),
     Cell("upsert", "MERGE_ON_READ", 8, "hudi"),
@@ -18,7 +16,7 @@ SAMPLE = [
     Cell(TURNS, "MERGE_ON_READ", 8, "ours", kind="levels"),
 ]
 
-pytestmark = [pytest.mark.jvm, pytest.mark.skipif(not may_start(*(VERSIONS if ALL else (8,))), reason=NOT_THERE)]
+pytestmark = pytest.mark.jvm
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +25,8 @@ def peers():
     running: list[HudiPeer] = []
 
     def peer(version: int) -> HudiPeer:
+        if not may_start(version):
+            pytest.skip(NOT_THERE)
         if not running or running[0].version != version:
             while running:
                 running.pop().__exit__(None, None, None)
@@ -38,6 +38,6 @@ def peers():
         running.pop().__exit__(None, None, None)
 
 
-@pytest.mark.parametrize("cell", sorted(cells(), key=lambda cell: cell.version) if ALL else SAMPLE, ids=str)
+@pytest.mark.parametrize("cell", with_long_cases(SAMPLE, sorted(cells(), key=lambda cell: cell.version)), ids=str)
 def test_cell(cell, peers, tmp_path):
     run(cell, peers(cell.version), tmp_path / "table")

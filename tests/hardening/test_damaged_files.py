@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 
@@ -19,9 +18,7 @@ from hudi_hive.write.services import cluster, compact
 from tests.support.faults.damage_sweep import FIXTURES, SCANS, Sweep, sweep_table
 from tests.support.faults.write_scenarios import prepare
 from tests.support.fixture_tables import VERSIONS, unzip_fixture
-
-LONG = "HUDI_HIVE_DAMAGE_EACH_BYTE"
-"""Set it to damage each byte."""
+from tests.support.running.long import with_long_cases
 
 
 def assert_none_wrong(sweep: Sweep) -> None:
@@ -32,9 +29,9 @@ def assert_none_wrong(sweep: Sweep) -> None:
 SAMPLED = ("v6_cow_part_mdt", "v8_cow_orc", "v6_mor_event_time", "v8_mor_rollback", "v9_mor_log_compaction")
 
 
-@pytest.mark.parametrize("name", FIXTURES if os.environ.get(LONG) else SAMPLED)
-def test_damage_never_gives_other_rows(name, tmp_path):
-    most = None if os.environ.get(LONG) else 3
+@pytest.mark.parametrize("name", with_long_cases(SAMPLED, FIXTURES))
+def test_damage_never_gives_other_rows(name, thorough, tmp_path):
+    most = 50 if thorough else 3
     path = unzip_fixture(name, tmp_path)
     for logs in (False, True) if "_mor_" in name else (False,):
         rng = random.Random(f"{name} {logs}")
@@ -114,11 +111,11 @@ def test_services_do_not_make_damage_permanent(service, version, tmp_path):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_our_own_logs_show_any_changed_byte(version, tmp_path):
+def test_our_own_logs_show_any_changed_byte(version, thorough, tmp_path):
     """Our blocks have checksums, contents included."""
     prepare(tmp_path / "t", kind="MERGE_ON_READ", version=version, options={}, upserts=2)
     rng = random.Random(version)
-    most = None if os.environ.get(LONG) else 4
+    most = None if thorough else 4
     sweep = sweep_table(tmp_path / "t", rng, logs=True, most=most, scans=SCANS, checksummed=True)
     assert_none_wrong(sweep)
     assert sweep.counts["bit refused"] == sweep.counts["bit tried"] > 0

@@ -1,4 +1,4 @@
-"""Damaged bytes with fixed seeds; ``python tests/support/faults/fuzz_long.py --seconds N`` runs on with new ones."""
+"""Damaged bytes with fixed seeds; ``python -m tests.support.faults.fuzz_long --seconds N`` runs on with new ones."""
 
 from __future__ import annotations
 

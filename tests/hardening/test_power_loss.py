@@ -1,6 +1,6 @@
 """A commit that was acknowledged outlasts a loss of power on a local disk, and one that was not is undone whole.
 
-A few losses by default, the last flush of each write among them; ``HUDI_HIVE_TEST_ALL_KILLS=1`` takes every flush.
+A few losses, the last flush of each write among them, and in a long run at every flush.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tests.support.faults.power_loss import Disk, PowerLoss
 from tests.support.faults.step_faults import ACTS, OPTIONS
 from tests.support.faults.write_faults import check_tidy, rows_of, with_row
 from tests.support.faults.write_scenarios import PROBE, rows
+from tests.support.running.long import with_long_cases
 
-ALL = os.environ.get("HUDI_HIVE_TEST_ALL_KILLS") == "1"
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 QUICK = [
     ("upsert", COW, 8, "several"),
@@ -36,8 +36,8 @@ def table_at(path, kind, version, options):
     return table
 
 
-@pytest.mark.parametrize(("act", "kind", "version", "name"), CASES if ALL else QUICK)
-def test_acknowledged_writes_outlast_a_loss_of_power(act, kind, version, name, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("act", "kind", "version", "name"), with_long_cases(QUICK, CASES))
+def test_acknowledged_writes_outlast_a_loss_of_power(act, kind, version, name, thorough, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     options = OPTIONS[name]
     table_at(tmp_path / "t", kind, version, options)
@@ -50,7 +50,7 @@ def test_acknowledged_writes_outlast_a_loss_of_power(act, kind, version, name, t
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     after = rows_of(whole)
     check(disk, tmp_path / "acknowledged", [after], options)
-    points = range(len(disk.flushes)) if ALL else sorted({len(disk.flushes) // 3, len(disk.flushes) - 1})
+    points = range(len(disk.flushes)) if thorough else sorted({len(disk.flushes) // 3, len(disk.flushes) - 1})
     for at in points:
         copy = tmp_path / f"copy{at}"
         shutil.copytree(tmp_path / "t", copy)

@@ -7,7 +7,6 @@ a rollback.
 from __future__ import annotations
 
 import json
-import os
 
 import pyarrow as pa
 import pytest
@@ -32,10 +31,15 @@ class Died(BaseException):
 
 
 class Deadly:
-    """Lets some storage calls that change something through, and none after that."""
+    """Lets some storage calls that change something through, and none after that.
 
-    def __init__(self, monkeypatch):
+    Args:
+        step: one of so many numbers of calls is tried.
+    """
+
+    def __init__(self, monkeypatch, step):
         self.left = None
+        self.step = step
         self.calls = 0
         for name in _CHANGING:
             monkeypatch.setattr(Storage, name, self._wrapped(getattr(Storage, name)))
@@ -69,8 +73,8 @@ class Deadly:
 
 
 @pytest.fixture
-def deadly(monkeypatch):
-    return Deadly(monkeypatch)
+def deadly(monkeypatch, thorough):
+    return Deadly(monkeypatch, 1 if thorough else 5)
 
 
 def _seen(table):
@@ -110,9 +114,8 @@ def _goes_on(table, dead, changes, kept, **options):
     return MetadataTable.open(table.fresh())
 
 
-def _points(total, version):
-    """Numbers of storage calls to die after: a part of them, another one for each version, or all if asked for."""
-    step = int(os.environ.get("HUDI_HIVE_KILL_STEP", "5"))
+def _points(total, version, step):
+    """Numbers of storage calls to die after: a part of them, another one for each version, or all where step is 1."""
     return sorted({*range(version % step, total + 1, step), total})
 
 
@@ -122,7 +125,7 @@ def _kill_points(tmp_path, deadly, version, prepare, options=None):
     counted = model.copied(tmp_path / "count")
     total = deadly.count(lambda: counted.apply(instant, changes, **(options or {})))
     assert total
-    for after in _points(total, version):
+    for after in _points(total, version, deadly.step):
         table = model.copied(tmp_path / str(after))
         died = deadly.dies(after, lambda: table.apply(instant, changes, **(options or {})))  # noqa: B023
         assert died == (after < total)
@@ -200,7 +203,7 @@ def test_death_in_a_rollback(tmp_path, deadly, version):
     model.apply(instant, changes)
     counted = model.copied(tmp_path / "count")
     total = deadly.count(lambda: counted.writer().rollback("99990101000000000", instant))
-    for after in _points(total, version):
+    for after in _points(total, version, deadly.step):
         table = model.copied(tmp_path / str(after))
         died = deadly.dies(after, lambda: table.writer().rollback("99990101000000000", instant))  # noqa: B023
         assert died == (after < total)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import random
 import resource
 import struct
@@ -18,9 +17,10 @@ from hudi_hive.errors import MetastoreError, MetastoreServerError, MetastoreTime
 from hudi_hive.metastore import HiveMetastore, Retries, Timeouts, TransactionClient
 from hudi_hive.metastore._thrift import ThriftHiveMetastore, ttypes
 from tests.support.metastore.scripted_metastore import ScriptedMetastore, damaged, encoded, field, in_success, reply
+from tests.support.running.long import long_case
 
-ROUNDS = int(os.environ.get("HUDI_HIVE_METASTORE_LIES", "60"))
-"""Damaged answers for each method; ``HUDI_HIVE_METASTORE_LIES=2000`` tries more."""
+rounds = pytest.mark.parametrize("rounds", [60, long_case(3000)])
+"""Damaged answers for each method."""
 
 MEGABYTES = 256
 
@@ -167,19 +167,20 @@ def _without(value: Any, place: tuple) -> Any:
     return value
 
 
+@rounds
 @pytest.mark.parametrize("method", ANSWERS)
-def test_any_bytes(method, server, client):
+def test_any_bytes(method, rounds, server, client):
     """Answers with flipped bits, overwritten integers, cut off or with bytes put in."""
     answer, call = ANSWERS[method]
     good = body(method, answer)
     rng = random.Random(f"{method} 7")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     tried = Counter()
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         lying = damaged(rng, good)
         server.script = lambda name, number, lying=lying: reply(name, number, lying)
         tried[outcome(client, call)] += 1
-    assert tried["error"] and sum(tried.values()) == ROUNDS
+    assert tried["error"] and sum(tried.values()) == rounds
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 < MEGABYTES
 
 

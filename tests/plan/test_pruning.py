@@ -6,7 +6,6 @@ import datetime as dt
 import decimal
 import json
 import logging
-import os
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,6 +30,7 @@ from hudi_hive.predicate import parse_filter
 from hudi_hive.table import scan_logs
 from hudi_hive.table_api import HudiTable
 from tests.support.fixture_tables import encode_rows, fixture_names, unzip_fixture
+from tests.support.running.long import long_case, with_long_cases
 
 SCHEMA = pa.schema(
     [
@@ -43,9 +43,8 @@ SCHEMA = pa.schema(
         ("t", pa.date32()),
     ]
 )
-EXAMPLES = int(os.environ.get("PRUNING_EXAMPLES", "150"))
-"""Made tables; a longer run has more."""
-LONG_RUN = EXAMPLES > 150
+EXAMPLES = [150, long_case(5000)]
+"""Made tables."""
 DATA = Path(__file__).parents[1] / "data" / "pruning"
 COLUMNS = ("i", "f", "s", "d", "b", "t")
 
@@ -225,9 +224,13 @@ def passing(row_filter, files, owner_column, owners):
     return np.array(found, np.bool_)
 
 
+@pytest.mark.parametrize("examples", EXAMPLES)
+def test_statistics_never_rule_out_a_passing_row(examples):
+    settings(max_examples=examples, deadline=None)(check_statistics)()
+
+
 @given(tables, filters)
-@settings(max_examples=EXAMPLES, deadline=None)
-def test_statistics_never_rule_out_a_passing_row(table, text):
+def check_statistics(table, text):
     slices, files = made(table)
     row_filter = parse_filter(text, SCHEMA)
     metadata = MadeStatistics(files)
@@ -394,13 +397,13 @@ SOME = ("v6_cow_part_mdt", "v8_cow_types", "v8_mor_part_rli", "v9_mor_crash_mdt"
 """Tables of a short run."""
 
 
-@pytest.mark.parametrize("name", [name for name in INDEXED if LONG_RUN or name in SOME])
-def test_no_real_row_is_lost(name):
+@pytest.mark.parametrize("name", with_long_cases(SOME, INDEXED))
+def test_no_real_row_is_lost(name, thorough):
     """For each column and some of its values, the rows of a filtered scan wherever it leaves out files."""
     table = HudiTable.open(unzip_fixture(name))
     everything = table.scan().to_arrow()
     removed = 0
-    for expression in expressions(everything):
+    for expression in expressions(everything, thorough=thorough):
         scan = table.scan(row_filter=expression)
         left_out = sum(s.before - s.after for s in scan.plan().steps if "statistics" in s.name)
         if left_out:
@@ -410,14 +413,14 @@ def test_no_real_row_is_lost(name):
     assert removed or "column_stats" not in table.client.config.metadata_partitions
 
 
-def expressions(rows):
+def expressions(rows, *, thorough):
     for column in rows.schema:
         if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
             continue
         values = pc.unique(rows.column(column.name).drop_null())
         values = values.take(pc.sort_indices(values)) if len(values) > 1 else values
         yield [(column.name, "is", None)]
-        if len(values) and LONG_RUN:
+        if len(values) and thorough:
             places = sorted({0, len(values) // 2, len(values) - 1})
             yield from ([(column.name, operator, values[place])] for place in places for operator in ("=", "<", ">"))
         elif len(values):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -12,9 +10,11 @@ from hypothesis import strategies as st
 from hudi_hive.read.merge.merge import merge_slice
 from hudi_hive.table.logs import LogData, LogDeletes, LogRecords
 from hudi_hive.table.merge import UNAVAILABLE_VALUE, MergeSpec, Order, Partial
+from tests.support.running.long import long_case
 from tests.support.tables.merge_model import Event, merge
 
-EXAMPLES = int(os.environ.get("MERGE_HISTORIES", "60"))
+EXAMPLES = [60, long_case(3000)]
+"""Histories of each kind."""
 """Histories of each kind; some hundreds for a longer search."""
 
 E, C = Order.EVENT_TIME, Order.COMMIT_TIME
@@ -160,10 +160,14 @@ def logs_and_events(spec, arrow, blocks):
     return LogRecords(tuple(found)), events
 
 
+@pytest.mark.parametrize("examples", EXAMPLES)
 @pytest.mark.parametrize("name", SPECS)
-@settings(max_examples=EXAMPLES, deadline=None)
+def test_any_history_merges_as_record_by_record(name, examples):
+    settings(max_examples=examples, deadline=None)(check_history)(name)
+
+
 @given(data=st.data())
-def test_any_history_merges_as_record_by_record(name, data):
+def check_history(name, data):
     spec, arrow, base, blocks = data.draw(histories(name))
     schema = schema_of(arrow)
     logs, events = logs_and_events(spec, arrow, blocks)

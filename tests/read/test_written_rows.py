@@ -1,13 +1,11 @@
 """Lives of tables whose keys and partition values are odd texts: what is acknowledged all readers read.
 
 After each step the rows by folder listings, by the metadata table and by the package ``hudi`` are those of a model; a
-write that is refused leaves the table's tree as it was. ``HUDI_HIVE_WRITTEN_ROWS=N`` lives N lives of each version and
-kind, ``HUDI_HIVE_WRITTEN_ROW=SEED`` that one again.
+write that is refused leaves the table's tree as it was.
 """
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -18,12 +16,12 @@ from hudi_hive.errors import HudiHiveError
 from hudi_hive.table.keys import partition_path
 from hudi_hive.table_api import HudiTable
 from tests.support.fixture_tables import VERSIONS
+from tests.support.running.long import long_case
 from tests.support.tables.written_rows import HOODIE_NAMES, ODD_TEXTS, OWN_NAMES, rows_by_peer, tree
 from tests.write.services.test_services_random import Life, Model
 
-LIVES = int(os.environ.get("HUDI_HIVE_WRITTEN_ROWS", "0"))
-SEED = os.environ.get("HUDI_HIVE_WRITTEN_ROW")
-STEPS = 24 if LIVES or SEED else 7
+SEEDS = [(0, 7), *(long_case(seed, 24) for seed in range(8))]
+"""Seeds of lives, and how many steps they have."""
 CELLS = [(version, kind) for version in VERSIONS for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")]
 TEXTS = (*HOODIE_NAMES, *OWN_NAMES, *ODD_TEXTS)
 ACCEPTED = 3
@@ -107,14 +105,10 @@ class OddLife(Life):
         assert len(found) == len(self.model), self.done
 
 
-def live(folder: Path, seed: int | str, version: int, kind: str) -> None:
-    life = OddLife(folder / "t", int(seed), version, kind)
-    for number in range(STEPS):
-        life.step(number)
-
-
-@pytest.mark.parametrize("seed", [SEED] if SEED else range(max(1, LIVES)))
+@pytest.mark.parametrize(("seed", "steps"), SEEDS)
 @pytest.mark.parametrize(("version", "kind"), CELLS)
-def test_what_is_acknowledged_is_read_by_all(version: int, kind: str, seed: int | str, tmp_path: Path) -> None:
-    live(tmp_path, seed, version, kind)
+def test_what_is_acknowledged_is_read_by_all(version: int, kind: str, seed: int, steps: int, tmp_path: Path) -> None:
+    life = OddLife(tmp_path / "t", seed, version, kind)
+    for number in range(steps):
+        life.step(number)
     print(dict(counts))

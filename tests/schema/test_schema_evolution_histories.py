@@ -1,33 +1,27 @@
-"""Tables at random through changes of columns, writes and services: each query's rows are those of a model.
-
-``HUDI_HIVE_HISTORIES=N`` lives N histories in place of a few, ``HUDI_HIVE_HISTORY=SEED`` those of a seed again.
-"""
+"""Tables at random through changes of columns, writes and services: each query's rows are those of a model."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests.support.fixture_tables import VERSIONS
+from tests.support.running.long import long_case
 from tests.support.tables.schema_lives import MERGE_ON_READ, Life
 
-HISTORIES = int(os.environ.get("HUDI_HIVE_HISTORIES", "60"))
 TABLES = [(version, kind) for version in VERSIONS for kind in ("COPY_ON_WRITE", MERGE_ON_READ)]
-SEEDS = range(-(-HISTORIES // len(TABLES)))
-if "HUDI_HIVE_HISTORY" in os.environ:
-    SEEDS = range(int(os.environ["HUDI_HIVE_HISTORY"]), int(os.environ["HUDI_HIVE_HISTORY"]) + 1)
-STEPS = 4 if HISTORIES <= 60 else 7
+SEEDS = [*((seed, 4) for seed in range(10)), *(long_case(seed, 7) for seed in range(50))]
+"""Seeds of histories, and how many steps they have."""
 SEEN: Counter[str] = Counter()
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("seed", "steps"), SEEDS)
 @pytest.mark.parametrize(("version", "kind"), TABLES)
-def test_rows_are_those_of_the_model(kind: str, version: int, seed: int, tmp_path: Path) -> None:
+def test_rows_are_those_of_the_model(kind: str, version: int, seed: int, steps: int, tmp_path: Path) -> None:
     life = Life(tmp_path / "t", seed, version, kind)
-    life.live(STEPS)
+    life.live(steps)
     SEEN.update(life.counts)
     SEEN["histories"] += 1
 

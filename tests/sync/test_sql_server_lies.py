@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import struct
 from collections import Counter
@@ -17,9 +16,10 @@ from hudi_hive.errors import MetastoreError
 from hudi_hive.metastore import Timeouts
 from hudi_hive.sync.apply.sql import SqlServer, parse_jdbc_url
 from tests.support.metastore.scripted_metastore import ScriptedMetastore, damaged, encoded, field, reply
+from tests.support.running.long import long_case
 
-ROUNDS = int(os.environ.get("HUDI_HIVE_METASTORE_LIES", "150"))
-"""Damaged answers; set ``HUDI_HIVE_METASTORE_LIES`` for more."""
+rounds = pytest.mark.parametrize("rounds", [150, long_case(3000)])
+"""Damaged answers for each method."""
 
 _DONE = ttypes.TStatus(ttypes.TStatusCode.SUCCESS_STATUS)
 _HANDLE = ttypes.THandleIdentifier(b"1" * 16, b"2" * 16)
@@ -74,12 +74,13 @@ def test_the_truth_is_taken(server):
     ask(server, Timeouts(connect=60, read=60))
 
 
+@rounds
 @pytest.mark.parametrize("method", ["OpenSession", "GetInfo", "ExecuteStatement"])
-def test_any_bytes(method, server):
+def test_any_bytes(method, rounds, server):
     good = _body(method)
     rng = random.Random(f"{method} 11")
     tried = Counter()
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         # What is cut short is followed by the connection's end.
         server.lies = {method: iter([reply(method, 0, damaged(rng, good)), b""])}
         try:
@@ -88,7 +89,7 @@ def test_any_bytes(method, server):
         except MetastoreError:
             tried["error"] += 1
     server.lies = {}
-    assert tried["error"] and sum(tried.values()) == ROUNDS
+    assert tried["error"] and sum(tried.values()) == rounds
 
 
 @pytest.mark.parametrize("method", ["OpenSession", "ExecuteStatement"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import itertools
-import os
 from decimal import Decimal
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from hudi_hive.errors import SchemaError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.schema import may_become, parse_type
 from hudi_hive.testing import FakeMetastore
+from tests.support.running.long import long_case, with_long_cases
 
 QUIET = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false", "hoodie.metadata.enable": "false"}
 DAY = datetime.date(2024, 1, 2)
@@ -30,7 +30,6 @@ VALUES = {
     "string": (pa.string(), "9.25"),
 }
 DECIMALS = ("decimal(10, 2)", "decimal(12, 4)")
-LONG = os.environ.get("HUDI_HIVE_TEST_ALL_CELLS") == "1"
 
 
 def steps(source):
@@ -38,12 +37,11 @@ def steps(source):
 
 
 def chains():
-    """All of two changes; without the long run those through text, by which types meet that have nothing in common."""
-    found = [[one, two, three] for one in VALUES for two in steps(one) for three in steps(two)]
-    if not LONG:
-        return [chain for chain in found if chain[1] == "string"]
-    longer = [[*chain, four] for chain in found for four in steps(chain[2]) if "string" in chain]
-    return found + [chain for chain in longer if not _asks_too_much(chain)]
+    """Two changes, through text, by which types meet that have nothing in common; in a long run all, and three."""
+    every = [[one, two, three] for one in VALUES for two in steps(one) for three in steps(two)]
+    longer = [[*chain, four] for chain in every for four in steps(chain[2]) if "string" in chain]
+    longer = [chain for chain in longer if not _asks_too_much(chain)]
+    return with_long_cases([chain for chain in every if chain[1] == "string"], every + longer)
 
 
 def _asks_too_much(chain):
@@ -59,7 +57,7 @@ def value(kind, chain):
     return arrow, found
 
 
-@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"] if LONG else ["COPY_ON_WRITE"])
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", long_case("MERGE_ON_READ")])
 @pytest.mark.parametrize("chain", chains(), ids="-".join)
 def test_what_is_committed_is_read_from_every_file(tmp_path, chain, kind):
     path = str(tmp_path / "t")

@@ -6,7 +6,6 @@ What is expected is what Hudi 0.15.0, 1.0.2 and 1.1.1 do with such rows; where t
 from __future__ import annotations
 
 import itertools
-import os
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,11 +16,12 @@ from hudi_hive.errors import HudiHiveError, KeyGenerationError, UnknownColumnErr
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient
 from hudi_hive.write.writers.local import LocalWriter
+from tests.support.running.long import with_long_cases
 
 KEY, PATH, FILE = "_hoodie_record_key", "_hoodie_partition_path", "_hoodie_file_name"
 QUIET = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
 CELLS = list(itertools.product((6, 8, 9), ("COPY_ON_WRITE", "MERGE_ON_READ"), (["city"], []), ("true", "false")))
-KINDS = CELLS if os.environ.get("HUDI_HIVE_TEST_ALL_CELLS") == "1" else CELLS[::5]
+KINDS = with_long_cases(CELLS[::5], CELLS)
 everywhere = pytest.mark.parametrize(("version", "kind", "partitions", "metadata"), KINDS)
 FEW = [(6, "COPY_ON_WRITE", ["city"], "true"), (9, "MERGE_ON_READ", [], "false")]
 somewhere = pytest.mark.parametrize(("version", "kind", "partitions", "metadata"), FEW)

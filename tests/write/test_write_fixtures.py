@@ -1,11 +1,10 @@
 """Writes into tables of real Hudi: rows are as a model of plain rows says, or the write is refused and leaves nothing.
 
-By default one table version of each fixture case is written to; ``HUDI_HIVE_ALL_FIXTURES=1`` takes all of them.
+One table version of each fixture case is written to, and in a long run all of them.
 """
 
 from __future__ import annotations
 
-import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from hudi_hive.errors import InvalidOptionError, UnsupportedTableError
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table_api import HudiTable
 from tests.support.fixture_tables import VERSIONS, canonical, encode_value, fixture_names, unzip_fixture
+from tests.support.running.long import with_long_cases
 
-_ALL = os.environ.get("HUDI_HIVE_ALL_FIXTURES") == "1"
 _NOT_WRITTEN = {"cow_orc": "format ORC"}
 _TIMES = "hoodie.keygen.timebased."
 _OPTIONS = {
@@ -39,14 +38,12 @@ def _case(name: str) -> str:
 
 
 def _names() -> list[str]:
-    """All fixtures, or one of each case, versions by turns; 250 partitions take their time."""
-    if _ALL:
-        return list(fixture_names())
+    """One fixture of each case, versions by turns; 250 partitions take their time."""
     cases = sorted({_case(name) for name in fixture_names()} - {"cow_wide_250"})
     return [f"v{VERSIONS[at % 3]}_{case}" for at, case in enumerate(cases)]
 
 
-@pytest.mark.parametrize("name", _names())
+@pytest.mark.parametrize("name", with_long_cases(_names(), fixture_names()))
 def test_rows_are_as_a_model_says(name: str, tmp_path: Path) -> None:
     path = unzip_fixture(name, tmp_path)
     table = HudiTable.open(path)

@@ -1,20 +1,17 @@
 """Writers killed at calls of the storage: readers see the last completed state, and the next write repairs.
 
-A few calls of a few scenarios by default; ``HUDI_HIVE_TEST_ALL_KILLS=1`` takes all, as
-``python -m tests.support.faults.write_sweep`` does.
+A few calls of a few scenarios, and in a long run all of all, as ``python -m tests.support.faults.write_sweep`` takes.
 """
 
 from __future__ import annotations
-
-import os
 
 import pytest
 
 from tests.support.faults.write_faults import kill_points
 from tests.support.faults.write_scenarios import SCENARIOS
 from tests.support.faults.write_sweep import check_failure, check_kill, evenly
+from tests.support.running.long import long_case
 
-ALL = os.environ.get("HUDI_HIVE_TEST_ALL_KILLS") == "1"
 QUICK = {
     # Scenario: number of kills
     "upsert_metadata-cow-8": 4,
@@ -25,19 +22,28 @@ QUICK = {
     "clustering-cow-9": 3,
     "archival-mor-8": 3,
 }
-CHOSEN = [scenario for scenario in SCENARIOS if ALL or scenario.name in QUICK]
+CASES = [
+    *(
+        pytest.param((scenario, QUICK[scenario.name], 2), id=scenario.name)
+        for scenario in SCENARIOS
+        if scenario.name in QUICK
+    ),
+    *(long_case((scenario, None, None), name=f"{scenario.name}-all") for scenario in SCENARIOS),
+]
+"""Scenarios, and how many kills and failures are tried: None for all."""
 
 
-@pytest.fixture(scope="module", params=CHOSEN, ids=lambda scenario: scenario.name)
+@pytest.fixture(scope="module", params=CASES)
 def made(request, tmp_path_factory):
-    """A scenario and what it goes through."""
-    return request.param, request.param.states(tmp_path_factory.mktemp("faults"))
+    """A scenario, what it goes through, and how many kills and failures are tried."""
+    scenario, kills, failures = request.param
+    return scenario, scenario.states(tmp_path_factory.mktemp("faults")), kills, failures
 
 
 def test_killed(made, tmp_path):
-    scenario, states = made
+    scenario, states, kills, _ = made
     seen = set()
-    for at, torn in evenly(kill_points(states.calls), None if ALL else QUICK[scenario.name]):
+    for at, torn in evenly(kill_points(states.calls), kills):
         try:
             seen.add(check_kill(scenario, states, tmp_path / f"{at}{torn}", at, torn))
         except Exception as error:
@@ -49,8 +55,8 @@ def test_killed(made, tmp_path):
 
 def test_failed(made, tmp_path):
     """One call fails: the write is refused and the table as it was, or it is done."""
-    scenario, states = made
-    for at, _ in evenly([(at, False) for at in range(len(states.calls))], None if ALL else 2):
+    scenario, states, _, failures = made
+    for at, _ in evenly([(at, False) for at in range(len(states.calls))], failures):
         try:
             check_failure(scenario, states, tmp_path / str(at), at)
         except Exception as error:

@@ -56,9 +56,8 @@ from hudi_hive.write.services.clustering import schedule_clustering
 from hudi_hive.write.services.compaction import schedule_compaction
 from hudi_hive.write.writers.local import LocalWriter
 from tests.support.faults.table_races import Outcome, Race, run
+from tests.support.running.long import with_long_cases
 
-RACES = int(os.environ.get("HUDI_HIVE_RACES", "6"))
-FIRST_SEED = int(os.environ.get("HUDI_HIVE_RACE", "1"))
 FILE_SYSTEM = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 QUICK = {"hoodie.metadata.enable": "false", "hoodie.clean.automatic": "false"}
 AT_ONCE = {"hoodie.write.lock.client.num_retries": "0"}
@@ -123,7 +122,7 @@ def data_files(table: HudiTable) -> set[str]:
 # -- races of two processes ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + RACES))
+@pytest.mark.parametrize("seed", with_long_cases(range(1, 7), range(1, 101)))
 def test_nothing_acknowledged_is_lost_to_another_process(tmp_path: Path, seed: int) -> None:
     outcome: Outcome = run(Race.of(seed), tmp_path)
     assert not outcome.wrong, "\n".join(outcome.wrong)

@@ -1,11 +1,10 @@
 """Table services killed on tables of real Hudi: readers see the same rows, the next run ends what was begun.
 
-A few calls of each by default; ``HUDI_HIVE_TEST_ALL_KILLS=1`` kills at every one that changes the storage.
+A few calls of each, and in a long run every one that changes the storage.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,6 @@ from tests.support.faults.write_sweep import evenly
 from tests.write.services.test_services_compaction import all_rows
 from tests.write.services.test_services_rollback import copy_of
 
-ALL = os.environ.get("HUDI_HIVE_TEST_ALL_KILLS") == "1"
 OPTIONS = {
     "hoodie.metadata.enable": "false",
     "hoodie.clean.commits.retained": "1",
@@ -50,13 +48,13 @@ def run(path: Path, service: str) -> None:
 
 @pytest.mark.parametrize("version", [6, 8])
 @pytest.mark.parametrize("service", SERVICES)
-def test_deaths(service: str, version: int, tmp_path: Path) -> None:
+def test_deaths(service: str, version: int, thorough: bool, tmp_path: Path) -> None:
     act, case = partial(run, service=service), f"v{version}_{SERVICES[service][0]}"
     whole = copy_of(case, tmp_path / "whole")
     before = all_rows(whole)
     calls = count_calls(act, whole)
     assert all_rows(whole) == before
-    for at, torn in evenly(kill_points(calls), None if ALL else 3):
+    for at, torn in evenly(kill_points(calls), None if thorough else 3):
         path = copy_of(case, tmp_path / f"{at}{torn}")
         assert killed(act, path, at, torn=torn), at
         assert all_rows(path) == before, at

@@ -1,11 +1,10 @@
 """Every table service on tables that real Hudi wrote: rows stay what they were, or become those of the savepoint.
 
-A few tables are taken; ``HUDI_HIVE_ALL_FIXTURES=1`` takes all.
+A few tables are taken, and in a long run all.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services import archival, clustering, compaction
 from hudi_hive.write.services import cleaning as clean
 from tests.support.fixture_tables import canonical, encode_rows, fixture_names, unzip_fixture
+from tests.support.running.long import with_long_cases
 
 OPTIONS = {
     "hoodie.clean.commits.retained": "1",
@@ -32,7 +32,7 @@ OPTIONS = {
     "hoodie.compact.inline.max.delta.commits": "1",
 }
 SOME = ("v6_mor_part_rli", "v8_mor_event_time", "v9_mor_rollback", "v6_cow_types", "v8_cow_virtual_keys", "v9_cow_cdc")
-NAMES = fixture_names() if os.environ.get("HUDI_HIVE_ALL_FIXTURES") == "1" else SOME
+NAMES = with_long_cases(SOME, fixture_names())
 REFUSED = {
     "base files of the format ORC": "cow_orc",
     "with a bucket index": "mor_bucket",

@@ -43,6 +43,7 @@ from hudi_hive.write.services.archival import archive_instants
 from hudi_hive.write.services.cleaning import clean
 from hudi_hive.write.services.clustering import cluster
 from hudi_hive.write.services.compaction import compact
+from tests.support.running.long import long_case
 
 BASE = "f1_0-0-0_20200101000000000.parquet"
 """A name that a base file can have; the folder outside has one."""
@@ -76,9 +77,9 @@ PLACES = {
 HARMLESS = {"percent", "backslash"}
 
 
-@pytest.fixture(params=[6, 9] if os.environ.get("HUDI_HIVE_TEST_HOSTILE_PATHS") else [None])
+@pytest.fixture(params=[None, long_case(6), long_case(9)])
 def version(request: pytest.FixtureRequest) -> int | None:
-    """Each place with each version of tables takes twice as long: one by turns, both with the environment variable."""
+    """The version of tables; None takes one or the other by turns, because each place with both takes twice as long."""
     found: int | None = request.param
     return found
 

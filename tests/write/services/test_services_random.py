@@ -1,12 +1,11 @@
 """Lives of tables at random: writes, services planned and run at other times, rollbacks, restores, dead writers.
 
 After each step the rows, by the folders and by the metadata table, are those of a model of plain dictionaries; what was
-refused changed nothing. ``HUDI_HIVE_LIVES=N`` lives N lives of each kind, ``HUDI_HIVE_LIFE=SEED`` that one again.
+refused changed nothing.
 """
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -28,10 +27,10 @@ from hudi_hive.write.service_base.context import ServiceContext
 from hudi_hive.write.services import archival, clustering, compaction
 from hudi_hive.write.services import cleaning as clean
 from tests.support.fixture_tables import VERSIONS
+from tests.support.running.long import long_case
 
-LIVES = int(os.environ.get("HUDI_HIVE_LIVES", "1"))
-SEEDS = [int(os.environ["HUDI_HIVE_LIFE"])] if "HUDI_HIVE_LIFE" in os.environ else range(LIVES)
-STEPS = 40 if LIVES > 1 or "HUDI_HIVE_LIFE" in os.environ else 16
+SEEDS = [(0, 16), *(long_case(seed, 40) for seed in range(20))]
+"""Seeds of lives, and how many steps they have."""
 KEYS = 24
 CITIES = 3
 
@@ -241,10 +240,10 @@ def batch(rows: Model) -> pa.Table:
     return pa.table(columns, names=["id", "city", "n"])
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("seed", "steps"), SEEDS)
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-def test_rows_are_those_of_the_model(kind: str, version: int, seed: int, tmp_path: Path) -> None:
+def test_rows_are_those_of_the_model(kind: str, version: int, seed: int, steps: int, tmp_path: Path) -> None:
     life = Life(tmp_path / "t", seed, version, kind)
-    for number in range(STEPS):
+    for number in range(steps):
         life.step(number)
