@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["HudiHiveError", "HudiTable", "Scan", "__version__"]
 
 _HOMES = {
-    "HudiTable": "hudi_hive.table_api.table",
-    "Scan": "hudi_hive.table_api.table",
+    "HudiTable": "hudi_hive.table_api",
+    "Scan": "hudi_hive.table_api",
     "HudiHiveError": "hudi_hive.errors",
 }
 

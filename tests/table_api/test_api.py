@@ -176,7 +176,7 @@ def test_unknown_columns_and_options(table):
     fails(UnknownColumnError, "fare", call=lambda: table.scan("fare > 1").to_arrow())
     fails(InvalidOptionError, "'hoodie.no.such'", call=lambda: table.scan(options={"hoodie.no.such": "1"}))
     fails(InvalidOptionError, "twice", call=lambda: table.scan(selected_fields=["page", "page"]))
-    fails(InvalidOptionError, "not a query type", call=lambda: table.scan(query_type="latest"))
+    fails(InvalidOptionError, "not one of", call=lambda: table.scan(query_type="latest"))
 
 
 @pytest.mark.parametrize("name", fixture_names("cow_nonpart"))

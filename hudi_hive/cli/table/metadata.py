@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import pyarrow.compute as pc
 
 from hudi_hive.cli.common import pairs, storage_options, with_output
 from hudi_hive.cli.output import Output
+from hudi_hive.cli.table.service_target import ServiceTarget, service_target
 from hudi_hive.errors import MetadataTableError, PathNotFoundError
-from hudi_hive.table import MetaClient
 
 if TYPE_CHECKING:
-    from hudi_hive.metadata import MetadataTable
+    from hudi_hive.table_api import HudiTable
+    from hudi_hive.write.services import MetadataTableChange
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.group()
@@ -21,95 +25,64 @@ def metadata() -> None:
     """Make, delete and look into the metadata table: its size, what it names, whether that is right."""
 
 
-def _open(path: str, storage_option: tuple[str, ...]) -> tuple[MetaClient, MetadataTable]:
-    from hudi_hive.metadata import MetadataTable
+def _open(path: str, storage_option: tuple[str, ...]) -> HudiTable:
+    from hudi_hive.table_api import HudiTable
 
-    client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
-    return client, MetadataTable.open(client)
+    return HudiTable.open(path, pairs(storage_option, "--storage-option"))
+
+
+def _partitions(text: str) -> Callable[[F], F]:
+    return click.option("--partition", "partitions", multiple=True, help=text)
 
 
 @metadata.command()
-@click.argument("path")
-@click.option("--partition", "partitions", multiple=True, help="Make this partition too (repeatable).")
-@storage_options
+@service_target
+@_partitions("Make this partition too (repeatable).")
 @with_output
-def create(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ...], output: Output) -> None:
+def create(target: ServiceTarget, partitions: tuple[str, ...], output: Output) -> None:
     """Make the metadata table of a table that has none, from one listing, under the table's lock.
 
-    Without --partition it gets what a write would give it.
+    Without --partition it gets what a write would give it. The lock is that of --conf hoodie.write.lock.*
     """
-    client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
-    if client.config.metadata_partitions:
-        raise MetadataTableError(
-            "there is a metadata table already",
-            path=client.base_path,
-            remedy="`hudi-hive metadata init` adds partitions, `hudi-hive metadata delete` deletes it",
-        )
-    _make(client, partitions, output)
+    _show_created(target.open("metadata table").metadata.create(partitions or None), output)
 
 
 @metadata.command()
-@click.argument("path")
-@click.option("--partition", "partitions", multiple=True, help="The partition to make (repeatable).")
-@storage_options
+@service_target
+@_partitions("The partition to make (repeatable).")
 @with_output
-def init(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ...], output: Output) -> None:
+def init(target: ServiceTarget, partitions: tuple[str, ...], output: Output) -> None:
     """Make the partitions that are missing in the metadata table, under the table's lock."""
-    _make(MetaClient.load(path, pairs(storage_option, "--storage-option")), partitions, output)
+    _show_created(target.open("metadata table").metadata.init(partitions or None), output)
 
 
-def _make(client: MetaClient, partitions: tuple[str, ...], output: Output) -> None:
-    from hudi_hive.metadata.writer import MetadataWriter
-    from hudi_hive.write.coordination import table_lock
-
-    with table_lock({}, client.storage):
-        writer = MetadataWriter.open(client.reload(), {})
-        assert writer is not None  # it is only None where options say so
-        made = writer.initialise(partitions or None)
-    output.pairs(
-        "metadata table",
-        {"made": ", ".join(made) or None, "partitions": ", ".join(client.reload().config.metadata_partitions)},
-    )
+def _show_created(change: MetadataTableChange, output: Output) -> None:
+    created, partitions = ", ".join(change.created) or None, ", ".join(change.partitions)
+    output.pairs("metadata table", {"made": created, "partitions": partitions})
 
 
 @metadata.command()
-@click.argument("path")
-@click.option("--partition", "partitions", multiple=True, help="Delete only this partition (repeatable).")
-@storage_options
+@service_target
+@_partitions("Delete only this partition (repeatable).")
 @with_output
-def delete(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ...], output: Output) -> None:
-    """Delete the metadata table, or partitions of it; the table's rows stay."""
-    from hudi_hive.metadata.writer import MetadataWriter
-    from hudi_hive.write.coordination import table_lock
-
-    client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
-    there = client.config.metadata_partitions
-    if unknown := sorted(set(partitions) - set(there)):
-        raise MetadataTableError(f"the metadata table has no partition {unknown[0]!r}", path=client.base_path)
-    with table_lock({}, client.storage):
-        MetadataWriter.drop(client.reload(), partitions or None)
-    left = client.reload().config.metadata_partitions
-    gone = [name for name in there if name not in left]
-    output.pairs("metadata table", {"deleted": ", ".join(gone) or None, "partitions": ", ".join(left) or None})
+def delete(target: ServiceTarget, partitions: tuple[str, ...], output: Output) -> None:
+    """Delete the metadata table, or partitions of it, under the table's lock; the table's rows stay."""
+    change = target.open("metadata table").metadata.delete(partitions or None)
+    deleted, left = ", ".join(change.deleted) or None, ", ".join(change.partitions) or None
+    output.pairs("metadata table", {"deleted": deleted, "partitions": left})
 
 
 @metadata.command("set")
-@click.argument("path")
+@service_target
 @click.option("--on/--off", "on", required=True, help="Whether readers shall use the metadata table.")
-@storage_options
 @with_output
-def set_(path: str, on: bool, storage_option: tuple[str, ...], output: Output) -> None:
+def set_(target: ServiceTarget, on: bool, output: Output) -> None:
     """Switch the metadata table on (made where it is missing) or off (deleted: nobody may read it stale)."""
-    from hudi_hive.metadata.writer import MetadataWriter
-    from hudi_hive.write.coordination import table_lock
-
-    client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
+    change = target.open("metadata table").metadata.set(on)
     if on:
-        _make(client, (), output)
-        return
-    with table_lock({}, client.storage):
-        MetadataWriter.drop(client.reload())
-    output.pairs("metadata table", {"partitions": None})
+        _show_created(change, output)
+    else:
+        output.pairs("metadata table", {"partitions": None})
 
 
 @metadata.command()
@@ -121,11 +94,10 @@ def stats(path: str, storage_option: tuple[str, ...], output: Output) -> None:
 
     The counts are those of the newest file slices; partitionCount is of the data table's partitions, as in Hudi.
     """
-    _, table = _open(path, storage_option)
-    by_partition = table.stats()
-    timeline = table.client.timeline
-    compactions = [item for item in timeline.write_instants() if item.action == "commit"]
-    writes = timeline.write_instants()
+    status = _open(path, storage_option).metadata.status()
+    if status.error is not None:
+        raise status.error
+    by_partition = status.by_partition
 
     def total(column: str) -> int:
         return int(pc.sum(by_partition[column]).as_py() or 0)
@@ -133,16 +105,16 @@ def stats(path: str, storage_option: tuple[str, ...], output: Output) -> None:
     output.pairs(
         "metadata table",
         {
-            "path": table.client.base_path,
+            "path": status.path,
             "baseFileCount": total("base_files"),
             "logFileCount": total("log_files"),
-            "partitionCount": len(table.partitions()),
+            "partitionCount": status.table_partitions,
             "totalBaseFileSizeInBytes": total("base_bytes"),
             "totalLogFileSizeInBytes": total("log_bytes"),
             "metadataPartitionCount": by_partition.num_rows,
             "fileGroupCount": total("file_groups"),
-            "lastCompactionTimestamp": compactions[-1].requested if compactions else None,
-            "lastInstant": writes[-1].requested if writes else None,
+            "lastCompactionTimestamp": status.last_compaction,
+            "lastInstant": status.last_instant,
         },
     )
     output.arrow("partitions of the metadata table", by_partition)
@@ -154,10 +126,9 @@ def stats(path: str, storage_option: tuple[str, ...], output: Output) -> None:
 @with_output
 def list_partitions(path: str, storage_option: tuple[str, ...], output: Output) -> None:
     """The table's partitions as the metadata table names them."""
-    _, table = _open(path, storage_option)
-    found = table.partitions()
-    output.section("partitions", [{"partition": partition} for partition in found], ["partition"])
-    output.note(f"{len(found)} partitions")
+    partitions = _open(path, storage_option).metadata.partitions()
+    output.section("partitions", [{"partition": partition} for partition in partitions], ["partition"])
+    output.note(f"{len(partitions)} partitions")
 
 
 @metadata.command("list-files")
@@ -167,15 +138,15 @@ def list_partitions(path: str, storage_option: tuple[str, ...], output: Output) 
 @with_output
 def list_files(path: str, partitions: tuple[str, ...], storage_option: tuple[str, ...], output: Output) -> None:
     """The files of all or some partitions as the metadata table lists them."""
-    client, table = _open(path, storage_option)
-    wanted = list(dict.fromkeys(path.strip("/") for path in partitions))
-    if unknown := sorted(set(wanted) - set(table.partitions())):
+    table = _open(path, storage_option)
+    chosen = list(dict.fromkeys(path.strip("/") for path in partitions))
+    if unknown := sorted(set(chosen) - set(table.metadata.partitions())):
         raise PathNotFoundError(
             f"the metadata table knows no such partition: {unknown[0]!r}",
-            path=client.base_path,
+            path=table.path,
             remedy="`hudi-hive metadata list-partitions` lists those that it knows",
         )
-    files = table.files_table(wanted or None).sort_by([("partition", "ascending"), ("name", "ascending")])
+    files = table.metadata.files(chosen or None).sort_by([("partition", "ascending"), ("name", "ascending")])
     output.arrow("files", files)
     output.note(f"{files.num_rows} files, {int(pc.sum(files['size']).as_py() or 0):,} bytes")
 
@@ -186,10 +157,8 @@ def list_files(path: str, partitions: tuple[str, ...], storage_option: tuple[str
 @with_output
 def validate(path: str, storage_option: tuple[str, ...], output: Output) -> None:
     """List the table both ways and compare; an error (exit 1) when they differ."""
-    from hudi_hive.metadata import validate as compare
-
-    client = MetaClient.load(path, pairs(storage_option, "--storage-option"))
-    report = compare(client)
+    table = _open(path, storage_option)
+    report = table.metadata.validate()
     rows: list[dict[str, object]] = []
     for where, names in (("listing", report.missing_partitions), ("metadata table", report.extra_partitions)):
         rows += [{"partition": name, "only_in": where} for name in names]
@@ -203,7 +172,7 @@ def validate(path: str, storage_option: tuple[str, ...], output: Output) -> None
         output.close()
         raise MetadataTableError(
             f"the metadata table and the listing differ in {report.errors} places",
-            path=client.base_path,
+            path=table.path,
             remedy="rebuild it, or read with hoodie.metadata.enable=false",
         )
 

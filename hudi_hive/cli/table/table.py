@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hudi_hive.cli.table.create import archive, create
+from hudi_hive.cli.table.create import create
 from hudi_hive.cli.table.services import SERVICES
 
 
@@ -13,5 +13,5 @@ def table() -> None:
     """Make or change a table: create, compact, cluster, clean, roll back, savepoint, restore, archive."""
 
 
-for _command in (create, *SERVICES, archive):
+for _command in (create, *SERVICES):
     table.add_command(_command)

@@ -12,39 +12,19 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hudi_hive.errors import InvalidOptionError
-from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.metastore.transactions import MetastoreLock
 from hudi_hive.spark.write.executor import SparkExecutor
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline import Instant
 from hudi_hive.timeline.archival import ArchiveReport
-from hudi_hive.timeline.archival import archive as archive_instants
-from hudi_hive.timeline.instants import COMPACTION
 from hudi_hive.timeline.payloads import CleanMetadata, RestoreMetadata, RollbackMetadata
-from hudi_hive.write.coordination import table_lock
-from hudi_hive.write.options import WriteConfig
-from hudi_hive.write.rollback import restore as run_restore
-from hudi_hive.write.rollback import rollback as run_rollback
-from hudi_hive.write.rollback import rollback_failed_writes
-from hudi_hive.write.service_base import ServiceContext
-from hudi_hive.write.services import (
-    SORT_COLUMNS,
-    execute_clustering,
-    execute_compaction,
-    pending_clusterings,
-    schedule_clustering,
-    schedule_compaction,
-)
-from hudi_hive.write.services import clean as run_clean
-from hudi_hive.write.services import cluster as run_clustering
-from hudi_hive.write.services import compact as run_compaction
+from hudi_hive.write.services import TableServices
 
 Path = str | os.PathLike[str]
 
 
-def service_context(spark: SparkSession, path: Path, options: Mapping[str, Any] | None = None) -> ServiceContext:
-    """Make the context of table services: the lock of the options, and the session's executors.
+def table_services(spark: SparkSession, path: Path, options: Mapping[str, Any] | None = None) -> TableServices:
+    """The services of a table, with the lock that the options name and the session's executors.
 
     Args:
         spark: a session of classic PySpark.
@@ -55,9 +35,8 @@ def service_context(spark: SparkSession, path: Path, options: Mapping[str, Any] 
         InvalidOptionError: an option that is unknown or not supported.
     """
     client = MetaClient.load(os.fspath(path))
-    all_options = WriteConfig.of(options or {}, client.config).options
-    lock = table_lock(all_options, client.storage, metastore=MetastoreLock.of)
-    return ServiceContext(client, all_options, SparkExecutor(spark.sparkContext), lock=lambda: lock)
+    executor = SparkExecutor(spark.sparkContext)
+    return TableServices.open(client, options, executor=executor, metastore_lock=MetastoreLock.of)
 
 
 def compact(
@@ -71,21 +50,14 @@ def compact(
     """Merge log files into new base files: run the planned compactions, then plan and run one.
 
     Args:
-        spark, path, options: see :func:`service_context`.
+        spark, path, options: see :func:`table_services`.
         schedule: only plan one.
         execute: only run what is planned.
 
     Returns:
         The completed commits; with ``schedule`` the plan, if there is anything to do.
     """
-    _one(schedule, execute)
-    context = service_context(spark, path, options)
-    if schedule:
-        return _planned(schedule_compaction(context))
-    if execute:
-        pending = context.client.timeline.pending({COMPACTION})
-        return [execute_compaction(context, instant) for instant in pending]
-    return run_compaction(context)
+    return table_services(spark, path, options).compact(schedule=schedule, execute=execute)
 
 
 def cluster(
@@ -100,7 +72,7 @@ def cluster(
     """Join small file groups into larger ones: run the planned clusterings, then plan and run one.
 
     Args:
-        spark, path, options: see :func:`service_context`.
+        spark, path, options: see :func:`table_services`.
         sort_columns: sort the rows of each group by these.
         schedule: only plan one.
         execute: only run what is planned.
@@ -108,35 +80,18 @@ def cluster(
     Returns:
         The completed commits; with ``schedule`` the plan, if there is anything to do.
     """
-    _one(schedule, execute)
-    all_options = dict(options or {})
-    if sort_columns:
-        all_options[SORT_COLUMNS] = ",".join(sort_columns)
-    context = service_context(spark, path, all_options)
-    if schedule:
-        return _planned(schedule_clustering(context))
-    if execute:
-        pending = pending_clusterings(context.client)
-        return [execute_clustering(context, instant) for instant in pending]
-    return run_clustering(context)
+    services = table_services(spark, path, options)
+    return services.cluster(sort_columns=sort_columns, schedule=schedule, execute=execute)
 
 
 def clean(spark: SparkSession, path: Path, options: Mapping[str, Any] | None = None) -> CleanMetadata | None:
     """Delete file slices that no retained commit needs, as ``hoodie.clean.*`` say; None if there are none."""
-    return run_clean(service_context(spark, path, options))
+    return table_services(spark, path, options).clean()
 
 
 def archive(spark: SparkSession, path: Path, options: Mapping[str, Any] | None = None) -> ArchiveReport:
     """Move instants beyond ``hoodie.keep.max.commits`` to the archive, down to ``hoodie.keep.min.commits``."""
-    context = service_context(spark, path, options)
-    settings = WriteConfig.of(context.options, context.client.config).archive
-    with context.lock():
-        return archive_instants(
-            context.client.reload(),
-            min_commits=settings.min_commits,
-            max_commits=settings.max_commits,
-            beyond_savepoint=settings.beyond_savepoint,
-        )
+    return table_services(spark, path, options).archive()
 
 
 def rollback(
@@ -145,11 +100,10 @@ def rollback(
     """Undo the last write, or what dead writers left.
 
     Args:
-        spark, path, options: see :func:`service_context`.
+        spark, path, options: see :func:`table_services`.
         instant: requested time of the write to undo; without it the writes of dead writers.
     """
-    context = service_context(spark, path, options)
-    return rollback_failed_writes(context) if instant is None else [run_rollback(context, instant)]
+    return table_services(spark, path, options).rollback(instant)
 
 
 def restore(
@@ -158,10 +112,10 @@ def restore(
     """Bring the table back to a savepoint; what was written after it is deleted for good.
 
     Args:
-        spark, path, options: see :func:`service_context`.
+        spark, path, options: see :func:`table_services`.
         savepoint: the savepoint's requested time.
     """
-    return run_restore(service_context(spark, path, options), savepoint)
+    return table_services(spark, path, options).restore(savepoint)
 
 
 def init_metadata(
@@ -174,25 +128,13 @@ def init_metadata(
     """Make the metadata table, or the partitions of it that are missing; files are listed and read by Spark tasks.
 
     Args:
-        spark, path, options: see :func:`service_context`.
+        spark, path, options: see :func:`table_services`.
         partitions: partitions of the metadata table that shall be there; what the options say without it.
 
     Returns:
         The partitions that were made.
     """
-    context = service_context(spark, path, options)
-    with context.lock():
-        writer = MetadataWriter.open(context.client.reload(), context.options)
-        return () if writer is None else writer.initialise(partitions, context.executor)
+    return table_services(spark, path, options).metadata.init(partitions).created
 
 
-def _one(schedule: bool, execute: bool) -> None:
-    if schedule and execute:
-        raise InvalidOptionError("schedule and execute are for one of the two alone", remedy="give neither for both")
-
-
-def _planned(instant: Instant | None) -> list[Instant]:
-    return [] if instant is None else [instant]
-
-
-__all__ = ["archive", "clean", "cluster", "compact", "init_metadata", "restore", "rollback", "service_context"]
+__all__ = ["archive", "clean", "cluster", "compact", "init_metadata", "restore", "rollback", "table_services"]

@@ -35,7 +35,7 @@ from hudi_hive.write.coordination.heartbeat import (
     remove_heartbeat,
     silent_instants,
 )
-from hudi_hive.write.coordination.locks import TableLock, table_lock
+from hudi_hive.write.coordination.locks import LockProvider, TableLock, table_lock
 
 __all__ = [
     "BASE",
@@ -52,6 +52,7 @@ __all__ = [
     "AfterCommit",
     "ConcurrentOperation",
     "LocalExecutor",
+    "LockProvider",
     "TableLock",
     "TaskExecutor",
     "WriterHeartbeat",

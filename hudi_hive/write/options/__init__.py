@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hudi_hive.write.options.config import WriteConfig
 from hudi_hive.write.options.settings import (
+    ArchiveSettings,
     ClusteringSettings,
     CompactionSettings,
     DuplicatePolicy,
@@ -13,6 +14,7 @@ from hudi_hive.write.options.settings import (
 )
 
 __all__ = [
+    "ArchiveSettings",
     "ClusteringSettings",
     "CompactionSettings",
     "DuplicatePolicy",

@@ -17,10 +17,15 @@ from hudi_hive.write.services.clustering import (
 )
 from hudi_hive.write.services.compaction import compact, execute_compaction, schedule_compaction
 from hudi_hive.write.services.inline import InlineReport, run_inline_services
+from hudi_hive.write.services.metadata_services import MetadataServices, MetadataTableChange
+from hudi_hive.write.services.table_services import TableServices
 
 __all__ = [
     "SORT_COLUMNS",
     "InlineReport",
+    "MetadataServices",
+    "MetadataTableChange",
+    "TableServices",
     "archive_instants",
     "clean",
     "cluster",

@@ -6,15 +6,16 @@ Source: docs/format.md#archived-timeline.
 from __future__ import annotations
 
 from hudi_hive.timeline.archival import ArchiveReport, archive
-from hudi_hive.write.options import WriteConfig
+from hudi_hive.write.options import ArchiveSettings, WriteConfig
 from hudi_hive.write.service_base import ServiceContext
 
 
-def archive_instants(context: ServiceContext) -> ArchiveReport:
+def archive_instants(context: ServiceContext, settings: ArchiveSettings | None = None) -> ArchiveReport:
     """Archive instants by the options ``hoodie.keep.min.commits``, ``hoodie.keep.max.commits`` and so on.
 
     Args:
         context: the table; its lock must not be held.
+        settings: what is archived; those of the context's options without it.
 
     Raises:
         InvalidOptionError: the options contradict one another.
@@ -23,7 +24,7 @@ def archive_instants(context: ServiceContext) -> ArchiveReport:
     """
     with context.lock():
         now = context.reload()
-        settings = WriteConfig.of(now.options, now.client.config).archive
+        settings = settings or WriteConfig.of(now.options, now.client.config).archive
         return archive(
             now.client,
             min_commits=settings.min_commits,

@@ -11,21 +11,16 @@ from functools import partial
 
 from hudi_hive.errors import HudiHiveError
 from hudi_hive.table import MetaClient
-from hudi_hive.timeline.archival import ArchiveReport, archive
+from hudi_hive.timeline.archival import ArchiveReport
 from hudi_hive.timeline.core import Timeline
-from hudi_hive.timeline.instants import CLEAN, COMPACTION, REPLACE_COMMIT
+from hudi_hive.timeline.instants import CLEAN, REPLACE_COMMIT
 from hudi_hive.timeline.payloads import CleanMetadata
 from hudi_hive.write.coordination import log_failure, reported
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.service_base import ServiceContext
-from hudi_hive.write.services.cleaning import clean
-from hudi_hive.write.services.clustering import cluster, execute_clustering, pending_clusterings, schedule_clustering
-from hudi_hive.write.services.compaction import (
-    compact,
-    compaction_is_due,
-    execute_compaction,
-    schedule_compaction,
-)
+from hudi_hive.write.services.archival import archive_instants
+from hudi_hive.write.services.compaction import compaction_is_due
+from hudi_hive.write.services.table_services import TableServices
 
 
 @dataclass
@@ -89,7 +84,7 @@ def _clean(context: ServiceContext, config: WriteConfig, report: InlineReport) -
     timeline = context.client.timeline
     if not timeline.pending({CLEAN}) and _writes_since(timeline, {CLEAN}) < config.clean.trigger_commits:
         return []
-    report.cleaned = clean(context)
+    report.cleaned = TableServices(context).clean()
     return [] if report.cleaned is None else [report.cleaned.instant.requested]
 
 
@@ -97,13 +92,7 @@ def _archive(context: ServiceContext, config: WriteConfig, report: InlineReport)
     settings = config.archive
     if not settings.automatic:
         return []
-    with context.lock():
-        report.archived = archive(
-            context.client.reload(),
-            min_commits=settings.min_commits,
-            max_commits=settings.max_commits,
-            beyond_savepoint=settings.beyond_savepoint,
-        )
+    report.archived = archive_instants(context, settings)
     return []
 
 
@@ -112,13 +101,10 @@ def _compaction(context: ServiceContext, config: WriteConfig, report: InlineRepo
     if not context.client.config.is_merge_on_read or not (settings.inline or settings.schedule_inline):
         return []
     due = compaction_is_due(context.client, settings)
-    if not settings.inline:
-        planned = schedule_compaction(context) if due else None
-        return [] if planned is None else [planned.requested]
-    if due:
-        return [instant.requested for instant in compact(context)]
-    pending = context.client.timeline.pending({COMPACTION})
-    return [execute_compaction(context, instant).requested for instant in pending]
+    if not settings.inline and not due:
+        return []
+    instants = TableServices(context).compact(schedule=not settings.inline, execute=not due)
+    return [instant.requested for instant in instants]
 
 
 def _clustering(context: ServiceContext, config: WriteConfig, report: InlineReport) -> list[str]:
@@ -126,12 +112,10 @@ def _clustering(context: ServiceContext, config: WriteConfig, report: InlineRepo
     if not settings.inline and not settings.schedule_inline:
         return []
     due = _writes_since_clustering(context.client) >= settings.after_commits
-    if not settings.inline:
-        planned = schedule_clustering(context) if due else None
-        return [] if planned is None else [planned.requested]
-    if due:
-        return [instant.requested for instant in cluster(context)]
-    return [execute_clustering(context, instant).requested for instant in pending_clusterings(context.client)]
+    if not settings.inline and not due:
+        return []
+    instants = TableServices(context).cluster(schedule=not settings.inline, execute=not due)
+    return [instant.requested for instant in instants]
 
 
 def _writes_since(timeline: Timeline, actions: set[str]) -> int:

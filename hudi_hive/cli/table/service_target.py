@@ -1,0 +1,96 @@
+"""What the commands of table services have in common: the table, Hudi's options, and threads with a progress bar."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from hudi_hive.cli.common import pairs, storage_options
+from hudi_hive.cli.option_groups import option_group
+
+if TYPE_CHECKING:
+    from hudi_hive.write.services import TableServices
+
+F = TypeVar("F", bound=Callable[..., Any])
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+@dataclass(frozen=True)
+class ServiceTarget:
+    """The table that a service works on, and how.
+
+    Attributes:
+        path: the table's base path.
+        conf: Hudi's write options, as ``key=value``.
+        threads: file groups at a time; None for one a processor.
+        storage_option: arguments of the file system, as ``key=value``.
+    """
+
+    path: str
+    conf: tuple[str, ...]
+    threads: int | None
+    storage_option: tuple[str, ...]
+
+    def open(self, title: str) -> TableServices:
+        """The services of the table, with the lock that the options name.
+
+        All that a write takes is accepted, and nothing else: a mistyped option is not passed over.
+
+        Args:
+            title: the service, for the progress bar.
+
+        Raises:
+            HudiHiveError: there is no such table, or an option is unknown or not supported.
+        """
+        from hudi_hive.metastore.transactions import MetastoreLock
+        from hudi_hive.table import MetaClient
+        from hudi_hive.write.services import TableServices
+
+        client = MetaClient.load(self.path, pairs(self.storage_option, "--storage-option"))
+        executor = _ProgressExecutor(title, self.threads)
+        options = pairs(self.conf, "--conf")
+        return TableServices.open(client, options, executor=executor, metastore_lock=MetastoreLock.of)
+
+
+def service_target(function: F) -> F:
+    """Add PATH, ``--conf``, ``--threads`` and ``--storage-option``; the command gets them as ``target``."""
+    return option_group(
+        "target",
+        ServiceTarget,
+        click.argument("path"),
+        click.option("--conf", multiple=True, metavar="K=V", help="One of Hudi's write options (repeatable)."),
+        click.option("--threads", type=click.IntRange(min=1), help="File groups at a time."),
+        storage_options,
+    )(function)
+
+
+class _ProgressExecutor:
+    """Threads of this process, with a bar on stderr while there are several tasks and stderr is a terminal."""
+
+    def __init__(self, title: str, threads: int | None) -> None:
+        from hudi_hive.write.coordination import LocalExecutor
+
+        self._title = title
+        self._threads = LocalExecutor(threads)
+
+    def map(self, function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
+        """Results in the order of the tasks."""
+        if len(tasks) < 2 or not sys.stderr.isatty():
+            return self._threads.map(function, tasks)
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            bar = progress.add_task(self._title, total=len(tasks))
+
+            def counted(task: _T) -> _R:
+                result = function(task)
+                progress.advance(bar)
+                return result
+
+            return self._threads.map(counted, tasks)

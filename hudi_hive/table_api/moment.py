@@ -1,0 +1,34 @@
+"""The moment of a table that ``HudiTable`` stands for, and how its own writes move it."""
+
+from __future__ import annotations
+
+from hudi_hive.table import MetaClient
+
+
+class TableMoment:
+    """A table as of one moment; the base of ``HudiTable``, whose parts share this client.
+
+    Args:
+        client: the table as of the moment.
+    """
+
+    def __init__(self, client: MetaClient) -> None:
+        self._client = client
+
+    @property
+    def client(self) -> MetaClient:
+        """What planners, writers and services work with: properties, timeline and files of this moment."""
+        return self._client
+
+    @property
+    def path(self) -> str:
+        """The base path, a URI."""
+        return self._client.base_path
+
+    def move_to_now(self) -> None:
+        """Move this object to the moment of now, as every method that changes the table does behind its change.
+
+        Raises:
+            HudiHiveError: the table's properties cannot be read; this object stays at its moment.
+        """
+        self._client = self._client.reload()

@@ -1,0 +1,25 @@
+"""What the services of ``HudiTable`` report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from hudi_hive.errors import HudiHiveError
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class ServiceReport(Generic[_Result]):
+    """What a table service came to.
+
+    Attributes:
+        result: what the service did; the method says which type it is of.
+        failed: steps behind the service's completed instants that failed, and why, by their names (``lock``,
+            ``heartbeat``, ``refresh`` of the table …); what the service did stands.
+    """
+
+    result: _Result
+    failed: Mapping[str, HudiHiveError] = field(default_factory=dict)
