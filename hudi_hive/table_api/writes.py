@@ -124,7 +124,7 @@ class WritableTable(TableMoment):
 
         storage = self.client.storage
         base = path_of(self.path) if storage.is_local else self.path
-        return SyncAfterWrite.asked_by(config, base, storage.storage_options)
+        return SyncAfterWrite.from_write_config(config, base, storage.storage_options)
 
     def update_schema(self, options: Mapping[str, Any] | None = None) -> SchemaBuilder:
         """Changes of the schema, to be committed as one: ``update_schema().add("tip", "double").commit()``.

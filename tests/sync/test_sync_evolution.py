@@ -11,7 +11,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import SchemaError, SchemaSyncError
 from hudi_hive.metastore import FieldSchema, HiveMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool, SyncReport
-from hudi_hive.sync.diff.column_steps import detour
+from hudi_hive.sync.diff.column_steps import find_column_steps
 from hudi_hive.table import MetaClient
 from hudi_hive.testing import FakeMetastore
 from tests.support.metastore.sync_behaviour import DATABASE
@@ -219,8 +219,8 @@ def test_a_sync_that_dies_between_two_steps_is_made_good(client, tmp_path, monke
 def test_old_columns_are_no_way_to_have_none():
     """Where the first column goes nothing would be left in between."""
     old = [FieldSchema(name=name, type=kind) for name, kind in (("a", "int"), ("b", "string"), ("c", "int"))]
-    assert detour(old, [old[1], old[2]]) is None
-    found = detour(old, [old[0], old[2]])
+    assert find_column_steps(old, [old[1], old[2]]) is None
+    found = find_column_steps(old, [old[0], old[2]])
     assert found is not None
     assert [[c.name for c in step] for step in found.steps] == [["a"], ["a", "c"]]
 

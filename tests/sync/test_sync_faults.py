@@ -9,7 +9,7 @@ import pytest
 
 from hudi_hive.errors import MetastoreServerError, SchemaSyncError, TableChangedError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.sync.diff.concurrency import races_noticed, settle
+from hudi_hive.sync.diff.concurrency import conflicts_detected, retry_on_conflict
 from hudi_hive.testing import FakeMetastore
 from tests.support.faults.sync_faults import Stage, Story, check_threads, die_everywhere, meet_everywhere, stories
 
@@ -80,11 +80,11 @@ def test_what_may_be_the_fault_of_another_sync_is_tried_again(error, tries, comp
     def once(number, changed):
         assert number == len(full)
         full.append(changed)
-        with races_noticed():
+        with conflicts_detected():
             raise error
 
     with pytest.raises(type(error)) as caught:
-        settle(once, pause=pauses.append)
+        retry_on_conflict(once, pause=pauses.append)
     assert caught.value is error
     assert full == compared_in_full
     assert len(pauses) == tries - 1

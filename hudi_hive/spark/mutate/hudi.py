@@ -99,7 +99,7 @@ def mutate_hudi(
         )
     base, given = os.fspath(path), dict(options or {})
     executor = SparkExecutor(frame.sparkSession.sparkContext)
-    sync = SyncAfterWrite.asked_by(WriteConfig.of(given, MetaClient.load(base).config), base)
+    sync = SyncAfterWrite.from_write_config(WriteConfig.of(given, MetaClient.load(base).config), base)
     follow = None if sync is None else sync.run
     with HudiMutatorClient(base, given, executor=executor, on_commit=follow) as client:
         transaction = client.new_transaction().begin()

@@ -113,14 +113,14 @@ def write(
     if client is not None and mode == "overwrite" and _contradicts(all_options, client):
         all_options.setdefault("hoodie.table.name", client.config.name)
         lock = table_lock(all_options, client.storage, metastore=MetastoreLock.of)
-        sync = SyncAfterWrite.asked_by(WriteConfig.of(all_options), base)
+        sync = SyncAfterWrite.from_write_config(WriteConfig.of(all_options), base)
         report = in_place_of(client, lock, lambda path: _first_write(frame, path, all_options))
     elif client is None:
-        sync = SyncAfterWrite.asked_by(WriteConfig.of(all_options), base)
+        sync = SyncAfterWrite.from_write_config(WriteConfig.of(all_options), base)
         report = _first_write(frame, base, all_options)
     else:
         config = WriteConfig.of(all_options, client.config)
-        sync = SyncAfterWrite.asked_by(config, base)
+        sync = SyncAfterWrite.from_write_config(config, base)
         if mode == "overwrite" and not config.operation.replaces:
             config = config.with_operation(Operation.INSERT_OVERWRITE_TABLE)
         report = SparkWriter(client, config).write(frame)

@@ -14,16 +14,16 @@ from hudi_hive.sync.diff import (
     CREATE,
     NEVER,
     RECREATE,
+    PartitionLedger,
     Planner,
     TablePlan,
-    Worked,
     batch_sizes,
     changed_table,
     check_stamp,
-    detour,
+    existing_comments,
     expected_stamp,
+    find_column_steps,
     is_by_position,
-    kept_comments,
     moved_partition,
     new_partition,
     new_table,
@@ -33,14 +33,14 @@ from hudi_hive.sync.table import TableSpec
 DATABASE_DESCRIPTION = "automatically created by hoodie"
 
 
-class Executor:
+class SyncExecutor:
     """Executes the plan of a table.
 
     Args:
         config: the sync's configuration.
         metastore: asked for what is there.
         writer: makes the changes.
-        worked: gets the partitions that were added and moved.
+        ledger: gets the partitions that were added and moved.
         again: an earlier try of the same sync failed.
     """
 
@@ -49,14 +49,14 @@ class Executor:
         config: HiveSyncConfig,
         metastore: HiveMetastore,
         writer: CatalogWriter,
-        worked: Worked,
+        ledger: PartitionLedger,
         *,
         again: bool = False,
     ) -> None:
         self.config = config
         self._metastore = metastore
         self._writer = writer
-        self.worked = worked
+        self.ledger = ledger
         self._again = again
         self._notes: list[str] = []
 
@@ -92,11 +92,11 @@ class Executor:
             self._alter(plan, stamp=False, unstamp=unstamp)
         self._sync_partitions(plan, fresh=False)
         if has_partition_work:
-            plan = self._unraced(plan, unstamped=unstamp)
+            plan = self._unless_conflict(plan, unstamped=unstamp)
         if plan.move_stamp or (plan.changes_table and not first):
             self._alter(plan, stamp=plan.move_stamp)
 
-    def _unraced(self, plan: TablePlan, *, unstamped: bool) -> TablePlan:
+    def _unless_conflict(self, plan: TablePlan, *, unstamped: bool) -> TablePlan:
         """The plan with the table as it is now, after work on its partitions, if no other sync finished meanwhile."""
         table = self._metastore.table(plan.spec.database, plan.spec.name)
         check_stamp(table, None if unstamped else plan.stamp_before)
@@ -132,44 +132,44 @@ class Executor:
             renames=plan.renames,
         )
         try:
-            self._give(plan, table, cascade=bool(plan.columns))
+            self._alter_table(plan, table, cascade=bool(plan.columns))
         except InvalidOperationError as error:
             if not plan.columns:
                 raise
             if not is_by_position(error.message):
                 raise _refused(plan, error) from error
-            self._give_in_steps(plan, table, error)
+            self._set_columns_in_steps(plan, table, error)
 
-    def _give(self, plan: TablePlan, table: Table, *, cascade: bool) -> None:
+    def _alter_table(self, plan: TablePlan, table: Table, *, cascade: bool) -> None:
         spec, existing = plan.spec, plan.existing
         assert existing is not None
         cascade = cascade and bool(spec.partition_keys)
         self._writer.alter_table(spec.database, spec.name, table, cascade=cascade, expected=expected_stamp(existing))
 
-    def _give_in_steps(self, plan: TablePlan, table: Table, refusal: InvalidOperationError) -> None:
+    def _set_columns_in_steps(self, plan: TablePlan, table: Table, refusal: InvalidOperationError) -> None:
         """Give columns that the metastore refused for their positions.
 
         A sync that dies between two steps leaves columns out, which the next one adds.
         """
         assert plan.existing is not None
-        way = detour(plan.existing.sd.cols, table.sd.cols, plan.renames)
-        if way is None:
+        column_steps = find_column_steps(plan.existing.sd.cols, table.sd.cols, plan.renames)
+        if column_steps is None:
             raise _refused(plan, refusal) from refusal
-        *between, last = way.steps
+        *between, last = column_steps.steps
         # Hive's own DDL drops columns of a partitioned table with cascade only; elsewhere the last step's will do.
         cascade = self.config.mode != "hms"
         try:
             for columns in between:
                 step = copy.deepcopy(plan.existing)
                 step.sd.cols = columns
-                self._give(plan, step, cascade=cascade)
+                self._alter_table(plan, step, cascade=cascade)
             table = copy.copy(table)
             table.sd = copy.copy(table.sd)
             table.sd.cols = last
-            self._give(plan, table, cascade=True)
+            self._alter_table(plan, table, cascade=True)
         except InvalidOperationError as error:
             raise _refused(plan, error) from error
-        if way.reordered:
+        if column_steps.reordered:
             self._notes.append(
                 f"the columns of {plan.spec.full_name} keep their places in the metastore, which refuses types by "
                 "position: new ones stand behind them, whatever the table's order"
@@ -178,7 +178,7 @@ class Executor:
     def _sync_partitions(self, plan: TablePlan, *, fresh: bool) -> None:
         spec, partitions, size = plan.spec, plan.partitions, self.config.batch_size
         names = {*partitions.add["name"].to_pylist(), *partitions.move["name"].to_pylist()}
-        self.worked.setdefault((spec.full_name, spec.columns), set()).update(names)
+        self.ledger.setdefault((spec.full_name, spec.columns), set()).update(names)
         comments = {} if fresh or plan.existing is None else self._comments(plan)
         if partitions.add.num_rows:
             rows = zip(partitions.add["values"].to_pylist(), partitions.add["path"].to_pylist(), strict=True)
@@ -186,14 +186,14 @@ class Executor:
             self._writer.add_partitions(spec.database, spec.name, added, batch_size=size)
         if partitions.move.num_rows:
             names = partitions.move["name"].to_pylist()
-            found = self._registered(spec, names)
+            registered = self._registered(spec, names)
             paths = {
                 tuple(values): path
                 for values, path in zip(
                     partitions.move["values"].to_pylist(), partitions.move["path"].to_pylist(), strict=True
                 )
             }
-            moved = [moved_partition(item, spec, paths[tuple(item.values)], comments) for item in found]
+            moved = [moved_partition(item, spec, paths[tuple(item.values)], comments) for item in registered]
             self._writer.alter_partitions(spec.database, spec.name, moved, batch_size=size)
         if partitions.touch.num_rows:
             touched = list(self._registered(spec, partitions.touch["name"].to_pylist()))
@@ -209,7 +209,7 @@ class Executor:
     def _comments(self, plan: TablePlan) -> dict[str, str]:
         """Comments that partitions take over from the table."""
         assert plan.existing is not None
-        return {**kept_comments(plan.existing, plan.renames), **plan.spec.commented}
+        return {**existing_comments(plan.existing, plan.renames), **plan.spec.commented}
 
 
 def _refused(plan: TablePlan, error: InvalidOperationError) -> SchemaSyncError:

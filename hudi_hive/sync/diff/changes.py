@@ -70,7 +70,7 @@ def is_archived(timeline: Timeline, last: LastSync) -> bool:
     return first is None or last.requested < first
 
 
-def is_taken_back(timeline: Timeline, last: LastSync) -> bool:
+def is_rolled_back(timeline: Timeline, last: LastSync) -> bool:
     """Whether the instant of the last sync was rolled back or restored, so that all partitions must be compared."""
     return all(instant.requested != last.requested for instant in timeline.write_instants())
 
@@ -117,7 +117,7 @@ def changes_since(timeline: Timeline, last: LastSync) -> Changes:
     return Changes(instants, _sorted(written), _sorted(dropped))
 
 
-def cleaned_after(timeline: Timeline, completed: str | None) -> bool:
+def partitions_cleaned_after(timeline: Timeline, completed: str | None) -> bool:
     """Whether a clean that removed whole partitions completed after the given completion time."""
     cleans = [
         instant
@@ -132,12 +132,12 @@ def _cleaned_away(timeline: Timeline) -> dict[str, str]:
 
 
 def _deleted_partitions(timeline: Timeline, cleans: Iterable[Instant]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    deleted: dict[str, str] = {}
     for instant in sorted(cleans, key=lambda item: item.requested):
         for path, partition in timeline.clean_metadata(instant).partitions.items():
             if partition.partition_deleted:
-                found[path] = instant.requested
-    return found
+                deleted[path] = instant.requested
+    return deleted
 
 
 def _sorted(paths: Iterable[str]) -> tuple[str, ...]:

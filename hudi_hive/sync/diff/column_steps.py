@@ -16,11 +16,11 @@ from types import MappingProxyType
 
 from hudi_hive.metastore import FieldSchema
 from hudi_hive.sync.diff.schema_diff import normal_type
-from hudi_hive.sync.diff.type_changes import follows, is_nested
+from hudi_hive.sync.diff.type_changes import is_nested, is_readable_as
 
 
 @dataclass(frozen=True, slots=True)
-class Detour:
+class ColumnSteps:
     """Column lists to set one after the other; ``reordered``: the last one has another order than the target."""
 
     steps: tuple[list[FieldSchema], ...]
@@ -32,9 +32,9 @@ def is_by_position(message: str) -> bool:
     return "types incompatible with the existing columns" in message
 
 
-def detour(
-    existing: Sequence[FieldSchema], wanted: Sequence[FieldSchema], renames: Mapping[str, str] = MappingProxyType({})
-) -> Detour | None:
+def find_column_steps(
+    existing: Sequence[FieldSchema], target: Sequence[FieldSchema], renames: Mapping[str, str] = MappingProxyType({})
+) -> ColumnSteps | None:
     """Find the steps by which a table gets columns that the metastore refuses directly; None if there are none.
 
     Where columns only come, move or get another name one step does: those that are there stay where they are, new ones
@@ -43,25 +43,25 @@ def detour(
 
     Args:
         existing: the table's columns.
-        wanted: the columns that it should have; names in lower case.
+        target: the columns that it should have; names in lower case.
         renames: new names of renamed columns and those that the table has: they stay where they are, too.
     """
-    new = {field.name: field for field in wanted}
+    new = {field.name: field for field in target}
     newer = {before: after for after, before in renames.items()}
     old = {newer.get(field.name.lower(), field.name.lower()): field for field in existing}
     stays = [name for name in old if name in new]
     retyped = [name for name in stays if normal_type(old[name].type) != normal_type(new[name].type)]
     # A metastore lets no nested type change.
-    nested = {name for name in retyped if is_nested(new[name].type) and follows(old[name].type, new[name].type)}
+    nested = {name for name in retyped if is_nested(new[name].type) and is_readable_as(old[name].type, new[name].type)}
     if len(stays) == len(old) and not nested:
-        columns = [new[name] for name in stays] + [field for field in wanted if field.name not in old]
-        return None if columns == list(wanted) else Detour((columns,), reordered=True)
+        columns = [new[name] for name in stays] + [field for field in target if field.name not in old]
+        return None if columns == list(target) else ColumnSteps((columns,), reordered=True)
     in_place = [field if name in nested else new.get(name, field) for name, field in old.items()]
-    kept = _common(in_place, wanted)
-    if not kept:  # A table needs columns.
+    unchanged = _common(in_place, target)
+    if not unchanged:  # A table needs columns.
         return None
     first = [in_place] if len(retyped) > len(nested) else []
-    return Detour((*first, in_place[:kept], list(wanted)), reordered=False)
+    return ColumnSteps((*first, in_place[:unchanged], list(target)), reordered=False)
 
 
 def _common(first: Sequence[FieldSchema], second: Sequence[FieldSchema]) -> int:

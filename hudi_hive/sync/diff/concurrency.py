@@ -26,15 +26,15 @@ from hudi_hive.errors import (
     TableChangedError,
 )
 from hudi_hive.metastore import Table
-from hudi_hive.sync.diff.changes import LastSync, is_archived, is_taken_back, newest_stamp
+from hudi_hive.sync.diff.changes import LastSync, is_archived, is_rolled_back, newest_stamp
 from hudi_hive.sync.diff.hive_objects import read_stamp
 from hudi_hive.sync.table import LAST_COMMIT, Column, TableSpec
 from hudi_hive.timeline import Timeline
 
 Result = TypeVar("Result")
 
-Worked = dict[tuple[str, tuple[Column, ...]], set[str]]
-"""(table, columns) -> names of the partitions that tries of a sync added or moved, with these columns."""
+PartitionLedger = dict[tuple[str, tuple[Column, ...]], set[str]]
+"""(table, columns) -> names of the partitions that attempts of a sync added or moved, with these columns."""
 
 ATTEMPTS = 6
 """How often a sync starts again before it gives up."""
@@ -45,7 +45,7 @@ _SURE = (TableChangedError, AlreadyExistsError, NoSuchObjectError)
 """Errors of a sync at work that say that the metastore is not any more as the plan saw it."""
 
 
-class RacedError(Exception):
+class ConcurrentSyncError(Exception):
     """A conflict with a concurrent sync, after which the sync is planned again.
 
     Args:
@@ -59,7 +59,7 @@ class RacedError(Exception):
         self.changed = changed
 
 
-def settle(
+def retry_on_conflict(
     once: Callable[[int, bool], Result],
     *,
     attempts: int = ATTEMPTS,
@@ -80,20 +80,20 @@ def settle(
     while True:
         try:
             return once(number, changed)
-        except RacedError as raced:
+        except ConcurrentSyncError as conflict:
             number += 1
-            changed = changed or raced.changed
+            changed = changed or conflict.changed
             # Only who met another sync for sure is patient; other refusals most often stay what they are.
-            most = attempts if isinstance(raced.cause, _SURE) else min(attempts, 2 + raced.changed)
+            most = attempts if isinstance(conflict.cause, _SURE) else min(attempts, 2 + conflict.changed)
             if number >= most:
-                raise raced.cause from raced.cause.__cause__
+                raise conflict.cause from conflict.cause.__cause__
         # Of several that got in each other's way one is to be first the next time.
         pause(random.uniform(0.2, 1.0) * _WAIT * 2**number)
 
 
 @contextmanager
-def races_noticed() -> Iterator[None]:
-    """Context manager that turns errors which a concurrent sync may cause into ``RacedError``.
+def conflicts_detected() -> Iterator[None]:
+    """Context manager that turns errors which a concurrent sync may cause into ``ConcurrentSyncError``.
 
     That is a changed table, and any refusal by the metastore: two adds of one partition, a dropped table, a deadlock in
     its database, columns that a newer commit has changed already. A lost connection is none of these.
@@ -104,7 +104,7 @@ def races_noticed() -> Iterator[None]:
         raise
     except (TableChangedError, MetastoreServerError, SchemaSyncError) as error:
         # Columns come before partitions: a sync whose columns were refused has touched none.
-        raise RacedError(error, changed=not isinstance(error, SchemaSyncError)) from error
+        raise ConcurrentSyncError(error, changed=not isinstance(error, SchemaSyncError)) from error
 
 
 def check_timeline(timeline: Timeline, before: LastSync | None, *, table: str) -> None:
@@ -116,7 +116,7 @@ def check_timeline(timeline: Timeline, before: LastSync | None, *, table: str) -
         table: the table's name.
 
     Raises:
-        RacedError: the timeline is to be read again; if nothing changes by that, the last sync was taken back.
+        ConcurrentSyncError: the timeline is to be read again; if nothing changes by that, the last sync was taken back.
     """
     stamp = newest_stamp(timeline)
     if before is None or stamp is None or stamp == before:
@@ -124,9 +124,9 @@ def check_timeline(timeline: Timeline, before: LastSync | None, *, table: str) -
     # Old stamps have 14 digits and lack the completion time: they say nothing about what else was seen.
     completed_later = (before.completed or "") > (stamp.completed or "")
     archived = is_archived(timeline, before)
-    if before.requested > stamp.requested or completed_later or (not archived and is_taken_back(timeline, before)):
+    if before.requested > stamp.requested or completed_later or (not archived and is_rolled_back(timeline, before)):
         error = TableChangedError("another sync has seen newer commits", path=table, remedy="run it again")
-        raise RacedError(error, changed=False)
+        raise ConcurrentSyncError(error, changed=False)
 
 
 def expected_stamp(table: Table) -> tuple[str, str] | None:
@@ -135,27 +135,27 @@ def expected_stamp(table: Table) -> tuple[str, str] | None:
     return (LAST_COMMIT, value) if value else None
 
 
-def check_stamp(table: Table, wanted: LastSync | None) -> None:
+def check_stamp(table: Table, expected: LastSync | None) -> None:
     """Check, after partitions were changed, that no other sync completed meanwhile.
 
     Raises:
         TableChangedError: the stamp is another one than the sync was planned on.
     """
-    found = read_stamp(table)
-    if found != wanted:
+    stamp = read_stamp(table)
+    if stamp != expected:
         raise TableChangedError(
             "another sync finished meanwhile",
             path=f"{table.dbName}.{table.tableName}",
-            instant=found.requested if found is not None else None,
+            instant=stamp.requested if stamp is not None else None,
             remedy="run it again",
         )
 
 
-def outdated(worked: Worked, spec: TableSpec) -> set[str]:
+def outdated_partitions(ledger: PartitionLedger, spec: TableSpec) -> set[str]:
     """Names of partitions that earlier attempts of this sync gave other columns than the table has now."""
     return {
         name
-        for (table, columns), names in worked.items()
+        for (table, columns), names in ledger.items()
         if table == spec.full_name and columns != spec.columns
         for name in names
     }

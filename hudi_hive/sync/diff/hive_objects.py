@@ -142,7 +142,7 @@ def changed_table(
     table.parameters = dict(table.parameters or {})
     descriptor = table.sd
     if columns:
-        descriptor.cols = _fields(spec.columns, {**kept_comments(existing, renames), **spec.commented})
+        descriptor.cols = _fields(spec.columns, {**existing_comments(existing, renames), **spec.commented})
     elif spec.commented:
         for field in descriptor.cols:
             field.comment = spec.commented.get(field.name, field.comment)
@@ -202,21 +202,21 @@ def outdated_parameters(existing: Table, spec: TableSpec) -> tuple[str, ...]:
     return (whole,) if whole in (existing.parameters or {}) and NUM_PARTS in spec.table_parameters else ()
 
 
-def kept_comments(existing: Table, renames: Mapping[str, str]) -> dict[str, str]:
+def existing_comments(existing: Table, renames: Mapping[str, str]) -> dict[str, str]:
     """Column comments that the metastore has, of renamed columns under their new names.
 
     Args:
         existing: the table as the metastore has it.
         renames: new names and those that the metastore has.
     """
-    have = {column.name: column.comment for column in existing_columns(existing.sd.cols)}
-    return have | {new: have[old] for new, old in renames.items() if old in have}
+    comments = {column.name: column.comment for column in existing_columns(existing.sd.cols)}
+    return comments | {new: comments[old] for new, old in renames.items() if old in comments}
 
 
 def changed_comments(existing: Table, spec: TableSpec) -> dict[str, str]:
     """Comments that differ from what they should be, of columns that are there already."""
-    have = {column.name: column.comment for column in existing_columns(existing.sd.cols)}
-    return {name: text for name, text in spec.commented.items() if name in have and have[name] != text}
+    comments = {column.name: column.comment for column in existing_columns(existing.sd.cols)}
+    return {name: text for name, text in spec.commented.items() if name in comments and comments[name] != text}
 
 
 def new_partition(

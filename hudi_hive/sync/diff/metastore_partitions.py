@@ -20,7 +20,7 @@ from hudi_hive.table.keys import unescape_value
 
 _FIRST, _SMALLEST, _LARGEST = 100, 100, 1000
 _FIELDS_AT_ONCE = 100_000
-_OTHERWISE = 50
+_ALIASES_CHECKED = 50
 
 
 def batch_sizes(metastore: HiveMetastore, spec: TableSpec) -> BatchSizes:
@@ -34,7 +34,7 @@ def batch_sizes(metastore: HiveMetastore, spec: TableSpec) -> BatchSizes:
     return BatchSizes(min(_FIRST, most), most, metastore.batch.write)
 
 
-class RegisteredPartitions:
+class MetastorePartitionReader:
     """Reads the partitions of metastore tables.
 
     Args:
@@ -69,11 +69,11 @@ class RegisteredPartitions:
                 # Not every metastore takes filters on all types of keys.
                 warnings = (f"partitions are asked for by name, not by filter: {error.message}",)
         names: list[str] = looked_at["name"].to_pylist()
-        others = names_otherwise([key.name for key in spec.partition_keys], looked_at["path"].to_pylist())
+        others = alias_names([key.name for key in spec.partition_keys], looked_at["path"].to_pylist())
         return self._fetch(spec, [*names, *sorted(others.difference(names))]), warnings
 
     def _fetch(self, spec: TableSpec, names: Sequence[str] | None, text: str | None = None) -> pa.Table:
-        found = self._metastore.partitions_table(
+        registered = self._metastore.partitions_table(
             spec.database,
             spec.name,
             names,
@@ -81,30 +81,30 @@ class RegisteredPartitions:
             keys=[key.name for key in spec.partition_keys],
             batch=batch_sizes(self._metastore, spec),
         )
-        return found.select(REGISTERED.names).cast(REGISTERED)
+        return registered.select(REGISTERED.names).cast(REGISTERED)
 
 
-def names_otherwise(keys: Sequence[str], paths: Iterable[str]) -> set[str]:
+def alias_names(keys: Sequence[str], paths: Iterable[str]) -> set[str]:
     """Other names under which another extractor or decoding would have registered partitions.
 
     Hudi's own tool leaves encoded values as they are, and guesses the extractor from its options alone. For some
     partitions only, encoded ones first: one that is found is enough.
     """
-    some = sorted(paths, key=lambda path: "%" not in path)[:_OTHERWISE]
-    found = set()
-    for path in some:
+    checked = sorted(paths, key=lambda path: "%" not in path)[:_ALIASES_CHECKED]
+    names = set()
+    for path in checked:
         for extractor in EXTRACTORS.values():
             try:
                 values = extractor(path)
             except PartitionValueError:
                 continue
             if values and len(values) == len(keys):
-                found.add(format_partition_name(keys, values))
-                found.add(format_partition_name(keys, [unescape_value(value) for value in values]))
-    return found
+                names.add(format_partition_name(keys, values))
+                names.add(format_partition_name(keys, [unescape_value(value) for value in values]))
+    return names
 
 
-def registered_otherwise(spec: TableSpec, looked_at: pa.Table, registered: pa.Table) -> list[str]:
+def aliased_partitions(spec: TableSpec, looked_at: pa.Table, registered: pa.Table) -> list[str]:
     """Names of registered partitions that have a folder of ``looked_at`` under other values.
 
     Beside the right one such a partition would show every row twice.

@@ -62,19 +62,19 @@ def partition_table(paths: Sequence[str], keys: Sequence[str], extractor: Extrac
     values, names = [], []
     named = extractor is multi_part and len(keys) > 1
     for path in paths:
-        found = extractor(path)
-        if len(found) != len(keys):
+        of_path = extractor(path)
+        if len(of_path) != len(keys):
             raise PartitionValueError(
-                f"the extractor gives {len(found)} values for the {len(keys)} partition fields ({', '.join(keys)})",
+                f"the extractor gives {len(of_path)} values for the {len(keys)} partition fields ({', '.join(keys)})",
                 path=path,
                 remedy="set hoodie.datasource.hive_sync.partition_fields and partition_extractor_class to fit",
             )
         if named:
             _check_names(path, keys)
         if decode:
-            found = [unescape_value(value) for value in found]
-        values.append(found)
-        names.append(format_partition_name(keys, found))
+            of_path = [unescape_value(value) for value in of_path]
+        values.append(of_path)
+        names.append(format_partition_name(keys, of_path))
     columns = [pa.array(names, pa.string()), pa.array(values, PARTITIONS.field("values").type)]
     table = pa.table([*columns, pa.array(paths, pa.string())], schema=PARTITIONS)
     _check_distinct(table)
@@ -121,9 +121,9 @@ def plain_paths(locations: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def authorities(locations: pa.ChunkedArray) -> pa.ChunkedArray:
     """Authorities of locations, empty without one; ``file:`` for local files that say so."""
-    found = pc.struct_field(pc.extract_regex(locations, f"{_SCHEME}//(?P<authority>[^/]*)"), "authority")
+    authority = pc.struct_field(pc.extract_regex(locations, f"{_SCHEME}//(?P<authority>[^/]*)"), "authority")
     local = pc.match_substring_regex(locations, "^(?i:file):")
-    return pc.if_else(local, pa.scalar("file:"), pc.fill_null(found, ""))
+    return pc.if_else(local, pa.scalar("file:"), pc.fill_null(authority, ""))
 
 
 def same_places(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -133,7 +133,7 @@ def same_places(first: pa.ChunkedArray, second: pa.ChunkedArray) -> pa.ChunkedAr
     return pc.and_(pc.equal(plain_paths(first), plain_paths(second)), pc.or_(pc.equal(left, right), unknown))
 
 
-def _below(base_path: str, locations: pa.ChunkedArray) -> pa.ChunkedArray:
+def _is_below(base_path: str, locations: pa.ChunkedArray) -> pa.ChunkedArray:
     base = pa.chunked_array([[base_path]])
     authority = authorities(base)[0].as_py()
     inside = pc.starts_with(plain_paths(locations), plain_paths(base)[0].as_py() + "/")
@@ -143,7 +143,7 @@ def _below(base_path: str, locations: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def diff_partitions(
-    wanted: pa.Table,
+    partitions: pa.Table,
     registered: pa.Table,
     base_path: str,
     *,
@@ -155,7 +155,7 @@ def diff_partitions(
     """Compare partitions with registered ones: what to add, move and drop.
 
     Args:
-        wanted: the table's partitions that were looked at, ``PARTITIONS``.
+        partitions: the table's partitions that were looked at, ``PARTITIONS``.
         registered: the metastore's partitions of the same names, or all of them, ``REGISTERED``.
         base_path: the table's base path.
         drop_others: drop every registered partition below the base path that is not wanted (full comparison).
@@ -163,19 +163,19 @@ def diff_partitions(
         touch: paths to touch where nothing else is to be done.
         redo: names of partitions to write anew as if they were at a wrong place.
     """
-    rows = pc.index_in(wanted["name"], value_set=registered["name"].combine_chunks())
-    found = wanted.append_column("location", registered["location"].take(rows))
-    known = pc.is_valid(rows)
-    should = locations_below(base_path, found["path"])
-    same = pc.fill_null(same_places(found["location"], should), False)
-    same = pc.and_(same, pc.invert(pc.is_in(found["name"], value_set=pa.array(list(redo), pa.string()))))
-    add = found.filter(pc.invert(known)).select(PARTITIONS.names)
-    move = found.filter(pc.and_(known, pc.invert(same)))
-    touched = pc.and_(pc.and_(known, same), pc.is_in(found["path"], value_set=pa.array(list(touch), pa.string())))
-    others = registered.filter(pc.invert(pc.is_in(registered["name"], value_set=wanted["name"].combine_chunks())))
+    rows = pc.index_in(partitions["name"], value_set=registered["name"].combine_chunks())
+    by_name = partitions.append_column("location", registered["location"].take(rows))
+    present = pc.is_valid(rows)
+    target = locations_below(base_path, by_name["path"])
+    same = pc.fill_null(same_places(by_name["location"], target), False)
+    same = pc.and_(same, pc.invert(pc.is_in(by_name["name"], value_set=pa.array(list(redo), pa.string()))))
+    add = by_name.filter(pc.invert(present)).select(PARTITIONS.names)
+    move = by_name.filter(pc.and_(present, pc.invert(same)))
+    touched = pc.and_(pc.and_(present, same), pc.is_in(by_name["path"], value_set=pa.array(list(touch), pa.string())))
+    others = registered.filter(pc.invert(pc.is_in(registered["name"], value_set=partitions["name"].combine_chunks())))
     foreign: list[str] = []
     if drop_others:
-        inside = _below(base_path, others["location"])
+        inside = _is_below(base_path, others["location"])
         foreign = others.filter(pc.invert(inside))["name"].to_pylist()
         gone = others.filter(inside)
     else:
@@ -184,7 +184,7 @@ def diff_partitions(
         add.sort_by("name"),
         move.sort_by("name"),
         gone.sort_by("name"),
-        found.num_rows - add.num_rows - move.num_rows,
+        by_name.num_rows - add.num_rows - move.num_rows,
         tuple(sorted(foreign)),
-        found.filter(touched).select(PARTITIONS.names).sort_by("name"),
+        by_name.filter(touched).select(PARTITIONS.names).sort_by("name"),
     )

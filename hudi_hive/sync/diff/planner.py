@@ -15,14 +15,14 @@ from hudi_hive.sync.diff import hive_objects as objects
 from hudi_hive.sync.diff.changes import (
     LastSync,
     changes_since,
-    cleaned_after,
     instants_since,
     is_archived,
-    is_taken_back,
+    is_rolled_back,
     newest_stamp,
+    partitions_cleaned_after,
 )
-from hudi_hive.sync.diff.concurrency import Worked, check_timeline, outdated
-from hudi_hive.sync.diff.metastore_partitions import RegisteredPartitions, registered_otherwise
+from hudi_hive.sync.diff.concurrency import PartitionLedger, check_timeline, outdated_partitions
+from hudi_hive.sync.diff.metastore_partitions import MetastorePartitionReader, aliased_partitions
 from hudi_hive.sync.diff.partition_diff import PARTITIONS, REGISTERED, PartitionDiff, diff_partitions, partition_table
 from hudi_hive.sync.diff.plan import ALTER, CREATE, KEEP, NO_PARTITIONS, RECREATE, TablePlan
 from hudi_hive.sync.diff.schema_diff import column_changes, key_mismatch, key_type_warnings, renamed_columns
@@ -31,20 +31,20 @@ from hudi_hive.table.core import MetaClient
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _ChangedPartitions:
     """Partition paths: ``written`` and filled, or ``gone``."""
 
     written: tuple[str, ...]
     gone: tuple[str, ...]
 
 
-def _read_otherwise(spec: TableSpec, registered: pa.Table) -> set[str]:
+def _with_other_input_format(spec: TableSpec, registered: pa.Table) -> set[str]:
     """Names of partitions that another class reads than the table: they would show another view of the same rows."""
     other = pc.fill_null(pc.not_equal(registered["input_format"], spec.classes.input_format), False)
     return set(registered.filter(other)["name"].to_pylist())
 
 
-def _left_behind(specs: Sequence[TableSpec], existing: Mapping[str, Table]) -> tuple[str, ...]:
+def _unsynced_table_warnings(specs: Sequence[TableSpec], existing: Mapping[str, Table]) -> tuple[str, ...]:
     """What to say of tables that an earlier sync with other options made: nobody brings them up to date any more."""
     names, base_path = {spec.name for spec in specs}, specs[0].base_path
     return tuple(
@@ -63,7 +63,7 @@ class Planner:
         target: its parts that depend on the table.
         metastore: asked for what is there.
         timeline_is_fresh: the timeline was read after the table's stamp: a stamp that is ahead of it was taken back.
-        worked: what earlier tries of this sync did, when another sync got in their way.
+        ledger: what earlier attempts of this sync did, when another sync got in their way.
     """
 
     def __init__(
@@ -74,21 +74,21 @@ class Planner:
         metastore: HiveMetastore,
         *,
         timeline_is_fresh: bool = False,
-        worked: Worked | None = None,
+        ledger: PartitionLedger | None = None,
     ) -> None:
         self._client = client
         self._config = config
         self._target = target
         self._metastore = metastore
         self._timeline_is_fresh = timeline_is_fresh
-        self._worked = worked or {}
+        self._ledger = ledger or {}
         self._extractor = find_extractor(target.extractor)
-        self._registered = RegisteredPartitions(
+        self._metastore_partitions = MetastorePartitionReader(
             metastore, config.filter_pushdown_max_size if config.filter_pushdown else None
         )
         self._stamp = newest_stamp(client.timeline)
-        self._live: pa.Table | None = None
-        self._changes: dict[LastSync, _Seen] = {}
+        self._partitions: pa.Table | None = None
+        self._changes: dict[LastSync, _ChangedPartitions] = {}
         self._missing: dict[str, bool] = {}
 
     def plan_all(self, specs: Sequence[TableSpec]) -> list[TablePlan]:
@@ -99,9 +99,9 @@ class Planner:
         """
         existing = self._existing(specs)
         plans = [self._plan(spec, existing.get(spec.name)) for spec in specs]
-        left = _left_behind(specs, existing)
+        unsynced = _unsynced_table_warnings(specs, existing)
         # The first one makes the database for the others.
-        plans[0] = replace(plans[0], warnings=plans[0].warnings + left)
+        plans[0] = replace(plans[0], warnings=plans[0].warnings + unsynced)
         return [replace(plan, create_database=plan.create_database and plan is plans[0]) for plan in plans]
 
     def _existing(self, specs: Sequence[TableSpec]) -> dict[str, Table]:
@@ -154,10 +154,10 @@ class Planner:
 
     def _database_missing(self, name: str) -> bool:
         if name not in self._missing:
-            self._missing[name] = self._ask_for_database(name)
+            self._missing[name] = self._looks_missing(name)
         return self._missing[name]
 
-    def _ask_for_database(self, name: str) -> bool:
+    def _looks_missing(self, name: str) -> bool:
         try:
             self._metastore.database(name)
         except NoSuchObjectError as error:
@@ -186,8 +186,8 @@ class Planner:
         )
         if not self._syncs_partitions(spec):
             return plan
-        wanted = self._live_partitions(spec)
-        diff = diff_partitions(wanted, REGISTERED.empty_table(), spec.base_path, drop_others=False)
+        partitions = self._all_partitions(spec)
+        diff = diff_partitions(partitions, REGISTERED.empty_table(), spec.base_path, drop_others=False)
         return replace(plan, partitions=diff, comparison="full", reason="the table is new")
 
     def _change(self, spec: TableSpec, existing: Table) -> TablePlan:
@@ -234,13 +234,13 @@ class Planner:
             diff, warnings = self._full(plan.spec, before)
             return replace(plan, partitions=diff, comparison="full", reason=reason, warnings=plan.warnings + warnings)
         timeline = self._client.timeline
-        if not instants_since(timeline, before) and not cleaned_after(timeline, before.completed):
+        if not instants_since(timeline, before) and not partitions_cleaned_after(timeline, before.completed):
             return replace(plan, partitions=NO_PARTITIONS, comparison="none", reason="nothing was committed since")
-        found = self._incremental(plan.spec, before, plan.existing)
-        if isinstance(found, str):
+        outcome = self._incremental(plan.spec, before, plan.existing)
+        if isinstance(outcome, str):
             diff, warnings = self._full(plan.spec, before)
-            return replace(plan, partitions=diff, comparison="full", reason=found, warnings=plan.warnings + warnings)
-        diff, warnings = found
+            return replace(plan, partitions=diff, comparison="full", reason=outcome, warnings=plan.warnings + warnings)
+        diff, warnings = outcome
         return replace(
             plan,
             partitions=diff,
@@ -260,29 +260,29 @@ class Planner:
             return "asked for"
         if is_archived(self._client.timeline, before):
             return "commits since the last sync may be archived"
-        if is_taken_back(self._client.timeline, before):
+        if is_rolled_back(self._client.timeline, before):
             return f"commit {before.requested} of the last sync was taken back"
         return ""
 
     def _full(self, spec: TableSpec, before: LastSync | None) -> tuple[PartitionDiff, tuple[str, ...]]:
-        wanted = self._live_partitions(spec)
-        registered = self._registered.all(spec)
+        partitions = self._all_partitions(spec)
+        registered = self._metastore_partitions.all(spec)
         touch: Sequence[str] = ()
         if self._config.touch_partitions:
-            touch = self._maybe_written(wanted, before)
-        redo = outdated(self._worked, spec) | _read_otherwise(spec, registered)
-        diff = diff_partitions(wanted, registered, spec.base_path, drop_others=True, touch=touch, redo=redo)
+            touch = self._maybe_written(partitions, before)
+        redo = outdated_partitions(self._ledger, spec) | _with_other_input_format(spec, registered)
+        diff = diff_partitions(partitions, registered, spec.base_path, drop_others=True, touch=touch, redo=redo)
         warnings = tuple(
             f"partition {name} of {spec.full_name} lies outside the base path and is left alone"
             for name in diff.foreign
         )
         return diff, warnings
 
-    def _maybe_written(self, wanted: pa.Table, before: LastSync | None) -> Sequence[str]:
+    def _maybe_written(self, partitions: pa.Table, before: LastSync | None) -> Sequence[str]:
         """Partitions that may have been written to since a sync: all of them when its time is out of sight."""
         timeline = self._client.timeline
-        if before is None or is_archived(timeline, before) or is_taken_back(timeline, before):
-            paths: list[str] = wanted["path"].to_pylist()
+        if before is None or is_archived(timeline, before) or is_rolled_back(timeline, before):
+            paths: list[str] = partitions["path"].to_pylist()
             return paths
         return self._changes_since(before).written
 
@@ -291,33 +291,33 @@ class Planner:
     ) -> tuple[PartitionDiff, tuple[str, ...]] | str:
         """The difference and warnings, or why only a full comparison helps."""
         changes = self._changes_since(before)
-        wanted = self._partition_table(spec, changes.written)
+        written = self._partition_table(spec, changes.written)
         dropped = self._partition_table(spec, changes.gone)
-        looked_at = pa.concat_tables([wanted, dropped])
-        registered, warnings = self._registered.among(spec, looked_at, existing)
-        others = registered_otherwise(spec, looked_at, registered)
+        looked_at = pa.concat_tables([written, dropped])
+        registered, warnings = self._metastore_partitions.among(spec, looked_at, existing)
+        others = aliased_partitions(spec, looked_at, registered)
         if others:
             return f"partition {others[0]} was registered with other values"
         diff = diff_partitions(
-            wanted,
+            written,
             registered,
             spec.base_path,
             drop_others=False,
             drop=dropped["name"].to_pylist(),
             touch=changes.written if self._config.touch_partitions else (),
-            redo=_read_otherwise(spec, registered),
+            redo=_with_other_input_format(spec, registered),
         )
         self._check_moves(spec, diff)
         return diff, warnings
 
-    def _changes_since(self, before: LastSync) -> _Seen:
+    def _changes_since(self, before: LastSync) -> _ChangedPartitions:
         """Partitions with rows that were written, and those that have none any more; the same for all tables."""
         if before not in self._changes:
             changes = changes_since(self._client.timeline, before)
             # A partition that commits or cleans call dropped may have been filled again before the last sync.
-            gone = set(changes.dropped) - self._live_among(changes.dropped)
+            gone = set(changes.dropped) - self._existing_paths(changes.dropped)
             written = tuple(path for path in changes.written if path not in gone)
-            self._changes[before] = _Seen(written, tuple(sorted(gone)))
+            self._changes[before] = _ChangedPartitions(written, tuple(sorted(gone)))
         return self._changes[before]
 
     def _check_moves(self, spec: TableSpec, diff: PartitionDiff) -> None:
@@ -330,7 +330,7 @@ class Planner:
             relative = relative_to(spec.base_path, row["location"] or "")
             if relative not in (None, row["path"]):
                 old[relative] = (row["name"], row["path"])
-        for path in sorted(self._live_among(old)):
+        for path in sorted(self._existing_paths(old)):
             name, new_path = old[path]
             if self._partition_table(spec, [path])["name"].to_pylist() == [name]:
                 raise PartitionValueError(
@@ -340,24 +340,24 @@ class Planner:
                 )
 
     def _partition_table(self, spec: TableSpec, paths: Iterable[str]) -> pa.Table:
-        found = [path for path in paths if path]
-        if not found:
+        partition_paths = [path for path in paths if path]
+        if not partition_paths:
             return PARTITIONS.empty_table()
         keys = [key.name for key in spec.partition_keys]
-        return partition_table(found, keys, self._extractor, decode=self._target.decode_partition)
+        return partition_table(partition_paths, keys, self._extractor, decode=self._target.decode_partition)
 
-    def _live_partitions(self, spec: TableSpec) -> pa.Table:
+    def _all_partitions(self, spec: TableSpec) -> pa.Table:
         """All partitions with a committed file slice: those emptied by a drop or the cleaner are left out.
 
         All metastore tables of one Hudi table have the same keys, so one answer serves them all.
         """
-        if self._live is None:
-            self._live = self._partition_table(spec, sorted(self._live_among(self._client.partition_paths())))
-        return self._live
+        if self._partitions is None:
+            self._partitions = self._partition_table(spec, sorted(self._existing_paths(self._client.partition_paths())))
+        return self._partitions
 
-    def _live_among(self, paths: Iterable[str]) -> set[str]:
-        wanted = list(paths)
-        if not wanted:
+    def _existing_paths(self, paths: Iterable[str]) -> set[str]:
+        partitions = list(paths)
+        if not partitions:
             return set()
-        slices = self._client.file_system_view(partitions=wanted).latest_file_slices()
+        slices = self._client.file_system_view(partitions=partitions).latest_file_slices()
         return set(pc.unique(slices["partition"]).to_pylist())

@@ -32,15 +32,15 @@ def normal_type(text: str) -> str:
     return text.lower().replace(" ", "").replace("`", "")
 
 
-def column_changes(existing: Iterable[Column], wanted: Sequence[Column]) -> tuple[ColumnChange, ...]:
+def column_changes(existing: Iterable[Column], target: Sequence[Column]) -> tuple[ColumnChange, ...]:
     """Compare columns by name; their order is ignored, as in Hudi's tool.
 
     Args:
         existing: the metastore's columns, partition keys left out.
-        wanted: the columns that the table should have.
+        target: the columns that the table should have.
     """
     before = {column.name.lower(): column.type for column in existing}
-    after = {column.name: column.type for column in wanted}
+    after = {column.name: column.type for column in target}
     changes = [ColumnChange(name, kind, None) for name, kind in before.items() if name not in after]
     for name, kind in after.items():
         old = before.get(name)
@@ -68,21 +68,21 @@ def renamed_columns(client: MetaClient, last: LastSync | None, changes: Sequence
     return {new: old for new, old in pairs if new in come and old is not None and old in gone}
 
 
-def key_mismatch(existing: Sequence[Column], wanted: Sequence[Column]) -> str | None:
+def key_mismatch(existing: Sequence[Column], target: Sequence[Column]) -> str | None:
     """Describe how partition keys differ by name or order; None if they are the same.
 
     The keys of a metastore table cannot be altered, so a difference means that the table must be made anew.
     """
-    old, new = [column.name.lower() for column in existing], [column.name for column in wanted]
+    old, new = [column.name.lower() for column in existing], [column.name for column in target]
     if old == new:
         return None
     return f"the metastore's table is partitioned by ({', '.join(old)}), the sync asks for ({', '.join(new)})"
 
 
-def key_type_warnings(existing: Sequence[Column], wanted: Sequence[Column]) -> tuple[str, ...]:
+def key_type_warnings(existing: Sequence[Column], target: Sequence[Column]) -> tuple[str, ...]:
     """Partition keys whose type differs: the metastore keeps the old one."""
     return tuple(
         f"partition key {new.name} stays {old.type} in the metastore, though the table has {new.type}"
-        for old, new in zip(existing, wanted, strict=False)
+        for old, new in zip(existing, target, strict=False)
         if old.name.lower() == new.name and normal_type(old.type) != normal_type(new.type)
     )

@@ -28,7 +28,7 @@ def is_nested(text: str) -> bool:
     return "<" in text
 
 
-def follows(old: str, new: str) -> bool:
+def is_readable_as(old: str, new: str) -> bool:
     """Whether files with the old type can be read as the new one by Hive's conversions.
 
     Fields of structs are compared by name: they may come, go and change places.
@@ -37,7 +37,7 @@ def follows(old: str, new: str) -> bool:
         old, new: texts of types as a metastore has them. One that cannot be read follows from itself alone.
     """
     try:
-        return _follows(_parse(old), _parse(new))
+        return _is_readable_as(_parse(old), _parse(new))
     except _UnreadableError:
         return old == new
 
@@ -46,10 +46,14 @@ class _UnreadableError(Exception):
     """A text that is no type, or one that is nested too deep."""
 
 
-def _follows(old: _Type, new: _Type) -> bool:
+def _is_readable_as(old: _Type, new: _Type) -> bool:
     if old.below or new.below:
         common = old.below.keys() & new.below.keys()
-        return old.text == new.text and bool(common) and all(_follows(old.below[n], new.below[n]) for n in common)
+        return (
+            old.text == new.text
+            and bool(common)
+            and all(_is_readable_as(old.below[name], new.below[name]) for name in common)
+        )
     before, after = (kind.text.partition("(")[0] for kind in (old, new))
     if before == after:
         return True

@@ -31,7 +31,7 @@ class SyncAfterWrite:
     config: HiveSyncConfig
 
     @classmethod
-    def asked_by(
+    def from_write_config(
         cls, write: WriteConfig, base_path: str, storage_options: Mapping[str, Any] | None = None
     ) -> Self | None:
         """Make the sync of a write's options, which are checked in any case; None if it is not enabled.

@@ -13,7 +13,7 @@ from hudi_hive.errors import MetastoreServerError, SchemaError
 from hudi_hive.metastore import HiveMetastore, Table
 from hudi_hive.schema import InternalSchema
 from hudi_hive.sync.config import HiveSyncConfig
-from hudi_hive.sync.diff import follows, normal_type
+from hudi_hive.sync.diff import is_readable_as, normal_type
 from hudi_hive.sync.table import metastore_type, storage_fields, views
 from hudi_hive.table import MetaClient
 from hudi_hive.write.alter import avro_text
@@ -53,15 +53,17 @@ def refuse_catalog_types(
         table = metastore.find_table(target.database, name)
         if table is None:
             continue
-        there = _types(table)
+        column_types = _types(table)
         for column, old in changed.items():
             new = metastore_type(fields[column], support_timestamp=config.support_timestamp)
-            had = there.get(old.lower())
-            if had is None or normal_type(had) == normal_type(new) or follows(had, new) or not _checks(metastore):
+            old_type = column_types.get(old.lower())
+            if old_type is None or normal_type(old_type) == normal_type(new) or is_readable_as(old_type, new):
+                continue
+            if not _checks(metastore):
                 continue
             raise SchemaError(
-                f"column {column!r} is {had} in the metastore's table {target.database}.{name}, where it cannot become "
-                f"{new}: queries by name would not find the table's columns any more",
+                f"column {column!r} is {old_type} in the metastore's table {target.database}.{name}, where it cannot "
+                f"become {new}: queries by name would not find the table's columns any more",
                 path=client.base_path,
                 remedy=f"add a column of the new type, or have {CHECK}=false set in the metastore",
             )
@@ -71,7 +73,7 @@ def _retyped(before: InternalSchema, after: InternalSchema) -> dict[str, str]:
     """Top-level columns whose type differs: new name -> old name."""
     old = {field.id: field for field in before.fields}
     pairs = ((field, old.get(field.id)) for field in after.fields)
-    return {field.name: known.name for field, known in pairs if known is not None and known.type != field.type}
+    return {field.name: prior.name for field, prior in pairs if prior is not None and prior.type != field.type}
 
 
 def _types(table: Table) -> dict[str, str]:

@@ -46,10 +46,10 @@ def discover_tables(folder: str, storage_options: Mapping[str, Any] | None = Non
     Raises:
         PathNotFoundError: no such folder, or no table in it.
     """
-    found = _below(folder, Storage(folder, storage_options), [""], depth)
-    if not found:
+    tables = _below(folder, Storage(folder, storage_options), [""], depth)
+    if not tables:
         raise PathNotFoundError("no Hudi table here", path=folder, remedy="give a folder that holds tables")
-    return found
+    return tables
 
 
 def expand_pattern(pattern: str, storage_options: Mapping[str, Any] | None = None) -> list[str]:
@@ -69,10 +69,10 @@ def expand_pattern(pattern: str, storage_options: Mapping[str, Any] | None = Non
     level = [""]
     for word in words:
         level = [path for path, _ in _folders(storage, level) if fnmatch.fnmatchcase(path.rpartition("/")[2], word)]
-    found = _below(root, storage, level, 0)
-    if not found:
+    tables = _below(root, storage, level, 0)
+    if not tables:
         raise PathNotFoundError("the pattern names no Hudi table", path=pattern, remedy="check the path")
-    return [path.removeprefix("./") for path in found] if root == "." else found
+    return [path.removeprefix("./") for path in tables] if root == "." else tables
 
 
 def read_table_list(path: str) -> list[ListedTable]:
@@ -110,16 +110,16 @@ def _parse(line: str, where: str) -> ListedTable | None:
 
 
 def _below(folder: str, storage: Storage, level: list[str], depth: int) -> list[str]:
-    found: list[str] = []
+    tables_below: list[str] = []
     for step in range(depth + 1):
         listed = _folders(storage, level, with_own=True)
         tables = {path for path, is_table in listed if is_table}
-        found += sorted(tables)
+        tables_below += sorted(tables)
         inside = [path for path, is_table in listed if not is_table and path not in level]
         level = [path for path in inside if path.rpartition("/")[0] not in tables]
         if step == depth or not level:
             break
-    return sorted(_join(folder, path) for path in found)
+    return sorted(_join(folder, path) for path in tables_below)
 
 
 def _folders(storage: Storage, level: Iterable[str], *, with_own: bool = False) -> list[tuple[str, bool]]:
@@ -148,8 +148,8 @@ def _folders(storage: Storage, level: Iterable[str], *, with_own: bool = False) 
 
 def _subfolders(storage: Storage, path: str, *, walk: bool) -> list[str]:
     listed = storage.list(path, walk=walk)
-    found: list[str] = listed.filter(listed["is_dir"])["path"].to_pylist()
-    return found
+    paths: list[str] = listed.filter(listed["is_dir"])["path"].to_pylist()
+    return paths
 
 
 def _join(folder: str, path: str) -> str:

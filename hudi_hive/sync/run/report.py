@@ -49,7 +49,7 @@ class StepLog:
     def __init__(self, calls: Callable[[], int], clock: Callable[[], float] = time.perf_counter) -> None:
         self._calls = calls
         self._clock = clock
-        self._found: dict[tuple[str, str], StepTime] = {}
+        self._times: dict[tuple[str, str], StepTime] = {}
 
     @contextmanager
     def step(self, name: str, table: str = "", objects: int = 1) -> Iterator[None]:
@@ -58,8 +58,8 @@ class StepLog:
         try:
             yield
         finally:
-            old = self._found.get((table, name), StepTime(table, name, 0, 0, 0.0))
-            self._found[table, name] = StepTime(
+            old = self._times.get((table, name), StepTime(table, name, 0, 0, 0.0))
+            self._times[table, name] = StepTime(
                 table,
                 name,
                 old.objects + objects,
@@ -69,7 +69,7 @@ class StepLog:
 
     def steps(self) -> tuple[StepTime, ...]:
         """What was measured so far."""
-        return tuple(self._found.values())
+        return tuple(self._times.values())
 
 
 class MeasuredWriter:

@@ -14,9 +14,9 @@ from dataclasses import replace
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.metastore import HiveMetastore
-from hudi_hive.sync.apply import Executor, open_writer
+from hudi_hive.sync.apply import SyncExecutor, open_writer
 from hudi_hive.sync.config import HiveSyncConfig, SyncTarget
-from hudi_hive.sync.diff import Planner, SyncPlan, TablePlan, Worked, races_noticed, settle
+from hudi_hive.sync.diff import PartitionLedger, Planner, SyncPlan, TablePlan, conflicts_detected, retry_on_conflict
 from hudi_hive.sync.run.report import PLAN, READ_TABLE, MeasuredWriter, StepLog, SyncReport
 from hudi_hive.sync.table import TableSpec, build_spec, storage_schema, views
 from hudi_hive.table.core import MetaClient
@@ -47,14 +47,14 @@ class HiveSyncTool:
                 "hoodie.datasource.hive_sync.metastore.uris is missing", remedy="give thrift://host:port"
             )
         self.config = config
-        self._given_client = client
-        self._given_metastore = metastore
+        self._own_client = client
+        self._own_metastore = metastore
 
     @contextmanager
     def _metastore(self) -> Iterator[HiveMetastore]:
         """The metastore for one plan or sync; connections of our own are closed at its end."""
-        if self._given_metastore is not None:
-            yield self._given_metastore
+        if self._own_metastore is not None:
+            yield self._own_metastore
             return
         with HiveMetastore(self.config.metastore_uris) as metastore:
             yield metastore
@@ -85,17 +85,17 @@ class HiveSyncTool:
         with self._metastore() as metastore:
             log, start = StepLog(lambda: metastore.call_counter.total()), time.perf_counter()
             before = metastore.calls
-            worked: Worked = {}
+            ledger: PartitionLedger = {}
 
             def once(number: int, full: bool) -> tuple[tuple[TablePlan, ...], int]:
-                return self._sync(metastore, log, dry_run, worked, again=number > 0, full=full), number + 1
+                return self._sync(metastore, log, dry_run, ledger, again=number > 0, full=full), number + 1
 
-            plans, attempts = settle(once)
+            plans, attempts = retry_on_conflict(once)
             calls, seconds = dict(metastore.calls - before), time.perf_counter() - start
             return SyncReport(SyncPlan(plans), dry_run, calls, log.steps(), seconds, attempts)
 
     def _sync(
-        self, metastore: HiveMetastore, log: StepLog, dry_run: bool, worked: Worked, *, again: bool, full: bool
+        self, metastore: HiveMetastore, log: StepLog, dry_run: bool, ledger: PartitionLedger, *, again: bool, full: bool
     ) -> tuple[TablePlan, ...]:
         """One try; after another sync got in its way the table is read anew, and if need be compared in full."""
         config = replace(self.config, incremental=False) if full else self.config
@@ -103,12 +103,12 @@ class HiveSyncTool:
             client = self._client(again)
             target = config.resolve(client.config)
             specs = self._specs(client, target)
-        planner = Planner(client, config, target, metastore, timeline_is_fresh=again, worked=worked)
+        planner = Planner(client, config, target, metastore, timeline_is_fresh=again, ledger=ledger)
         with log.step(PLAN):
             plans = planner.plan_all(specs)
         if not dry_run:
-            with open_writer(config, metastore) as writer, races_noticed():
-                executor = Executor(config, metastore, MeasuredWriter(writer, log), worked, again=again)
+            with open_writer(config, metastore) as writer, conflicts_detected():
+                executor = SyncExecutor(config, metastore, MeasuredWriter(writer, log), ledger, again=again)
                 plans = [executor.apply(planner, plan) for plan in plans]
         return tuple(plans)
 
@@ -117,12 +117,12 @@ class HiveSyncTool:
         from hudi_hive.metadata import MetadataListing
 
         listing = MetadataListing(enable=self.config.metadata_file_listing)
-        if self._given_client is None:
+        if self._own_client is None:
             return MetaClient.load(self.config.base_path, self.config.storage_options, listing=listing)
-        client = self._given_client.reload() if again else self._given_client
+        client = self._own_client.reload() if again else self._own_client
         return client if client.listing is not None and listing.enable else client.with_listing(listing)
 
     def _specs(self, client: MetaClient, target: SyncTarget) -> list[TableSpec]:
         fields = storage_schema(client, self.config)
-        found = views(self.config, target.table, merge_on_read=client.config.is_merge_on_read)
-        return [build_spec(client, self.config, target, name, view, fields) for name, view in found]
+        names = views(self.config, target.table, merge_on_read=client.config.is_merge_on_read)
+        return [build_spec(client, self.config, target, name, view, fields) for name, view in names]

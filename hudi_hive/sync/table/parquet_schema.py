@@ -113,7 +113,7 @@ class _Converter:
             return StorageField(name, repetition, children=self.record_fields(schema, path), doc=doc)
         if kind == "array":
             item = self.field("array", schema["items"], REPEATED, path)
-            return StorageField(name, repetition, annotation="LIST", children=_known(item, path), doc=doc)
+            return StorageField(name, repetition, annotation="LIST", children=_not_empty(item, path), doc=doc)
         if kind == "map":
             return self._map(name, schema, repetition, path, doc)
         if kind not in _PRIMITIVES:
@@ -131,7 +131,7 @@ class _Converter:
     def _map(
         self, name: str, schema: Mapping[str, Any], repetition: str, path: tuple[str, ...], doc: str | None
     ) -> StorageField:
-        value = _known(self.field("value", schema["values"], REQUIRED, path), path)
+        value = _not_empty(self.field("value", schema["values"], REQUIRED, path), path)
         key = StorageField("key", REQUIRED, "binary", "STRING")
         pair = StorageField("key_value", REPEATED, annotation="MAP_KEY_VALUE", children=(key, *value))
         return StorageField(name, repetition, annotation="MAP", children=(pair,), doc=doc)
@@ -149,7 +149,7 @@ class _Converter:
         members: list[StorageField] = []
         for index, branch in enumerate(present):
             member = self.field(f"member{index}", branch, OPTIONAL, (*path, f"member{index}"))
-            members.extend(_known(member, path))
+            members.extend(_not_empty(member, path))
         return StorageField(name, repetition, children=tuple(members), doc=doc)
 
     def _primitive(
@@ -181,7 +181,7 @@ class _Converter:
         return self._open[-1].rpartition(".")[0] if self._open else ""
 
 
-def _known(field: StorageField | None, path: tuple[str, ...]) -> tuple[StorageField, ...]:
+def _not_empty(field: StorageField | None, path: tuple[str, ...]) -> tuple[StorageField, ...]:
     if field is None:
         raise SchemaSyncError(f"column {'.'.join(path)} holds a list, map or union of nothing but nulls")
     return (field,)

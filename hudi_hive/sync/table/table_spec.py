@@ -115,10 +115,10 @@ def views(config: HiveSyncConfig, table: str, *, merge_on_read: bool) -> tuple[t
         # A name can show one view only: hive-sync itself would go on and turn this table, but not its partitions,
         # into a snapshot view.
         return ((table, View.READ_OPTIMIZED), (f"{table}_rt", View.REALTIME))
-    found = [(f"{table}_ro", View.READ_OPTIMIZED), (f"{table}_rt", View.REALTIME)]
+    names = [(f"{table}_ro", View.READ_OPTIMIZED), (f"{table}_rt", View.REALTIME)]
     if config.snapshot_with_table_name:
-        found.append((table, View.REALTIME))
-    return tuple(found)
+        names.append((table, View.REALTIME))
+    return tuple(names)
 
 
 def storage_schema(client: MetaClient, config: HiveSyncConfig) -> tuple[StorageField, ...]:
@@ -215,14 +215,14 @@ def _as_spelled(
     spellings: dict[str, list[str]] = {}
     for name in columns:
         spellings.setdefault(name.lower(), []).append(name)
-    found, warnings = [], []
+    fields, warnings = [], []
     for name in partition_fields:
         others = spellings.get(name.lower(), [])
         spelled = name if name in columns or len(others) != 1 else others[0]
         if spelled != name:
             warnings.append(f"the partition field {name} is taken for the table's column {spelled}")
-        found.append(spelled)
-    return tuple(found), tuple(warnings)
+        fields.append(spelled)
+    return tuple(fields), tuple(warnings)
 
 
 def _check_buckets(buckets: BucketSpec | None, columns: Sequence[Column], client: MetaClient) -> None:

@@ -120,11 +120,11 @@ class HiveQlWriter:
     def _put_right(self, table: Table) -> Table:
         """Give a table that a statement has just made all that was asked for."""
         made = self._metastore.table(table.dbName, table.tableName)
-        wanted = _settled_table(made, table)
-        if wanted != made:
+        repaired = _repaired_table(made, table)
+        if repaired != made:
             # Another sync may have taken the table for an unfinished one by now, and have finished it.
-            self._metastore.alter_table(table.dbName, table.tableName, wanted, expected=expected_stamp(table))
-        return wanted
+            self._metastore.alter_table(table.dbName, table.tableName, repaired, expected=expected_stamp(table))
+        return repaired
 
     def _takes(self, parameter: str) -> bool:
         if parameter == "EXTERNAL":
@@ -182,10 +182,10 @@ class HiveQlWriter:
         about = f"partitions of {database}.{table}"
         keys = self._keys(database, table)
         names = [key.name for key in keys]
-        spoken, by_client = _split(partitions, keys)
-        for batch in _batches(spoken, batch_size):
+        by_statement, by_client = _split(partitions, keys)
+        for batch in _batches(by_statement, batch_size):
             self._server.execute(ddl.add_partitions(database, table, names, batch), about)
-            by_client += self._settle(database, table, names, batch, moved=False)
+            by_client += self._repair_partitions(database, table, names, batch, moved=False)
         if by_client:
             self._client.add_partitions(database, table, by_client, batch_size=batch_size)
 
@@ -195,14 +195,14 @@ class HiveQlWriter:
         names = [key.name for key in keys]
         at_uris = [item for item in partitions if _URI.fullmatch(item.sd.location or "")]
         by_client = [item for item in partitions if not _URI.fullmatch(item.sd.location or "")]
-        spoken, others = _split(at_uris, keys)
+        by_statement, others = _split(at_uris, keys)
         by_client += others
-        self._use(database, spoken)
-        for batch in _batches(spoken, batch_size):
+        self._use(database, by_statement)
+        for batch in _batches(by_statement, batch_size):
             for item in batch:
                 about = f"partition {list(item.values)} of {database}.{table}"
                 self._server.execute(ddl.set_location(table, names, item), about)
-            by_client += self._settle(database, table, names, batch, moved=True)
+            by_client += self._repair_partitions(database, table, names, batch, moved=True)
         if by_client:
             self._client.alter_partitions(database, table, by_client, batch_size=batch_size)
 
@@ -210,9 +210,9 @@ class HiveQlWriter:
         """As ``CatalogWriter``."""
         about = f"partitions of {database}.{table}"
         keys = [] if self._server.is_spark else self._keys(database, table)
-        spoken, by_client = _split(partitions, keys)
-        self._use(database, spoken)
-        for batch in _batches(spoken, batch_size):
+        by_statement, by_client = _split(partitions, keys)
+        self._use(database, by_statement)
+        for batch in _batches(by_statement, batch_size):
             self._server.execute(ddl.touch_partitions(table, [key.name for key in keys], batch), about)
         if by_client:
             self._client.touch_partitions(database, table, by_client, batch_size=batch_size)
@@ -221,20 +221,20 @@ class HiveQlWriter:
         """As ``CatalogWriter``, through the client: SQL would delete a managed table's data."""
         self._client.drop_partitions(database, table, names, batch_size=batch_size)
 
-    def _use(self, database: str, spoken: Sequence[Partition]) -> None:
-        if spoken:
+    def _use(self, database: str, by_statement: Sequence[Partition]) -> None:
+        if by_statement:
             self._server.execute(ddl.use_database(database), f"database {database}")
 
     def _keys(self, database: str, table: str) -> list[FieldSchema]:
         """The table's partition keys; none when the server does not speak of its partitions."""
-        found = self._tables.get((database, table))
-        if found is None:
-            found = self._tables[database, table] = self._metastore.table(database, table)
-        if self._server.is_spark and any(name.startswith(_DATA_SOURCE) for name in found.parameters or {}):
+        definition = self._tables.get((database, table))
+        if definition is None:
+            definition = self._tables[database, table] = self._metastore.table(database, table)
+        if self._server.is_spark and any(name.startswith(_DATA_SOURCE) for name in definition.parameters or {}):
             return []  # Spark wants to keep the partitions of its data sources by itself, and refuses.
-        return list(found.partitionKeys or [])
+        return list(definition.partitionKeys or [])
 
-    def _settle(
+    def _repair_partitions(
         self, database: str, table: str, keys: Sequence[str], partitions: Sequence[Partition], *, moved: bool
     ) -> list[Partition]:
         """Put right what statements made of partitions; gives those that are not there under the values asked for.
@@ -247,13 +247,13 @@ class HiveQlWriter:
         made = {tuple(item.values): item for item in self._metastore.partitions(database, table, names)}
         missing, wrong = [], []
         for item in partitions:
-            found = made.get(tuple(item.values))
-            if found is None:
+            created = made.get(tuple(item.values))
+            if created is None:
                 missing.append(item)
                 continue
-            wanted = _settled_partition(found, item)
-            if wanted != found and (moved or same_location(found.sd.location or "", item.sd.location or "")):
-                wrong.append(wanted)
+            repaired = _repaired_partition(created, item)
+            if repaired != created and (moved or same_location(created.sd.location or "", item.sd.location or "")):
+                wrong.append(repaired)
         if wrong:
             self._metastore.alter_partitions(database, table, wrong, batch_size=None)
         return missing
@@ -262,37 +262,37 @@ class HiveQlWriter:
 # -- what was made and what was asked for --------------------------------------------------------------------------
 
 
-def _settled_table(made: Table, asked: Table) -> Table:
+def _repaired_table(made: Table, requested: Table) -> Table:
     """What was made, with everything that was asked for and nothing of the server's invention but its statistics."""
     table = copy.deepcopy(made)
-    table.owner = asked.owner
-    table.sd = _settled_descriptor(made.sd, asked.sd)
-    table.partitionKeys = copy.deepcopy(asked.partitionKeys)
-    table.tableType = asked.tableType
-    kept = {name: value for name, value in (made.parameters or {}).items() if name in _SERVERS_OWN}
-    table.parameters = {**kept, **(asked.parameters or {})}
+    table.owner = requested.owner
+    table.sd = _repaired_descriptor(made.sd, requested.sd)
+    table.partitionKeys = copy.deepcopy(requested.partitionKeys)
+    table.tableType = requested.tableType
+    server_parameters = {name: value for name, value in (made.parameters or {}).items() if name in _SERVERS_OWN}
+    table.parameters = {**server_parameters, **(requested.parameters or {})}
     return table
 
 
-def _settled_partition(made: Partition, asked: Partition) -> Partition:
+def _repaired_partition(made: Partition, requested: Partition) -> Partition:
     partition = copy.deepcopy(made)
-    partition.sd = _settled_descriptor(made.sd, asked.sd)
-    kept = {name: value for name, value in (made.parameters or {}).items() if name in _SERVERS_OWN}
-    partition.parameters = {**kept, **(asked.parameters or {})}
+    partition.sd = _repaired_descriptor(made.sd, requested.sd)
+    server_parameters = {name: value for name, value in (made.parameters or {}).items() if name in _SERVERS_OWN}
+    partition.parameters = {**server_parameters, **(requested.parameters or {})}
     return partition
 
 
-def _settled_descriptor(made: StorageDescriptor, asked: StorageDescriptor) -> StorageDescriptor:
+def _repaired_descriptor(made: StorageDescriptor, requested: StorageDescriptor) -> StorageDescriptor:
     descriptor = copy.deepcopy(made)
-    if not same_location(made.location or "", asked.location or ""):
-        descriptor.location = asked.location
-    descriptor.cols = copy.deepcopy(asked.cols)
-    descriptor.inputFormat, descriptor.outputFormat = asked.inputFormat, asked.outputFormat
-    descriptor.compressed, descriptor.numBuckets = asked.compressed, asked.numBuckets
-    descriptor.bucketCols, descriptor.sortCols = list(asked.bucketCols or []), list(asked.sortCols or [])
-    descriptor.serdeInfo.serializationLib = asked.serdeInfo.serializationLib
-    descriptor.serdeInfo.parameters = dict(asked.serdeInfo.parameters or {})
-    descriptor.parameters = dict(asked.parameters or {})
+    if not same_location(made.location or "", requested.location or ""):
+        descriptor.location = requested.location
+    descriptor.cols = copy.deepcopy(requested.cols)
+    descriptor.inputFormat, descriptor.outputFormat = requested.inputFormat, requested.outputFormat
+    descriptor.compressed, descriptor.numBuckets = requested.compressed, requested.numBuckets
+    descriptor.bucketCols, descriptor.sortCols = list(requested.bucketCols or []), list(requested.sortCols or [])
+    descriptor.serdeInfo.serializationLib = requested.serdeInfo.serializationLib
+    descriptor.serdeInfo.parameters = dict(requested.serdeInfo.parameters or {})
+    descriptor.parameters = dict(requested.parameters or {})
     return descriptor
 
 
@@ -311,13 +311,13 @@ def _with_remedy(error: MetastoreServerError, table: Table) -> MetastoreServerEr
 def _split(partitions: Sequence[Partition], keys: Sequence[FieldSchema]) -> tuple[list[Partition], list[Partition]]:
     """Partitions that a statement can name, and those for the client: all of them when there are no keys."""
     forms = [_FORMS.get(key.type.lower()) for key in keys]
-    spoken: list[Partition] = []
+    by_statement: list[Partition] = []
     others: list[Partition] = []
     for item in partitions:
-        said = bool(keys) and len(item.values) == len(forms)
-        said = said and all(form and form.fullmatch(text) for form, text in zip(forms, item.values, strict=True))
-        (spoken if said else others).append(item)
-    return spoken, others
+        fits = bool(keys) and len(item.values) == len(forms)
+        fits = fits and all(form and form.fullmatch(text) for form, text in zip(forms, item.values, strict=True))
+        (by_statement if fits else others).append(item)
+    return by_statement, others
 
 
 def _batches(partitions: Sequence[Partition], size: int) -> Iterator[Sequence[Partition]]:

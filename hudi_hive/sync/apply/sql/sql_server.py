@@ -37,7 +37,7 @@ logging.getLogger("thrift").addHandler(logging.NullHandler())
 _PREFIX = "jdbc:hive2://"
 _DEFAULT_PORT = 10000
 _KEY = "hoodie.datasource.hive_sync.jdbcurl"
-_KNOWN = frozenset({"auth", "ssl", "user", "password"})
+_SESSION_KEYS = frozenset({"auth", "ssl", "user", "password"})
 _LONGEST_MESSAGE = 600
 # Servers make folders and connections of their own for a session, which takes longer than to answer a call.
 _SESSION_SECONDS = 120.0
@@ -92,11 +92,11 @@ def parse_jdbc_url(url: str) -> JdbcAddress:
     host, port = _host_and_port(server)
     options = _pairs(";".join(session))
     lowered = {name.lower(): value for name, value in options.items()}
-    unknown = sorted(name for name in options if name.lower() not in _KNOWN)
+    unknown = sorted(name for name in options if name.lower() not in _SESSION_KEYS)
     if unknown:
         # Behind a password they may be a part of it.
         shown = "a part of it" if "password" in lowered else ", ".join(unknown)
-        raise InvalidOptionError(f"{_KEY}: {shown} is not supported", remedy=f"{', '.join(sorted(_KNOWN))} are")
+        raise InvalidOptionError(f"{_KEY}: {shown} is not supported", remedy=f"{', '.join(sorted(_SESSION_KEYS))} are")
     auth, encrypted = lowered.get("auth", "").lower(), lowered.get("ssl", "false").lower()
     if auth not in ("", "nosasl"):
         raise InvalidOptionError(f"{_KEY}: auth={lowered['auth']} is not supported", remedy="leave it out, or noSasl")
@@ -132,7 +132,7 @@ def _host_and_port(server: str) -> tuple[str, int]:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    found = {}
+    pairs = {}
     for item in text.split(";"):
         if item:
             name, equals, value = item.partition("=")
@@ -142,8 +142,8 @@ def _pairs(text: str) -> dict[str, str]:
                     f"{_KEY}: a part of it is not of the form name=value",
                     remedy="give a password with ; ? or # in hoodie.datasource.hive_sync.password",
                 )
-            found[name] = value
-    return found
+            pairs[name] = value
+    return pairs
 
 
 class SqlServer:
