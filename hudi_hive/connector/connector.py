@@ -36,7 +36,7 @@ class HudiConnector:
         counters: where their I/O is counted.
 
     Example:
-        >>> with HudiConnector("thrift://localhost:9083") as connector:  # doctest: +SKIP
+        >>> with HudiConnector("thrift://localhost:9083") as connector:
         ...     handle = connector.metadata.table("lake", "trips")
         ...     with connector.splits(handle, "city = 'sf'") as splits:
         ...         for split in splits:

@@ -157,8 +157,8 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
     Raises (when rows are read): whatever :meth:`hudi_hive.table_api.table.Scan.to_batches` raises.
 
     Example:
-        >>> dataset = HudiTable.open("/lake/trips").scan().to_dataset()  # doctest: +SKIP
-        >>> dataset.to_table(columns=["fare"], filter=pc.field("city") == "sf")  # doctest: +SKIP
+        >>> dataset = HudiTable.open("/lake/trips").scan().to_dataset()
+        >>> dataset.to_table(columns=["fare"], filter=pc.field("city") == "sf")
     """
 
     # The base class is the shell of a C++ object that does not exist here: each of its methods must be defined.

@@ -59,8 +59,9 @@ class SqlEngine:
         InvalidOptionError: a setting that DuckDB does not take, or a name that is none.
 
     Example:
-        >>> engine = SqlEngine(HudiConnector("thrift://localhost:9083"), memory_limit="2GB")  # doctest: +SKIP
-        >>> engine.query("SELECT city, sum(fare) FROM lake.trips GROUP BY city").read_all()  # doctest: +SKIP
+        >>> from hudi_hive.connector import HudiConnector
+        >>> engine = SqlEngine(HudiConnector("thrift://localhost:9083"), memory_limit="2GB")
+        >>> engine.query("SELECT city, sum(fare) FROM lake.trips GROUP BY city").read_all()
     """
 
     def __init__(

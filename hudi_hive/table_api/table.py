@@ -1,7 +1,7 @@
 """The Python API: open a table, ask it a question, get Arrow data.
 
->>> table = HudiTable.open("/lake/trips")                                     # doctest: +SKIP
->>> table.scan(row_filter="city = 'sf'", selected_fields=("id", "fare")).to_arrow()  # doctest: +SKIP
+>>> table = HudiTable.open("/lake/trips")
+>>> table.scan(row_filter="city = 'sf'", selected_fields=("id", "fare")).to_arrow()
 """
 
 from __future__ import annotations

@@ -55,7 +55,8 @@ class FakeMetastore:
         without: Thrift methods that it claims not to have.
 
     Example:
-        >>> with FakeMetastore() as metastore, HiveMetastore(metastore.uri) as client:  # doctest: +SKIP
+        >>> from hudi_hive.metastore import HiveMetastore
+        >>> with FakeMetastore() as metastore, HiveMetastore(metastore.uri) as client:
         ...     client.databases()
         ['default']
     """

@@ -38,9 +38,9 @@ class HiveMetastore(PartitionCalls):
     ``MetastoreServerError`` (no such object, exists already, refused) with the address in ``path``.
 
     Example:
-        >>> with HiveMetastore("thrift://localhost:9083") as client:  # doctest: +SKIP
-        ...     client.tables("default")
-        ...     for partition in client.partitions("default", "trips"):
+        >>> with HiveMetastore("thrift://localhost:9083") as client:
+        ...     client.tables("lake")
+        ...     for partition in client.partitions("lake", "trips"):
         ...         print(partition.values, partition.sd.location)
     """
 

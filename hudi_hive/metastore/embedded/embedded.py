@@ -41,7 +41,8 @@ class EmbeddedMetastore:
         progress: told the current stage in a few words, from the starting thread.
 
     Example:
-        >>> with EmbeddedMetastore("/tmp/metastore") as metastore:  # doctest: +SKIP
+        >>> from hudi_hive.metastore import HiveMetastore
+        >>> with EmbeddedMetastore("/tmp/metastore") as metastore:
         ...     HiveMetastore(metastore.uri).databases()
         ['default']
     """

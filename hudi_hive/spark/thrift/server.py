@@ -90,7 +90,8 @@ class ThriftServer:
         InvalidOptionError: a port, an address, an authentication or a setting that it does not take.
 
     Example:
-        >>> with ThriftServer("thrift://127.0.0.1:9083") as server:  # doctest: +SKIP
+        >>> import pyhive.hive
+        >>> with ThriftServer("thrift://127.0.0.1:9083") as server:
         ...     pyhive.hive.connect("127.0.0.1", server.port)
     """
 

@@ -35,8 +35,8 @@ class HiveSyncTool:
 
     Example:
         >>> config = HiveSyncConfig(base_path="/lake/trips", metastore_uris="thrift://localhost:9083")
-        >>> report = HiveSyncTool(config).sync()  # doctest: +SKIP
-        >>> report.rows()  # doctest: +SKIP
+        >>> report = HiveSyncTool(config).sync()
+        >>> report.rows()
     """
 
     def __init__(

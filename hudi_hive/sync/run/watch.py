@@ -115,8 +115,9 @@ class SyncWatcher:
         InvalidOptionError: no table, or one without a metastore.
 
     Example:
-        >>> watcher = SyncWatcher([config], WatchSettings(interval=5))  # doctest: +SKIP
-        >>> watcher.run()  # until another thread or a signal handler calls stop()  # doctest: +SKIP
+        >>> watcher = SyncWatcher([config], WatchSettings(interval=5))
+        >>> threading.Thread(target=watcher.run).start()
+        >>> watcher.stop()
     """
 
     def __init__(

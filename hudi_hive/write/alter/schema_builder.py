@@ -36,7 +36,7 @@ class SchemaBuilder:
 
     As a context manager it commits when the block ends, and does nothing if that ends with an error.
 
-    >>> with table.update_schema() as update:                                       # doctest: +SKIP
+    >>> with table.update_schema() as update:
     ...     update.add("tip", "double", after="fare").rename("rider", "passenger")
 
     Args:

@@ -1,0 +1,34 @@
+"""The code of README, docs and docstrings that needs Spark or another JVM runs as it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.code_blocks import CodeBlock, Names, docstring_blocks, page_blocks
+
+pytestmark = pytest.mark.jvm
+
+# Blocks on Hive's ACID tables need a metastore of Hive 3 or 4: test_spark_mutate.py is about those.
+BLOCKS = [
+    block for block in [*page_blocks("python"), *docstring_blocks()] if block.needs_jvm and "bank" not in block.text
+]
+
+
+@pytest.fixture
+def names(metastore_uri: str, metastore: Any, spark: Any, tmp_path: Path) -> Iterator[Names]:
+    metastore.create_database("lake", location=f"file:{tmp_path}", if_not_exists=True)
+    made = Names(tmp_path, metastore_uri, spark)
+    yield made
+    for query in spark.streams.active:
+        query.stop()
+    made.close()
+    metastore.drop_database("lake", cascade=True)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.where)
+def test_block(block: CodeBlock, names: Names) -> None:
+    assert block.run(names, jvm=True)
