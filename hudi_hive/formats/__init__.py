@@ -2,6 +2,8 @@
 
 Nothing here knows of timelines or tables; import from the modules (``properties``, ``log_block``, ``log_writer`` …).
 Bytes that do not follow their format raise ``CorruptFileError``, formats that we refuse ``UnsupportedFormatError``.
+
+Source: docs/format.md#contents.
 """
 
 from __future__ import annotations

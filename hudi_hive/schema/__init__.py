@@ -1,6 +1,8 @@
 """Schemas of tables: Hudi's Avro schemas, Arrow schemas, and id-based schemas with their versions and changes.
 
 Nothing here reads a file.
+
+Source: docs/format.md#schemas.
 """
 
 from hudi_hive.schema.avro import META_FIELDS, OPERATION_FIELD, add_partition_columns, avro_to_arrow, with_meta_fields

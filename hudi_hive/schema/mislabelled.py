@@ -4,6 +4,8 @@ Hudi 0.14.1 to 1.0 could take a column of ``timestamp-millis`` for one of micros
 number, and labelled files, log blocks and the table's schema so, with the right numbers inside. Writers from 1.1 on put
 the table's schema right. Readers from 1.1 on then go by the two types, never by values: where they are a pair of
 :func:`is_mislabelled`, the file's numbers stand as they are.
+
+Source: docs/format.md#mislabelled-timestamps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Compares two versions of an id-based schema, column by column."""
+"""Compares two versions of an id-based schema, column by column.
+
+Source: docs/format.md#id-based-schemas, docs/format.md#type-promotions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Parses type texts of Hive and Spark, such as ``bigint`` and ``struct<a:int,b:array<decimal(10,2)>>``."""
+"""Parses type texts of Hive and Spark, such as ``bigint`` and ``struct<a:int,b:array<decimal(10,2)>>``.
+
+Source: Hive's ``TypeInfoUtils``, Spark's ``DataType`` in SQL.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 One listing makes a ``Timeline``; metadata, plans and the archive are read on demand. It knows the files that
 commits name, not the files that folders hold. ``TimelineWriter`` makes files of instants.
+
+Source: docs/format.md#timeline.
 """
 
 from hudi_hive.timeline.archive import ArchivedTimeline

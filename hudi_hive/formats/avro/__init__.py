@@ -1,6 +1,8 @@
 """Avro records and Arrow columns: decodes many bare Avro binaries to Arrow batches, and encodes Arrow rows to Avro.
 
 Also the one mapping of Avro to Arrow types. Bytes that do not follow the schema raise ``CorruptFileError``.
+
+Source: Avro specification 1.11 ("Binary Encoding"); docs/format.md#avro-schemas.
 """
 
 from hudi_hive.formats.avro.container import checked_schema, describe, is_container, read_container, write_container

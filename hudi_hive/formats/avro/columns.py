@@ -2,6 +2,8 @@
 
 Nulls are not filled in afterwards: each array is made at its full length at once, with the values of the records that
 have one put in their places.
+
+Source: Avro specification 1.11 ("Binary Encoding"); docs/format.md#avro-schemas.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 A cursor never leaves its record: each length is compared with the bytes that are left before it is used. What lies
 behind a record may be looked at (numbers are read eight bytes at a time), but never counts.
+
+Source: Avro specification 1.11 ("Binary Encoding").
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Decodes many bare Avro records to one Arrow batch, field by field over all records at once."""
+"""Decodes many bare Avro records to one Arrow batch, field by field over all records at once.
+
+Source: Avro specification 1.11 ("Binary Encoding", "Schema Resolution"); docs/format.md#avro-schemas.
+"""
 
 from __future__ import annotations
 

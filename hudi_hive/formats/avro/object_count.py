@@ -3,6 +3,8 @@
 A byte of Avro can stand for many objects: nulls take no byte at all, and a record takes none of its own. So what a
 decoder is handed is counted first, by the schema alone where its densest values cannot exceed the limit, else value by
 value until the limit is reached.
+
+Source: Avro specification 1.11 ("Binary Encoding").
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Skips values that are not decoded, and finds where the items of arrays and maps begin."""
+"""Skips values that are not decoded, and finds where the items of arrays and maps begin.
+
+Source: Avro specification 1.11 ("Binary Encoding").
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Base files (Parquet, ORC, HFile) behind one interface: schema, statistics, rows by column, and their writer."""
+"""Base files (Parquet, ORC, HFile) behind one interface: schema, statistics, rows by column, and their writer.
+
+Source: docs/format.md#base-files.
+"""
 
 from __future__ import annotations
 

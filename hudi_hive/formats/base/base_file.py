@@ -1,4 +1,7 @@
-"""The interface of open base files of all formats, and what its implementations share."""
+"""The interface of open base files of all formats, and what its implementations share.
+
+Source: docs/format.md#base-files.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Opens base files by the format that their names say."""
+"""Opens base files by the format that their names say.
+
+Source: docs/format.md#base-files, docs/format.md#file-names.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 Row groups whose statistics rule a filter out are not read. Lists in the old two-level layout, INT96 and
 TIMESTAMP_MILLIS columns come out as lists and timestamps (Parquet format, "LogicalTypes.md").
+
+Source: docs/format.md#base-files.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Only statistics that can be trusted count: in the order of the column's type, whole, and for floating-point columns
 without NaN among the bounds.
+
+Source: Parquet format, ``Statistics`` and ``ColumnOrder`` of "parquet.thrift".
 """
 
 from __future__ import annotations

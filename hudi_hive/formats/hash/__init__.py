@@ -1,4 +1,7 @@
-"""Hashes that decide where a record goes: bloom filters, Java's ``hashCode``, Hive's bucket numbers."""
+"""Hashes that decide where a record goes: bloom filters, Java's ``hashCode``, Hive's bucket numbers.
+
+Source: docs/format.md#bloom-filters, docs/format.md#bucket-index, docs/format/hive.md#hive-bucket-hashes.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Java's ``String.hashCode`` by column, which assigns keys to buckets and to file groups of the metadata table.
 
 ``String.hashCode`` runs over UTF-16 units, ``h = 31 * h + unit`` in 32 bits (Java SE API, ``java.lang.String``).
+
+Source: docs/format.md#bucket-index, docs/format.md#metadata-file-groups.
 """
 
 from __future__ import annotations

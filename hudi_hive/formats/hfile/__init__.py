@@ -3,6 +3,8 @@
 Full scans, look-ups of keys and scans of prefixes; look-ups read the blocks they need and no others.
 Bytes that do not follow the format raise ``CorruptFileError``, codecs and features that we refuse
 ``UnsupportedFormatError``.
+
+Source: docs/format.md#hfile.
 """
 
 from hudi_hive.formats.hfile.entries import ENTRY_SCHEMA

@@ -1,4 +1,7 @@
-"""Reads one HFile: full scans, look-ups of keys, scans of prefixes."""
+"""Reads one HFile: full scans, look-ups of keys, scans of prefixes.
+
+Source: docs/format.md#hfile-indexes, docs/format.md#hfile-entries.
+"""
 
 from __future__ import annotations
 

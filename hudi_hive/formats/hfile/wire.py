@@ -1,4 +1,7 @@
-"""The small encodings inside an HFile: protobuf messages and Hadoop's variable-length integers."""
+"""The small encodings inside an HFile: protobuf messages and Hadoop's variable-length integers.
+
+Source: docs/format.md#hfile-indexes, docs/format.md#hfile-trailer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Log files of merge-on-read tables: blocks, delete records and the writer of both."""
+"""Log files of merge-on-read tables: blocks, delete records and the writer of both.
+
+Source: docs/format.md#log-files.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""ORC files below the level of rows: footers, statistics, and Hive's ACID files with their five event columns."""
+"""ORC files below the level of rows: footers, statistics, and Hive's ACID files with their five event columns.
+
+Source: ORC specification v1; docs/format/hive.md#hive-acid-events, docs/format/hive.md#hive-acid-orc-footer.
+"""
 
 from __future__ import annotations
 

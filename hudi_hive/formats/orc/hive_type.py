@@ -1,6 +1,8 @@
 """Parses Hive's type texts such as ``struct<a:int,b:array<varchar(10)>>`` (Hive's ``TypeInfo`` grammar).
 
 Only the types that ORC files of ACID tables are written and read with; others are refused by name.
+
+Source: docs/format/hive.md#hive-acid-orc-footer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Moves old instants from the active to the archived timeline."""
+"""Moves old instants from the active to the archived timeline.
+
+Source: docs/format.md#archived-timeline.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reads archived instants: the archive log of table versions up to 6 and the LSM timeline of version 8 and later."""
+"""Reads archived instants: the archive log of table versions up to 6 and the LSM timeline of version 8 and later.
+
+Source: docs/format.md#archive-of-layout-1, docs/format.md#lsm-timeline.
+"""
 
 from __future__ import annotations
 

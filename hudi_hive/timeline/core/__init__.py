@@ -1,4 +1,7 @@
-"""The timeline of one table: loads its instants, makes new instant times, and writes instants' files."""
+"""The timeline of one table: loads its instants, makes new instant times, and writes instants' files.
+
+Source: docs/format.md#timeline.
+"""
 
 from __future__ import annotations
 

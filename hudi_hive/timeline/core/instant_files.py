@@ -1,4 +1,7 @@
-"""Reads the records of instants' files, from the active timeline or, if they were archived since, from the archive."""
+"""Reads the records of instants' files, from the active timeline or, if they were archived since, from the archive.
+
+Source: docs/format.md#states-and-payloads, docs/format.md#archived-timeline.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 Where the clock is behind the timeline, because it was set back or another machine's is ahead, the next time is the
 timeline's greatest plus one millisecond. A time after which there is none (``99999999999999999``, which is no date, or
 the end of the year 9999) bars all that would have to come after it: it is refused before anything is announced.
+
+Source: docs/format.md#instants, docs/format.md#states-and-payloads.
 """
 
 from __future__ import annotations

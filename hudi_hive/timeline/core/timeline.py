@@ -1,4 +1,7 @@
-"""Loads a table's timeline from one listing of its folder; metadata and plans are read when they are needed."""
+"""Loads a table's timeline from one listing of its folder; metadata and plans are read when they are needed.
+
+Source: docs/format.md#instants, docs/format.md#committed-instants.
+"""
 
 from __future__ import annotations
 

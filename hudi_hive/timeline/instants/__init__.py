@@ -1,4 +1,7 @@
-"""Instants of the timeline: their times, actions, states and the names of their files."""
+"""Instants of the timeline: their times, actions, states and the names of their files.
+
+Source: docs/format.md#instants.
+"""
 
 from __future__ import annotations
 

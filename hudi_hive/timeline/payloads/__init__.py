@@ -1,4 +1,7 @@
-"""What instants' files hold: commit metadata and the plans of services, decoded and encoded (Avro or JSON)."""
+"""What instants' files hold: commit metadata and the plans of services, decoded and encoded (Avro or JSON).
+
+Source: docs/format.md#commit-metadata, docs/format.md#plans.
+"""
 
 from __future__ import annotations
 
