@@ -127,7 +127,7 @@ def _rebuild(
 
 
 class TableError(HudiHiveError):
-    """Something about a table as a whole."""
+    """Base of errors about a table as a whole."""
 
 
 class TableNotFoundError(TableError):
@@ -143,7 +143,7 @@ class InvalidPropertiesError(TableError):
 
 
 class UnsupportedTableError(TableError):
-    """A table version, timeline layout, merge mode or other property that we refuse rather than guess."""
+    """A table version, timeline layout, merge mode or other property that is not supported."""
 
 
 class MetadataTableError(TableError):
@@ -151,11 +151,11 @@ class MetadataTableError(TableError):
 
 
 class TimelineError(HudiHiveError):
-    """Something about the timeline."""
+    """Base of errors about the timeline."""
 
 
 class InstantNotFoundError(TimelineError):
-    """No such instant on the active or archived timeline."""
+    """The instant is neither on the active nor on the archived timeline."""
 
 
 class CorruptInstantError(TimelineError):
@@ -163,7 +163,7 @@ class CorruptInstantError(TimelineError):
 
 
 class HollowCommitError(TimelineError):
-    """A pending commit lies inside the asked range of a table of version 6."""
+    """A pending commit lies inside the range of an incremental query of a version 6 table."""
 
 
 class TimeTravelError(TimelineError):
@@ -171,7 +171,7 @@ class TimeTravelError(TimelineError):
 
 
 class IncrementalRangeError(TimelineError):
-    """The incremental range reaches into history whose files are gone."""
+    """The range of an incremental query needs files that were cleaned."""
 
 
 class StorageError(HudiHiveError):
@@ -195,7 +195,7 @@ class UnsafePathError(StorageError):
 
 
 class FormatError(HudiHiveError):
-    """Bytes of a file."""
+    """Base of errors about the bytes of a file."""
 
 
 class CorruptFileError(FormatError):
@@ -203,15 +203,15 @@ class CorruptFileError(FormatError):
 
 
 class UnsupportedFormatError(FormatError):
-    """A file format, codec, block type or block version that we refuse by name."""
+    """A file format, codec, block type or block version that is not supported."""
 
 
 class QueryError(HudiHiveError):
-    """The request itself is wrong."""
+    """Base of errors in the request: options, filters, columns, SQL."""
 
 
 class InvalidOptionError(QueryError):
-    """An option that we do not know, or a value that it does not take."""
+    """An option that is unknown or not supported, or a value that it does not accept."""
 
 
 class PredicateError(QueryError):
@@ -227,7 +227,7 @@ class SqlError(QueryError):
 
 
 class LoadCancelledError(QueryError):
-    """Splits were asked for after their loading was cancelled: what was handed out before is not the whole table."""
+    """Splits were requested after their loading was cancelled; those returned before are not the whole table."""
 
 
 class WriteError(HudiHiveError):
@@ -243,7 +243,7 @@ class WriteConflictError(WriteError):
 
 
 class HeartbeatLostError(WriteError):
-    """This writer sent no heartbeat for so long that others may have taken it for dead."""
+    """This writer sent no heartbeat for so long that others may have rolled its write back."""
 
 
 class LockError(WriteError):
@@ -251,11 +251,11 @@ class LockError(WriteError):
 
 
 class LockTimeoutError(LockError):
-    """Somebody else holds the lock and did not let go of it in time."""
+    """Another owner holds the lock and did not release it in time."""
 
 
 class LockLostError(LockError):
-    """The lock was held and is not any more: it expired or somebody removed it."""
+    """The lock is no longer held: it expired or was removed."""
 
 
 class SchemaError(HudiHiveError):
@@ -263,7 +263,7 @@ class SchemaError(HudiHiveError):
 
 
 class MetastoreError(HudiHiveError):
-    """Something about the Hive metastore."""
+    """Base of errors of the Hive metastore and its client."""
 
 
 class MetastoreTransportError(MetastoreError):
@@ -287,7 +287,7 @@ class MetastoreLostError(MetastoreTransportError):
 
 
 class TableChangedError(MetastoreError):
-    """Somebody else changed the metastore's table since it was looked at; nothing was written over it."""
+    """Another client changed the metastore's table since it was read; nothing was overwritten."""
 
 
 class MetastoreServerError(MetastoreError):
@@ -311,7 +311,7 @@ class MethodNotSupportedError(MetastoreServerError):
 
 
 class SyncError(HudiHiveError):
-    """A sync could not do what it says."""
+    """Base of errors of a sync."""
 
 
 class PartitionValueError(SyncError):
@@ -327,7 +327,7 @@ class MutationError(HudiHiveError):
 
 
 class UnsupportedAcidTableError(MutationError):
-    """A table or a layout of its files that is not written or read: external, insert-only, sorted, legacy, not ORC."""
+    """An ACID table or file layout that is not supported: external, insert-only, sorted, legacy, not ORC."""
 
 
 class UnsupportedAcidValueError(MutationError):
@@ -335,11 +335,11 @@ class UnsupportedAcidValueError(MutationError):
 
 
 class MutationStateError(MutationError):
-    """A call that does not fit the state: begin twice, commit without begin, a record after close."""
+    """A call that is invalid in the current state: begin twice, commit without begin, a record after close."""
 
 
 class TransactionError(MutationError):
-    """The metastore refuses to open, prolong, commit or abort a transaction."""
+    """The metastore refuses to open, commit or abort a transaction, or its heartbeat."""
 
 
 class TransactionLostError(TransactionError):
@@ -347,7 +347,7 @@ class TransactionLostError(TransactionError):
 
 
 class TransactionConflictError(TransactionError):
-    """Another writer changed the same table or partition and committed first: read again and merge again."""
+    """Another transaction changed the same table or partition and committed first: read and merge again."""
 
 
 class TransactionLockError(TransactionError):
@@ -355,11 +355,11 @@ class TransactionLockError(TransactionError):
 
 
 class MutationWorkerError(MutationError):
-    """Records that do not keep the rules of a coordinator."""
+    """Base of errors about records that violate the rules of a mutation coordinator."""
 
 
 class RecordIdentifierError(MutationWorkerError):
-    """A record without the identifier of the row that it updates or deletes, or with one that cannot be."""
+    """An update or delete without a record identifier, or with an invalid one."""
 
 
 class BucketIdError(MutationWorkerError):
@@ -371,11 +371,11 @@ class RecordSequenceError(MutationWorkerError):
 
 
 class GroupRevisitedError(MutationWorkerError):
-    """Records are not grouped: a partition and bucket that was left comes again."""
+    """Records are not grouped: a partition and bucket recurs after records of another."""
 
 
 class RecordPartitionError(MutationWorkerError):
-    """A record is given with another partition than its columns say, or than the row that it changes is in."""
+    """A record's partition is not that of its columns, or not that of the row that it changes."""
 
 
 class UnknownRecordError(MutationError):
@@ -387,11 +387,11 @@ class DuplicateRecordError(MutationError):
 
 
 class StaleRecordError(MutationError):
-    """A change that the Hudi table's order of events would not let through: its rows would be as they were."""
+    """A change whose ordering value is smaller than that of the Hudi table's row, so that it would have no effect."""
 
 
 class PartitionCreationError(MutationWorkerError):
-    """A record's partition is not there, and is not to be made or cannot be."""
+    """A record's partition does not exist, and may not or cannot be created."""
 
 
 class SparkError(HudiHiveError):

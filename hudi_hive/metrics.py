@@ -48,13 +48,13 @@ class IoCounters:
 
     @property
     def listed(self) -> dict[str, int]:
-        """Listed path -> how often."""
+        """Number of listings by path."""
         with self._lock:
             return dict(self._listed)
 
     @property
     def opened(self) -> dict[str, int]:
-        """Opened path -> how often."""
+        """Number of opens by path."""
         with self._lock:
             return dict(self._opened)
 
@@ -76,7 +76,7 @@ class IoCounters:
 
 
 class MetadataMetrics:
-    """Thread-safe counts and durations of what the metadata table was asked, under the names of RFC-15.
+    """Thread-safe counts and durations of the metadata table's actions, under the names of RFC-15.
 
     Names are ``HoodieMetadata.<action>.count`` and ``HoodieMetadata.<action>.duration`` (milliseconds), the actions
     those of :data:`METADATA_ACTIONS`.
@@ -114,7 +114,7 @@ class MetadataMetrics:
             return values
 
     def register_prometheus(self, registry: CollectorRegistry | None = None) -> None:
-        """Let a Prometheus registry (the client library's own without one) collect these values.
+        """Register a collector of these values with a Prometheus registry (default: the client library's own).
 
         The metrics are ``hudi_metadata_operations_total`` and ``hudi_metadata_operation_seconds_total``, each with the
         label ``action``.
@@ -155,13 +155,13 @@ METADATA_METRICS: Final = MetadataMetrics()
 
 
 class _PrometheusCollector:
-    """Gives Prometheus the values at the moment it asks."""
+    """A Prometheus collector that reads the values at each scrape."""
 
     def __init__(self, metrics: MetadataMetrics) -> None:
         self._metrics = metrics
 
     def collect(self) -> Iterator[Metric]:
-        """The values, a family for counts and one for seconds."""
+        """The values as two metric families: counts and seconds."""
         from prometheus_client.core import CounterMetricFamily
 
         counts = CounterMetricFamily("hudi_metadata_operations", "Operations on metadata tables", labels=["action"])

@@ -64,7 +64,7 @@ def _number(match: re.Match[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """JSON text in which what :func:`printable` would show by its number is written as JSON's own escapes."""
+    """JSON text in which the characters that :func:`printable` replaces are JSON escapes."""
     return _STEERING.sub(_json_escape, text)
 
 
@@ -109,7 +109,7 @@ def _without_password(match: re.Match[str]) -> str:
 
 
 def without_credentials(uri: str) -> str:
-    """A URI as others may store it, a metastore for one: without a password, and without keys in front of a bucket."""
+    """Remove the password, or the access keys before a bucket, from a URI that others may store."""
     hidden = f"://{HIDDEN}@"
     match = _SLASHED.match(uri) or _USER.match(uri)
     if match is None or hidden not in redact(match[0]):
@@ -125,7 +125,7 @@ def is_secret(name: str) -> bool:
 
 
 def redact_options(options: Mapping[str, object]) -> dict[str, object]:
-    """Options as they may be shown: secrets hidden by their names, user information and signatures in other values."""
+    """Replace the secrets among options: values with secret names, user information and signatures in other values."""
     return {
         name: HIDDEN if is_secret(name) else redact(value) if isinstance(value, str) else value
         for name, value in options.items()
@@ -133,5 +133,5 @@ def redact_options(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def secret_values(options: Mapping[str, object]) -> list[str]:
-    """The secrets among options, to be hidden wherever they stand."""
+    """The secret values among options, which are to be removed wherever they occur."""
     return [value for name, value in options.items() if isinstance(value, str) and is_secret(name)]

@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def with_output(function: F) -> F:
-    """Add ``--format`` to a command; the command gets an :class:`Output` as ``output``, closed for it."""
+    """Add ``--format`` to a command, which gets an :class:`Output` as ``output`` that is closed when it returns."""
     from functools import wraps
 
     @click.option(
@@ -52,7 +52,7 @@ def storage_options(function: F) -> F:
 
 
 def open_client(path: str, storage_option: tuple[str, ...]) -> MetaClient:
-    """A table's client; its partitions and files come from the metadata table where that can be used.
+    """Open a table; its partitions and files come from the metadata table where that is usable.
 
     Raises:
         HudiHiveError: there is no table, or it cannot be read.
@@ -64,7 +64,7 @@ def open_client(path: str, storage_option: tuple[str, ...]) -> MetaClient:
 
 
 def known_partitions(client: MetaClient, asked: tuple[str, ...]) -> list[str] | None:
-    """The partition paths that were asked for, each once; None when all are meant.
+    """The distinct partition paths of a command's arguments; None when all partitions are meant.
 
     Raises:
         PathNotFoundError: one is no partition of the table, but another folder or nothing at all.
@@ -85,7 +85,7 @@ def known_partitions(client: MetaClient, asked: tuple[str, ...]) -> list[str] | 
 
 
 def unknown_partition(client: MetaClient, path: str) -> PathNotFoundError:
-    """The error about a partition that a table does not have."""
+    """The error for a partition that a table does not have."""
     return PathNotFoundError(
         f"no such partition: {path!r}",
         path=client.base_path,
@@ -94,7 +94,7 @@ def unknown_partition(client: MetaClient, path: str) -> PathNotFoundError:
 
 
 def pairs(values: tuple[str, ...], option: str) -> dict[str, str]:
-    """``k=v`` words as a dict.
+    """Parse ``k=v`` arguments to a dict.
 
     Raises:
         InvalidOptionError: a word without ``=``.
@@ -109,7 +109,7 @@ def pairs(values: tuple[str, ...], option: str) -> dict[str, str]:
 
 
 def write_parquet(open_reader: Callable[[], pa.RecordBatchReader], path: str) -> int:
-    """Write batch by batch beside the target and rename: a failed read leaves no half file.
+    """Write batches to a Parquet file beside the target and rename it, so that a failed read leaves no half file.
 
     Returns:
         Number of rows written.

@@ -46,7 +46,7 @@ appender.file.layout.pattern = %d{{yyyy-MM-dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
 
 @dataclass(frozen=True)
 class DemoTable:
-    """One shipped table and the question asked of it.
+    """One shipped table and the query that the demo runs on it.
 
     ``since`` is the ``begin`` of its incremental pull: everything completed after it is new.
     """

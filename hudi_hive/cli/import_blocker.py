@@ -1,4 +1,4 @@
-"""Keeps short commands short: what they never use is not imported."""
+"""Keeps pandas from being imported by commands that do not use it, since that costs a third of their time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import ModuleType
 
 
 class _NotYet:
-    """An import finder for which there is no pandas."""
+    """An import finder that hides pandas from pyarrow."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
@@ -17,7 +17,7 @@ class _NotYet:
 
 
 def leave_pandas_out() -> None:
-    """Keep pyarrow from importing pandas, a third of a short command's time, until someone asks it for a data frame.
+    """Keep pyarrow from importing pandas until someone calls ``to_pandas``.
 
     Where pandas is installed, pyarrow imports it when it makes its first array, to know data frames when it sees them.
     It tries that once; conversions to and from pandas import it later all the same.

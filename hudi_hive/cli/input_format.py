@@ -68,7 +68,7 @@ def input_format(
 
 
 def _shown(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
-    """Rows whose paths have no passwords of the caller's URIs in them."""
+    """The rows with the passwords removed from URIs."""
     return [
         {name: without_credentials(value) if isinstance(value, str) else value for name, value in row.items()}
         for row in rows

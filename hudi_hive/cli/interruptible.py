@@ -1,4 +1,4 @@
-"""Work in native code that knows nothing of Python's signals, ended by Ctrl-C and SIGTERM all the same."""
+"""Runs native code, which does not handle Python's signals, so that Ctrl-C and SIGTERM end it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LAST_TRIES, _LAST_WAIT = 50, 0.2
 
 
 def run_interruptible(work: Callable[[], T], interrupt: Callable[[], None]) -> T:
-    """Do work in another thread, while this one waits where signals are noticed.
+    """Run a function in another thread while this one waits, so that signals are handled at once.
 
     Args:
         work: what to do.

@@ -53,7 +53,7 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command and flush what it printed, so that a reader who has gone is noticed here."""
+        """Run the command and flush its output, so that a closed pipe raises its error here."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -116,7 +116,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def _drop(stream: TextIO) -> None:
-    """Nobody takes what is still buffered: send it to nowhere, else Python complains about it when it ends."""
+    """Redirect a closed stdout to the null device, since Python reports an error at exit if it cannot flush it."""
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())

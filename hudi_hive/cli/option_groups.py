@@ -1,4 +1,4 @@
-"""Options that belong together reach a command as one value."""
+"""Passes options that belong together to a command as one value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Decorator = Callable[[Any], Any]
 
 
 def option_group(parameter: str, make: Callable[..., object], *options: Decorator) -> Callable[[F], F]:
-    """Add options and arguments to a command, which gets all of them as one value.
+    """Add options and arguments to a command, which gets all of them as one argument.
 
     Args:
         parameter: the command's parameter that takes the value.
@@ -23,7 +23,7 @@ def option_group(parameter: str, make: Callable[..., object], *options: Decorato
     """
 
     def empty() -> None:
-        """Takes the options, for their names."""
+        """A function without a body, to which the options are attached to learn their names."""
 
     for option in options:
         option(empty)

@@ -1,4 +1,4 @@
-"""How commands print: one call for rows, whatever the format, and notes that never mix with data."""
+"""Prints the rows of commands in every format, and notes so that they never mix with data."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def csv_cell(value: object) -> str:
 
 
 def json_text(value: object, indent: int | None = None) -> str:
-    """JSON whose texts hold nothing that steers a terminal: such characters are escaped, which loses nothing."""
+    """JSON text in which characters that control a terminal are escaped."""
     return escaped(json.dumps(value, indent=indent, ensure_ascii=False))
 
 
 def csv_writer(stream: TextIO) -> CsvWriter:
-    """A writer of CSV whose lines end with a newline, and that quotes lone carriage returns."""
+    """A CSV writer that ends lines with a newline and quotes lone carriage returns."""
     return csv.writer(_Lines(stream), lineterminator="\r\n")  # what is in the end of lines is quoted
 
 
 class _Lines:
-    """Ends each line that a CSV writer gives by a newline alone."""
+    """A file-like object that ends each line of a CSV writer with a newline alone."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -81,7 +81,7 @@ class Output:
         self._written = False  # whether the JSON document was written already
 
     def section(self, title: str, rows: Iterable[Mapping[str, object]], columns: Sequence[str] | None = None) -> None:
-        """Print rows under a title; ``columns`` fixes the header when there may be no rows."""
+        """Print rows under a title; ``columns`` gives the header when there may be no rows."""
         self._sections += 1
         if self.is_csv and columns:
             self._write_csv(rows, columns)
@@ -125,16 +125,16 @@ class Output:
             self.section(title, [{"name": name, "value": value} for name, value in values.items()], ["name", "value"])
 
     def note(self, text: str) -> None:
-        """A line for people: on stdout between tables, on stderr when the output is for machines."""
+        """Print a note: to stdout between tables, to stderr when the output is JSON or CSV."""
         click.echo(printable(text), err=self.format != "table")
 
     @property
     def is_csv(self) -> bool:
-        """Whether rows are CSV of one kind or the other."""
+        """Whether the format is ``csv`` or ``csv-raw``."""
         return self.format.startswith("csv")
 
     def cell(self, value: object) -> str:
-        """A value as CSV of the chosen kind has it."""
+        """A value as it is printed in the chosen CSV format."""
         return raw_cell(value) if self.format == "csv-raw" else csv_cell(value)
 
     def _write_csv(self, rows: Iterable[Mapping[str, object]], names: Sequence[str]) -> None:
@@ -154,11 +154,11 @@ class Output:
         click.echo("[]" if separator == "[\n" else "\n]")
 
     def discard(self) -> None:
-        """Write no document at the end: the command has printed all by itself."""
+        """Drop the collected sections, so that ``close`` prints nothing."""
         self._json, self._written = {}, True
 
     def close(self) -> None:
-        """Write what was collected (JSON is one document)."""
+        """Print the collected sections (JSON is one document)."""
         if self.format == "json" and not self._written:
             self._written = True
             only = next(iter(self._json.values())) if len(self._json) == 1 else self._json
@@ -196,7 +196,7 @@ def _print_table(title: str, names: list[str], rows: list[dict[str, object]]) ->
     from rich.text import Text
 
     class Printer(Console):
-        """A console that leaves a reader who has gone to the command line itself."""
+        """A console that raises ``BrokenPipeError`` instead of ending the process."""
 
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError
@@ -224,7 +224,7 @@ def raw_cell(value: object) -> str:
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - JSON values
-    """A value as JSON can hold it."""
+    """Convert a value to one that JSON can represent."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):

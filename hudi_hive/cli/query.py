@@ -20,7 +20,7 @@ QUERY_TYPES = tuple(kind.value for kind in QueryType)
 
 
 def _query_options(function: F) -> F:
-    """What ``read`` and ``plan`` have in common."""
+    """Add the options that ``read`` and ``plan`` share."""
     for option in reversed(
         [
             click.argument("path"),

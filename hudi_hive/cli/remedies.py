@@ -1,4 +1,4 @@
-"""What a user can do about an error that names no remedy of its own, by the kind of error."""
+"""Remedies that are printed with errors that name none themselves, by class of error."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _REMEDIES: dict[type[errors.HudiHiveError], str] = {
 
 
 def remedy_for(error: errors.HudiHiveError) -> str:
-    """The remedy of the nearest class above an error's own that has one."""
+    """The remedy for an error: that of its class, or of the nearest base class that has one."""
     return next(
         (_REMEDIES[kind] for kind in type(error).__mro__ if kind in _REMEDIES), "set HUDI_HIVE_DEBUG=1 to see where"
     )

@@ -122,7 +122,7 @@ def _configs(
     options: dict[str, str],
     storage_option: tuple[str, ...],
 ) -> tuple[list[HiveSyncConfig], bool]:
-    """One configuration per table, and whether just one table was asked for by its path."""
+    """One configuration for each table, and whether the command named just one table by its path."""
     from hudi_hive.errors import InvalidOptionError
     from hudi_hive.sync import HiveSyncConfig
 
@@ -156,7 +156,7 @@ def _configs(
 
 
 def _sync_many(configs: list[HiveSyncConfig], parallel: int, dry_run: bool, all_steps: bool, output: Output) -> bool:
-    """Sync them all and print it; False if one failed."""
+    """Sync several tables and print the results; False if one failed."""
     from hudi_hive.cli.sync_output import show_diff, show_many
     from hudi_hive.sync.run import sync_many
 
@@ -184,7 +184,7 @@ def _watch(configs: list[HiveSyncConfig], poll_interval: float, once_per: float,
 
 @contextmanager
 def _stopped_by_signals(watcher: SyncWatcher) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the watch after the sync that is under way; a second one breaks that off too."""
+    """Let Ctrl-C and SIGTERM end the watch after the running sync; a second one interrupts that too."""
 
     def handle(number: int, frame: object) -> None:
         if watcher.stopped:

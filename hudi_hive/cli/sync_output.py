@@ -1,4 +1,4 @@
-"""How a sync is shown: the diff of a dry run, the report of a sync, the results of many, the lines of a watch."""
+"""Prints the diff of a dry run, the report of a sync, the results of several syncs and the events of a watch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COLOURS = {"+": "green", "-": "red", "~": "yellow"}
 
 
 def diff_lines(plan: SyncPlan, *, everything: bool = False) -> Iterator[tuple[str, str]]:
-    """A plan as a diff: (sign, text), the sign being ``+``, ``-``, ``~`` or empty for a table's heading.
+    """The lines of a plan as a diff: sign (``+``, ``-``, ``~``, empty for a table's heading) and text.
 
     Args:
         plan: what a sync would do.
@@ -51,7 +51,7 @@ def diff_lines(plan: SyncPlan, *, everything: bool = False) -> Iterator[tuple[st
 
 
 def show_diff(plans: Sequence[SyncPlan], output: Output, *, everything: bool) -> None:
-    """Print what syncs would do: a diff for people, one row per step for machines."""
+    """Print the plans of syncs: as a diff, or one row per step for JSON and CSV."""
     if output.format != "table":
         rows = [row for plan in plans for row in plan.rows()]
         output.section("dry run: what a sync would do", rows, ["table", "step", "object", "detail"])
@@ -94,14 +94,14 @@ def _results() -> tuple[str, ...]:
 
 
 class EventLines:
-    """Prints the events of a watch as they come: a line of text, a JSON object a line, or CSV rows."""
+    """Prints the events of a watch as they occur: as text, as one JSON object a line, or as CSV rows."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
         self._first = True
 
     def show(self, event: WatchEvent) -> None:
-        """Print one event; failures go to stderr too when stdout is for machines."""
+        """Print one event; failures go to stderr too when the output is JSON or CSV."""
         import datetime
 
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""A metastore for tests: real Thrift on a loopback port, no Java, everything in memory, faults on demand.
+"""A Hive metastore for tests: Thrift on a loopback port, without Java, in memory, with faults on demand.
 
 In comes nothing; out come a URI for any client and the calls that it made. It refuses what Hive 2.3 refuses and fills
 in what Hive 2.3 fills in; one suite of tests runs against it and against the real one.

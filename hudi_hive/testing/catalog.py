@@ -1,4 +1,4 @@
-"""What a fake metastore holds, and Hive 2.3's rules for changing it.
+"""The databases and tables of a fake metastore, and Hive 2.3's rules for changing them.
 
 Methods have the names and arguments of the Thrift calls and raise its exceptions. Stored objects are replaced, never
 changed, so answers can be encoded while other calls go on.
@@ -50,7 +50,7 @@ def fits(name: str, pattern: str) -> bool:
 
 
 def stored_descriptor(given: StorageDescriptor, location: str | None) -> StorageDescriptor:
-    """A storage descriptor as the metastore gives it back."""
+    """Normalise a storage descriptor as the metastore does."""
     serde = given.serdeInfo
     return shallow(
         given,
@@ -264,7 +264,7 @@ class TableCatalog:
             )
 
     def _table_changed(self, old: Table, new: Table, *, cascade: bool) -> None:
-        """For what hangs on a table."""
+        """Called when a table is changed; subclasses update its partitions."""
 
     def drop_table(self, dbname: str, name: str, deleteData: bool) -> None:
         found = self._find(dbname, name)
@@ -273,7 +273,7 @@ class TableCatalog:
         self._table_dropped(found)
 
     def _table_dropped(self, table: Table) -> None:
-        """For what hangs on a table."""
+        """Called when a table is dropped; subclasses drop its partitions."""
 
     # -- other ------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Which column types Hive 2.3's metastore knows, and which changes of them it lets pass."""
+"""The column types that Hive 2.3's metastore accepts, and the type changes that it allows."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _WORD = re.compile(r"\w+", re.ASCII)
 
 
 def is_valid(text: str) -> bool:
-    """Whether the metastore takes ``text`` for a type: it looks at the first word only, and at its case."""
+    """Whether the metastore accepts ``text`` as a type: it checks only the first word, by case."""
     word = _WORD.match(text)
     return word is not None and word[0] in (*_PRIMITIVE, *_NESTED)
 
 
 def change_allowed(old: str, new: str) -> bool:
-    """Whether a column may change its type: the same, or one that Hive converts by itself."""
+    """Whether a column may change its type: to the same one, or to one that Hive converts to."""
     if old == new:
         return True
     before, after = (text.partition("(")[0].lower() for text in (old, new))

@@ -1,4 +1,4 @@
-"""Faults that a fake metastore commits on demand."""
+"""Faults that a fake metastore simulates on demand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class FaultKind(Enum):
-    """What goes wrong."""
+    """The kind of a fault."""
 
     DROP = "drop"
     """The connection is closed before the call is done."""
@@ -67,7 +67,7 @@ class Faults:
             self._faults.clear()
 
     def due(self, method: str, size: int) -> list[Fault]:
-        """The faults that happen to this call; to be asked once a call.
+        """The faults that apply to this call; must be called once for each call.
 
         Args:
             method: Thrift method.

@@ -31,11 +31,11 @@ _INTEGRAL = ("tinyint", "smallint", "int", "bigint")
 
 
 class FilterError(Exception):
-    """A filter that Hive's parser or its translation to a query refuses; carries Hive's text."""
+    """A filter that Hive's parser or its translation to SQL refuses, with Hive's message."""
 
 
 def parse_filter(text: str, keys: Sequence[tuple[str, str]]) -> Test:
-    """A test of partition values.
+    """Parse a filter to a predicate of partition values.
 
     Args:
         text: the filter; an empty one fits everything.

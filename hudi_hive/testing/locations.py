@@ -1,4 +1,4 @@
-"""Folders of a fake metastore: only local ones are looked at, others are taken as they are."""
+"""Locations of a fake metastore: only local folders are accessed, others are stored unchanged."""
 
 from __future__ import annotations
 

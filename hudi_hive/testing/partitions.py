@@ -21,7 +21,7 @@ class FakeCatalog(TableCatalog, FakeTransactions):
         self._partitions: dict[tuple[str, str], dict[str, Partition]] = {}
 
     def _of(self, table: Table) -> dict[str, Partition]:
-        """Name -> partition of a table."""
+        """The partitions of a table by name."""
         return self._partitions.setdefault((table.dbName, table.tableName), {})
 
     # -- as metastore 4 is asked ------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ class RecordedCall:
 
     @property
     def size(self) -> int:
-        """Names or partitions in the arguments."""
+        """The number of names or partitions in the arguments."""
         for argument in self.arguments:
             for found in (argument, *(getattr(argument, name, None) for name in ("parts", "tblNames"))):
                 found = getattr(found, "names", None) or found
@@ -101,7 +101,7 @@ class FakeMetastore:
         return self
 
     def stop(self) -> None:
-        """Close the port and all connections, in the middle of calls too. What it holds is kept."""
+        """Close the port and all connections, also during calls; the contents stay."""
         with self._lock:
             listener, self._listener = self._listener, None
         if listener is not None:
@@ -128,7 +128,7 @@ class FakeMetastore:
     # -- what the test sees -----------------------------------------------------------------------------------------
 
     def inject(self, kind: FaultKind | str, **when: Any) -> None:  # noqa: ANN401 - fields of Fault
-        """Commit a fault from now on: ``inject("drop", method="get_table_req", at=2)``; see ``Fault``."""
+        """Simulate a fault from now on: ``inject("drop", method="get_table_req", at=2)``; see ``Fault``."""
         self.faults.inject(Fault(FaultKind(kind), **when))
 
     @property
@@ -183,7 +183,7 @@ class FakeMetastore:
             connection.close()
 
     def handle(self, method: str, arguments: tuple[Any, ...], listener: socket.socket) -> Any:  # noqa: ANN401
-        """One call on a connection that ``listener`` took: record it, commit the faults that are due, do it."""
+        """Handle one call on a connection of ``listener``: record it, apply the faults that are due, execute it."""
         call = RecordedCall(method, arguments)
         with self._lock:
             self._check_alive(listener)
@@ -197,7 +197,7 @@ class FakeMetastore:
                 self._at_once -= 1
 
     def _check_alive(self, listener: socket.socket) -> None:
-        """The dead answer nothing: ``stop`` breaks one connection after another, and calls may come on the others."""
+        """Refuse calls that arrive after ``stop``, which closes connections one after another."""
         if self._listener is not listener:
             raise TTransportException(TTransportException.UNKNOWN, "stopped")
 

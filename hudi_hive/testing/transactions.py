@@ -1,4 +1,4 @@
-"""Transactions, write ids and locks in a fake metastore, as Hive 3.1 and 4 keep them; none is ever lost by time.
+"""Transactions, write ids and locks of a fake metastore, as in Hive 3.1 and 4, but without time-outs.
 
 Methods have the names and arguments of the Thrift calls and raise its exceptions.
 """
@@ -53,7 +53,7 @@ class FakeTransactions:
     # -- locks ------------------------------------------------------------------------------------------------------
 
     def lock(self, rqst: t.LockRequest) -> t.LockResponse:
-        """Queue a request; the table need not exist."""
+        """Request a lock; the table need not exist."""
         if rqst.txnid:
             changed = self._open(rqst.txnid).changed
             for part in rqst.component:
@@ -64,18 +64,18 @@ class FakeTransactions:
         return self._answer(self._last_lock)
 
     def check_lock(self, rqst: t.CheckLockRequest) -> t.LockResponse:
-        """Whether it is a request's turn."""
+        """The state of a lock request: acquired, or waiting."""
         self._known(rqst.lockid)
         return self._answer(rqst.lockid)
 
     def unlock(self, rqst: t.UnlockRequest) -> None:
-        """Give a lock back, or leave the queue."""
+        """Release a lock, or withdraw a request that is waiting."""
         if self._known(rqst.lockid).txnid and self._answer(rqst.lockid).state == t.LockState.ACQUIRED:
             raise t.TxnOpenException(message=f"Unlocking locks associated with transaction not permitted {rqst.lockid}")
         del self._locks[rqst.lockid]
 
     def heartbeat(self, ids: t.HeartbeatRequest) -> None:
-        """Keep a lock and a transaction."""
+        """Receive the heartbeat of a lock or a transaction."""
         if ids.lockid:
             self._known(ids.lockid)
         if ids.txnid:
@@ -107,7 +107,7 @@ class FakeTransactions:
         return t.OpenTxnsResponse(numbers)
 
     def commit_txn(self, rqst: t.CommitTxnRequest) -> None:
-        """Commit, or abort whoever changed what another changed and committed meanwhile."""
+        """Commit a transaction; abort it if one that changed the same table or partition committed meanwhile."""
         mine = self._transaction(rqst.txnid)
         if mine.state is _State.COMMITTED:
             return
@@ -123,31 +123,31 @@ class FakeTransactions:
         self._end(rqst.txnid, _State.COMMITTED)
 
     def abort_txn(self, rqst: t.AbortTxnRequest) -> None:
-        """Abort; again does nothing."""
+        """Abort a transaction; repeated calls do nothing."""
         if self._transaction(rqst.txnid).state is _State.COMMITTED:
             raise t.NoSuchTxnException(message=f"Transaction txnid:{rqst.txnid} is already committed.")
         self._end(rqst.txnid, _State.ABORTED)
 
     def heartbeat_txn_range(self, txns: t.HeartbeatTxnRangeRequest) -> t.HeartbeatTxnRangeResponse:
-        """Keep several; those that are not open are told."""
+        """Receive the heartbeats of several transactions; returns those that are not open."""
         asked = {number: self._transactions.get(number) for number in range(txns.min, txns.max + 1)}
         aborted = {number for number, found in asked.items() if found and found.state is _State.ABORTED}
         ended = {number for number, found in asked.items() if not found or found.state is _State.COMMITTED}
         return t.HeartbeatTxnRangeResponse(aborted, ended)
 
     def get_open_txns(self) -> t.GetOpenTxnsResponse:
-        """All that are open or aborted, with a bit for each of the latter."""
+        """The open and aborted transactions, with a bit for each aborted one."""
         numbers = [number for number, found in self._transactions.items() if found.state is not _State.COMMITTED]
         opened = [number for number in numbers if self._transactions[number].state is _State.OPEN]
         bits = _bits([self._transactions[number].state is _State.ABORTED for number in numbers])
         return t.GetOpenTxnsResponse(len(self._transactions), numbers, min(opened, default=None), bits)
 
     def get_open_txns_req(self, getOpenTxnsRequest: t.GetOpenTxnsRequest) -> t.GetOpenTxnsResponse:
-        """The same, as metastore 4 is asked."""
+        """The open and aborted transactions, by the call of metastore 4."""
         return self.get_open_txns()
 
     def get_open_txns_info(self) -> t.GetOpenTxnsInfoResponse:
-        """All that are open or aborted, and whose."""
+        """The open and aborted transactions with their owners."""
         infos = []
         for number, found in self._transactions.items():
             if found.state is not _State.COMMITTED:
@@ -157,7 +157,7 @@ class FakeTransactions:
         return t.GetOpenTxnsInfoResponse(len(self._transactions), infos)
 
     def add_dynamic_partitions(self, rqst: t.AddDynamicPartitions) -> None:
-        """What a transaction changed, for the comparison at its commit."""
+        """Record the partitions that a transaction changed, which its commit compares with others'."""
         changed = self._open(rqst.txnid).changed
         if rqst.operationType in _CHANGES:
             changed |= {(rqst.dbname, rqst.tablename, name) for name in rqst.partitionnames}
@@ -183,7 +183,7 @@ class FakeTransactions:
     # -- write ids --------------------------------------------------------------------------------------------------
 
     def allocate_table_write_ids(self, rqst: t.AllocateTableWriteIdsRequest) -> t.AllocateTableWriteIdsResponse:
-        """The next number of the table, once for each transaction."""
+        """Allocate the table's next write id, once for each transaction."""
         held = self._write_ids.setdefault(f"{rqst.dbName}.{rqst.tableName}".lower(), {})
         for number in rqst.txnIds or ():
             self._open(number)
@@ -191,7 +191,7 @@ class FakeTransactions:
         return t.AllocateTableWriteIdsResponse([t.TxnToWriteId(number, held[number]) for number in rqst.txnIds or ()])
 
     def get_valid_write_ids(self, rqst: t.GetValidWriteIdsRequest) -> t.GetValidWriteIdsResponse:
-        """The write ids that somebody sees who sees the given transactions."""
+        """The valid write ids under a list of valid transactions."""
         seen = ValidTransactions.parse(rqst.validTxnList)
         found = []
         for name in rqst.fullTableNames:
@@ -206,6 +206,6 @@ class FakeTransactions:
 
 
 def _bits(marks: list[bool]) -> bytes:
-    """One bit for each, the least first in each byte."""
+    """Pack booleans to bits, the least significant bit first in each byte."""
     number = sum(1 << position for position, mark in enumerate(marks) if mark)
     return number.to_bytes((number.bit_length() + 7) // 8, "little")

@@ -20,7 +20,7 @@ _SHOW: Final = "show"
 
 
 class _ShowUnlessTold(click.Group):
-    """Without the name of a subcommand the columns are shown: ``schema PATH``."""
+    """A command group that prints the columns when no subcommand is named: ``schema PATH``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
@@ -52,7 +52,7 @@ schema.add_command(inspect_schema, _SHOW)
 
 
 def _alter_options(function: F) -> F:
-    """What all changes have in common."""
+    """Add the options that all changes of a schema share."""
     wrapped = storage_options(click.pass_obj(function))
     wrapped = click.option("--conf", multiple=True, metavar="K=V", help="One of Hudi's write options (repeatable).")(
         wrapped
@@ -61,7 +61,7 @@ def _alter_options(function: F) -> F:
 
 
 def _places(function: F) -> F:
-    """Where a column goes."""
+    """Add the options that say where a column is placed."""
     function = click.option("--after", metavar="COLUMN", help="Behind this sibling.")(function)
     return click.option("--first", is_flag=True, help="In front of its siblings.")(function)
 
@@ -75,7 +75,7 @@ def _altered(
     conf: tuple[str, ...],
     storage_option: tuple[str, ...],
 ) -> None:
-    """Make a change, commit it and tell what it came to."""
+    """Make a change, commit it and print the result."""
     from hudi_hive.table_api import HudiTable
 
     table = HudiTable.open(path, pairs(storage_option, "--storage-option"))

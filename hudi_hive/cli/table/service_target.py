@@ -1,4 +1,4 @@
-"""What the commands of table services have in common: the table, Hudi's options, and threads with a progress bar."""
+"""What the commands of table services share: the table, Hudi's options, and threads with a progress bar."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _R = TypeVar("_R")
 
 @dataclass(frozen=True)
 class ServiceTarget:
-    """The table that a service works on, and how.
+    """The table of a service command, and the options and threads to run it with.
 
     Attributes:
         path: the table's base path.
@@ -37,7 +37,7 @@ class ServiceTarget:
     storage_option: tuple[str, ...]
 
     def open(self, title: str) -> TableServices:
-        """The services of the table, with the lock that the options name.
+        """Open the table with the lock provider that the options name.
 
         All that a write takes is accepted, and nothing else: a mistyped option is not passed over.
 

@@ -20,7 +20,7 @@ _NOT_CLUSTERED: Final = "no small file groups to join; --sort-columns sorts sing
 
 
 def _confirm(question: str, *, yes: bool) -> None:
-    """Ask before anything is deleted; without a yes the command ends with an error, and nothing was done."""
+    """Ask for confirmation before anything is deleted; without it the command ends with an error."""
     if yes:
         return
     try:
@@ -40,7 +40,7 @@ def _refuse_both(**flags: bool) -> None:
 
 
 def _show_commits(services: TableServices, instants: Sequence[Instant], output: Output, nothing: str) -> None:
-    """Print what commits of table services wrote; ``nothing`` says what it means when there are none."""
+    """Print the commits of a table service, or the text ``nothing`` when there are none."""
     timeline = services.context.reload().client.timeline
     rows = []
     for instant in instants:
@@ -62,7 +62,7 @@ def _show_commits(services: TableServices, instants: Sequence[Instant], output: 
 
 
 def _show_plan(instants: Sequence[Instant], output: Output, nothing: str) -> None:
-    """Print what was planned; ``nothing`` says what it means when there is no plan."""
+    """Print a plan, or the text ``nothing`` when there is none."""
     output.pairs("planned", {"instant": instants[0].requested if instants else None})
     if not instants:
         output.note(nothing)

@@ -119,7 +119,7 @@ def _table_pairs(
 
 
 def _sizes(sizes: pa.ChunkedArray) -> dict[str, object]:
-    """Least, middle and greatest size of the latest base files in bytes."""
+    """Minimum, median and maximum size of the latest base files in bytes."""
     if sizes.null_count == len(sizes):
         return {}
     least, middle, most = pc.quantile(sizes, q=[0, 0.5, 1], interpolation="nearest").to_pylist()
@@ -145,7 +145,7 @@ def _by_partition(slices: pa.Table, rows: pa.Array) -> pa.Table:
 
 
 def _by_commit(written: pa.Table, instants: Sequence[str], operations: Sequence[str]) -> pa.Table:
-    """What each commit wrote; ``amplification`` is rows written per row inserted, updated or deleted.
+    """Statistics of each commit; ``amplification`` is rows written per row inserted, updated or deleted.
 
     Compaction and clustering change no row, so that they have none; their counts are those of rows moved.
     """

@@ -1,4 +1,4 @@
-"""What the timeline page shows: instants with what they wrote, and file groups with when they were written."""
+"""The data of the timeline page: instants with write statistics, and file groups with when each file was written."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class GroupRow:
 
 @dataclass(frozen=True)
 class TimelinePicture:
-    """Everything that the page draws; ``groups_total`` counts also the groups that were left out."""
+    """All data of the page; ``groups_total`` also counts the groups that are not drawn."""
 
     title: str
     facts: tuple[tuple[str, str], ...]
@@ -65,7 +65,7 @@ class TimelinePicture:
 
 
 def collect(client: MetaClient, *, archived: bool = False, max_groups: int = 200) -> TimelinePicture:
-    """Gather the picture of a table: one read per completed write and one listing per partition.
+    """Collect the data of a table: one read per completed write and one listing per partition.
 
     Args:
         client: the table.

@@ -1,4 +1,4 @@
-"""The timeline as one HTML page that needs nothing else: inline SVG and CSS, no script, every text escaped."""
+"""Renders the timeline as one HTML page with inline SVG and CSS, without scripts, every text escaped."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def render(picture: TimelinePicture) -> str:
 
 @dataclass(frozen=True)
 class _Axis:
-    """Where each moment stands. Order is kept and gaps shrink to their logarithm: bursts stay legible, nights short."""
+    """The x coordinates of times, with gaps on a logarithmic scale so that bursts stay legible."""
 
     at: dict[str, float]  # moment -> px
     done: dict[str, str]  # requested time -> the moment at which a write became visible
@@ -91,7 +91,7 @@ class _Axis:
         return cls(at, done, max(_LEAST_WIDTH, _LEFT + position * stretch + _RIGHT), earlier)
 
     def visible(self, requested: str) -> float:
-        """Where what an instant wrote became visible; the left edge for instants before the axis."""
+        """The coordinate of an instant's completion; the left edge for instants before the axis."""
         return self.at.get(self.done.get(requested, requested), float(_LEFT))
 
     def ticks(self) -> list[tuple[float, str]]:
@@ -117,7 +117,7 @@ def _when(moment: str | None) -> str:
 
 
 class _Figure:
-    """Two pictures side by side that share their rows: labels that stay, and the drawing that scrolls."""
+    """Labels that stay and a drawing that scrolls, side by side with the same rows."""
 
     def __init__(self, axis: _Axis) -> None:
         self.axis = axis
@@ -250,7 +250,7 @@ def _draw_group(figure: _Figure, row: GroupRow) -> None:
 
 
 def _short(file_id: str) -> str:
-    """Enough of a file id to tell it from others: UUIDs start differently, bucket numbers stand in front."""
+    """Shorten a file id to its first 13 and last 4 characters, enough to tell it from others."""
     return file_id if len(file_id) <= 20 else f"{file_id[:13]}…{file_id[-4:]}"
 
 
