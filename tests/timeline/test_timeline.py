@@ -464,7 +464,6 @@ def test_an_empty_completed_commit_is_refused(tmp_path, layout):
         ("rollback", "rollback_metadata"),
         ("restore", "restore_metadata"),
         ("savepoint", "savepoint_metadata"),
-        ("indexing", "index_metadata"),
         ("clean.requested", "cleaner_plan"),
         ("rollback.requested", "rollback_plan"),
         ("restore.requested", "restore_plan"),

@@ -256,43 +256,6 @@ def test_log_compaction_plan_of_a_completed_one(name):
     assert len(plan.operations["log_files"][0].as_py()) > 1
 
 
-INDEX_FIELDS = [
-    {"name": "version", "type": ["int", "null"], "default": 1},
-    {"name": "operationType", "type": ["null", "string"], "default": None},
-    {
-        "name": "indexPartitionInfos",
-        "type": [
-            "null",
-            {
-                "type": "array",
-                "items": {
-                    "type": "record",
-                    "name": "HoodieIndexPartitionInfo",
-                    "fields": [
-                        {"name": "version", "type": ["int", "null"], "default": 1},
-                        {"name": "metadataPartitionPath", "type": ["null", "string"]},
-                        {"name": "indexUptoInstant", "type": ["null", "string"]},
-                    ],
-                },
-            },
-        ],
-        "default": None,
-    },
-]
-
-
-def test_index_metadata(tmp_path):
-    record = {"indexPartitionInfos": [{"metadataPartitionPath": "record_index", "indexUptoInstant": T}]}
-    data = avro("HoodieIndexPlan", INDEX_FIELDS, record)
-    timeline, done = made(tmp_path, f"{C}_{C}1.indexing", data)
-    (part,) = timeline.index_metadata(done).partitions
-    assert (part.name, part.upto_instant) == ("record_index", T)
-    record["indexPartitionInfos"][0]["metadataPartitionPath"] = None
-    timeline, done = made(tmp_path, f"{C}_{C}1.indexing", avro("HoodieIndexPlan", INDEX_FIELDS, record))
-    with pytest.raises(CorruptInstantError, match="metadataPartitionPath"):
-        timeline.index_metadata(done)
-
-
 def test_cleaner_plan_of_version_1(tmp_path):
     """The first plans listed bare names, and a plan may keep everything."""
     plan = {"policy": "KEEP_LATEST_FILE_VERSIONS", "filesToBeDeletedPerPartition": {"p": ["a.parquet", "b.parquet"]}}
@@ -542,7 +505,6 @@ def test_files_of_other_commits_partitions_and_groups_are_refused(layout, partit
             {"startRestoreTime": OLD, "instantsToRollback": [], "hoodieRestoreMetadata": {}},
         ),
         ("savepoint", "savepoint_metadata", {"partitionToWriteStats": {}}),
-        ("indexing", "index_metadata", {"partitionToWriteStats": {}}),
         ("clean.requested", "cleaner_plan", {"operations": []}),
         ("compaction.requested", "compaction_plan", {"policy": "x"}),
         ("rollback.requested", "rollback_plan", {"RollbackRequests": []}),

@@ -29,7 +29,6 @@ from hudi_hive.timeline.instants import (
     COMMIT,
     COMPACTION,
     COMPLETED_WRITE_ACTIONS,
-    INDEXING,
     LOG_COMPACTION,
     REPLACE_COMMIT,
     RESTORE,
@@ -46,7 +45,6 @@ from hudi_hive.timeline.payloads import (
     ClusteringPlan,
     CommitMetadata,
     CompactionPlan,
-    IndexMetadata,
     RestoreMetadata,
     RestorePlan,
     RollbackMetadata,
@@ -57,7 +55,6 @@ from hudi_hive.timeline.payloads import (
     decode_clustering_plan,
     decode_commit,
     decode_compaction_plan,
-    decode_index_metadata,
     decode_restore_metadata,
     decode_restore_plan,
     decode_rollback_metadata,
@@ -378,10 +375,6 @@ class Timeline:
     def savepoint_metadata(self, instant: Instant) -> SavepointMetadata:
         """Read the metadata of a savepoint: the files that it keeps."""
         return decode_savepoint_metadata(self._files.outcome(instant, SAVEPOINT), instant)
-
-    def index_metadata(self, instant: Instant) -> IndexMetadata:
-        """Read the metadata of a completed indexing action."""
-        return decode_index_metadata(self._files.outcome(instant, INDEXING), instant)
 
     # -- file groups of replacecommits and plans -------------------------------------------------------------------
 

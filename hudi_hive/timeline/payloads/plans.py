@@ -188,26 +188,6 @@ class SavepointMetadata:
     partitions: Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True)
-class IndexPartition:
-    """A partition of the metadata table that an indexing action makes, and the instant that it reaches."""
-
-    name: str
-    upto_instant: str | None
-
-
-@dataclass(frozen=True)
-class IndexMetadata:
-    """Plan or metadata of an indexing action."""
-
-    instant: Instant
-    operation: str | None
-    partitions: tuple[IndexPartition, ...]
-
-
-# -- from decoded payloads -----------------------------------------------------------------------------------------
-
-
 def bare_name(path: str) -> str:
     """The last segment of a path."""
     return path.rsplit("/", 1)[-1]
@@ -393,16 +373,6 @@ def decode_savepoint_metadata(fields: Fields, instant: Instant) -> SavepointMeta
         fields.text("comments") or "",
         partitions,
     )
-
-
-def decode_index_metadata(fields: Fields, instant: Instant) -> IndexMetadata:
-    """Decode a ``HoodieIndexPlan`` or ``HoodieIndexCommitMetadata`` record."""
-    fields.require(("indexPartitionInfos",), "an index build")
-    partitions = tuple(
-        IndexPartition(_required(info, "metadataPartitionPath"), info.text("indexUptoInstant"))
-        for info in fields.children("indexPartitionInfos")
-    )
-    return IndexMetadata(instant, fields.text("operationType"), partitions)
 
 
 def _target(info: Fields) -> tuple[str, str]:
