@@ -127,6 +127,7 @@ class Demo:
         self.partitions: dict[str, int] = {}
 
     def run(self) -> None:
+        """Do all steps, one after the other."""
         self.unpack()
         self.classify()
         client = self.start_metastore()
@@ -255,6 +256,7 @@ class Demo:
     # -- small helpers ---------------------------------------------------------------------------------------------
 
     def path(self, name: str) -> str:
+        """The base path of one of the demo's tables."""
         return str(self.folder / "lake" / name)
 
     def since(self, table: DemoTable) -> str:
@@ -266,13 +268,16 @@ class Demo:
         return commit.completed or commit.requested
 
     def collect(self, frame: Any) -> list[Any]:  # noqa: ANN401 - a Spark DataFrame
+        """The rows of a DataFrame, with a spinner while the query runs."""
         with self.console.status("running"):
             return list(frame.collect())
 
     def step(self, title: str) -> None:
+        """Print the title of a step."""
         self.console.print(f"\n[bold]{title}[/]")
 
     def say(self, text: str) -> None:
+        """Print a line of a step."""
         from rich.markup import escape
 
         self.console.print(f"  {escape(text)}")

@@ -44,9 +44,11 @@ class LazyGroup(click.Group):
     """Imports a command's module when it is called, so that ``--help`` and small commands start fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the commands, in the order of the help."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """Import a command's module and give the command; None for a name that is none."""
         if name not in _COMMANDS:
             return None
         command: click.Command = getattr(import_module(_COMMANDS[name][0]), name.replace("-", "_"))
@@ -68,6 +70,7 @@ class LazyGroup(click.Group):
         return result
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands in the help without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in _COMMANDS.items()])
 

@@ -19,6 +19,7 @@ def option_group(parameter: str, make: Callable[..., object], *options: Decorato
         options: ``click.option(…)`` and ``click.argument(…)`` in the order of the help.
 
     Example:
+        >>> import click
         >>> option_group("target", dict, click.argument("path"), click.option("--threads"))
     """
 

@@ -44,8 +44,9 @@ def arrow_type(hive_type: str) -> pa.DataType:
 
 
 def key_value(text: str | None, kind: pa.DataType, key: str) -> pa.Scalar:
-    """A partition key's value as the metastore has it, typed; null for Hive's default partition
-    and for None.
+    """Parse a partition key's value as the metastore has it.
+
+    The result is typed, and null for Hive's default partition and for None.
 
     Raises:
         MetastoreError: the text is no value of the type.

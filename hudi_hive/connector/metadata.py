@@ -114,8 +114,9 @@ class HudiTableHandle:
 
     @cached_property
     def extra_keys(self) -> pa.Schema:
-        """Partition keys that are no column of the Hudi table: a sync may have named its own. The metastore alone knows
-        their values.
+        """Partition keys that are no column of the Hudi table.
+
+        A sync may have named its own. The metastore alone has their values.
 
         Raises:
             SchemaError: a key whose Hive type is not understood.

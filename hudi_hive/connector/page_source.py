@@ -77,9 +77,10 @@ class PageSources:
         return self._with_keys(asked, batches, self._key_values(split.partition_keys))
 
     def read_table(self, splits: pa.Table, source: SplitSource) -> Iterator[pa.RecordBatch]:
-        """Rows of the splits that :meth:`SplitSource.next_batch` gave, sooner than one split after the other: small
-        files are read together. Rows that the source's dynamic filter rules out by now are left out. The order of the
-        rows is not defined.
+        """Read the rows of a batch of splits, small files together.
+
+        It is sooner done than one split after the other. Rows that the source's dynamic filter rules out by now are
+        left out. The order of the rows is not defined.
 
         Args:
             splits: a table of ``SPLIT_SCHEMA``.

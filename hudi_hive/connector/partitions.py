@@ -81,8 +81,9 @@ class MetastorePartitions:
                 yield kept
 
     def prune(self, paths: Sequence[str], row_filter: RowFilter) -> list[str]:
-        """The partitions, of some that were given, that may hold rows passing another filter, by their values of keys
-        that are no columns of the table.
+        """Those of some partitions that may hold rows passing another filter.
+
+        They are judged by their values of keys that are no columns of the table.
 
         Args:
             paths: partition paths.
@@ -280,8 +281,9 @@ def _null_or_text(text: str) -> str | None:
 
 
 def _same_store(path: HadoopPath, base: HadoopPath) -> bool:
-    """Whether two paths are of one store; one without scheme or authority goes with any, as the metastore resolves
-    it.
+    """Whether two paths are of one store.
+
+    A path without scheme or authority goes with any, as the metastore resolves it.
     """
     if path.is_local and base.is_local:
         return True

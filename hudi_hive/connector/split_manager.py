@@ -97,8 +97,9 @@ class SplitSource:
         )
 
     def next_batch(self, quota: int = FULL_WEIGHT, timeout: float | None = None) -> pa.Table:
-        """Splits of a weight of up to ``quota`` together as a table; see
-        :meth:`~hudi_hive.plan.splits.split_loader.SplitLoader.next_batch`.
+        """Take splits of a weight of up to ``quota`` together, as a table.
+
+        See :meth:`~hudi_hive.plan.splits.split_loader.SplitLoader.next_batch`.
         """
         return self._loader.next_batch(quota, timeout)
 

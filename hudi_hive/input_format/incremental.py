@@ -193,8 +193,9 @@ def _blocked(table: TableInputs, commits: CommitRange) -> list[Instant]:
 def _before_blocked(
     client: MetaClient, chosen: list[Instant], blocked: list[Instant], by_transition: bool
 ) -> list[Instant]:
-    """The chosen commits without blocked ones and what counts as later than one of them: a consumer that goes on from
-    the last commit it got would never see the blocked ones otherwise.
+    """The chosen commits without blocked ones and what counts as later than one of them.
+
+    A consumer that goes on from the last commit it got would never see the blocked ones otherwise.
     """
     if not blocked:
         return chosen

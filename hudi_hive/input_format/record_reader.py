@@ -91,8 +91,9 @@ def read_split(plan: InputPlan, conf: JobConf, stores: Stores, split: FileSplit)
 
 
 def own_columns(conf: JobConf, scan: ScanPlan, columns: list[str] | None) -> list[str] | None:
-    """A projection without the partition columns that the table does not have: those are Hive's own, which fills them
-    from the path.
+    """A projection without the partition columns that the table does not have.
+
+    Those are Hive's own, which fills them from the path.
     """
     if columns is None:
         return None

@@ -181,8 +181,9 @@ class _Outline:
         return self._bound(syntax.InList(name, tuple(syntax.Value(value, repr(value)) for value in values)))
 
     def _bound(self, tree: syntax.Syntax) -> Node:
-        """A test bound to the schema, if Arrow means the same by it: not for floating point, whose NaN compares
-        otherwise.
+        """A test bound to the schema, if Arrow means the same by it.
+
+        It does not for floating point, whose NaN compares otherwise.
         """
         node = bind(tree, self._schema)
         if self._sql:

@@ -42,8 +42,9 @@ def with_meta_fields(schema: pa.Schema, *, operation: bool = False) -> pa.Schema
 
 
 def add_partition_columns(schema: pa.Schema, partition_schema: pa.Schema) -> pa.Schema:
-    """Append the partition columns that a schema lacks
-    (``hoodie.datasource.write.drop.partition.columns``).
+    """Append the partition columns that a schema lacks.
+
+    They lack with ``hoodie.datasource.write.drop.partition.columns``.
     """
     missing = [field for field in partition_schema if schema.get_field_index(field.name) < 0]
     return pa.schema([*schema, *missing], metadata=schema.metadata)

@@ -69,8 +69,10 @@ def join_paths(paths: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HadoopPath:
-    """A path taken apart: ``prefix`` is scheme and authority as the caller wrote them (``""`` for a plain local path),
-    ``path`` is absolute, without a double or trailing slash.
+    """A path taken apart into scheme with authority, and the rest.
+
+    ``prefix`` is as the caller wrote it (``""`` for a plain local path), ``path`` is absolute, without a double or
+    trailing slash.
     """
 
     prefix: str
@@ -163,8 +165,9 @@ class Stores:
 
 
 def stat_many(storage: Storage, keys: Sequence[str]) -> list[pafs.FileInfo]:
-    """Stat paths in one call, so that a remote store handles them in parallel; each counts as one
-    ``exists``.
+    """Stat paths in one call, so that a remote store handles them in parallel.
+
+    Each counts as one ``exists``.
     """
     if not keys:
         return []

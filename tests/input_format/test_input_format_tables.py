@@ -241,8 +241,10 @@ def test_only_cleaned_files_below_the_input_paths_matter():
 
 @pytest.mark.parametrize("version", ["v8", "v9"])
 def test_a_commit_that_completed_late_is_not_lost(version, tmp_path):
-    """Two writers: the second commit completed before the first. Who saw the second and remembers its commit time still
-    gets the first; by requested times it would be lost.
+    """Two writers: the second commit completed before the first.
+
+    A reader that saw the second and remembers its commit time still gets the first; by requested times it would be
+    lost.
     """
     name = f"{version}_cow_wide_250"
     base = unzip_fixture(name, tmp_path)

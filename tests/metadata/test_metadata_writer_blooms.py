@@ -1,5 +1,6 @@
-"""Bloom filters in the metadata table as we write it: those of the files' footers, and what the bloom index makes of
-them.
+"""Bloom filters in the metadata table as we write it.
+
+They are those of the files' footers, and the bloom index makes use of them.
 """
 
 from __future__ import annotations

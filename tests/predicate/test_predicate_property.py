@@ -64,8 +64,9 @@ class Case:
 
 
 def key(value: Value) -> object:
-    """What sorts values of one kind as Spark does: numbers exactly, NaN greatest; text by its bytes; times as
-    seconds.
+    """What sorts values of one kind as Spark does.
+
+    Numbers sort exactly with NaN as the greatest, text by its bytes, times as seconds.
     """
     if isinstance(value, bool):
         return value

@@ -141,8 +141,9 @@ def test_a_comment_of_the_metastore_follows_its_column(client, tmp_path):
 
 
 def test_what_a_rename_and_a_drop_cost(client, tmp_path):
-    """One call and, where the metastore refuses types by position, a second one that keeps columns where they are; or
-    two, of which the first takes away what lies behind a dropped column or a changed struct.
+    """One call and, where the metastore refuses types by position, a second one that keeps columns where they are.
+
+    Or there are two, of which the first takes away what lies behind a dropped column or a changed struct.
     """
     history = History("v8_cow_schema_evo", tmp_path)
     costs = {}

@@ -81,6 +81,7 @@ class RecordBytes:
         return np.ndarray((len(self.bytes) - width + 1,), dtype, self.view, strides=(1,))
 
     def damaged(self, what: str, position: int) -> CorruptFileError:
+        """The error for a record that is damaged at a position."""
         return CorruptFileError(f"Avro record is damaged at byte {position + self.offset}: {what}")
 
 

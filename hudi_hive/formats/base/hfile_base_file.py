@@ -43,17 +43,21 @@ class HFileBaseFile(OpenBaseFile):
 
     @property
     def num_rows(self) -> int:
+        """Number of rows of the file."""
         return self._reader.num_entries
 
     @property
     def writer(self) -> str:
+        """What wrote the file, as its footer says; empty where it does not."""
         return ""
 
     def groups(self, skip: RowFilter | None) -> tuple[int, int]:
+        """Numbers of row groups: all, and those left to read under a filter."""
         del skip  # no statistics
         return 1, 1
 
     def row_ranges(self) -> list[ByteRange]:
+        """The byte range of each part of the file that can be read alone."""
         return [(0, self._size)]
 
     def batches(
@@ -65,6 +69,7 @@ class HFileBaseFile(OpenBaseFile):
         batch_size: int = BATCH_ROWS,
         use_threads: bool = True,
     ) -> Iterator[pa.RecordBatch]:
+        """Read rows as record batches; see :meth:`BaseFile.batches`."""
         del use_threads  # one thread
         names = self.require_columns(columns)
         if byte_range is not None and not byte_range[0] <= self._size // 2 < byte_range[0] + byte_range[1]:

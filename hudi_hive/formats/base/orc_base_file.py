@@ -26,13 +26,16 @@ class OrcBaseFile(OpenBaseFile):
 
     @property
     def num_rows(self) -> int:
+        """Number of rows of the file."""
         return int(self._file.nrows)
 
     @property
     def writer(self) -> str:
+        """What wrote the file, as its footer says; empty where it does not."""
         return "orc"
 
     def groups(self, skip: RowFilter | None) -> tuple[int, int]:
+        """Numbers of row groups: all, and those left to read under a filter."""
         del skip  # the reader shows no statistics
         return int(self._file.nstripes), int(self._file.nstripes)
 
@@ -45,6 +48,7 @@ class OrcBaseFile(OpenBaseFile):
         batch_size: int = BATCH_ROWS,
         use_threads: bool = True,
     ) -> Iterator[pa.RecordBatch]:
+        """Read rows as record batches; see :meth:`BaseFile.batches`."""
         del skip, use_threads  # the reader shows no statistics and has one thread
         names = self.require_columns(columns)
         if not names and byte_range is None:
@@ -60,6 +64,7 @@ class OrcBaseFile(OpenBaseFile):
                 yield batch.slice(start, batch_size)
 
     def row_ranges(self) -> list[ByteRange]:
+        """The byte range of each part of the file that can be read alone."""
         count = int(self._file.nstripes)
         if self._stripes is not None and len(self._stripes) == count:
             return [(stripe.offset, stripe.length) for stripe in self._stripes]

@@ -80,13 +80,16 @@ class ParquetBaseFile(OpenBaseFile):
 
     @property
     def num_rows(self) -> int:
+        """Number of rows of the file."""
         return int(self._metadata.num_rows)
 
     @property
     def writer(self) -> str:
+        """What wrote the file, as its footer says; empty where it does not."""
         return str(self._metadata.created_by or "")
 
     def groups(self, skip: RowFilter | None) -> tuple[int, int]:
+        """Numbers of row groups: all, and those left to read under a filter."""
         return int(self._metadata.num_row_groups), len(self._row_groups_to_read(skip, None))
 
     def batches(
@@ -98,6 +101,7 @@ class ParquetBaseFile(OpenBaseFile):
         batch_size: int = BATCH_ROWS,
         use_threads: bool = True,
     ) -> Iterator[pa.RecordBatch]:
+        """Read rows as record batches; see :meth:`BaseFile.batches`."""
         names = self.require_columns(columns)
         groups = self._row_groups_to_read(skip, byte_range)
         self._counters.add("row_groups_read", len(groups))
@@ -147,6 +151,7 @@ class ParquetBaseFile(OpenBaseFile):
             )
 
     def row_ranges(self) -> list[ByteRange]:
+        """The byte range of each part of the file that can be read alone."""
         with decoding(self.path):
             return [_extent(self._metadata.row_group(i)) for i in range(self._metadata.num_row_groups)]
 

@@ -36,8 +36,9 @@ def column_ranges(metadata: Any, schema: pa.Schema, root: Node) -> dict[tuple[st
 
 
 def _leaves(metadata: Any, paths: set[tuple[str, ...]]) -> dict[tuple[str, ...], int]:  # noqa: ANN401
-    """Index of the leaf column of each path that is one; names with dots in them could be two things and are left
-    out.
+    """Index of the leaf column of each path that is one.
+
+    Names with dots in them could be two things and are left out.
     """
     path_of_name = {".".join(path): path for path in paths if not any("." in name for name in path)}
     leaves: dict[tuple[str, ...], int] = {}

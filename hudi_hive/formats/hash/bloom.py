@@ -212,8 +212,9 @@ class BloomBuilder:
             self._count += len(some)
 
     def _rows(self, more: int) -> npt.NDArray[np.int64] | None:
-        """First bit of each further key's row, if there are several: a full one is followed by a new one; when there
-        are enough, they take turns.
+        """First bit of each further key's row, if there are several rows.
+
+        A full row is followed by a new one; when there are enough, they take turns.
         """
         entries = self._settings.entries
         most = max(1, -(-self._settings.max_entries // entries)) if self._settings.kind == DYNAMIC else 1

@@ -249,8 +249,10 @@ _UNITS: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def _murmur_timestamp(values: pa.Array) -> IntArray:
-    """Hive's own serialisation (``TimestampWritableV2``): the low 31 bits of the seconds and whether more follows, the
-    nanoseconds with their nine digits reversed, and the upper bits of the seconds if there are any.
+    """Hash Hive's own serialisation of timestamps (``TimestampWritableV2``).
+
+    It is the low 31 bits of the seconds and whether more follows, the nanoseconds with their nine digits reversed, and
+    the upper bits of the seconds if there are any.
     """
     unit = _UNITS[values.type.unit]
     ticks = _numbers(values.cast(pa.int64())).astype(np.int64)

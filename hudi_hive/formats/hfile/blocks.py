@@ -178,8 +178,9 @@ def _decompress(data: pa.Buffer, size: int, codec: str, path: str, most: int) ->
 
 
 def _hadoop_frames(data: pa.Buffer, size: int, codec: str) -> pa.Buffer | None:
-    """Content in the framing of Hadoop's block codecs (length of the whole, then chunks with their lengths); None if
-    the data is not framed so.
+    """Content in the framing of Hadoop's block codecs; None if the data is not framed so.
+
+    The framing is the length of the whole, then chunks with their lengths.
     """
     view = memoryview(data).cast("B")
     position = 0

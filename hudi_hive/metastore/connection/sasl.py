@@ -55,13 +55,16 @@ class Plain:
         self.complete = False
 
     def process(self, challenge: bytes | None = None) -> bytes:
+        """Answer a challenge of the server; PLAIN sends one message and is done."""
         self.complete = True
         return self._message if challenge is None else b""
 
     def wrap(self, outgoing: bytes) -> bytes:
+        """Protect a message that goes out: PLAIN has no layer of its own."""
         return outgoing
 
     def unwrap(self, incoming: bytes) -> bytes:
+        """Unprotect a message that came in: PLAIN has no layer of its own."""
         return incoming
 
 

@@ -406,8 +406,9 @@ class TransactionClient:
         partitions: Sequence[str],
         operation: Operation,
     ) -> None:
-        """Tell which partitions a transaction wrote: conflicts are looked for, and compaction begins, partition by
-        partition.
+        """Tell which partitions a transaction wrote.
+
+        Conflicts are looked for, and compaction begins, partition by partition.
 
         Args:
             transaction: its number.

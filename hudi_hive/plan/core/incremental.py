@@ -166,8 +166,10 @@ def _earlier(begin: str) -> str:
 
 
 def without_hollow(client: MetaClient, active: list[Instant], policy: HollowCommitPolicy) -> list[Instant]:
-    """The active writes under the policy for hollow commits: version 6 counts by requested time, so that a commit that
-    completes late would fall behind a consumer's checkpoint and be lost.
+    """The active writes under the policy for hollow commits.
+
+    Version 6 counts by requested time, so that a commit that completes late would fall behind a consumer's checkpoint
+    and be lost.
 
     Raises:
         HollowCommitError: a pending write is older than a completed one and the policy is FAIL.

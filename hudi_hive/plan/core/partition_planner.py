@@ -88,8 +88,9 @@ class PartitionPlanner:
             return list(self._partitions)
 
     def batches(self) -> Iterator[list[str]]:
-        """What :meth:`partitions` has, batch by batch, the first of them small; where folders are walked to find
-        partitions, as they are found.
+        """Batches of :meth:`partitions`, the first of them small.
+
+        Where folders are walked to find partitions, they come while the walk goes on.
 
         Raises:
             HudiHiveError: they cannot be listed.
@@ -143,8 +144,10 @@ class PartitionPlanner:
         return whole.part(partitions)
 
     def skip(self, plan: ScanPlan, row_filter: RowFilter) -> ScanPlan:
-        """A plan of :meth:`plan` without the slices in which no row can pass another filter, told by the metadata
-        table's indexes; they are asked once for one filter where one plan was made for many batches.
+        """A plan of :meth:`plan` without the slices in which no row can pass another filter.
+
+        The metadata table's indexes say which; they are read once for one filter where one plan was made for many
+        batches.
 
         Args:
             plan: the plan.

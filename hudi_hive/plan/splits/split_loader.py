@@ -142,8 +142,9 @@ class SplitLoader:
 
     @property
     def finished(self) -> bool:
-        """Whether all splits were made and taken. After an error or a cancel it stays false, so that who loops until
-        then meets the error in :meth:`next_batch`.
+        """Whether all splits were made and taken.
+
+        After an error or a cancel it stays false, so that a loop until then meets the error in :meth:`next_batch`.
         """
         return self._state.finished
 

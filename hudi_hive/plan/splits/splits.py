@@ -157,9 +157,10 @@ def split_slices(splits: pa.Table | Sequence[HudiSplit]) -> pa.Table:
 
 
 def split_files(splits: pa.Table | Sequence[HudiSplit]) -> pa.Table:
-    """The parts of base files that splits without log files are of: columns partition, name, size, instant, path,
-    start, length, as :func:`hudi_hive.read.scan.read_plan` takes them for ``files``. Splits with log files are left
-    out.
+    """The parts of base files that splits without log files are of.
+
+    Columns are partition, name, size, instant, path, start and length, as :func:`hudi_hive.read.scan.read_plan` takes
+    them for ``files``. Splits with log files are left out.
     """
     table = splits if isinstance(splits, pa.Table) else split_table(splits)
     table = table.filter(pc.equal(pc.list_value_length(table.column("log_files")), 0))

@@ -105,8 +105,9 @@ def _to_decimal(source: pa.DataType, target: pa.DataType) -> Convert | None:
 
 
 def _to_timestamp(source: pa.TimestampType, target: pa.TimestampType) -> Convert:
-    """Units and zones; a timestamp without zone counts as UTC. Nanoseconds are cut to micros, as Spark knows no
-    finer.
+    """Convert units and zones; a timestamp without zone counts as UTC.
+
+    Nanoseconds are cut to microseconds: Spark has none finer.
     """
 
     def convert(array: pa.Array) -> pa.Array:

@@ -175,8 +175,9 @@ def _no_ordering(values: Sequence[pa.Array], rows: int) -> Flags:
 
 
 def _compares_with_deletes(kind: pa.DataType) -> bool:
-    """Whether version 6 compares a delete's ordering value with those of records: of texts, dates and decimals it
-    has two classes that do not meet, and the delete wins.
+    """Whether version 6 compares a delete's ordering value with those of records.
+
+    Of texts, dates and decimals it has two classes that do not meet, and the delete wins.
     """
     return not (pa.types.is_string(kind) or pa.types.is_date(kind) or pa.types.is_decimal(kind))
 

@@ -148,8 +148,9 @@ class _Merger:
         return batch
 
     def _first_matches(self, numbers: pa.Array) -> tuple[Ints, Ints]:
-        """Rows with a key of the log, and the key's number. Of a key that the base file holds several times only the
-        first row is merged, as all releases read it.
+        """Rows with a key of the log, and the key's number.
+
+        Of a key that the base file holds several times only the first row is merged, as all releases read it.
         """
         at = np.flatnonzero(pc.is_valid(numbers).to_numpy(zero_copy_only=False))
         key = numbers.fill_null(0).to_numpy(zero_copy_only=False)[at].astype(np.int64)

@@ -162,8 +162,9 @@ class TableSnapshot:
         return self._fixed
 
     def _check_names(self, plan: ScanPlan) -> None:
-        """Refuse files of another version of the schema, or with wrong labels: Spark's reader goes by names and
-        labels.
+        """Refuse files of another version of the schema, or with wrong labels.
+
+        Spark's reader goes by names and labels.
         """
         for (different, column), what in (
             (unlike(plan), "has another name or type in older files (schema evolution on read)"),

@@ -138,9 +138,10 @@ def planned_scans(spark: SparkSession) -> list[PlannedScan]:
 
 
 def explain(frame: DataFrame) -> str:
-    """What a query reads of Hudi tables and what was left out: a line for each scan by Spark's own reader, and for each
-    set of slices with log files. Nothing is read; conditions that come from another part of the query when it runs
-    (dynamic partition pruning) do not count.
+    """Describe what a query reads of Hudi tables and what was left out.
+
+    There is a line for each scan by Spark's own reader, and for each set of slices with log files. Nothing is read;
+    conditions that come from another part of the query when it runs (dynamic partition pruning) do not count.
 
     Args:
         frame: a DataFrame, such as ``spark.sql(…)`` gives.

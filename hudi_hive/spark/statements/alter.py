@@ -49,6 +49,7 @@ class Change:
     if_exists: bool = False
 
     def __call__(self, update: SchemaUpdate) -> SchemaUpdate:
+        """Apply the change to a schema update."""
         if self.if_exists and self.name.lower() not in {path.lower() for path, _ in update.schema.walk()}:
             return update
         made: SchemaUpdate = getattr(update, self.method)(self.name, *self.arguments, **self.named)

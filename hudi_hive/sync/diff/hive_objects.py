@@ -195,8 +195,9 @@ def changed_parameters(existing: Table, spec: TableSpec) -> dict[str, str]:
 
 
 def outdated_parameters(existing: Table, spec: TableSpec) -> tuple[str, ...]:
-    """Table parameters that must go: Spark's schema in one piece, which Spark writes when it makes a table itself, and
-    reads rather than the pieces that a sync keeps in step.
+    """Table parameters that must go: Spark's schema in one piece.
+
+    Spark writes it when it makes a table itself, and reads it rather than the pieces that a sync keeps in step.
     """
     whole = NUM_PARTS.removesuffix(".numParts")
     return (whole,) if whole in (existing.parameters or {}) and NUM_PARTS in spec.table_parameters else ()

@@ -65,8 +65,9 @@ def refuse_earlier_table(timeline: Timeline, instants: pa.Array, base_path: str)
 
 
 def _had_archive(timeline: Timeline, first: str) -> bool:
-    """Whether a timeline without an archive began before its first active instant: it is long, or its writes
-    took over files of earlier ones.
+    """Whether a timeline without an archive began before its first active instant.
+
+    It did if it is long, or if its writes took over files of earlier ones.
     """
     writes = timeline.write_instants()
     if len(writes) >= _LONG_HISTORY:

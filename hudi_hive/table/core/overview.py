@@ -1,5 +1,6 @@
-"""Tables of a table's instants and file slices, with the columns of Hudi's SQL functions
-``hudi_query_timeline`` and ``hudi_filesystem_view`` (release 1.0.2).
+"""Tables of a table's instants and file slices, as Hudi's SQL functions show them.
+
+Their columns are those of ``hudi_query_timeline`` and ``hudi_filesystem_view`` (release 1.0.2).
 """
 
 from __future__ import annotations

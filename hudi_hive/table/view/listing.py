@@ -113,8 +113,10 @@ class DirectoryLister:
         return list(self._walked[0])
 
     def partition_batches(self) -> Iterator[list[str]]:
-        """All partitions, a batch at a time while the folders are walked, depth first; what was seen of their files is
-        not listed again. One listing per folder, as for :meth:`partitions`.
+        """All partitions, a batch at a time while the folders are walked, depth first.
+
+        Folders whose files were seen on the way are not listed again. One listing per folder, as for
+        :meth:`partitions`.
         """
         if self._walked is not None:
             yield from in_batches(self._walked[0])

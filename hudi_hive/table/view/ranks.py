@@ -36,6 +36,7 @@ class FileGroups:
         log_rows: IntArray,
         log_ids: pa.ChunkedArray,
     ) -> FileGroups:
+        """Number the file groups of listed base and log files."""
         partition_values, partition_codes = sorted_codes(partitions)
         ids = pa.chunked_array([*base_ids.chunks, *log_ids.chunks], pa.string())
         id_values, id_codes = sorted_codes(one_chunk(ids))
@@ -78,6 +79,7 @@ class InstantRanks:
 
     @classmethod
     def of(cls, written: pa.Array, committed: pa.Array, completed: pa.Array, pending: pa.Array) -> InstantRanks:
+        """Rank the instants that files were written by, that committed and that are pending."""
         values = pa.concat_arrays([written, completed.drop_null(), pending]).unique()
         values = values.take(pc.sort_indices(values))
         where = index_in(written, values)

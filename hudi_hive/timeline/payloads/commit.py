@@ -186,8 +186,9 @@ def decode_commit(record: Mapping[str, Any] | None, instant: Instant, path: str)
 
 
 def _check_own(write_stats: pa.Table, instant: Instant, fields: Fields) -> None:
-    """Refuse write stats of another partition, file group or commit than the one that they stand under, and what a
-    commit of the metadata table holds.
+    """Refuse write stats of another partition, file group or commit than the one that they stand under.
+
+    What a commit of the metadata table holds is refused as well.
     """
     extra = fields.mapping("extraMetadata")
     if _METADATA not in fields.path and _METADATA_SCHEMA in str(extra.get("schema")):
@@ -241,8 +242,9 @@ def _check_without_files(extra: Mapping[str, Any], fields: Fields) -> None:
 
 
 def _is_announced(write_stats: pa.Table) -> bool:
-    """Whether stats are those of a pending commit: rows, and no file that they were written to. A completed commit has
-    neither where there was nothing to write.
+    """Whether stats are those of a pending commit: rows, and no file that they were written to.
+
+    A completed commit has neither where there was nothing to write.
     """
     if pc.any(pc.greater(pc.binary_length(write_stats.column("path")), 0), min_count=0).as_py():
         return False
@@ -251,8 +253,9 @@ def _is_announced(write_stats: pa.Table) -> bool:
 
 
 def _is_folder_of(folder: str, partition: str) -> bool:
-    """Whether a folder is a partition's: the file system took needless slashes of the partition out, and the folder may
-    be absolute.
+    """Whether a folder is a partition's.
+
+    The file system took needless slashes of the partition out, and the folder may be absolute.
     """
     parts, own = ([part for part in path.split("/") if part] for path in (folder, partition))
     is_absolute = folder.startswith("/") or ":/" in folder

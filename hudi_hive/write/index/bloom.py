@@ -188,6 +188,7 @@ class BloomIndex(Index):
     """Looks keys up in base files that ranges and bloom filters do not exclude, and in all log files."""
 
     def plan_lookup(self, partitions: Sequence[str], executor: TaskExecutor) -> LookupPlan:
+        """Look keys up in the files whose bloom filters and key ranges may hold them."""
         slices = self.slices(partitions)
         source = KeySource.of(self.client)
         metadata = self._metadata()

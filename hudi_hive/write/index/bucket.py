@@ -115,8 +115,9 @@ def _values_before_1(key: str, fields: Sequence[str]) -> list[str]:
 
 
 def _values_since_1(key: str, fields: Sequence[str]) -> list[str]:
-    """As 1.x reads a key: a value ends at the last comma before the next colon that has one; without any value that
-    counts the whole key does.
+    """The values of a key as 1.x reads it.
+
+    A value ends at the last comma before the next colon that has one; without any value that counts the whole key does.
     """
     values = []
     start = 0
@@ -153,6 +154,7 @@ class BucketIndex(Index):
         return LookupPlan((), ToAll(0))
 
     def tag(self, keys: pa.Table, executor: TaskExecutor | None = None) -> pa.Table:
+        """Tag records with the file groups of their buckets; nothing is looked up in files."""
         del executor
         return self.locate(keys.combine_chunks(), None)
 

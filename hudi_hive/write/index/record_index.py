@@ -70,6 +70,7 @@ class RecordIndex(Index):
     """Looks keys up in the record index of the metadata table."""
 
     def plan_lookup(self, partitions: Sequence[str], executor: TaskExecutor) -> LookupPlan:
+        """Look keys up in the metadata table's record index."""
         del partitions, executor
         (groups,) = MetadataTable.open(self.client).prefixed_groups(RECORD_INDEX).values()
         return LookupPlan([RecordIndexTask(group) for group in groups], ByHash(len(groups)))

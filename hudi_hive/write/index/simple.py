@@ -15,6 +15,7 @@ class SimpleIndex(Index):
     """Looks keys up in all slices of the rows' partitions (of the table, if it is global)."""
 
     def plan_lookup(self, partitions: Sequence[str], executor: TaskExecutor) -> LookupPlan:
+        """Look keys up in all base files of the partitions."""
         del executor
         source = KeySource.of(self.client)
         slices = self.slices(partitions)

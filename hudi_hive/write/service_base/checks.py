@@ -25,8 +25,9 @@ NO_PREVIOUS = "null"
 
 
 def refuse_planned(client: MetaClient, target: Instant) -> None:
-    """Refuse to undo a completed write while a plan reads what it wrote: the plan's run would miss files, or take
-    rows that were undone.
+    """Refuse to undo a completed write while a plan reads what it wrote.
+
+    The plan's run would miss files, or take rows that were undone.
 
     Raises:
         WriteError: a compaction or clustering of its file groups is planned.
@@ -140,8 +141,9 @@ def refuse_savepointed(client: MetaClient, target: str, requests: Sequence[Rollb
 
 
 def refuse_lost_versions(client: MetaClient, target: Instant) -> None:
-    """Refuse to undo a completed write over what a clean has deleted: its file groups would come back empty, or as an
-    older version that a savepoint keeps.
+    """Refuse to undo a completed write over what a clean has deleted.
+
+    Its file groups would come back empty, or as an older version that a savepoint keeps.
 
     Raises:
         WriteError: of a group that it wrote to or replaced the newest file before it is gone.

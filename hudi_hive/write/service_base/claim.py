@@ -105,8 +105,9 @@ def rolled_back_now(now: ServiceContext) -> list[tuple[str, str]]:
 
 
 def refuse_pending_undo(now: ServiceContext) -> None:
-    """Refuse a plan while a completed write is being rolled back: it would count on files that are about to go, or take
-    away those that are needed when they are gone.
+    """Refuse a plan while a completed write is being rolled back.
+
+    It would count on files that are about to go, or take away those that are needed when they are gone.
 
     Args:
         now: the table, under its lock.

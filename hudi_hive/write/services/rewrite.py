@@ -124,8 +124,10 @@ def write_base(write_context: WriteContext, base: NewBase, rows: Iterable[pa.Rec
 
 
 def slices_of(client: MetaClient, operations: pa.Table) -> pa.Table:
-    """Slices of a plan that names files (``partition``, ``file_id``, ``base_instant``, ``base_file``, ``log_files``),
-    with the sizes of now; ``SLICE_SCHEMA``, in the plan's order.
+    """Slices of a plan that names files, with the sizes of now.
+
+    The plan has ``partition``, ``file_id``, ``base_instant``, ``base_file`` and ``log_files``; the result is of
+    ``SLICE_SCHEMA``, in the plan's order.
     """
     partitions = pc.unique(operations["partition"]).to_pylist()
     files = client.directory_lister.files(partitions)

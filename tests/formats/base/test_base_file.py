@@ -64,9 +64,10 @@ def test_lists_of_both_layouts_come_out_as_lists(name):
 
 
 def test_two_level_list_of_one_field_structs(storage):
-    """The old layout ``repeated group array { x }`` is a list of structs: the middle level's name decides (Parquet
-    format,
-    "LogicalTypes.md", backward compatibility). A file with the new layout is rewritten to the old names.
+    """The old layout ``repeated group array { x }`` is a list of structs.
+
+    The middle level's name decides (Parquet format, "LogicalTypes.md", backward compatibility). A file with the new
+    layout is rewritten to the old names.
     """
     values = [[1, 2], [], None, [3]]
     path = storage.full_path("a.parquet")

@@ -80,8 +80,9 @@ def test_damaged_filters(text, kind, error):
 
 
 def murmur2(data, seed):
-    """Hadoop's MurmurHash2 of one key, which reads the odd bytes from the end and with their sign; a signed 32-bit
-    number.
+    """Hadoop's MurmurHash2 of one key, a signed 32-bit number.
+
+    It reads the odd bytes from the end and with their sign.
     """
     length = len(data)
     value = (seed ^ length) & 0xFFFFFFFF
