@@ -20,7 +20,7 @@ from hudi_hive.mutation.acid_write.client import MutatorClient
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
 from hudi_hive.mutation.acid_write.publish import Publisher
 from hudi_hive.mutation.acid_write.transaction import TransactionState
-from hudi_hive.mutation.core.heartbeat import Heartbeat
+from hudi_hive.mutation.core.heartbeat import TransactionHeartbeat
 from hudi_hive.testing import FakeMetastore
 from tests.support.mutation.acid_definitions import acid_table
 from tests.support.mutation.mutation_behaviour import MutationBehaviour, write
@@ -133,7 +133,7 @@ def test_silence_longer_than_the_time_out_is_a_loss(fake: FakeMetastore) -> None
     with HiveMetastore(fake.uri, retries=Retries(attempts=1)) as store:
         client = TransactionClient(store)
         number = client.open()
-        heartbeat = Heartbeat(client, number, interval_s=0.02, timeout_s=0.3, on_loss=losses.append)
+        heartbeat = TransactionHeartbeat(client, number, interval_s=0.02, timeout_s=0.3, on_loss=losses.append)
         heartbeat.start()
         time.sleep(0.1)
         heartbeat.verify()

@@ -14,7 +14,7 @@ import pytest
 
 from hudi_hive.errors import MutationError, RecordIdentifierError, SchemaError, StorageError
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
-from hudi_hive.mutation.acid_table.table import Column
+from hudi_hive.mutation.acid_table.table import AcidColumn
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
 from hudi_hive.mutation.acid_write.incoming import check_values, read_incoming
 from hudi_hive.storage import Storage
@@ -103,7 +103,7 @@ def test_identifiers_are_taken_by_name(tmp_path: Path, names: tuple[str, ...]) -
 @pytest.mark.parametrize("stretch", [1, 3, 40])
 def test_partitions_of_long_and_short_stretches(tmp_path: Path, stretch: int) -> None:
     """Stretches are looked at in another way than records: with nulls, and keys that change one without the other."""
-    kinds = (Column("region", "string"), Column("day", "int"))
+    kinds = (AcidColumn("region", "string"), AcidColumn("day", "int"))
     table = replace(table_at(tmp_path, buckets=0), partition_keys=kinds).in_transaction(5, 5)
     rng = np.random.default_rng(stretch)
     given = [(rng.choice(["a", "b", None]), rng.choice([1, 2, None])) for _ in range(30)]

@@ -10,7 +10,7 @@ from hudi_hive.errors import GroupRevisitedError, MutationError, SchemaError, Un
 from hudi_hive.metastore import Order, Table
 from hudi_hive.mutation.acid_table.acid_names import bucket_file, delta_folder, partition_path
 from hudi_hive.mutation.acid_table.table import AcidTable
-from hudi_hive.mutation.acid_write.manifest import GroupFiles, MutationManifest, check_manifests
+from hudi_hive.mutation.acid_write.manifest import BucketFiles, MutationManifest, check_manifests
 from tests.support.mutation.acid_definitions import acid_table
 
 
@@ -100,7 +100,7 @@ def test_names_of_folders_and_files() -> None:
 
 
 def test_one_attempt_a_group_counts() -> None:
-    groups = (GroupFiles(("x", None), 1, 0, 2, 0, 0, "a"),)
+    groups = (BucketFiles(("x", None), 1, 0, 2, 0, 0, "a"),)
     first = MutationManifest("d.t", 5, "a1", groups)
     assert MutationManifest.decode(first.encode()) == first
     assert first.rows == 2

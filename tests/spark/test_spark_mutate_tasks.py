@@ -167,7 +167,7 @@ def test_pairs_of_changes_and_rows(tmp_path: Path) -> None:
             "gone": [False, False, True, False, False, False],
         }
     )
-    given = rules.given_schema(changes.column_names)
+    given = rules.changes_schema(changes.column_names)
     output = given.append(pa.field(REMOVING, pa.bool_()))
     read = called(ReadChanges(rules, output), changes)
     assert read.schema == output and read[REMOVING].to_pylist() == changes["gone"].to_pylist()

@@ -18,7 +18,7 @@ from hudi_hive.mutation.acid_table.acid_names import (
 from hudi_hive.mutation.acid_table.directories import AcidDirectory, AcidFile, PartitionState
 from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE, Keys, key_order, row_id_keys
-from hudi_hive.mutation.acid_table.table import ORC_INPUT, TABLE_TAG, AcidTable, Column
+from hudi_hive.mutation.acid_table.table import ORC_INPUT, TABLE_TAG, AcidColumn, AcidTable
 
 __all__ = [
     "MAX_BUCKETS",
@@ -30,12 +30,12 @@ __all__ = [
     "TABLE_TAG",
     "VERSION",
     "VERSION_FILE",
+    "AcidColumn",
     "AcidDirectory",
     "AcidFile",
     "AcidPartition",
     "AcidReader",
     "AcidTable",
-    "Column",
     "Keys",
     "OpenAcidFile",
     "PartitionState",

@@ -56,7 +56,7 @@ _OUT_OF_RANGE: Final = "out of range for nanosecond resolution"
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
+class AcidEvents:
     """Events of a stripe: identifiers, the write ids of the events, and the selected columns."""
 
     keys: Keys
@@ -112,7 +112,7 @@ class OpenAcidFile:
             )
         return fields[-1].type
 
-    def deletes(self) -> Iterator[Events]:
+    def deletes(self) -> Iterator[AcidEvents]:
         """Yield the delete events, a stripe at a time.
 
         Raises:
@@ -123,7 +123,7 @@ class OpenAcidFile:
 
     def rows(
         self, columns: Sequence[pa.Field], kinds: Mapping[str, HiveType], row_filter: RowFilter | None = None
-    ) -> Iterator[Events]:
+    ) -> Iterator[AcidEvents]:
         """Yield the rows, a stripe at a time, without stripes in which no row can pass a filter.
 
         Args:
@@ -190,7 +190,7 @@ class OpenAcidFile:
                 remedy="read other columns, or change the value with Hive",
             ) from error
 
-    def _events(self, batch: pa.RecordBatch, allowed: set[int], columns: list[pa.Array]) -> Events:
+    def _events(self, batch: pa.RecordBatch, allowed: set[int], columns: list[pa.Array]) -> AcidEvents:
         if any(batch.column(name).null_count for name in _META.names):
             raise CorruptFileError("an event has no row identifier", path=self.uri)
         operations = batch.column("operation").to_numpy()
@@ -207,7 +207,7 @@ class OpenAcidFile:
         write, bucket, row, written = (batch.column(name).to_numpy().astype(np.int64) for name in _META.names[1:])
         if len(row) and row.min() < 0:
             raise CorruptFileError("negative row id", path=self.uri)
-        return Events((write, bucket, row), written, columns)
+        return AcidEvents((write, bucket, row), written, columns)
 
     def _places(self, columns: Sequence[pa.Field]) -> list[int | None]:
         """Where in the file's rows each column is."""
@@ -230,14 +230,14 @@ class OpenAcidFile:
         kinds: Mapping[str, HiveType],
         places: Sequence[int | None],
     ) -> list[pa.Array]:
-        found: dict[str, pa.Array] = {}
+        fields: dict[str, pa.Array] = {}
         if any(place is not None for place in places):
             row = batch.column(_ROW)
-            found = dict(zip((field.name for field in row.type), row.flatten(), strict=True))
+            fields = dict(zip((field.name for field in row.type), row.flatten(), strict=True))
         return [
             pa.nulls(batch.num_rows, field.type)
             if place is None
-            else self._value(found[self.row_type.field(place).name], field, kinds[field.name])
+            else self._value(fields[self.row_type.field(place).name], field, kinds[field.name])
             for field, place in zip(columns, places, strict=True)
         ]
 

@@ -144,7 +144,7 @@ def partition_state(
 
 def _sort_out(storage: Storage, path: str, listing: pa.Table) -> tuple[list[AcidDirectory], dict[str, dict[str, int]]]:
     """Folders of a partition, and names and sizes of the files in each."""
-    found: list[AcidDirectory] = []
+    directories: list[AcidDirectory] = []
     contents: dict[str, dict[str, int]] = {}
     cut = len(path) + 1 if path else 0
     for full, size, is_dir in zip(*(listing[name].to_pylist() for name in ("path", "size", "is_dir")), strict=True):
@@ -155,12 +155,12 @@ def _sort_out(storage: Storage, path: str, listing: pa.Table) -> tuple[list[Acid
             directory = parse_directory(parts[0]) if is_dir else None
             if directory is None:
                 raise _foreign(storage.uri(full), parts[0], is_dir)
-            found.append(directory)
+            directories.append(directory)
         elif len(parts) == 2 and not is_dir:
             contents.setdefault(parts[0], {})[parts[1]] = size
         elif parts[1][:1] not in "_.":
             raise _foreign(storage.uri(full), parts[-1], is_dir)
-    return found, contents
+    return directories, contents
 
 
 def _foreign(uri: str, name: str, is_dir: bool) -> UnsupportedAcidTableError:
@@ -175,7 +175,7 @@ def _foreign(uri: str, name: str, is_dir: bool) -> UnsupportedAcidTableError:
 
 
 def choose(
-    found: Sequence[AcidDirectory],
+    directories: Sequence[AcidDirectory],
     write_ids: ValidIds,
     transactions: ValidIds | None = None,
     *,
@@ -185,7 +185,7 @@ def choose(
     """Select the base and the deltas, delete deltas included, that a snapshot reads.
 
     Args:
-        found: all folders of the partition.
+        directories: all folders of the partition.
         write_ids: the reader's valid write ids.
         transactions: the reader's valid transactions.
         compacted: names of bases that a compaction of Hive 3 or older wrote; those of Hive 4 show it by their name.
@@ -196,8 +196,8 @@ def choose(
         TimeTravelError: the only bases hold more than the snapshot may see, or a compaction that it does not see was
             cleaned up after.
     """
-    visible = [one for one in found if _is_visible(one, transactions, path)]
-    _check_inputs(found, visible, transactions, path)
+    visible = [one for one in directories if _is_visible(one, transactions, path)]
+    _check_inputs(directories, visible, transactions, path)
     bases = [one for one in visible if one.kind == "base"]
     names = set(compacted)
     usable = [one for one in bases if _base_counts(one, write_ids, names)]
@@ -225,18 +225,21 @@ def _is_visible(directory: AcidDirectory, transactions: ValidIds | None, path: s
 
 
 def _check_inputs(
-    found: Sequence[AcidDirectory], visible: Sequence[AcidDirectory], transactions: ValidIds | None, path: str | None
+    directories: Sequence[AcidDirectory],
+    visible: Sequence[AcidDirectory],
+    transactions: ValidIds | None,
+    path: str | None,
 ) -> None:
     """Refuse a snapshot from before a compaction whose inputs are gone: nothing else would tell that rows are missing.
 
     Hive's cleaner waits for transactions and locks, and a reader need not have either.
     """
     aborted = transactions.aborted if transactions is not None else ()
-    for made in (one for one in found if one not in visible and one.visibility not in aborted):
-        lowest = _FROM_CONVERSION if made.kind == "base" else made.min_write_id
-        if not any(lowest <= one.min_write_id and one.max_write_id <= made.max_write_id for one in visible):
+    for compacted in (one for one in directories if one not in visible and one.visibility not in aborted):
+        lowest = _FROM_CONVERSION if compacted.kind == "base" else compacted.min_write_id
+        if not any(lowest <= one.min_write_id and one.max_write_id <= compacted.max_write_id for one in visible):
             raise TimeTravelError(
-                f"{made.name} replaced what the snapshot needs", path=path, remedy="read under a newer snapshot"
+                f"{compacted.name} replaced what the snapshot needs", path=path, remedy="read under a newer snapshot"
             )
 
 

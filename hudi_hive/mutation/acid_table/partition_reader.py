@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from hudi_hive.formats.orc import HiveType
 from hudi_hive.metastore.transactions import ValidWriteIds
-from hudi_hive.mutation.acid_table.acid_file_reader import Events, OpenAcidFile
+from hudi_hive.mutation.acid_table.acid_file_reader import AcidEvents, OpenAcidFile
 from hudi_hive.mutation.acid_table.directories import AcidFile, PartitionState
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID, DeletedRows, Keys, row_id_array
 from hudi_hive.predicate import RowFilter
@@ -32,7 +32,7 @@ Producer = Callable[[], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PartitionScan:
     """The columns and filter that are read of every partition.
 
     Args:
@@ -59,11 +59,13 @@ class PartitionReader:
         storage: of its files.
         state: what the snapshot reads of it.
         keys: the values of the partition keys.
-        wanted: what is read.
+        scan: what is read.
     """
 
-    def __init__(self, storage: Storage, state: PartitionState, keys: Mapping[str, pa.Scalar], wanted: Wanted) -> None:
-        self._storage, self._state, self._keys, self._wanted = storage, state, keys, wanted
+    def __init__(
+        self, storage: Storage, state: PartitionState, keys: Mapping[str, pa.Scalar], scan: PartitionScan
+    ) -> None:
+        self._storage, self._state, self._keys, self._scan = storage, state, keys, scan
         self._lock = threading.Lock()
         self._deleted: DeletedRows | None = None
 
@@ -73,19 +75,19 @@ class PartitionReader:
             yield partial(self._rows, file)
 
     def _rows(self, file: AcidFile) -> Iterator[pa.RecordBatch]:
-        wanted = self._wanted
+        scan = self._scan
         with OpenAcidFile(self._storage, file) as opened:
-            for events in opened.rows(wanted.columns, wanted.kinds, wanted.row_filter):
-                arrays = dict(zip((field.name for field in wanted.columns), events.columns, strict=True))
+            for events in opened.rows(scan.columns, scan.kinds, scan.row_filter):
+                arrays = dict(zip((field.name for field in scan.columns), events.columns, strict=True))
                 arrays |= {name: pa.repeat(value, len(events.written)) for name, value in self._keys.items()}
                 mask = self._mask(events, arrays)
                 if mask.any():
-                    yield from _cut(_batch(events, arrays, mask, wanted.output))
+                    yield from _cut(_batch(events, arrays, mask, scan.output))
 
-    def _mask(self, events: Events, arrays: Mapping[str, pa.Array]) -> npt.NDArray[np.bool_]:
+    def _mask(self, events: AcidEvents, arrays: Mapping[str, pa.Array]) -> npt.NDArray[np.bool_]:
         """Which events are rows that live and pass the filter."""
-        mask = self._wanted.write_ids.valid_mask(events.written)
-        rest = self._wanted.row_filter
+        mask = self._scan.write_ids.valid_mask(events.written)
+        rest = self._scan.row_filter
         if rest is not None and mask.any():
             names = [name for name in rest.columns if name in arrays]
             data = pa.RecordBatch.from_arrays([arrays[name] for name in names], names=names) if names else None
@@ -100,19 +102,19 @@ class PartitionReader:
         with self._lock:
             if self._deleted is None:
                 files = (partial(self._delete_events, file) for file in self._state.delete_files)
-                self._deleted = DeletedRows.of(list(in_order(files, self._wanted.threads)))
+                self._deleted = DeletedRows.of(list(in_order(files, self._scan.threads)))
             return self._deleted
 
     def _delete_events(self, file: AcidFile) -> Iterator[Keys]:
         with OpenAcidFile(self._storage, file) as opened:
             for events in opened.deletes():
-                seen = self._wanted.write_ids.valid_mask(events.written)
+                seen = self._scan.write_ids.valid_mask(events.written)
                 write, bucket, row = events.keys
                 yield write[seen], bucket[seen], row[seen]
 
 
 def _batch(
-    events: Events, arrays: dict[str, pa.Array], mask: npt.NDArray[np.bool_], output: pa.Schema
+    events: AcidEvents, arrays: dict[str, pa.Array], mask: npt.NDArray[np.bool_], output: pa.Schema
 ) -> pa.RecordBatch:
     """The rows of a stripe that are wanted."""
     if ROW_ID in output.names:

@@ -26,7 +26,7 @@ from hudi_hive.formats.orc import parse_hive_type
 from hudi_hive.metastore.client import DEFAULT_PARTITION, Partition, unescape
 from hudi_hive.metastore.transactions import TransactionClient, ValidTransactions, ValidWriteIds
 from hudi_hive.mutation.acid_table.directories import PartitionState, partition_state
-from hudi_hive.mutation.acid_table.partition_reader import PartitionReader, Wanted, without_columns
+from hudi_hive.mutation.acid_table.partition_reader import PartitionReader, PartitionScan, without_columns
 from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE
 from hudi_hive.mutation.acid_table.table import AcidTable
 from hudi_hive.predicate import Dnf, RowFilter, parse_filter
@@ -174,9 +174,9 @@ class AcidReader:
 
     def state(self, partition: AcidPartition) -> PartitionState:
         """The folders and files of a partition that the snapshot reads; see :func:`partition_state`."""
-        known = self._states.get(partition)
-        if known is not None:
-            return known
+        cached = self._states.get(partition)
+        if cached is not None:
+            return cached
         storage, path = self._place(partition)
         return partition_state(storage, path, self._write_ids, self._transactions)
 
@@ -213,7 +213,7 @@ class AcidReader:
         read = {*output.names, *bound.columns}
         fields = [field for field in self.table.row_schema if field.name in read]
         row_filter = None if bound.is_trivial else bound
-        wanted = Wanted(self._write_ids, fields, self._kinds, output, row_filter, self._threads)
+        wanted = PartitionScan(self._write_ids, fields, self._kinds, output, row_filter, self._threads)
         listings = in_order(
             (
                 partial(
@@ -285,10 +285,10 @@ class AcidReader:
         return Storage(location, self.storage.storage_options, counters=self.storage.counters), ""
 
     def _open(
-        self, partition: AcidPartition, keys: Mapping[str, pa.Scalar], wanted: Wanted
+        self, partition: AcidPartition, keys: Mapping[str, pa.Scalar], scan: PartitionScan
     ) -> Iterator[PartitionReader]:
         storage, _ = self._place(partition)
-        yield PartitionReader(storage, self.state(partition), keys, wanted)
+        yield PartitionReader(storage, self.state(partition), keys, scan)
 
 
 def _discover(

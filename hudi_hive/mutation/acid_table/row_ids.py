@@ -76,7 +76,7 @@ class DeletedRows:
         self._writes, self._properties = np.unique(writes), np.unique(properties)
         self._last = int(rows.max()) if len(rows) else -1
         self._shift = max(1, self._last.bit_length())
-        pairs = self._pair_codes(writes, properties)[0]
+        pairs = self._pair_numbers(writes, properties)[0]
         self._pairs = np.unique(pairs)
         if len(self._pairs).bit_length() + self._shift > _BITS:
             raise UnsupportedAcidTableError(f"deleted row ids up to {self._last} in {len(self._pairs)} statements")
@@ -98,27 +98,27 @@ class DeletedRows:
         result: npt.NDArray[np.bool_] = np.zeros(len(rows), np.bool_)
         if not len(self) or not len(rows) or writes.min() > self._writes[-1] or writes.max() < self._writes[0]:
             return result
-        pairs, known = self._pair_codes(writes, properties)
-        known &= (rows >= 0) & (rows <= self._last)
-        places = np.flatnonzero(known)
-        numbers, known = _find(self._pairs, pairs[places])
-        places, numbers = places[known], numbers[known]
-        found = _find(self._keys, numbers << self._shift | rows[places])[1]
-        result[places[found]] = True
+        pairs, present = self._pair_numbers(writes, properties)
+        present &= (rows >= 0) & (rows <= self._last)
+        places = np.flatnonzero(present)
+        numbers, present = _find(self._pairs, pairs[places])
+        places, numbers = places[present], numbers[present]
+        deleted = _find(self._keys, numbers << self._shift | rows[places])[1]
+        result[places[deleted]] = True
         return result
 
-    def _pair_codes(self, writes: Longs, properties: Longs) -> tuple[Longs, npt.NDArray[np.bool_]]:
+    def _pair_numbers(self, writes: Longs, properties: Longs) -> tuple[Longs, npt.NDArray[np.bool_]]:
         """A number for each (write id, bucket property), and whether both are known."""
         first, one = _find(self._writes, writes)
         second, two = _find(self._properties, properties)
         return first * max(1, len(self._properties)) + second, one & two
 
 
-def _find(values: Longs, wanted: Longs) -> tuple[Longs, npt.NDArray[np.bool_]]:
+def _find(values: Longs, numbers: Longs) -> tuple[Longs, npt.NDArray[np.bool_]]:
     """Places of numbers in sorted ones, and whether they are there."""
     if not len(values):
-        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
+        return np.zeros(len(numbers), np.int64), np.zeros(len(numbers), np.bool_)
     if len(values) == 1:
-        return np.zeros(len(wanted), np.int64), wanted == values[0]
-    places = np.minimum(np.searchsorted(values, wanted), len(values) - 1).astype(np.int64, copy=False)
-    return places, values[places] == wanted
+        return np.zeros(len(numbers), np.int64), numbers == values[0]
+    places = np.minimum(np.searchsorted(values, numbers), len(values) - 1).astype(np.int64, copy=False)
+    return places, values[places] == numbers

@@ -15,9 +15,7 @@ from hudi_hive.errors import MutationError, UnsupportedAcidTableError
 from hudi_hive.formats.orc import parse_hive_type
 from hudi_hive.metastore.client import Table
 from hudi_hive.mutation.acid_table.acid_names import MAX_BUCKETS
-from hudi_hive.mutation.core import check_fields
-from hudi_hive.mutation.core import decode as decode_text
-from hudi_hive.mutation.core import encode as encode_text
+from hudi_hive.mutation.core import check_fields, decode_text, encode_text
 
 TABLE_TAG: Final = "HudiHiveAcidTableV1:"
 """What the text form begins with."""
@@ -31,7 +29,7 @@ _ORC_OUTPUT: Final = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class AcidColumn:
     """A column or partition key: its name, in lower case as Hive keeps it, and its Hive type."""
 
     name: str
@@ -63,8 +61,8 @@ class AcidTable:
     database: str
     name: str
     location: str
-    columns: tuple[Column, ...]
-    partition_keys: tuple[Column, ...] = ()
+    columns: tuple[AcidColumn, ...]
+    partition_keys: tuple[AcidColumn, ...] = ()
     bucket_columns: tuple[str, ...] = ()
     buckets: int = 0
     bucketing_version: int = 2
@@ -95,8 +93,8 @@ class AcidTable:
             table.dbName,
             table.tableName,
             sd.location or "",
-            tuple(Column(field.name.lower(), field.type) for field in sd.cols),
-            tuple(Column(field.name.lower(), field.type) for field in table.partitionKeys or ()),
+            tuple(AcidColumn(field.name.lower(), field.type) for field in sd.cols),
+            tuple(AcidColumn(field.name.lower(), field.type) for field in table.partitionKeys or ()),
             tuple(name.lower() for name in sd.bucketCols or ()) if buckets else (),
             buckets,
             _bucketing_version(table),
@@ -159,8 +157,8 @@ class AcidTable:
         return cls(
             **{
                 **values,
-                "columns": tuple(Column(**column) for column in values["columns"]),
-                "partition_keys": tuple(Column(**key) for key in values["partition_keys"]),
+                "columns": tuple(AcidColumn(**column) for column in values["columns"]),
+                "partition_keys": tuple(AcidColumn(**key) for key in values["partition_keys"]),
                 "bucket_columns": tuple(values["bucket_columns"]),
             }
         )

@@ -6,7 +6,7 @@ from hudi_hive.mutation.acid_write.client import MutatorClient
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator, RowId
 from hudi_hive.mutation.acid_write.incoming import Incoming, read_incoming
 from hudi_hive.mutation.acid_write.manifest import MANIFEST_TAG, MutationManifest, check_manifests
-from hudi_hive.mutation.acid_write.merge_by_key import check_keys, check_places, key_pairs, key_tests, merge
+from hudi_hive.mutation.acid_write.merge_by_key import check_keys, check_partition_folders, key_pairs, key_tests, merge
 from hudi_hive.mutation.acid_write.merge_rules import (
     MergeChoices,
     MergeRecords,
@@ -37,7 +37,7 @@ __all__ = [
     "check_joinable",
     "check_keys",
     "check_manifests",
-    "check_places",
+    "check_partition_folders",
     "column_of",
     "key_pairs",
     "key_tests",

@@ -66,7 +66,7 @@ class MutatorClient:
         self._client = TransactionClient(first, user=user)
         self._beats = TransactionClient(beats, user=user)
         self._settings = Settings(lock_wait_s, heartbeat_s, on_lock_failure, dict(storage_options or {}))
-        self._wanted: dict[tuple[str, str], tuple[bool, bool]] = {}
+        self._requested_tables: dict[tuple[str, str], tuple[bool, bool]] = {}
         self._tables: tuple[AcidTable, ...] | None = None
         self._transaction: Transaction | None = None
         for name in sources:
@@ -105,9 +105,9 @@ class MutatorClient:
         key = (database.lower(), table.lower())
         if not all(key):
             raise InvalidOptionError(f"no name of a table: {database!r}, {table!r}")
-        if key in self._wanted and (self._wanted[key][0] or not sink):
+        if key in self._requested_tables and (self._requested_tables[key][0] or not sink):
             raise InvalidOptionError(f"table {database}.{table} was added before")
-        self._wanted[key] = (sink, create_partitions)
+        self._requested_tables[key] = (sink, create_partitions)
         return self
 
     @property
@@ -127,11 +127,11 @@ class MutatorClient:
         """
         if self.connected:
             raise MutationStateError("the client is connected already")
-        if not self._wanted:
+        if not self._requested_tables:
             raise MutationStateError("a client without tables", remedy="add sinks")
         self._tables = tuple(
             AcidTable.of(self._client.table(*name, write=sink), sink=sink, create_partitions=create_partitions)
-            for name, (sink, create_partitions) in self._wanted.items()
+            for name, (sink, create_partitions) in self._requested_tables.items()
         )
         return self
 

@@ -17,9 +17,9 @@ from hudi_hive.errors import MutationStateError
 from hudi_hive.mutation.acid_table import MAX_BUCKETS, MAX_STATEMENT, AcidTable, staging_folder
 from hudi_hive.mutation.acid_write.groups import GroupValidator, OpenGroup, changed, runs
 from hudi_hive.mutation.acid_write.incoming import Incoming, check_values, read_incoming
-from hudi_hive.mutation.acid_write.manifest import GroupFiles, MutationManifest
+from hudi_hive.mutation.acid_write.manifest import BucketFiles, MutationManifest
 from hudi_hive.mutation.acid_write.records import to_table
-from hudi_hive.mutation.core import Coordinator
+from hudi_hive.mutation.core import CoordinatorBase
 from hudi_hive.storage import Storage
 
 
@@ -31,7 +31,7 @@ class RowId(NamedTuple):
     row_id: int
 
 
-class MutatorCoordinator(Coordinator[MutationManifest]):
+class MutatorCoordinator(CoordinatorBase[MutationManifest]):
     """Takes the records of one task: grouped by (partition, bucket), ordered by identifier within a group.
 
     In a group, updates and deletes come by ascending (write id, bucket property, row id), inserts anywhere; a group
@@ -74,7 +74,7 @@ class MutatorCoordinator(Coordinator[MutationManifest]):
         self._storage = Storage(table.location, storage_options)
         self._validator = GroupValidator()
         self._group: OpenGroup | None = None
-        self._done: list[GroupFiles] = []
+        self._done: list[BucketFiles] = []
 
     @property
     def _table_name(self) -> str:

@@ -21,11 +21,11 @@ from hudi_hive.mutation.acid_table import (
     key_order,
     staging_folder,
 )
-from hudi_hive.mutation.acid_write.manifest import GroupFiles
+from hudi_hive.mutation.acid_write.manifest import BucketFiles
 from hudi_hive.storage import Storage
 
 
-def check_disjoint(storage: Storage, table: AcidTable, files: Iterable[tuple[str, GroupFiles]]) -> None:
+def check_disjoint(storage: Storage, table: AcidTable, files: Iterable[tuple[str, BucketFiles]]) -> None:
     """Refuse rows that several attempts changed; files are read only where that is possible.
 
     Args:
@@ -37,7 +37,7 @@ def check_disjoint(storage: Storage, table: AcidTable, files: Iterable[tuple[str
         GroupRevisitedError: it names such a row.
         StorageError: a staged file cannot be read.
     """
-    together: dict[tuple[tuple[str | None, ...], int], list[tuple[str, GroupFiles]]] = {}
+    together: dict[tuple[tuple[str | None, ...], int], list[tuple[str, BucketFiles]]] = {}
     for attempt, group in files:
         if group.delete_delta:
             together.setdefault((group.partition, group.bucket), []).append((attempt, group))
@@ -57,7 +57,7 @@ def check_disjoint(storage: Storage, table: AcidTable, files: Iterable[tuple[str
             )
 
 
-def _keys(storage: Storage, table: AcidTable, attempt: str, group: GroupFiles) -> Keys:
+def _keys(storage: Storage, table: AcidTable, attempt: str, group: BucketFiles) -> Keys:
     path = posixpath.join(staging_folder(table.write_id, attempt), group.delete_delta)
     name = posixpath.basename(posixpath.dirname(path))
     directory = AcidDirectory(name, "delete_delta", table.write_id, table.write_id, group.statement)

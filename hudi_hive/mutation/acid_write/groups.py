@@ -21,7 +21,7 @@ from hudi_hive.errors import GroupRevisitedError, RecordSequenceError, StorageEr
 from hudi_hive.formats.orc import DELETE, INSERT, UPDATE, DeleteDeltaWriter, DeltaWriter, Key, first_descent
 from hudi_hive.mutation.acid_table import AcidTable, bucket_file, delta_folder, partition_path
 from hudi_hive.mutation.acid_write.incoming import Incoming, Ints
-from hudi_hive.mutation.acid_write.manifest import GroupFiles
+from hudi_hive.mutation.acid_write.manifest import BucketFiles
 from hudi_hive.storage import Storage
 
 Group = tuple[tuple[str | None, ...], int]
@@ -82,9 +82,9 @@ def _key(keys: Sequence[Ints], place: int) -> Key:
     return write_id, bucket, row_id
 
 
-def _out_of_order(before: Key, found: Key) -> RecordSequenceError:
+def _out_of_order(before: Key, identifier: Key) -> RecordSequenceError:
     return RecordSequenceError(
-        f"identifier {found} comes after {before}",
+        f"identifier {identifier} comes after {before}",
         remedy="order the records of a bucket by write id, bucket property and row id, and change a row once",
     )
 
@@ -177,7 +177,7 @@ class OpenGroup:
         name = delta_folder(self._table.write_id, statement=self._statement, delete=delete)
         return posixpath.join(self._folder, name, bucket_file(self.group[1]))
 
-    def close(self) -> GroupFiles:
+    def close(self) -> BucketFiles:
         """Finish the files.
 
         Raises:
@@ -190,7 +190,7 @@ class OpenGroup:
             for stream in self._streams:
                 stream.close()
         inserts, updates, deletes = (int(self._counts[operation]) for operation in (INSERT, UPDATE, DELETE))
-        return GroupFiles(
+        return BucketFiles(
             self.group[0],
             self.group[1],
             self._statement,

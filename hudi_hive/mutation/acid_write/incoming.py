@@ -26,7 +26,7 @@ from hudi_hive.errors import (
 )
 from hudi_hive.formats.hash import bucket_numbers
 from hudi_hive.formats.orc import DELETE, INSERT, UPDATE, BucketProperty, parse_hive_type
-from hudi_hive.mutation.acid_table import MAX_BUCKETS, ROW_ID, ROW_ID_TYPE, AcidTable, Column, stored_value
+from hudi_hive.mutation.acid_table import MAX_BUCKETS, ROW_ID, ROW_ID_TYPE, AcidColumn, AcidTable, stored_value
 from hudi_hive.mutation.core import holds
 
 Ints = npt.NDArray[np.int64]
@@ -117,13 +117,13 @@ def check_values(table: AcidTable, values: Sequence[str | None]) -> tuple[str | 
     return tuple(None if value == "" else value for value in values)
 
 
-def padded(texts: pa.Array | pa.ChunkedArray, key: Column) -> pa.Array | pa.ChunkedArray:
+def padded(texts: pa.Array | pa.ChunkedArray, key: AcidColumn) -> pa.Array | pa.ChunkedArray:
     """Pad texts of type ``char`` as Hive does in names of partitions."""
     kind = parse_hive_type(key.type)
     return pc.utf8_rpad(pc.utf8_rtrim(texts, " "), kind.length) if kind.kind == "char" else texts
 
 
-def _check_value(key: Column, value: str | None) -> None:
+def _check_value(key: AcidColumn, value: str | None) -> None:
     if value is None or value == "":
         return
     if value == stored_value(None):
@@ -150,49 +150,50 @@ def _check_value(key: Column, value: str | None) -> None:
 def _columns(table: AcidTable, data: pa.RecordBatch | pa.Table, *, keys_apart: bool) -> Mapping[str, pa.ChunkedArray]:
     """The data's columns by lower-case name."""
     whole = data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
-    found = dict(zip((name.lower() for name in whole.column_names), whole.columns, strict=True))
-    known = {column.name for column in table.columns} | {ROW_ID.lower()}
+    by_name = dict(zip((name.lower() for name in whole.column_names), whole.columns, strict=True))
+    allowed = {column.name for column in table.columns} | {ROW_ID.lower()}
     if not keys_apart:
-        known |= set(table.key_names)
-    if len(found) < whole.num_columns:
+        allowed |= set(table.key_names)
+    if len(by_name) < whole.num_columns:
         raise SchemaError(f"columns of records for {table.qualified_name} differ only in case, or not at all")
-    unknown = sorted(set(found) - known)
+    unknown = sorted(set(by_name) - allowed)
     if unknown:
         raise UnknownColumnError(f"table {table.qualified_name} has no column {', '.join(unknown)}")
-    return found
+    return by_name
 
 
 def _identifiers(
     table: AcidTable, column: pa.ChunkedArray | None, operations: npt.NDArray[np.int8]
 ) -> tuple[Ints, Ints, Ints]:
     """Write ids, bucket properties and row ids; -1 for inserts."""
-    wanted = operations != INSERT
+    identified = operations != INSERT
     none = np.full(len(operations), -1, np.int64)
     if column is None:
-        if wanted.any():
+        if identified.any():
             raise RecordIdentifierError(f"updates and deletes need the column {ROW_ID}", remedy="read rows with it")
         return none, none, none
     parts_of = [field.name.lower() for field in column.type] if pa.types.is_struct(column.type) else []
     # By name and place: two of the three have the same type.
     if not pa.types.is_null(column.type) and parts_of != [field.name for field in ROW_ID_TYPE]:
         raise RecordIdentifierError(f"{ROW_ID} is {column.type}, not {ROW_ID_TYPE}")
-    if wanted.all() and (known := _known_identifiers(table, column)) is not None:
-        return known
-    given = column.combine_chunks().is_valid().to_numpy(zero_copy_only=False)
-    if (given & ~wanted).any():
+    if identified.all() and (identifiers := _complete_identifiers(table, column)) is not None:
+        return identifiers
+    present = column.combine_chunks().is_valid().to_numpy(zero_copy_only=False)
+    if (present & ~identified).any():
         raise RecordIdentifierError(
-            f"record {int(np.argmax(given & ~wanted))} is an insert and has an identifier", remedy="set it to null"
+            f"record {int(np.argmax(present & ~identified))} is an insert and has an identifier",
+            remedy="set it to null",
         )
     unknown = pa.types.is_null(column.type)
     parts = [none if unknown else _part(column, place) for place in range(3)]
     write_ids, properties, row_ids = parts
     fits = (write_ids >= 0) & (row_ids >= 0) & (properties >> 29 == 1)
     fits &= write_ids < table.write_id
-    _refuse_identifier(table, wanted & ~(given & fits), given, parts)
+    _refuse_identifier(table, identified & ~(present & fits), present, parts)
     return write_ids, properties, row_ids
 
 
-def _known_identifiers(table: AcidTable, column: pa.ChunkedArray) -> tuple[Ints, Ints, Ints] | None:
+def _complete_identifiers(table: AcidTable, column: pa.ChunkedArray) -> tuple[Ints, Ints, Ints] | None:
     """Identifiers that are all there and right, as most are; None if each must be looked at."""
     array = column.combine_chunks()
     if array.type != ROW_ID_TYPE or not len(array) or array.null_count:
@@ -217,12 +218,12 @@ def _part(column: pa.ChunkedArray, place: int) -> Ints:
 
 
 def _refuse_identifier(
-    table: AcidTable, wrong: npt.NDArray[np.bool_], given: npt.NDArray[np.bool_], parts: Sequence[Ints]
+    table: AcidTable, wrong: npt.NDArray[np.bool_], present: npt.NDArray[np.bool_], parts: Sequence[Ints]
 ) -> None:
     if not wrong.any():
         return
     at = int(np.argmax(wrong))
-    if not given[at]:
+    if not present[at]:
         raise RecordIdentifierError(
             f"record {at} has no identifier, which updates and deletes need", remedy=f"read rows with {ROW_ID}"
         )
@@ -284,11 +285,11 @@ def _buckets(
     if rows is None:
         return decoded
     # The columns of deletes may hold anything, so they are left out of what is checked and hashed.
-    kept = operations != DELETE
-    part = rows if kept.all() else rows.filter(pa.array(kept))
+    written = operations != DELETE
+    part = rows if written.all() else rows.filter(pa.array(written))
     columns = [part[name].combine_chunks() for name in table.bucket_columns]
     computed = decoded.copy()
-    computed[kept] = bucket_numbers(columns, table.bucket_types, table.buckets, table.bucketing_version)
+    computed[written] = bucket_numbers(columns, table.bucket_types, table.buckets, table.bucketing_version)
     moved = (operations == UPDATE) & (computed != decoded)
     if moved.any():
         at = int(np.argmax(moved))
@@ -302,15 +303,15 @@ def _buckets(
 def _decoded(table: AcidTable, operations: npt.NDArray[np.int8], properties: Ints) -> npt.NDArray[np.int32]:
     """Bucket numbers of the identifiers; -1 for inserts."""
     decoded = np.full(len(operations), -1, np.int32)
-    wanted = operations != INSERT
-    if not wanted.any():
+    identified = operations != INSERT
+    if not identified.any():
         return decoded
-    buckets = BucketProperty.decode(properties if wanted.all() else properties[wanted])[0]
+    buckets = BucketProperty.decode(properties if identified.all() else properties[identified])[0]
     if table.buckets and buckets.max() >= table.buckets:
         raise BucketIdError(
             f"an identifier is of bucket {buckets.max()}; {table.qualified_name} has {table.buckets} buckets"
         )
-    decoded[wanted] = buckets
+    decoded[identified] = buckets
     return decoded
 
 
@@ -331,18 +332,18 @@ def _partitions(
     starts = _starts(texts, count)
     if len(starts) <= count // _FEW:
         texts = [text.take(pa.array(starts)) for text in texts]
-    codes = np.zeros(len(texts[0]), np.int64)
-    first = codes[:0]
+    numbers = np.zeros(len(texts[0]), np.int64)
+    first = numbers[:0]
     for text in texts:
         encoded = text.dictionary_encode(null_encoding="encode")
-        codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
+        numbers = numbers * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
         # Renumbered after each key, so that many keys of many values do not run over.
-        first, codes = _renumbered(codes)
+        first, numbers = _renumbered(numbers)
     values = [text.take(pa.array(first)).to_pylist() for text in texts]
     distinct = tuple(check_values(table, row) for row in zip(*values, strict=True))
-    if len(codes) < count:
-        codes = np.repeat(codes, np.diff(starts, append=count))
-    return codes.astype(np.int64, copy=False), distinct
+    if len(numbers) < count:
+        numbers = np.repeat(numbers, np.diff(starts, append=count))
+    return numbers.astype(np.int64, copy=False), distinct
 
 
 def _starts(texts: Sequence[pa.Array], count: int) -> Ints:
@@ -354,18 +355,18 @@ def _starts(texts: Sequence[pa.Array], count: int) -> Ints:
     return np.concatenate([np.zeros(min(1, count), np.int64), np.flatnonzero(~same) + 1])
 
 
-def _renumbered(codes: Ints) -> tuple[Ints, Ints]:
+def _renumbered(numbers: Ints) -> tuple[Ints, Ints]:
     """Where each distinct number is first, and the numbers as places in that list."""
-    if not len(codes) or codes.max() > 2 * len(codes):
-        _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
-        return first, codes
-    place = np.full(int(codes.max()) + 1, -1, np.int64)
-    place[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # of equal ones the last assignment stays
-    known = place >= 0
-    return place[known], (np.cumsum(known) - 1)[codes]
+    if not len(numbers) or numbers.max() > 2 * len(numbers):
+        _, first, numbers = np.unique(numbers, return_index=True, return_inverse=True)
+        return first, numbers
+    place = np.full(int(numbers.max()) + 1, -1, np.int64)
+    place[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)  # of equal ones the last assignment stays
+    used = place >= 0
+    return place[used], (np.cumsum(used) - 1)[numbers]
 
 
-def _key_text(key: Column, column: pa.ChunkedArray) -> pa.Array:
+def _key_text(key: AcidColumn, column: pa.ChunkedArray) -> pa.Array:
     """A partition key's values as Hive writes them into names."""
     array = column.combine_chunks()
     kind = parse_hive_type(key.type).arrow

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from hudi_hive.errors import GroupRevisitedError, MutationError
-from hudi_hive.mutation.core import decode as decode_text
-from hudi_hive.mutation.core import encode as encode_text
+from hudi_hive.mutation.core import decode_text, encode_text
 
 MANIFEST_TAG: Final = "HudiHiveMutationManifestV1:"
 """What the text form begins with."""
 
 
 @dataclass(frozen=True, slots=True)
-class GroupFiles:
+class BucketFiles:
     """The files of one partition and bucket.
 
     Args:
@@ -57,7 +56,7 @@ class MutationManifest:
     table: str
     write_id: int
     attempt: str
-    groups: tuple[GroupFiles, ...]
+    groups: tuple[BucketFiles, ...]
 
     @property
     def rows(self) -> int:
@@ -80,7 +79,7 @@ class MutationManifest:
     @classmethod
     def _from_json(cls, values: dict[str, Any]) -> Self:
         groups = tuple(
-            GroupFiles(**{**group, "partition": tuple(group["partition"])}) for group in values.pop("groups")
+            BucketFiles(**{**group, "partition": tuple(group["partition"])}) for group in values.pop("groups")
         )
         made = cls(**values, groups=groups)
         if not (isinstance(made.table, str) and isinstance(made.attempt, str) and isinstance(made.write_id, int)):
@@ -90,7 +89,7 @@ class MutationManifest:
 
 def check_manifests(
     manifests: Iterable[MutationManifest], table: str, write_id: int
-) -> tuple[tuple[str, GroupFiles], ...]:
+) -> tuple[tuple[str, BucketFiles], ...]:
     """Check that manifests are of one transaction and have no file in common; returns their files with the attempts.
 
     Args:
@@ -103,7 +102,7 @@ def check_manifests(
         GroupRevisitedError: two tasks, or two attempts at one task, wrote the same partition, bucket and statement.
     """
     seen: dict[tuple[tuple[str | None, ...], int, int], str] = {}
-    files: list[tuple[str, GroupFiles]] = []
+    files: list[tuple[str, BucketFiles]] = []
     for manifest in manifests:
         if (manifest.table, manifest.write_id) != (table, write_id):
             raise MutationError(

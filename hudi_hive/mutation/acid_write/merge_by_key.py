@@ -25,7 +25,7 @@ __all__ = [
     "WhenMatched",
     "WhenNotMatched",
     "check_keys",
-    "check_places",
+    "check_partition_folders",
     "key_pairs",
     "key_tests",
     "merge",
@@ -64,21 +64,21 @@ def merge(
         InvalidOptionError: another word for what is to be done.
     """
     rules = MergeRules(reader.table, tuple(name.lower() for name in on), when_matched, when_not_matched, delete_where)
-    given = rules.given(changes)
-    check_keys(given, rules.on)
-    check_places(reader)
+    typed_changes = rules.convert(changes)
+    check_keys(typed_changes, rules.on)
+    check_partition_folders(reader)
     removing = rules.removing(changes)
-    found = _matching_rows(reader, given, rules, whole=not removing.all())
-    return rules.records(given, removing, found, key_pairs(found, given, rules.on), writer)
+    matched = _matching_rows(reader, typed_changes, rules, whole=not removing.all())
+    return rules.records(typed_changes, removing, matched, key_pairs(matched, typed_changes, rules.on), writer)
 
 
-def check_keys(given: pa.Table, keys: Sequence[str]) -> None:
+def check_keys(changes: pa.Table, keys: Sequence[str]) -> None:
     """Refuse two changes of one key.
 
     Raises:
         MutationError: there are such.
     """
-    counts = given.select(keys).drop_null().group_by(keys).aggregate([([], "count_all")])
+    counts = changes.select(keys).drop_null().group_by(keys).aggregate([([], "count_all")])
     twice = counts.filter(pc.greater(counts["count_all"], 1))
     if twice.num_rows:
         example = twice.select(keys).slice(0, 1).to_pylist()[0]
@@ -87,7 +87,7 @@ def check_keys(given: pa.Table, keys: Sequence[str]) -> None:
         )
 
 
-def check_places(reader: AcidReader) -> None:
+def check_partition_folders(reader: AcidReader) -> None:
     """Refuse partitions whose location is not that of their key values.
 
     Raises:
@@ -111,25 +111,25 @@ def check_places(reader: AcidReader) -> None:
 def _rewritten(text: str, kind: pa.DataType) -> str | None:
     """A partition value as it would be written again; None for what is no value of its type."""
     try:
-        found: str | None = pa.scalar(text).cast(kind).cast(pa.string()).as_py()
+        rewritten: str | None = pa.scalar(text).cast(kind).cast(pa.string()).as_py()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
-    return found
+    return rewritten
 
 
 # -- what is there ----------------------------------------------------------------------------------------------------
 
 
-def _matching_rows(reader: AcidReader, given: pa.Table, rules: MergeRules, *, whole: bool) -> pa.Table:
+def _matching_rows(reader: AcidReader, changes: pa.Table, rules: MergeRules, *, whole: bool) -> pa.Table:
     """Rows of the table whose key columns each have a value of the changes, one batch after the other."""
     keys = rules.on
-    values = {key: pc.unique(given[key]).drop_null() for key in keys}
-    columns = rules.needed(given.schema if whole else rules.schema)
+    values = {key: pc.unique(changes[key]).drop_null() for key in keys}
+    columns = rules.needed(changes.schema if whole else rules.schema)
     schema = reader.output_schema(columns)
-    if not all(len(found) for found in values.values()):
+    if not all(len(distinct) for distinct in values.values()):
         return schema.empty_table()
     tests = [test for key in keys for test in key_tests(key, values[key])]
-    most = max(len(found) for found in values.values())
+    most = max(len(distinct) for distinct in values.values())
     parts = [schema.empty_table()]
     for part in _gathered(reader.read_batches(columns, tests or None), most):
         mask = np.ones(part.num_rows, np.bool_)
@@ -141,16 +141,16 @@ def _matching_rows(reader: AcidReader, given: pa.Table, rules: MergeRules, *, wh
 
 def _gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
     """Batches put together until they have so many rows: every look-up among values begins by hashing them all."""
-    held: list[pa.RecordBatch] = []
+    gathered: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
-        held.append(batch)
+        gathered.append(batch)
         count += batch.num_rows
         if count >= rows:
-            yield pa.Table.from_batches(held)
-            held, count = [], 0
-    if held:
-        yield pa.Table.from_batches(held)
+            yield pa.Table.from_batches(gathered)
+            gathered, count = [], 0
+    if gathered:
+        yield pa.Table.from_batches(gathered)
 
 
 def key_tests(key: str, values: pa.Array, complete: bool = True) -> list[tuple[str, str, object]]:
@@ -169,7 +169,7 @@ def key_tests(key: str, values: pa.Array, complete: bool = True) -> list[tuple[s
     return []
 
 
-def key_pairs(found: pa.Table, given: pa.Table, keys: Sequence[str]) -> tuple[Longs, Longs]:
+def key_pairs(rows: pa.Table, changes: pa.Table, keys: Sequence[str]) -> tuple[Longs, Longs]:
     """Indexes of the rows and changes that have the same key."""
     names = [f"k{place}" for place in range(len(keys))]
 
@@ -177,5 +177,5 @@ def key_pairs(found: pa.Table, given: pa.Table, keys: Sequence[str]) -> tuple[Lo
         columns = [table[key] for key in keys]
         return pa.table([*columns, pa.array(np.arange(table.num_rows))], names=[*names, number])
 
-    joined = numbered(found, "row").join(numbered(given, "change"), names, join_type="inner")
+    joined = numbered(rows, "row").join(numbered(changes, "change"), names, join_type="inner")
     return joined["row"].to_numpy(), joined["change"].to_numpy()

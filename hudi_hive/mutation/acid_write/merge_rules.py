@@ -33,7 +33,7 @@ WhenNotMatched = Literal["insert", "ignore"]
 Longs = npt.NDArray[np.int64]
 
 
-class Coordinator(Protocol):
+class RecordConsumer(Protocol):
     """The interface of a coordinator; ``MutatorCoordinator`` implements it."""
 
     def mutate_batch(self, batch: pa.Table, operations: npt.NDArray[np.int8]) -> None:
@@ -61,7 +61,7 @@ class MergeRecords:
     updated: int = 0
     deleted: int = 0
 
-    def feed(self, coordinator: Coordinator) -> None:
+    def feed(self, coordinator: RecordConsumer) -> None:
         """Pass all records to a coordinator, whose errors are raised."""
         if len(self.operations):
             coordinator.mutate_batch(self.records, self.operations)
@@ -76,8 +76,8 @@ class MergeRecords:
             raise InvalidOptionError(f"records cannot be split into {parts} parts")
         count = len(self.operations)
         ends = np.append(self.groups[1:], count)
-        wanted = np.arange(1, parts) * count / parts
-        cuts = [0, *ends[np.searchsorted(ends, wanted)].tolist(), count] if count else [0]
+        even = np.arange(1, parts) * count / parts
+        cuts = [0, *ends[np.searchsorted(ends, even)].tolist(), count] if count else [0]
         bounds = sorted(set(cuts))
         return [self._stretch(start, end) for start, end in itertools.pairwise(bounds)]
 
@@ -121,13 +121,13 @@ def lowered_names(names: Sequence[str]) -> list[str]:
     return lowered
 
 
-def check_joinable(given: pa.Schema, key: str) -> None:
+def check_joinable(schema: pa.Schema, key: str) -> None:
     """Refuse a column whose type cannot be joined by.
 
     Raises:
         SchemaError: it is nested, or of a floating type.
     """
-    kind = given.field(key).type
+    kind = schema.field(key).type
     if pa.types.is_nested(kind) or pa.types.is_floating(kind):
         raise SchemaError(f"rows are not joined by column {key!r} of type {kind}")
 
@@ -160,7 +160,7 @@ class MergeRules(MergeChoices):
         keys = [(key.name, parse_hive_type(key.type).arrow) for key in self.table.partition_keys]
         return pa.schema([*self.table.row_schema, *keys])
 
-    def given_schema(self, names: Sequence[str]) -> pa.Schema:
+    def changes_schema(self, names: Sequence[str]) -> pa.Schema:
         """The columns of the changes that the table has, with the table's names and types.
 
         Args:
@@ -175,26 +175,26 @@ class MergeRules(MergeChoices):
         unknown = [name for name in lowered if name not in schema.names]
         if unknown and self.delete_where is None:
             raise UnknownColumnError(f"table {self.table.qualified_name} has no column {', '.join(unknown)}")
-        given = pa.schema([field for field in schema if field.name in lowered])
-        missing = [key for key in self.on if key not in given.names]
+        result = pa.schema([field for field in schema if field.name in lowered])
+        missing = [key for key in self.on if key not in result.names]
         if missing or not self.on:
             raise UnknownColumnError(
                 f"the key of a merge into {self.table.qualified_name} needs columns that changes and table have"
                 + (f", not {', '.join(missing)}" if missing else "")
             )
         for key in self.on:
-            check_joinable(given, key)
-        return given
+            check_joinable(result, key)
+        return result
 
-    def given(self, changes: pa.Table) -> pa.Table:
-        """Convert changes to :meth:`given_schema`; ``char`` values lose trailing spaces.
+    def convert(self, changes: pa.Table) -> pa.Table:
+        """Convert changes to :meth:`changes_schema`; ``char`` values lose trailing spaces.
 
         In partition keys it has them all, as in Hive's names of partitions.
 
         Raises:
             UnknownColumnError, SchemaError: as there; a column of another type than the table's.
         """
-        schema = self.given_schema(changes.column_names)
+        schema = self.changes_schema(changes.column_names)
         names = [name.lower() for name in changes.column_names]
         columns = [_cast(changes.column(names.index(field.name)), field) for field in schema]
         chars = {column.name for column in self.table.columns if parse_hive_type(column.type).kind == "char"}
@@ -206,26 +206,26 @@ class MergeRules(MergeChoices):
                 columns[place] = pc.utf8_rtrim(columns[place], " ")
         return pa.table(columns, schema)
 
-    def needed(self, given: pa.Schema) -> list[str]:
+    def needed(self, changes_schema: pa.Schema) -> list[str]:
         """Columns of the table that a merge reads: keys, partition keys, and those that updates keep."""
         whole = self.when_matched == "update"
-        lacking = [name for name in self.table.row_schema.names if name not in given.names] if whole else []
+        lacking = [name for name in self.table.row_schema.names if name not in changes_schema.names] if whole else []
         return list(dict.fromkeys([*self.on, *lacking, *self.table.key_names]))
 
     def records(
         self,
-        given: pa.Table,
+        changes: pa.Table,
         removing: npt.NDArray[np.bool_],
-        found: pa.Table,
+        matched: pa.Table,
         pairs: tuple[Longs, Longs],
         writer: int = 0,
     ) -> MergeRecords:
         """Make the records of changes and the rows of their keys.
 
         Args:
-            given: changes, from :meth:`given`.
+            changes: changes, from :meth:`convert`.
             removing: of them, from :meth:`removing`.
-            found: rows of the table with identifiers and the columns of :meth:`needed`.
+            matched: rows of the table with identifiers and the columns of :meth:`needed`.
             pairs: numbers of rows and of changes that have the same key.
             writer: where inserts go in a table without buckets, as given to the coordinator.
 
@@ -237,12 +237,12 @@ class MergeRules(MergeChoices):
         new[places] = False
         fresh = np.flatnonzero(new & ~removing) if self.when_not_matched == "insert" else np.empty(0, np.int64)
         gone = removing[places] | (self.when_matched == "delete")
-        kept = ~gone if self.when_matched == "update" else np.zeros(len(gone), np.bool_)
-        builder = _Builder(self.table, self.schema, given, found, writer)
+        updated = ~gone if self.when_matched == "update" else np.zeros(len(gone), np.bool_)
+        builder = _Builder(self.table, self.schema, changes, matched, writer)
         builder.delete(rows[gone])
-        builder.update(rows[kept], places[kept])
+        builder.update(rows[updated], places[updated])
         builder.insert(builder.new_rows(fresh))
-        return builder.finish(len(fresh), int(kept.sum()), int(gone.sum()))
+        return builder.finish(len(fresh), int(updated.sum()), int(gone.sum()))
 
 
 def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
@@ -260,9 +260,9 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
 class _Builder:
     """Collects records, then puts them into the coordinators' order."""
 
-    def __init__(self, table: AcidTable, schema: pa.Schema, given: pa.Table, found: pa.Table, writer: int) -> None:
+    def __init__(self, table: AcidTable, schema: pa.Schema, changes: pa.Table, matched: pa.Table, writer: int) -> None:
         self._table, self._schema = table, schema
-        self._given, self._found, self._writer = given, found, writer
+        self._changes, self._matched, self._writer = changes, matched, writer
         self._full = pa.schema([*schema, pa.field(ROW_ID, ROW_ID_TYPE)])
         self._parts: list[pa.Table] = []
         self._operations: list[npt.NDArray[np.int8]] = []
@@ -270,14 +270,14 @@ class _Builder:
 
     def delete(self, rows: Longs) -> None:
         """Delete rows of the table."""
-        old = self._found.take(pa.array(rows))
+        old = self._matched.take(pa.array(rows))
         named = {ROW_ID, *self._table.key_names}
         columns = [old[field.name] if field.name in named else pa.nulls(len(rows), field.type) for field in self._full]
         self._add(DELETE, pa.table(columns, self._full), _bucket_of(old))
 
     def update(self, rows: Longs, changes: Longs) -> None:
         """Give rows new values, and another place where these say so."""
-        old, new = self._found.take(pa.array(rows)), self.new_rows(changes, rows)
+        old, new = self._matched.take(pa.array(rows)), self.new_rows(changes, rows)
         was = _bucket_of(old)
         moved = np.zeros(len(rows), np.bool_) if not self._table.buckets else self._bucket(new) != was
         for key in self._table.key_names:
@@ -296,15 +296,15 @@ class _Builder:
 
     def new_rows(self, changes: Longs, rows: Longs | None = None) -> pa.Table:
         """Values after the merge: those of the changes, for others of the table's rows, or null."""
-        lacking = [key for key in self._table.key_names if key not in self._given.column_names]
+        lacking = [key for key in self._table.key_names if key not in self._changes.column_names]
         if rows is None and lacking and len(changes):
             raise SchemaError(f"rows to be inserted lack the partition key {', '.join(lacking)}")
         columns = []
         for field in self._schema:
-            if field.name in self._given.column_names:
-                columns.append(self._given[field.name].take(pa.array(changes)))
+            if field.name in self._changes.column_names:
+                columns.append(self._changes[field.name].take(pa.array(changes)))
             elif rows is not None and len(rows):
-                columns.append(self._found[field.name].take(pa.array(rows)))
+                columns.append(self._matched[field.name].take(pa.array(rows)))
             else:
                 columns.append(pa.nulls(len(changes), field.type))
         return pa.table(columns, self._schema)
@@ -326,7 +326,7 @@ class _Builder:
         """All records in order."""
         records = pa.concat_tables(self._parts).combine_chunks()
         operations, buckets = np.concatenate(self._operations), np.concatenate(self._buckets)
-        partitions = _codes(records, self._table.key_names)
+        partitions = _partition_numbers(records, self._table.key_names)
         ids = np.full((3, len(operations)), -1, np.int64)
         has_id = operations != INSERT
         if has_id.any():
@@ -345,11 +345,11 @@ def _bucket_of(rows: pa.Table) -> Longs:
     return BucketProperty.decode(row_id_keys(rows[ROW_ID])[1])[0].astype(np.int64)
 
 
-def _codes(records: pa.Table, keys: Sequence[str]) -> Longs:
+def _partition_numbers(records: pa.Table, keys: Sequence[str]) -> Longs:
     """A number for the partition of each record."""
-    codes = np.zeros(records.num_rows, np.int64)
+    numbers = np.zeros(records.num_rows, np.int64)
     for key in keys:
         encoded = records[key].combine_chunks().dictionary_encode(null_encoding="encode")
-        codes = codes * max(1, len(encoded.dictionary)) + encoded.indices.to_numpy(zero_copy_only=False)
-        codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
-    return codes
+        numbers = numbers * max(1, len(encoded.dictionary)) + encoded.indices.to_numpy(zero_copy_only=False)
+        numbers = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+    return numbers

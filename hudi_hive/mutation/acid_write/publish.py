@@ -17,7 +17,7 @@ import pyarrow as pa
 from hudi_hive.errors import HudiHiveError, StorageError
 from hudi_hive.mutation.acid_table import STAGING, VERSION, VERSION_FILE, AcidTable, partition_path, staging_folder
 from hudi_hive.mutation.acid_write.disjoint import check_disjoint
-from hudi_hive.mutation.acid_write.manifest import GroupFiles
+from hudi_hive.mutation.acid_write.manifest import BucketFiles
 from hudi_hive.storage import Storage
 
 _THREADS: Final = 8
@@ -47,7 +47,7 @@ class Publisher:
         self._storage = Storage(table.location, storage_options)
         self._placed: list[_Move] = []
 
-    def place(self, files: Iterable[tuple[str, GroupFiles]], locations: Mapping[tuple[str | None, ...], str]) -> None:
+    def place(self, files: Iterable[tuple[str, BucketFiles]], locations: Mapping[tuple[str | None, ...], str]) -> None:
         """Move files out of their attempts' staging folders.
 
         Args:
@@ -58,9 +58,9 @@ class Publisher:
             GroupRevisitedError: two attempts changed the same row.
             StorageError: a file could not be moved; ``withdraw`` removes those that were.
         """
-        given = list(files)
-        check_disjoint(self._storage, self._table, given)
-        moves = list(self._moves(given, locations))
+        placed = list(files)
+        check_disjoint(self._storage, self._table, placed)
+        moves = list(self._moves(placed, locations))
         folders = {(move.target.uri(posixpath.dirname(move.path))): move for move in moves}
         self._placed = moves
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="mutation") as threads:
@@ -74,7 +74,7 @@ class Publisher:
                 pass
 
     def _moves(
-        self, files: Iterable[tuple[str, GroupFiles]], locations: Mapping[tuple[str | None, ...], str]
+        self, files: Iterable[tuple[str, BucketFiles]], locations: Mapping[tuple[str | None, ...], str]
     ) -> Iterable[_Move]:
         storages: dict[tuple[str | None, ...], Storage] = {}
         for attempt, group in files:
@@ -123,16 +123,16 @@ class Publisher:
             still_open: gives the write ids of the table whose transactions are open, asked if there is such a folder.
         """
         with suppress(HudiHiveError):
-            found = {
+            folders = {
                 posixpath.basename(path): path
                 for path in self._storage.list(STAGING, missing_ok=True)["path"].to_pylist()
             }
             earlier = {
-                int(name): path for name, path in found.items() if name.isdigit() and int(name) < self._table.write_id
+                int(name): path for name, path in folders.items() if name.isdigit() and int(name) < self._table.write_id
             }
-            kept = set(still_open()) if earlier else ()
+            open_ids = set(still_open()) if earlier else ()
             for write_id, path in earlier.items():
-                if write_id not in kept:
+                if write_id not in open_ids:
                     self._storage.delete_tree(path)
 
 

@@ -41,9 +41,9 @@ def to_table(table: AcidTable, records: Sequence[tuple[int, Mapping[str, Any]]])
     lowered = [_lowered(table, operation, record, schema) for operation, record in records]
     ids = [_row_id(record.get(ROW_ID.lower())) for record in lowered]
     # What else a delete holds is not looked at.
-    kept = [record if operation != DELETE else {} for (operation, _), record in zip(records, lowered, strict=True)]
+    written = [record if operation != DELETE else {} for (operation, _), record in zip(records, lowered, strict=True)]
     name = table.qualified_name
-    columns = [column_of([record.get(field.name) for record in kept], field, name) for field in schema]
+    columns = [column_of([record.get(field.name) for record in written], field, name) for field in schema]
     try:
         return pa.table([*columns, pa.array(ids, ROW_ID_TYPE)], names=[*schema.names, ROW_ID])
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:

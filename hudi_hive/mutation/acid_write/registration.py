@@ -15,7 +15,7 @@ from hudi_hive.errors import PartitionCreationError, UnsupportedAcidTableError
 from hudi_hive.metastore.client import Partition, Table, format_partition_name
 from hudi_hive.metastore.transactions import Operation, TransactionClient, ValidWriteIds
 from hudi_hive.mutation.acid_table import ORC_INPUT, AcidTable, partition_path, stored_value
-from hudi_hive.mutation.acid_write.manifest import GroupFiles
+from hudi_hive.mutation.acid_write.manifest import BucketFiles
 from hudi_hive.storage import Storage
 
 _ACCURATE: Final = "COLUMN_STATS_ACCURATE"
@@ -24,7 +24,7 @@ Values = tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class TouchedPartition:
     """A partition that a transaction wrote to, or the table itself if it is not partitioned.
 
     Args:
@@ -36,13 +36,14 @@ class Touched:
     changed: bool
 
 
-def touched_partitions(groups: Iterable[GroupFiles]) -> list[Touched]:
+def touched_partitions(groups: Iterable[BucketFiles]) -> list[TouchedPartition]:
     """The partitions of groups, in order, each once."""
     changed: dict[Values, bool] = {}
     for group in groups:
         changed[group.partition] = changed.get(group.partition, False) or bool(group.updates or group.deletes)
     return [
-        Touched(values, changed[values]) for values in sorted(changed, key=lambda values: [v or "" for v in values])
+        TouchedPartition(values, changed[values])
+        for values in sorted(changed, key=lambda values: [v or "" for v in values])
     ]
 
 
@@ -60,7 +61,7 @@ class Registration:
         self._table = table
         self._valid = valid
 
-    def register(self, touched: Sequence[Touched]) -> dict[Values, str]:
+    def register(self, touched: Sequence[TouchedPartition]) -> dict[Values, str]:
         """Create missing partitions, if that is allowed, and register the written ones.
 
         This comes before any file is where readers look: the metastore remembers that a write id was aborted only as
@@ -81,8 +82,8 @@ class Registration:
         if not self._table.partition_keys:
             return {}
         names = {self._stored_name(part.values): part for part in touched}
-        found = self._find(list(names))
-        missing = [part for name, part in names.items() if name not in found]
+        registered = self._find(list(names))
+        missing = [part for name, part in names.items() if name not in registered]
         for part in missing:
             if part.changed:
                 raise PartitionCreationError(
@@ -91,17 +92,17 @@ class Registration:
                 )
         if missing and self._table.create_partitions:
             # Asked for again: somebody else may have made one in the meantime, in another place.
-            found |= self._create(missing)
-        for partition in found.values():
+            registered |= self._create(missing)
+        for partition in registered.values():
             self._check(partition)
         self._tell(names)
         return {
             names[name].values: partition.sd.location
-            for name, partition in found.items()
+            for name, partition in registered.items()
             if partition.sd.location and not self._is_default(names[name].values, partition.sd.location)
         }
 
-    def _create(self, parts: Sequence[Touched]) -> dict[str, Partition]:
+    def _create(self, parts: Sequence[TouchedPartition]) -> dict[str, Partition]:
         definition = self._client.table(self._table.database, self._table.name)
         self._client.metastore.add_partitions(
             self._table.database,
@@ -149,7 +150,7 @@ class Registration:
             parameters={},
         )
 
-    def _tell(self, names: dict[str, Touched]) -> None:
+    def _tell(self, names: dict[str, TouchedPartition]) -> None:
         # Inserts conflict with nothing, so they are not told as updates.
         for operation, changed in ((Operation.INSERT, False), (Operation.UPDATE, True)):
             self._client.add_dynamic_partitions(
@@ -161,7 +162,7 @@ class Registration:
                 operation,
             )
 
-    def drop_statistics(self, touched: Sequence[Touched]) -> None:
+    def drop_statistics(self, touched: Sequence[TouchedPartition]) -> None:
         """Remove the marks that statistics of the table and its partitions are accurate.
 
         Hive answers ``COUNT``, ``MIN`` and ``MAX`` from them while that word stands. Taking it is harmless if the
@@ -178,10 +179,10 @@ class Registration:
             self._client.alter_table(definition, write_id=self._table.write_id, valid=self._valid)
         if not self._table.partition_keys:
             return
-        found = self._find([self._stored_name(part.values) for part in touched])
+        registered = self._find([self._stored_name(part.values) for part in touched])
         stale = [
             partition
-            for partition in found.values()
+            for partition in registered.values()
             if partition.parameters and partition.parameters.pop(_ACCURATE, None) is not None
         ]
         if stale:
@@ -194,8 +195,8 @@ class Registration:
 
     def _find(self, names: Sequence[str]) -> dict[str, Partition]:
         """The partitions of these names that are there. Some databases of metastores take other names for the same."""
-        found = self._client.metastore.partitions(self._table.database, self._table.name, names)
-        named = {format_partition_name(self._table.key_names, partition.values): partition for partition in found}
+        partitions = self._client.metastore.partitions(self._table.database, self._table.name, names)
+        named = {format_partition_name(self._table.key_names, partition.values): partition for partition in partitions}
         return {name: named[name] for name in names if name in named}
 
     def _is_default(self, values: Values, location: str) -> bool:

@@ -36,10 +36,16 @@ from hudi_hive.metastore.transactions import (
 )
 from hudi_hive.mutation.acid_table import AcidPartition, AcidReader, AcidTable
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
-from hudi_hive.mutation.acid_write.manifest import GroupFiles, MutationManifest, check_manifests
+from hudi_hive.mutation.acid_write.manifest import BucketFiles, MutationManifest, check_manifests
 from hudi_hive.mutation.acid_write.publish import Publisher
-from hudi_hive.mutation.acid_write.registration import Registration, Touched, touched_partitions
-from hudi_hive.mutation.core import Heartbeat, LockFailure, LockFailureListener, TransactionBase, TransactionState
+from hudi_hive.mutation.acid_write.registration import Registration, TouchedPartition, touched_partitions
+from hudi_hive.mutation.core import (
+    LockFailure,
+    LockFailureListener,
+    TransactionBase,
+    TransactionHeartbeat,
+    TransactionState,
+)
 
 __all__ = ["Settings", "Transaction", "TransactionState"]
 
@@ -79,7 +85,7 @@ class Transaction(TransactionBase):
         self._settings = settings
         self._tables = {table.qualified_name: table for table in tables}
         self._id = 0
-        self._heartbeat: Heartbeat | None = None
+        self._heartbeat: TransactionHeartbeat | None = None
         self._lock_id: int | None = None
         self._snapshot: ValidTransactions | None = None
         self._valid: dict[str, ValidWriteIds] = {}
@@ -107,10 +113,10 @@ class Transaction(TransactionBase):
         Raises:
             MutationStateError: it is none of them.
         """
-        found = self._tables.get(f"{database}.{name}".lower())
-        if found is None:
+        sink = self._tables.get(f"{database}.{name}".lower())
+        if sink is None:
             raise MutationStateError(f"table {database}.{name} is not part of this transaction")
-        return found
+        return sink
 
     @property
     def snapshot(self) -> ValidTransactions:
@@ -225,7 +231,7 @@ class Transaction(TransactionBase):
     def _start_heartbeat(self, timeout_s: float) -> None:
         self._lock_id = None
         interval_s = self._settings.heartbeat_s or timeout_s / _BEATS
-        self._heartbeat = Heartbeat(
+        self._heartbeat = TransactionHeartbeat(
             self._beats, self._id, interval_s=interval_s, timeout_s=timeout_s, on_loss=self._tell_loss
         )
         self._heartbeat.start()
@@ -365,26 +371,26 @@ class Transaction(TransactionBase):
 
     def _own_manifests(self) -> list[MutationManifest]:
         """Those of its coordinators in this process that nobody has accepted yet."""
-        known = {manifest.attempt for manifest in self._manifests}
-        return [made.close() for made in self._coordinators if made.attempt not in known]
+        accepted = {manifest.attempt for manifest in self._manifests}
+        return [made.close() for made in self._coordinators if made.attempt not in accepted]
 
-    def _check(self, manifests: Sequence[MutationManifest]) -> dict[str, tuple[tuple[str, GroupFiles], ...]]:
+    def _check(self, manifests: Sequence[MutationManifest]) -> dict[str, tuple[tuple[str, BucketFiles], ...]]:
         """Files of each sink."""
         by_table: dict[str, list[MutationManifest]] = {}
         for manifest in manifests:
             self.table(*manifest.table.split(".", 1))
             by_table.setdefault(manifest.table, []).append(manifest)
         return {
-            name: check_manifests(given, name, self._tables[name].write_id or -1) for name, given in by_table.items()
+            name: check_manifests(listed, name, self._tables[name].write_id or -1) for name, listed in by_table.items()
         }
 
-    def _prepare(self, files: Mapping[str, tuple[tuple[str, GroupFiles], ...]]) -> None:
+    def _prepare(self, files: Mapping[str, tuple[tuple[str, BucketFiles], ...]]) -> None:
         """All that comes before the commit: nothing of it is visible."""
         if self._heartbeat is None or self._lock_id is None:
             raise MutationStateError("the transaction has no lock")
         self._heartbeat.verify()
         for name, groups in files.items():
-            touched: list[Touched] = touched_partitions(group for _, group in groups)
+            touched: list[TouchedPartition] = touched_partitions(group for _, group in groups)
             if not touched:
                 continue
             registration = Registration(self._client, self._tables[name], self._valid[name])
@@ -400,12 +406,12 @@ class Transaction(TransactionBase):
             TransactionError: it cannot be found out.
         """
         try:
-            known = {info.id: info.aborted for info in self._client.open_transactions()}
+            open_transactions = {info.id: info.aborted for info in self._client.open_transactions()}
         except Exception:
             raise self._unknown(error) from error
-        if self._id not in known:
+        if self._id not in open_transactions:
             return True
-        if known[self._id]:
+        if open_transactions[self._id]:
             self._end_aborted()
             raise self._not_arrived(error) from error
         return False

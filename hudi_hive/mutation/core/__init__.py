@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from hudi_hive.mutation.core.base import Coordinator, operation_numbers
+from hudi_hive.mutation.core.base import CoordinatorBase, operation_numbers
 from hudi_hive.mutation.core.column_types import holds
-from hudi_hive.mutation.core.heartbeat import Heartbeat, LockFailure, LockFailureListener
-from hudi_hive.mutation.core.serialization import check_fields, decode, encode
+from hudi_hive.mutation.core.heartbeat import LockFailure, LockFailureListener, TransactionHeartbeat
+from hudi_hive.mutation.core.serialization import check_fields, decode_text, encode_text
 from hudi_hive.mutation.core.transaction_base import TransactionBase, TransactionState
 
 __all__ = [
-    "Coordinator",
-    "Heartbeat",
+    "CoordinatorBase",
     "LockFailure",
     "LockFailureListener",
     "TransactionBase",
+    "TransactionHeartbeat",
     "TransactionState",
     "check_fields",
-    "decode",
-    "encode",
+    "decode_text",
+    "encode_text",
     "holds",
     "operation_numbers",
 ]

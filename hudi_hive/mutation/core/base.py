@@ -36,36 +36,36 @@ def operation_numbers(column: pa.ChunkedArray) -> npt.NDArray[np.int8]:
     Raises:
         MutationError: a word that is none, or null.
     """
-    found = pc.index_in(pc.utf8_lower(column.cast(pa.string())), value_set=pa.array(OPERATIONS))
-    if found.null_count:
-        wrong = column.filter(pc.is_null(found))[0].as_py()
+    indices = pc.index_in(pc.utf8_lower(column.cast(pa.string())), value_set=pa.array(OPERATIONS))
+    if indices.null_count:
+        wrong = column.filter(pc.is_null(indices))[0].as_py()
         raise MutationError(f"there is no operation {wrong!r}", remedy=f"one of {', '.join(OPERATIONS)}")
-    numbers: npt.NDArray[np.int8] = found.combine_chunks().cast(pa.int8()).to_numpy(zero_copy_only=False)
+    numbers: npt.NDArray[np.int8] = indices.combine_chunks().cast(pa.int8()).to_numpy(zero_copy_only=False)
     return numbers
 
 
-def _as_operations(given: object, count: int) -> npt.NDArray[np.int8]:
+def _as_operations(operations: object, count: int) -> npt.NDArray[np.int8]:
     """An operation for each record."""
-    numbers = np.asarray(given)
+    numbers = np.asarray(operations)
     whole = numbers.dtype.kind in "iu" or not numbers.size
-    if not whole or numbers.shape not in ((), (count,)) or (count and not _known(numbers)):
+    if not whole or numbers.shape not in ((), (count,)) or (count and not _are_operations(numbers)):
         raise MutationError(
             f"operations are 0 (insert), 1 (update) and 2 (delete), one for all or one for each of {count} records"
         )
     return np.broadcast_to(numbers.astype(np.int8), (count,))
 
 
-def _known(numbers: npt.NDArray[np.integer]) -> bool:
+def _are_operations(numbers: npt.NDArray[np.integer]) -> bool:
     return bool(numbers.min() >= INSERT and numbers.max() <= DELETE)
 
 
-def _as_values(given: object) -> tuple[str | None, ...]:
+def _as_values(values: object) -> tuple[str | None, ...]:
     """Partition values as the caller gave them; that each key has one of its type is seen to later."""
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise MutationError(f"partition values are a list with a text or None each, not {given!r}")
-    if any(value is not None and not isinstance(value, str) for value in given):
-        raise MutationError(f"partition values are texts or None, unlike {given!r}")
-    return tuple(given)
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise MutationError(f"partition values are a list with a text or None each, not {values!r}")
+    if any(value is not None and not isinstance(value, str) for value in values):
+        raise MutationError(f"partition values are texts or None, unlike {values!r}")
+    return tuple(values)
 
 
 class Manifest(Protocol):
@@ -92,7 +92,7 @@ class _State(Enum):
     FAILED = "failed"
 
 
-class Coordinator(ABC, Generic[_M]):
+class CoordinatorBase(ABC, Generic[_M]):
     """Takes the records of one task; unusable after an error, since without a manifest nothing is accepted.
 
     Args:

@@ -36,20 +36,20 @@ def holds(column: pa.DataType, records: pa.DataType) -> bool:
         return holds(column, records.value_type)
     if pa.types.is_null(records) or column == records:
         return True
-    wanted, found = _kind(column), _kind(records)
-    if wanted != found:
-        return found == "integer" and wanted in ("floating", "decimal")
-    if wanted == "floating":
+    column_kind, record_kind = _kind(column), _kind(records)
+    if column_kind != record_kind:
+        return record_kind == "integer" and column_kind in ("floating", "decimal")
+    if column_kind == "floating":
         return bool(records.bit_width <= column.bit_width)
-    if wanted == "list":
+    if column_kind == "list":
         return holds(column.value_type, records.value_type)
-    if wanted == "map":
+    if column_kind == "map":
         return holds(column.key_type, records.key_type) and holds(column.item_type, records.item_type)
-    if wanted == "struct":
+    if column_kind == "struct":
         return [field.name for field in column] == [field.name for field in records] and all(
             holds(ours.type, theirs.type) for ours, theirs in zip(column, records, strict=True)
         )
-    return wanted is not None
+    return column_kind is not None
 
 
 def _kind(kind: pa.DataType) -> str | None:

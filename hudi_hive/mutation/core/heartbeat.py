@@ -35,7 +35,7 @@ LockFailureListener = Callable[[LockFailure], None]
 """Called once, in the thread of the beats."""
 
 
-class Heartbeat:
+class TransactionHeartbeat:
     """Sends the heartbeats of one transaction from a thread, from ``start`` to ``stop``.
 
     Args:

@@ -15,27 +15,27 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 
-def encode(mark: str, value: DataclassInstance) -> str:
+def encode_text(type_tag: str, value: DataclassInstance) -> str:
     """Encode a value as text."""
-    return mark + json.dumps(asdict(value), separators=(",", ":"), sort_keys=True)
+    return type_tag + json.dumps(asdict(value), separators=(",", ":"), sort_keys=True)
 
 
-def decode(mark: str, text: str, noun: str, whose: str, make: Callable[[dict[str, Any]], Made]) -> Made:
+def decode_text(type_tag: str, text: str, noun: str, whose: str, make: Callable[[dict[str, Any]], Made]) -> Made:
     """Decode the text form of a value.
 
     Args:
-        mark: what the text must begin with.
-        text: from :func:`encode`.
+        type_tag: what the text must begin with.
+        text: from :func:`encode_text`.
         noun, whose: the kind of value, for errors: ``table``, ``of a mutation``.
         make: makes the value of its fields.
 
     Raises:
         MutationError: no such text.
     """
-    if not text.startswith(mark):
-        raise MutationError(f"no {noun} {whose}: the text does not begin with {mark}")
+    if not text.startswith(type_tag):
+        raise MutationError(f"no {noun} {whose}: the text does not begin with {type_tag}")
     try:
-        return make(json.loads(text[len(mark) :]))
+        return make(json.loads(text[len(type_tag) :]))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise MutationError(f"the text of a {noun} cannot be read: {error}") from error
 

@@ -11,7 +11,7 @@ from hudi_hive.mutation.hudi.coordinator import HudiMutatorCoordinator
 from hudi_hive.mutation.hudi.manifest import HUDI_MANIFEST_TAG, HudiManifest
 from hudi_hive.mutation.hudi.merge import HudiMergeRecords, HudiMergeRules, merge
 from hudi_hive.mutation.hudi.reader import HudiReader
-from hudi_hive.mutation.hudi.staging import Intake
+from hudi_hive.mutation.hudi.staging import RecordStager
 from hudi_hive.mutation.hudi.table import HUDI_TABLE_TAG, HudiMutationTable
 from hudi_hive.mutation.hudi.transaction import HudiTransaction
 
@@ -26,6 +26,6 @@ __all__ = [
     "HudiMutatorCoordinator",
     "HudiReader",
     "HudiTransaction",
-    "Intake",
+    "RecordStager",
     "merge",
 ]

@@ -55,14 +55,14 @@ class HudiMutatorClient:
         executor: TaskExecutor | None = None,
         on_commit: OnCommit | None = None,
     ) -> None:
-        given = dict(options or {})
-        operation = str(given.pop(_OPERATION, "upsert")).strip().lower()
+        write_options = dict(options or {})
+        operation = str(write_options.pop(_OPERATION, "upsert")).strip().lower()
         if operation != "upsert":
             raise InvalidOptionError(
                 f"option {_OPERATION}={operation} does not go with mutations", remedy="leave the option out"
             )
         self._path = path
-        self._options = given
+        self._options = write_options
         self._storage_options = storage_options
         self._extra = extra
         self._executor = executor

@@ -16,9 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_hive.errors import MutationStateError
-from hudi_hive.mutation.core import Coordinator
+from hudi_hive.mutation.core import CoordinatorBase
 from hudi_hive.mutation.hudi.manifest import HudiManifest
-from hudi_hive.mutation.hudi.staging import Intake
+from hudi_hive.mutation.hudi.staging import RecordStager
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.storage import Storage
 from hudi_hive.write.files import staging_folder
@@ -28,7 +28,7 @@ _FILE: Final = "changes.arrow"
 _CODEC: Final = "lz4"
 
 
-class HudiMutatorCoordinator(Coordinator[HudiManifest]):
+class HudiMutatorCoordinator(CoordinatorBase[HudiManifest]):
     """Takes the records of one task in any order; each record is identified by its key and changed once.
 
     What breaks a rule raises an error of its own, and the coordinator is of no use any more: without its manifest
@@ -57,7 +57,7 @@ class HudiMutatorCoordinator(Coordinator[HudiManifest]):
             )
         super().__init__(attempt)
         self.table = table
-        self._intake = Intake(table)
+        self._stager = RecordStager(table)
         self._storage = Storage(table.location, storage_options)
         self._folder = posixpath.join(staging_folder(table.instant), self.attempt)
         self._counts = np.zeros(3, np.int64)
@@ -69,10 +69,10 @@ class HudiMutatorCoordinator(Coordinator[HudiManifest]):
         return self.table.name
 
     def _check_values(self, values: tuple[str | None, ...]) -> None:
-        self._intake.path_of(values)
+        self._stager.path_of(values)
 
     def _to_table(self, records: Sequence[tuple[int, Mapping[str, Any]]]) -> pa.Table:
-        return self._intake.to_table(records, self._pending_values)
+        return self._stager.to_table(records, self._pending_values)
 
     def _mutate(
         self,
@@ -80,13 +80,13 @@ class HudiMutatorCoordinator(Coordinator[HudiManifest]):
         operations: npt.NDArray[np.int8],
         partition_values: Sequence[str | None] | None,
     ) -> None:
-        staged = self._intake.read(data, operations, partition_values)
+        staged = self._stager.read(data, operations, partition_values)
         if not staged.num_rows:
             return
         if self._writer is None:
             self._stream = self._storage.open_output(self._path)
             options = pa.ipc.IpcWriteOptions(compression=_CODEC if pa.Codec.is_available(_CODEC) else None)
-            self._writer = pa.ipc.new_stream(self._stream, self._intake.schema, options=options)
+            self._writer = pa.ipc.new_stream(self._stream, self._stager.schema, options=options)
         self._writer.write_table(staged)
         self._counts += np.bincount(operations, minlength=3)
 

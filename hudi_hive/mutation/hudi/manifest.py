@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 from hudi_hive.errors import GroupRevisitedError, MutationError
-from hudi_hive.mutation.core import decode as decode_text
-from hudi_hive.mutation.core import encode as encode_text
+from hudi_hive.mutation.core import decode_text, encode_text
 
 HUDI_MANIFEST_TAG: Final = "HudiHiveHudiManifestV1:"
 """What the text form begins with."""
@@ -63,14 +62,14 @@ class HudiManifest:
         return made
 
 
-def check_manifests(known: Sequence[HudiManifest], more: Iterable[HudiManifest], table: str, instant: str) -> None:
+def check_manifests(accepted: Sequence[HudiManifest], more: Iterable[HudiManifest], table: str, instant: str) -> None:
     """Refuse manifests that a transaction cannot accept.
 
     Raises:
         MutationError: a manifest of another table or transaction.
         GroupRevisitedError: one that was counted before.
     """
-    attempts = {manifest.attempt for manifest in known}
+    attempts = {manifest.attempt for manifest in accepted}
     for manifest in more:
         if (manifest.table, manifest.instant) != (table, instant):
             raise MutationError(

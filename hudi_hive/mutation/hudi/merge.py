@@ -112,8 +112,8 @@ class HudiMergeRules(MergeChoices):
         """Columns of record key and partition path."""
         generator = self.table.generator
         names = [*generator.record_fields, *(item.name for item in generator.path_fields)]
-        wanted = {name.partition(".")[0] for name in names}
-        return [name for name in self.schema.names if name in wanted]
+        fields = {name.partition(".")[0] for name in names}
+        return [name for name in self.schema.names if name in fields]
 
     @property
     def keys(self) -> list[str]:
@@ -129,7 +129,7 @@ class HudiMergeRules(MergeChoices):
             raise UnknownColumnError(f"the key of a merge into {self.table.name} needs columns of the table, {what}")
         return [names[key.lower()] for key in self.on]
 
-    def given_schema(self, names: Sequence[str]) -> pa.Schema:
+    def changes_schema(self, names: Sequence[str]) -> pa.Schema:
         """The columns of the changes that the table has, with the table's names and types.
 
         Args:
@@ -141,24 +141,24 @@ class HudiMergeRules(MergeChoices):
         """
         lowered = lowered_names(names)
         schema = self.schema
-        known = {name.lower() for name in (*schema.names, *META_FIELDS)}
-        unknown = [name for name in names if name.lower() not in known]
+        columns = {name.lower() for name in (*schema.names, *META_FIELDS)}
+        unknown = [name for name in names if name.lower() not in columns]
         if unknown and self.delete_where is None:
             raise UnknownColumnError(f"table {self.table.name} has no column {', '.join(unknown)}")
-        given = pa.schema([item for item in schema if item.name.lower() in lowered])
+        selected = pa.schema([item for item in schema if item.name.lower() in lowered])
         for key in self.keys:
-            if key not in given.names:
+            if key not in selected.names:
                 raise UnknownColumnError(f"the changes have no column {key!r}, which is of the key")
-            check_joinable(given, key)
-        return pa.schema([pa.field(item.name, item.type) for item in given])
+            check_joinable(selected, key)
+        return pa.schema([pa.field(item.name, item.type) for item in selected])
 
-    def given(self, changes: pa.Table) -> pa.Table:
-        """The changes in the columns and types of :meth:`given_schema`.
+    def convert(self, changes: pa.Table) -> pa.Table:
+        """The changes in the columns and types of :meth:`changes_schema`.
 
         Raises:
             UnknownColumnError, SchemaError: as there; a column of another type than the table's.
         """
-        schema = self.given_schema(changes.column_names)
+        schema = self.changes_schema(changes.column_names)
         lowered = [name.lower() for name in changes.column_names]
         chosen = changes.select([lowered.index(name.lower()) for name in schema.names]).rename_columns(schema.names)
         avro: Mapping[str, Any] = self.table.writer_schema.avro
@@ -169,21 +169,21 @@ class HudiMergeRules(MergeChoices):
             )
         return conformed(chosen, schema)
 
-    def found_schema(self, given: pa.Schema) -> pa.Schema:
+    def matched_schema(self, changes_schema: pa.Schema) -> pa.Schema:
         """Columns of the table's rows that a merge looks at: key, identity, and what updates keep."""
-        lacking = [name for name in self.schema.names if name not in given.names]
-        wanted = {*self.keys, *self.identity, *(lacking if self.when_matched == "update" else ())}
-        return pa.schema([pa.field(item.name, item.type) for item in self.schema if item.name in wanted])
+        lacking = [name for name in self.schema.names if name not in changes_schema.names]
+        names = {*self.keys, *self.identity, *(lacking if self.when_matched == "update" else ())}
+        return pa.schema([pa.field(item.name, item.type) for item in self.schema if item.name in names])
 
     def records(
-        self, given: pa.Table, removing: Flags, found: pa.Table, pairs: tuple[Longs, Longs]
+        self, changes: pa.Table, removing: Flags, matched: pa.Table, pairs: tuple[Longs, Longs]
     ) -> HudiMergeRecords:
         """Make the records of changes and the rows of their keys.
 
         Args:
-            given: changes, from :meth:`given`.
+            changes: changes, from :meth:`convert`.
             removing: of them, from :meth:`removing`.
-            found: rows of the table with the columns of :meth:`found_schema`.
+            matched: rows of the table with the columns of :meth:`matched_schema`.
             pairs: numbers of rows and of changes that have the same key.
 
         Raises:
@@ -194,18 +194,18 @@ class HudiMergeRules(MergeChoices):
         new[places] = False
         fresh = np.flatnonzero(new & ~removing) if self.when_not_matched == "insert" else np.empty(0, np.int64)
         gone = removing[places] | (self.when_matched == "delete")
-        kept = ~gone if self.when_matched == "update" else np.zeros(len(gone), np.bool_)
-        moved = kept & self._moves(given.take(pa.array(places)), found.take(pa.array(rows)))
-        stays = kept & ~moved
+        updated = ~gone if self.when_matched == "update" else np.zeros(len(gone), np.bool_)
+        moved = updated & self._moves(changes.take(pa.array(places)), matched.take(pa.array(rows)))
+        stays = updated & ~moved
         parts = [
-            (DELETE, self._named(found.take(pa.array(rows[gone | moved])))),
-            (UPDATE, self._rows(given.take(pa.array(places[stays])), found.take(pa.array(rows[stays])))),
-            (INSERT, self._rows(given.take(pa.array(places[moved])), found.take(pa.array(rows[moved])))),
-            (INSERT, self._rows(given.take(pa.array(fresh)), None)),
+            (DELETE, self._named(matched.take(pa.array(rows[gone | moved])))),
+            (UPDATE, self._rows(changes.take(pa.array(places[stays])), matched.take(pa.array(rows[stays])))),
+            (INSERT, self._rows(changes.take(pa.array(places[moved])), matched.take(pa.array(rows[moved])))),
+            (INSERT, self._rows(changes.take(pa.array(fresh)), None)),
         ]
         operations = np.concatenate([np.full(part.num_rows, operation, np.int8) for operation, part in parts])
         records = pa.concat_tables([part for _, part in parts]).combine_chunks()
-        return HudiMergeRecords(operations, records, len(fresh), int(kept.sum()), int(gone.sum()))
+        return HudiMergeRecords(operations, records, len(fresh), int(updated.sum()), int(gone.sum()))
 
     def _moves(self, new: pa.Table, old: pa.Table) -> Flags:
         """Which updates give a row another record key or partition: of times in a path a part tells."""
@@ -225,11 +225,11 @@ class HudiMergeRules(MergeChoices):
     def _plain(self) -> pa.Schema:
         return pa.schema([pa.field(item.name, item.type) for item in self.schema])
 
-    def _named(self, found: pa.Table) -> pa.Table:
+    def _named(self, rows: pa.Table) -> pa.Table:
         """Records to delete."""
         identity = set(self.identity)
         columns = [
-            found[item.name] if item.name in identity else pa.nulls(found.num_rows, item.type) for item in self._plain
+            rows[item.name] if item.name in identity else pa.nulls(rows.num_rows, item.type) for item in self._plain
         ]
         return pa.table(columns, schema=self._plain)
 
@@ -275,22 +275,22 @@ def merge(
         InvalidOptionError: another word for what is to be done.
     """
     rules = HudiMergeRules(reader.table, tuple(on), when_matched, when_not_matched, delete_where)
-    given = rules.given(changes)
+    typed_changes = rules.convert(changes)
     keys = rules.keys
-    check_keys(given, keys)
-    found = _matching_rows(reader, given, rules)
-    return rules.records(given, rules.removing(changes), found, key_pairs(found, given, keys))
+    check_keys(typed_changes, keys)
+    matched = _matching_rows(reader, typed_changes, rules)
+    return rules.records(typed_changes, rules.removing(changes), matched, key_pairs(matched, typed_changes, keys))
 
 
-def _matching_rows(reader: HudiReader, given: pa.Table, rules: HudiMergeRules) -> pa.Table:
+def _matching_rows(reader: HudiReader, changes: pa.Table, rules: HudiMergeRules) -> pa.Table:
     """Rows of the table whose key columns each have a value of the changes."""
-    schema = rules.found_schema(given.schema)
-    values = {key: pc.unique(given[key]).drop_null() for key in rules.keys}
-    if not all(len(found) for found in values.values()):
+    schema = rules.matched_schema(changes.schema)
+    values = {key: pc.unique(changes[key]).drop_null() for key in rules.keys}
+    if not all(len(distinct) for distinct in values.values()):
         return schema.empty_table()
-    tests = [test for key, found in values.items() for test in key_tests(key, found)]
+    tests = [test for key, distinct in values.items() for test in key_tests(key, distinct)]
     rows = reader.read(schema.names, tests or None).cast(schema)
     mask = np.ones(rows.num_rows, np.bool_)
-    for key, found in values.items():
-        mask &= pc.is_in(rows[key], value_set=found).to_numpy()
+    for key, distinct in values.items():
+        mask &= pc.is_in(rows[key], value_set=distinct).to_numpy()
     return rows.filter(pa.array(mask)).combine_chunks()

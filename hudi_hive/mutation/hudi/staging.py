@@ -31,7 +31,7 @@ from hudi_hive.write.schema import merged_schema
 Flags = npt.NDArray[np.bool_]
 
 
-class Intake:
+class RecordStager:
     """Makes records of one table ready to be staged.
 
     Args:
@@ -93,12 +93,12 @@ class Intake:
         whole = self._named(data if isinstance(data, pa.Table) else pa.Table.from_batches([data]))
         if values is not None:
             whole = self._filled(whole, values)
-        kept = operations != DELETE
+        written = operations != DELETE
         parts = []
-        if kept.any():
-            parts.append(self._rows(_of(whole, kept), operations[kept], path))
-        if not kept.all():
-            parts.append(self._keys(_of(whole, ~kept), path))
+        if written.any():
+            parts.append(self._rows(_of(whole, written), operations[written], path))
+        if not written.all():
+            parts.append(self._keys(_of(whole, ~written), path))
         return pa.concat_tables(parts) if parts else self.schema.empty_table()
 
     def _named(self, data: pa.Table) -> pa.Table:
@@ -125,14 +125,14 @@ class Intake:
         Raises:
             MutationError: a value that is none of its column's type.
         """
-        found = {}
+        scalars = {}
         for name, at in self._from_path.items():
             kind = self._columns.field(name).type
             try:
-                found[name] = pa.scalar(values[at], pa.string()).cast(kind)
+                scalars[name] = pa.scalar(values[at], pa.string()).cast(kind)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 raise MutationError(f"partition value {values[at]!r} of {name} is no {kind}: {error}") from error
-        return found
+        return scalars
 
     def _rows(self, data: pa.Table, operations: npt.NDArray[np.int8], path: str | None) -> pa.Table:
         missing = [name for name in self._columns.names if name not in data.column_names]
@@ -213,10 +213,10 @@ class Intake:
             SchemaError: a column is missing or unknown, or a value does not fit its column.
             MutationError: a partition value that is none of its column's type.
         """
-        told = {name: value.as_py() for name, value in self.missing_values(values).items()}
-        rows = [(operation, {**told, **self._record(record)}) for operation, record in records]
+        from_path = {name: value.as_py() for name, value in self.missing_values(values).items()}
+        rows = [(operation, {**from_path, **self._record(record)}) for operation, record in records]
         keys = set(self._key_columns)
-        kept = []
+        checked = []
         for operation, row in rows:
             missing = (keys if operation == DELETE else set(self._columns.names)) - row.keys()
             if missing:
@@ -224,24 +224,24 @@ class Intake:
                     f"a record for {self._table.name} lacks {', '.join(sorted(missing))}",
                     remedy="give a value for each column; of a delete those of key and partition",
                 )
-            kept.append(row if operation != DELETE else {name: row[name] for name in keys})
-        columns = [column_of([row.get(item.name) for row in kept], item, self._table.name) for item in self._columns]
+            checked.append(row if operation != DELETE else {name: row[name] for name in keys})
+        columns = [column_of([row.get(item.name) for row in checked], item, self._table.name) for item in self._columns]
         return pa.table(columns, schema=self._columns)
 
     def _record(self, record: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(record, Mapping) or not all(isinstance(name, str) for name in record):
             raise SchemaError(f"a record for {self._table.name} is a {type(record).__name__}, not values by column")
-        found = {}
+        values = {}
         for name, value in record.items():
             if name in META_FIELDS:
                 continue
             if name.lower() not in self._names:
                 raise SchemaError(f"a record for {self._table.name} has unknown {name}", remedy="leave it out")
-            known = self._names[name.lower()]
-            if known in found:
+            column = self._names[name.lower()]
+            if column in values:
                 raise SchemaError(f"columns of a record for {self._table.name} differ only in case")
-            found[known] = value
-        return found
+            values[column] = value
+        return values
 
 
 def _of(table: pa.Table, which: Flags) -> pa.Table:

@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 from hudi_hive.errors import SchemaError
-from hudi_hive.mutation.core import check_fields
-from hudi_hive.mutation.core import decode as decode_text
-from hudi_hive.mutation.core import encode as encode_text
+from hudi_hive.mutation.core import check_fields, decode_text, encode_text
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.table import MetaClient, TableConfig
 from hudi_hive.table.keys import KeyGenerator

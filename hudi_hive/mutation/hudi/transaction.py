@@ -30,7 +30,7 @@ from hudi_hive.mutation.core import TransactionBase, TransactionState
 from hudi_hive.mutation.hudi.coordinator import HudiMutatorCoordinator
 from hudi_hive.mutation.hudi.manifest import HudiManifest, check_manifests
 from hudi_hive.mutation.hudi.reader import HudiReader
-from hudi_hive.mutation.hudi.staging import Intake
+from hudi_hive.mutation.hudi.staging import RecordStager
 from hudi_hive.mutation.hudi.table import HudiMutationTable
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
@@ -123,7 +123,7 @@ class HudiTransaction(TransactionBase):
         self._check_new()
         self._writer = self._make_writer()
         self._write = self._writer.transaction()
-        with _told():
+        with _errors_of_transactions():
             self._write.begin()
         self._state = TransactionState.OPEN
         try:
@@ -181,10 +181,10 @@ class HudiTransaction(TransactionBase):
         assert self._writer is not None and self._write is not None
         try:
             self.accept(*manifests)
-            known = {manifest.attempt for manifest in self._manifests}
-            self.accept(*(made.close() for made in self._coordinators if made.attempt not in known))
+            accepted = {manifest.attempt for manifest in self._manifests}
+            self.accept(*(made.close() for made in self._coordinators if made.attempt not in accepted))
             changes = self._changes()
-            with _told():
+            with _errors_of_transactions():
                 report = self._writer.commit(self._write, changes)
         except BaseException:
             self._give_up()
@@ -202,7 +202,7 @@ class HudiTransaction(TransactionBase):
         if self._manifests or self._coordinators:
             raise MutationStateError("there are manifests or coordinators: commit them")
         try:
-            with _told():
+            with _errors_of_transactions():
                 report = write(self._writer, self._write)
         except BaseException:
             self._give_up()
@@ -228,7 +228,7 @@ class HudiTransaction(TransactionBase):
         """
         table = self.table()
         staged = [_staged(self._storage, manifest) for manifest in self._manifests if manifest.path]
-        return pa.concat_tables([Intake(table).schema.empty_table(), *staged])
+        return pa.concat_tables([RecordStager(table).schema.empty_table(), *staged])
 
     @property
     def _storage(self) -> Storage:
@@ -294,7 +294,7 @@ def _staged(storage: Storage, manifest: HudiManifest) -> pa.Table:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _errors_of_transactions() -> Iterator[None]:
     """Errors of the writer as those of transactions."""
     try:
         yield

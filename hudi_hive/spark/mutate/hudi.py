@@ -21,7 +21,7 @@ from pyspark.sql import functions as sql
 from hudi_hive.errors import InvalidOptionError, SchemaError, UnknownColumnError
 from hudi_hive.mutation.acid_write import WhenMatched, WhenNotMatched
 from hudi_hive.mutation.core import operation_numbers
-from hudi_hive.mutation.hudi import HudiMergeRules, HudiMutationTable, HudiMutatorClient, Intake
+from hudi_hive.mutation.hudi import HudiMergeRules, HudiMutationTable, HudiMutatorClient, RecordStager
 from hudi_hive.predicate import Dnf, RowFilter
 from hudi_hive.spark.bridge import from_arrow_schema, repartition_by_number, to_arrow_schema
 from hudi_hive.spark.mutate.tasks import REMOVING, TIMES, quoted, refuse_twice
@@ -133,7 +133,7 @@ def _records(frame: DataFrame, table: HudiMutationTable, operation: str) -> Data
     rest = [frame[quoted(column)] for column in frame.columns if column != chosen[0]]
     given = frame.select(*rest, frame[quoted(chosen[0])].cast("string").alias(OPERATION))
     read = ReadRecords(table.encode(), to_arrow_schema(given.schema))
-    return given.mapInArrow(read, from_arrow_schema(_nullable(Intake(table).schema)))
+    return given.mapInArrow(read, from_arrow_schema(_nullable(RecordStager(table).schema)))
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
@@ -156,7 +156,7 @@ class ReadRecords:
     @step
     def __call__(self, batches: Batches) -> Batches:
         """Records with their keys."""
-        intake = Intake(HudiMutationTable.decode(self.table))
+        intake = RecordStager(HudiMutationTable.decode(self.table))
         for given in gathered_tables(batches, _BATCH_BYTES):
             rows = as_schema(given, self.incoming)
             operations = operation_numbers(rows.column(OPERATION))
@@ -172,7 +172,7 @@ def _written(
 ) -> WriteReport:
     """Records to the files of their groups, and the instant completed."""
     client = running.client
-    schema = _nullable(Intake(table).schema)
+    schema = _nullable(RecordStager(table).schema)
     slim = records.select(*[quoted(name) for name in writer.looked_at(client)]).toArrow()
     plan = writer.plan(running, as_schema(slim, pa.schema([schema.field(name) for name in slim.column_names])))
     lines, handles = _lines(slim, plan, merge_on_read=client.config.is_merge_on_read)
@@ -225,10 +225,10 @@ def _merged(persist: Callable[[DataFrame], DataFrame], frame: DataFrame, base: s
     What others commit while this runs is seen, and found out when the transaction commits: its records were not there,
     or not as they are, when it began.
     """
-    changes_schema = rules.given_schema(frame.columns)
+    changes_schema = rules.changes_schema(frame.columns)
     read = ReadHudiChanges(rules, to_arrow_schema(frame.schema), changes_schema.append(pa.field(REMOVING, pa.bool_())))
     changes = persist(frame.mapInArrow(read, from_arrow_schema(read.output)))
-    rows_schema = rules.found_schema(changes_schema)
+    rows_schema = rules.matched_schema(changes_schema)
     keys = rules.keys
     # Names of its own for each side, as both have the key.
     right = [sql.col(quoted(name)).alias(f"change_{place}") for place, name in enumerate(changes_schema.names)]
@@ -248,7 +248,7 @@ def _merged(persist: Callable[[DataFrame], DataFrame], frame: DataFrame, base: s
     same = [seen[f"row_{rows_schema.get_field_index(key)}"] == changed[one] for key, one in zip(keys, by, strict=True)]
     joined = seen.join(changed, same, "right_outer").select(*changed.columns, *seen.columns)
     pairs = MergeHudiPairs(rules, changes_schema, rows_schema)
-    return joined.mapInArrow(pairs, from_arrow_schema(_nullable(Intake(rules.table).schema)))
+    return joined.mapInArrow(pairs, from_arrow_schema(_nullable(RecordStager(rules.table).schema)))
 
 
 @dataclass(frozen=True)
@@ -270,7 +270,7 @@ class ReadHudiChanges:
         """Changes."""
         for rows in gathered_tables(batches, _BATCH_BYTES):
             changes = as_schema(rows, self.incoming)
-            read = self.rules.given(changes).append_column(REMOVING, pa.array(self.rules.removing(changes)))
+            read = self.rules.convert(changes).append_column(REMOVING, pa.array(self.rules.removing(changes)))
             yield from read.cast(self.output).combine_chunks().to_batches()
 
 
@@ -291,7 +291,7 @@ class MergeHudiPairs:
     @step
     def __call__(self, batches: Batches) -> Batches:
         """Records with their keys."""
-        staging = Intake(self.rules.table)
+        staging = RecordStager(self.rules.table)
         count = len(self.change_schema)
         for pairs in gathered_tables(batches, _BATCH_BYTES):
             changes = (

@@ -30,7 +30,7 @@ from hudi_hive.mutation.acid_write import (
     Transaction,
     WhenMatched,
     WhenNotMatched,
-    check_places,
+    check_partition_folders,
     key_tests,
 )
 from hudi_hive.mutation.core import TransactionState
@@ -320,8 +320,8 @@ def _written(placed: DataFrame, table: AcidTable, spread: _Spread) -> list[Mutat
 def _merged(frame: DataFrame, transaction: Transaction, rules: MergeRules, spread: _Spread) -> list[MutationManifest]:
     table = rules.table
     reader = transaction.reader(table.database, table.name)
-    check_places(reader)
-    changes_schema = rules.given_schema(frame.columns)
+    check_partition_folders(reader)
+    changes_schema = rules.changes_schema(frame.columns)
     step = ReadChanges(rules, changes_schema.append(pa.field(REMOVING, pa.bool_())))
     with persisted_frames() as persist, task_errors():
         changes = persist(_zoneless(frame).mapInArrow(step, from_arrow_schema(step.output)))

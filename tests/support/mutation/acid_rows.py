@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from hudi_hive.formats.orc import DeleteDeltaWriter, DeltaWriter
 from hudi_hive.metastore.transactions import ValidWriteIds
-from hudi_hive.mutation.acid_table import AcidTable, Column
+from hudi_hive.mutation.acid_table import AcidColumn, AcidTable
 
 Key = tuple[int, int, int]
 
 
 def table_at(folder, columns="id:int name:string", keys="", buckets=2, bucket_columns=("id",)) -> AcidTable:
     """A table whose rows lie in a folder."""
-    parts = [[Column(*one.split(":", 1)) for one in text.split()] for text in (columns, keys)]
+    parts = [[AcidColumn(*one.split(":", 1)) for one in text.split()] for text in (columns, keys)]
     return AcidTable(
         "db", "t", str(folder), tuple(parts[0]), tuple(parts[1]), bucket_columns if buckets else (), buckets, 2
     )
