@@ -33,7 +33,7 @@ from pyarrow import orc
 from hudi_hive.formats.hash import bucket_numbers
 from hudi_hive.formats.orc import CODECS, DELETE, INSERT, UPDATE
 from hudi_hive.metastore.transactions import ValidWriteIds
-from hudi_hive.mutation.acid_table import ROW_ID, STAGING, AcidReader, AcidTable, Column
+from hudi_hive.mutation.acid_table import ROW_ID, STAGING, AcidColumn, AcidReader, AcidTable
 from hudi_hive.mutation.acid_write import MutationManifest, MutatorCoordinator, Publisher, check_manifests, merge
 
 KEY, BUCKET = "region", "ride_id"
@@ -63,9 +63,9 @@ class Bench:
     def make(cls, given: argparse.Namespace, folder: Path) -> Bench:
         count, partitions, buckets = given.rows, given.partitions, given.buckets
         names = NARROW if given.narrow else tuple(COLUMNS)
-        columns = tuple(Column(name, COLUMNS[name]) for name in names)
+        columns = tuple(AcidColumn(name, COLUMNS[name]) for name in names)
         location = str(folder / "table")
-        table = AcidTable("db", "rides", location, columns, (Column(KEY, "string"),), (BUCKET,), buckets)
+        table = AcidTable("db", "rides", location, columns, (AcidColumn(KEY, "string"),), (BUCKET,), buckets)
         table = replace(table, codec=given.codec)
         rng = np.random.default_rng(1)
         numbers = rng.permutation(count).astype(np.int64)

@@ -191,7 +191,7 @@ class MaintainedTable(TableMoment):
 
         # A service lists folders: it must not rely on a metadata table that it is about to mend or to give up.
         now = MetaClient(self.client.storage, self.client.config).reload()
-        services = TableServices.open(now, options, metastore_lock=MetastoreLock.of)
+        services = TableServices.open(now, options, metastore_lock=MetastoreLock.connect)
         result = run(services)
         after = AfterCommit(self.path, "")
         after.attempt(REFRESH, self.move_to_now)

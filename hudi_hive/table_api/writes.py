@@ -151,7 +151,7 @@ class WritableTable(TableMoment):
 
         config = write_config(self.client, options)
         sync = self._sync_of(config)
-        lock = table_lock(config.options, self.client.storage, metastore=MetastoreLock.of)
+        lock = table_lock(config.options, self.client.storage, metastore=MetastoreLock.connect)
         check = None if sync is None else partial(sync.refuse_types, self.client)
         report = alter(self.client, changes, options, lock=lock, dry_run=dry_run, check=check)
         return report if report.instant is None else self._followed(report, sync)
@@ -184,5 +184,5 @@ class WritableTable(TableMoment):
                 remedy="leave the option out",
             )
         config = WriteConfig.of(all_options, self.client.config)
-        lock = table_lock(config.options, self.client.storage, metastore=MetastoreLock.of)
+        lock = table_lock(config.options, self.client.storage, metastore=MetastoreLock.connect)
         return LocalWriter(self.client, all_options, lock=lock, extra=extra)

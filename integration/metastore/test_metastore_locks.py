@@ -77,9 +77,9 @@ def test_by_options(uri, tmp_path):
     prefix = "hoodie.write.lock.hivemetastore."
     options = {"hoodie.write.lock.provider": PROVIDER, prefix + "database": "db", prefix + "table": "t"}
     with pytest.raises(InvalidOptionError, match="uris"):
-        table_lock(options, Storage(tmp_path), metastore=MetastoreLock.of)
+        table_lock(options, Storage(tmp_path), metastore=MetastoreLock.connect)
     options[prefix + "uris"] = uri
-    lock = table_lock(options, Storage(tmp_path), metastore=MetastoreLock.of)
+    lock = table_lock(options, Storage(tmp_path), metastore=MetastoreLock.connect)
     for _ in range(2):
         with lock:
             lock.verify()

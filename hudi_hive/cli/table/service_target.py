@@ -54,7 +54,7 @@ class ServiceTarget:
         client = MetaClient.load(self.path, pairs(self.storage_option, "--storage-option"))
         executor = _ProgressExecutor(title, self.threads)
         options = pairs(self.conf, "--conf")
-        return TableServices.open(client, options, executor=executor, metastore_lock=MetastoreLock.of)
+        return TableServices.open(client, options, executor=executor, metastore_lock=MetastoreLock.connect)
 
 
 def service_target(function: F) -> F:

@@ -9,15 +9,14 @@ from __future__ import annotations
 import getpass
 import socket
 import threading
-from collections.abc import Mapping
 from typing import Final
 
-from hudi_hive.errors import HudiHiveError, InvalidOptionError, LockError, LockLostError, NoSuchObjectError
+from hudi_hive.errors import HudiHiveError, LockError, LockLostError, NoSuchObjectError
 from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.client import HiveMetastore
-from hudi_hive.options import locks
 
-_NEEDED: Final = (locks.LOCK_URIS, locks.LOCK_DATABASE, locks.LOCK_TABLE)
+HEARTBEAT_MS: Final = 60_000
+"""Milliseconds between two heartbeats of a lock's holder, unless it says otherwise."""
 
 
 class MetastoreLock:
@@ -27,7 +26,7 @@ class MetastoreLock:
         metastore: a client, which others may use too.
         database: name of the database.
         table: name of the table.
-        heartbeat_ms: milliseconds from beat to beat.
+        heartbeat_ms: milliseconds between two heartbeats.
     """
 
     def __init__(
@@ -36,7 +35,7 @@ class MetastoreLock:
         database: str,
         table: str,
         *,
-        heartbeat_ms: int = locks.LOCK_HEARTBEAT.default,
+        heartbeat_ms: int = HEARTBEAT_MS,
     ) -> None:
         self._metastore = metastore
         self._uris = ""  # of a client of its own, which keeps no connection while the lock is not wanted
@@ -55,20 +54,16 @@ class MetastoreLock:
         self._thread: threading.Thread | None = None
 
     @classmethod
-    def of(cls, options: Mapping[str, str]) -> MetastoreLock:
-        """Make the lock of Hudi's options.
+    def connect(cls, uris: str, database: str, table: str, heartbeat_ms: int = HEARTBEAT_MS) -> MetastoreLock:
+        """Make a lock with a client of its own, which keeps no connection while the lock is not held.
 
         Args:
-            options: ``hoodie.write.lock.hivemetastore.database``, ``.table`` and ``.uris``.
-
-        Raises:
-            InvalidOptionError: one of them is missing, or the interval is no number.
+            uris: addresses of the metastore.
+            database: name of the database.
+            table: name of the table.
+            heartbeat_ms: milliseconds between two heartbeats.
         """
-        uris, database, table = (option.of(options) for option in _NEEDED)
-        if uris is None or database is None or table is None:
-            missing = [option.name for option in _NEEDED if option.of(options) is None]
-            raise InvalidOptionError(f"the metastore's lock needs {', '.join(missing)}")
-        lock = cls(HiveMetastore(uris), database, table, heartbeat_ms=locks.LOCK_HEARTBEAT.of(options))
+        lock = cls(HiveMetastore(uris), database, table, heartbeat_ms=heartbeat_ms)
         lock._uris = uris
         return lock
 
@@ -134,7 +129,7 @@ class MetastoreLock:
         raise LockLostError(
             "the metastore's lock was lost",
             path=self._name,
-            remedy=f"it had no heartbeat for too long: lower {locks.LOCK_HEARTBEAT}; write again",
+            remedy="it had no heartbeat for too long: send them at shorter intervals; write again",
         )
 
     def release(self) -> None:

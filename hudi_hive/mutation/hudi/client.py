@@ -107,7 +107,7 @@ class HudiMutatorClient:
 
     def _writer_of(self, client: MetaClient) -> MutationWriter:
         config = WriteConfig.of({**self._options, _OPERATION: "upsert"}, client.config)
-        lock = table_lock(config.options, client.storage, metastore=MetastoreLock.of)
+        lock = table_lock(config.options, client.storage, metastore=MetastoreLock.connect)
         return MutationWriter(client, self._options, executor=self._executor, lock=lock, extra=self._extra)
 
     def _connected(self) -> MetaClient:

@@ -128,7 +128,7 @@ def _alter(hook: SessionHook, target: Target, changes: list[Change]) -> None:
     options = {key: value for key, value in settings.items() if key.startswith(_OPTIONS)}
     if all(change.if_exists for change in changes) and not _changes(client, changes):
         return
-    lock = table_lock(WriteConfig.of(options, client.config).options, client.storage, metastore=MetastoreLock.of)
+    lock = table_lock(WriteConfig.of(options, client.config).options, client.storage, metastore=MetastoreLock.connect)
     if target.entry is None:
         alter_schema(client, changes, options, lock=lock)
         return

@@ -36,7 +36,7 @@ def table_services(spark: SparkSession, path: Path, options: Mapping[str, Any] |
     """
     client = MetaClient.load(os.fspath(path))
     executor = SparkExecutor(spark.sparkContext)
-    return TableServices.open(client, options, executor=executor, metastore_lock=MetastoreLock.of)
+    return TableServices.open(client, options, executor=executor, metastore_lock=MetastoreLock.connect)
 
 
 def compact(

@@ -112,7 +112,7 @@ def write(
     client = MetaClient.load(base) if exists else None
     if client is not None and mode == "overwrite" and _contradicts(all_options, client):
         all_options.setdefault("hoodie.table.name", client.config.name)
-        lock = table_lock(all_options, client.storage, metastore=MetastoreLock.of)
+        lock = table_lock(all_options, client.storage, metastore=MetastoreLock.connect)
         sync = SyncAfterWrite.from_write_config(WriteConfig.of(all_options), base)
         report = in_place_of(client, lock, lambda path: _first_write(frame, path, all_options))
     elif client is None:
@@ -186,7 +186,7 @@ class SparkWriter(LocalWriter):
     """
 
     def __init__(self, client: MetaClient, config: WriteConfig) -> None:
-        lock = table_lock(config.options, client.storage, metastore=MetastoreLock.of)
+        lock = table_lock(config.options, client.storage, metastore=MetastoreLock.connect)
         super().__init__(client, config.options, lock=lock)
         self.config = config
 

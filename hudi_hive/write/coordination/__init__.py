@@ -35,7 +35,7 @@ from hudi_hive.write.coordination.heartbeat import (
     remove_heartbeat,
     silent_instants,
 )
-from hudi_hive.write.coordination.locks import LockProvider, TableLock, table_lock
+from hudi_hive.write.coordination.locks import LockProvider, MetastoreLockFactory, TableLock, table_lock
 
 __all__ = [
     "BASE",
@@ -53,6 +53,7 @@ __all__ = [
     "ConcurrentOperation",
     "LocalExecutor",
     "LockProvider",
+    "MetastoreLockFactory",
     "TableLock",
     "TaskExecutor",
     "WriterHeartbeat",

@@ -370,11 +370,18 @@ class TableLock:
             self.release()  # once more: a lock that stays bars all writers
 
 
+MetastoreLockFactory = Callable[[str, str, str, int], LockProvider]
+"""Makes the metastore's lock of URIs, database, table and milliseconds between two heartbeats.
+
+Packages that know the metastore pass ``MetastoreLock.connect``.
+"""
+
+
 def table_lock(
     options: Mapping[str, Any],
     storage: Storage,
     *,
-    metastore: Callable[[Mapping[str, str]], LockProvider] | None = None,
+    metastore: MetastoreLockFactory | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> TableLock:
     """Make the lock of a table: that of Hudi's options, and on a local disk the folder lock.
@@ -382,11 +389,11 @@ def table_lock(
     Args:
         options: write options, ``hoodie.write.lock.*`` among them; see ``docs/options.md``.
         storage: rooted at the table's base path.
-        metastore: makes the metastore's lock from the options: this layer knows no metastore.
+        metastore: makes the metastore's lock; this layer knows no metastore.
         sleep: waits a number of seconds.
 
     Raises:
-        InvalidOptionError: a provider that is not supported, or an option that is no number.
+        InvalidOptionError: a provider that is not supported, or an option that is missing or no number.
         LockError: the provider cannot lock this table.
     """
     texts = as_texts(options)
@@ -402,9 +409,7 @@ def table_lock(
     )
 
 
-def _provider(
-    texts: Mapping[str, str], storage: Storage, metastore: Callable[[Mapping[str, str]], LockProvider] | None
-) -> LockProvider:
+def _provider(texts: Mapping[str, str], storage: Storage, metastore: MetastoreLockFactory | None) -> LockProvider:
     name = lock_options.LOCK_PROVIDER.of(texts)
     kind = "process" if name is None else _PROVIDERS[name.rpartition(".")[2]]
     if kind == "filesystem":
@@ -419,4 +424,9 @@ def _provider(
         raise InvalidOptionError(
             f"{lock_options.LOCK_PROVIDER}: the metastore's lock is not to be had here", remedy="name its URIs"
         )
-    return metastore(texts)
+    named = (lock_options.LOCK_URIS, lock_options.LOCK_DATABASE, lock_options.LOCK_TABLE)
+    uris, database, table = (option.of(texts) for option in named)
+    if uris is None or database is None or table is None:
+        missing = [option.name for option in named if option.of(texts) is None]
+        raise InvalidOptionError(f"the metastore's lock needs {', '.join(missing)}")
+    return metastore(uris, database, table, lock_options.LOCK_HEARTBEAT.of(texts))

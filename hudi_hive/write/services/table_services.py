@@ -5,7 +5,7 @@ In come a table and Hudi's write options, out comes what each service did; every
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -15,7 +15,7 @@ from hudi_hive.timeline import Instant
 from hudi_hive.timeline.archival import ArchiveReport
 from hudi_hive.timeline.instants import COMPACTION
 from hudi_hive.timeline.payloads import CleanMetadata, RestoreMetadata, RollbackMetadata, SavepointMetadata
-from hudi_hive.write.coordination import LocalExecutor, LockProvider, TaskExecutor, table_lock
+from hudi_hive.write.coordination import LocalExecutor, MetastoreLockFactory, TaskExecutor, table_lock
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.rollback import (
     create_savepoint,
@@ -37,9 +37,6 @@ from hudi_hive.write.services.clustering import (
 )
 from hudi_hive.write.services.compaction import compact, execute_compaction, schedule_compaction
 from hudi_hive.write.services.metadata_services import MetadataServices
-
-MetastoreLockFactory = Callable[[Mapping[str, str]], LockProvider]
-"""Makes the metastore's lock from Hudi's options; packages that know the metastore pass ``MetastoreLock.of``."""
 
 
 class TableServices:

@@ -315,7 +315,7 @@ def test_writes_take_the_metastores_lock(tmp_path: Path) -> None:
         options = with_metastore(metastore)
         table.upsert(rows(("b", 3)), options)
         assert metastore.counts["lock"] == metastore.counts["unlock"] >= 2
-        other = MetastoreLock.of(options)
+        other = MetastoreLock.connect(metastore.uri, "db", "t")
         assert other.try_acquire()
         with pytest.raises(LockTimeoutError, match=r"metastore.s lock of db\.t"):
             table.upsert(rows(("b", 4)), options)
@@ -336,7 +336,7 @@ def test_table_commands_take_the_metastores_lock(tmp_path: Path) -> None:
     with FakeMetastore() as metastore:
         options = with_metastore(metastore)
         given = [f"--conf={key}={value}" for key, value in options.items()]
-        other = MetastoreLock.of(options)
+        other = MetastoreLock.connect(metastore.uri, "db", "t")
         assert other.try_acquire()
         refused = CliRunner().invoke(cli, ["table", "savepoint", table.path, *given])
         assert isinstance(refused.exception, LockTimeoutError) or "metastore's lock of db.t" in refused.output

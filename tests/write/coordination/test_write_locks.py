@@ -210,11 +210,12 @@ def test_options_choose_the_provider(storage, tmp_path):
     with table_lock(elsewhere, storage):
         assert os.listdir(tmp_path / "l") == ["lock"]
     process = InProcessLock("x")
-    given = []
-    lock = table_lock(
-        {"hoodie.write.lock.provider": METASTORE}, storage, metastore=lambda options: given.append(options) or process
-    )
-    assert lock.provider is process and given
+    prefix = "hoodie.write.lock.hivemetastore."
+    names = {prefix + "uris": "thrift://h:1", prefix + "database": "db", prefix + "table": "t"}
+    options = {"hoodie.write.lock.provider": METASTORE, **names, "hoodie.write.lock.heartbeat_interval_ms": "500"}
+    calls = []
+    lock = table_lock(options, storage, metastore=lambda *arguments: calls.append(arguments) or process)
+    assert lock.provider is process and calls == [("thrift://h:1", "db", "t", 500)]
 
 
 @pytest.mark.parametrize(
