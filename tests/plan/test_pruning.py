@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudi_hive.cli.main import cli
+from hudi_hive.cli import cli
 from hudi_hive.errors import CorruptFileError, HudiHiveError
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.plan.model.scan_plan import PLAN_SCHEMA

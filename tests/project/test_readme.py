@@ -6,7 +6,9 @@ import importlib.util
 import re
 from pathlib import Path
 
-from hudi_hive.cli.main import _COMMANDS
+import click
+
+from hudi_hive.cli import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,7 +25,7 @@ def test_commands_exist():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     lines = re.findall(r"^hudi-hive ([a-z|\- ]+)", text, re.MULTILINE)
     first = {word.strip() for line in lines for word in line.split(" --")[0].split("  ")[0].split("|")}
-    assert {words.split(" ")[0] for words in first} - {"status", "stop"} == set(_COMMANDS)
+    assert {words.split(" ")[0] for words in first} - {"status", "stop"} == set(cli.list_commands(click.Context(cli)))
 
 
 def test_make_targets_exist():

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from hudi_hive import HudiTable
-from hudi_hive.cli.main import cli
+from hudi_hive.cli import cli
 from hudi_hive.errors import InvalidOptionError, SchemaError, UnsupportedTableError, WriteConflictError, WriteError
 from hudi_hive.schema.evolution import SchemaUpdate
 from hudi_hive.schema.internal import parse_history

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from hudi_hive import HudiTable
-from hudi_hive.cli.main import cli
+from hudi_hive.cli import cli
 from hudi_hive.errors import InvalidOptionError, SchemaError, SqlError
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.sql import SqlEngine

@@ -83,6 +83,7 @@ PAST_FACE = "from hudi_hive.table.names import base"
         ("tests/table/view/test_slices.py", "from hudi_hive.table.view.slices import V", False),
         ("tests/plan/test_plan.py", PAST_FACE, True),
         ("tests/test_plan.py", PAST_FACE, True),
+        ("integration/table/test_names.py", PAST_FACE, False),
         ("benchmarks/scan.py", PAST_FACE, True),
         ("integration/test_all.py", "from hudi_hive.errors import HudiHiveError", False),
         ("integration/test_all.py", "from hudi_hive.table._thrift import calls", True),

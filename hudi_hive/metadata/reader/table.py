@@ -450,10 +450,9 @@ class MetadataTable:
         return self._groups[partition]
 
     def _record_index_groups(self, partitions: Sequence[str] | None) -> list[tuple[FileGroup, ...]]:
-        """The file groups of each record index that covers some partitions of the table, or all.
+        """The file groups of each record index over some partitions, or all (docs/format.md#metadata-file-groups).
 
-        There is one index for the whole table, or one for each partition, which stands in the names of its file groups
-        (docs/format.md#metadata-file-groups).
+        There is one index for the table, or one for each partition, which stands in the names of its file groups.
         """
         prefixed = self.prefixed_groups(RECORD_INDEX)
         if tuple(prefixed) == (_RECORD_INDEX_NAME,):

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from hudi_hive.cli.main import cli
+from hudi_hive.cli import cli
 from hudi_hive.errors import (
     InvalidOptionError,
     LockLostError,

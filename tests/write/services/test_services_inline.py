@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hudi_hive.cli.main import cli
+from hudi_hive.cli import cli
 from hudi_hive.table import MetaClient
 from hudi_hive.timeline.instants import CLEAN, COMPACTION
 from hudi_hive.write.services.inline import run_inline_services
