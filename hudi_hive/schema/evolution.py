@@ -226,7 +226,7 @@ class SchemaUpdate:
     # -- names -----------------------------------------------------------------------------------------------------
 
     def _found(self, name: str, what: str) -> tuple[str, InternalField]:
-        """A column with its name as the table spells it."""
+        """Find a column; returns it with its name as the table spells it."""
         exact, fields, item = "", self._now.fields, None
         for part in name.split("."):
             at = _position(fields, part)
@@ -243,7 +243,7 @@ class SchemaUpdate:
         return exact, item
 
     def _member(self, name: str, what: str) -> tuple[str, Fields, int]:
-        """A column that a record holds: the record's name, its fields, the column's place among them."""
+        """Find a column in a record: the record's name, its fields, the column's index among them."""
         exact, _ = self._found(name, what)
         parent, leaf = self._split(exact)
         if parent and not isinstance(self._found(parent, what)[1].type, RecordType):
@@ -254,7 +254,7 @@ class SchemaUpdate:
         return parent, siblings, at
 
     def _split(self, name: str) -> tuple[str, str]:
-        """The name of the struct around a column, as the table spells it, and the column's own."""
+        """Split a column's name to that of its struct, as the table spells it, and its own."""
         parent, _, leaf = name.rpartition(".")
         return (self._found(parent, "changed")[0] if parent else ""), leaf
 
@@ -294,7 +294,7 @@ class SchemaUpdate:
         return other.lower() in (leaf.lower(), _join(parent, leaf).lower())
 
     def _guard(self, name: str, what: str, *, below: bool = True) -> None:
-        """Refuse to touch what the table is built on; a struct that holds such a column too."""
+        """Refuse to change columns that the table depends on (keys, partitions, ordering), and their structs."""
         for column, role in self.protected.items():
             lower = column.lower()
             if lower == name.lower() or (below and lower.startswith(f"{name}.".lower())):
@@ -304,7 +304,7 @@ class SchemaUpdate:
                 )
 
     def _guard_new(self, name: str, may_come: Collection[str] = ()) -> None:
-        """Refuse a name that the table knows without having the column: files without it would get a meaning by it."""
+        """Refuse names of special columns that the table lacks, as adding one would change the meaning of files."""
         for column, role in self.protected.items():
             if column.lower() == name.lower() and role not in may_come:
                 raise SchemaError(
@@ -315,7 +315,7 @@ class SchemaUpdate:
     # -- results ---------------------------------------------------------------------------------------------------
 
     def _with(self, parent: str, fields: Fields, last_id: int | None = None) -> Self:
-        """With other fields in a record."""
+        """A copy with other fields in a record."""
         made = fields if not parent else self._edit(parent, lambda item: replace(item, type=RecordType(fields)))
         return self._copy(made, last_id)
 
@@ -374,7 +374,7 @@ def _check_name(leaf: str, name: str) -> None:
 
 
 def _check_names(kind: InternalType, name: str) -> None:
-    """Names below a new column: their form, and that there are no two of one level."""
+    """Check the names below a new column: their form, and that they are distinct on each level."""
     if isinstance(kind, RecordType):
         if not kind.fields:
             raise SchemaError(f"column {name!r} is a struct without fields, which files do not hold")
@@ -387,7 +387,7 @@ def _check_names(kind: InternalType, name: str) -> None:
 
 
 def _position(fields: Fields, name: str) -> int | None:
-    """Place of a field by its name, else by the only one that differs in case alone."""
+    """The index of a field by its name, else by the only name that differs in case alone."""
     exact = [at for at, item in enumerate(fields) if item.name == name]
     found = exact or [at for at, item in enumerate(fields) if item.name.lower() == name.lower()]
     return found[0] if len(found) == 1 else None

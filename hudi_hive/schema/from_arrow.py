@@ -142,6 +142,6 @@ def _member(entry: pa.Field, name: str, namespace: str) -> Any:  # noqa: ANN401 
 
 
 def _bytes_of(precision: int) -> int:
-    """The fewest bytes that hold every decimal of so many digits."""
+    """The fewest bytes that hold every decimal of a precision."""
     greatest: int = 10**precision - 1
     return greatest.bit_length() // 8 + 1

@@ -123,7 +123,7 @@ def to_arrow(schema: InternalSchema) -> pa.Schema:
 
 
 class _AvroTypes:
-    """Avro types to types without ids; remembers named types."""
+    """Converts Avro types to types without ids, and resolves named types."""
 
     def __init__(self, *, precise: bool) -> None:
         self._precise = precise
@@ -240,6 +240,6 @@ def _avro(kind: InternalType, name: str, namespace: str) -> Any:  # noqa: ANN401
 
 
 def _bytes_of(precision: int) -> int:
-    """The fewest bytes that hold every decimal of so many digits."""
+    """The fewest bytes that hold every decimal of a precision."""
     greatest: int = 10**precision - 1
     return greatest.bit_length() // 8 + 1

@@ -100,7 +100,7 @@ def _floats(values: pa.Array) -> pa.Array:
 
 
 def _timestamps(values: pa.Array) -> pa.Array:
-    """As ``java.sql.Timestamp``: local time, milliseconds, at least one digit of them."""
+    """Convert timestamps to the text of ``java.sql.Timestamp``: local time, with at least one digit of the fraction."""
     per_second = {"s": 1, "ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}[values.type.unit]
     encoded = values.view(pa.int64()).dictionary_encode()
     texts = []

@@ -74,7 +74,7 @@ def _of_field(known: InternalField, item: InternalField, name: str, old_path: st
 
 
 def _moved(before: Sequence[int], after: Sequence[int]) -> set[int]:
-    """The fewest fields that must move to bring one order into the other: those off the longest common run."""
+    """The fewest fields that must move between two orders: those outside the longest common subsequence."""
     rank = {field_id: at for at, field_id in enumerate(before)}
     best: list[tuple[int, int | None]] = []
     for at, field_id in enumerate(after):

@@ -83,7 +83,7 @@ class _Merger:
         return InternalField(first, item.name, True, kind, item.doc)
 
     def _type(self, table: InternalType, rows: InternalType, path: str) -> InternalType:
-        """The table's type as far as the rows' changes it; the same object if it stays."""
+        """Merge the type of the rows into that of the table; returns the same object if nothing changes."""
         if isinstance(table, RecordType) and isinstance(rows, RecordType):
             fields = self.record(table.fields, rows.fields, path)
             return table if fields == table.fields else RecordType(fields)

@@ -49,7 +49,7 @@ class TargetRows:
         self._validity: pa.Buffer | None = None
 
     def select(self, chosen: Positions) -> TargetRows:
-        """The rows of a selection of the values."""
+        """The target rows of a selection of the values."""
         return TargetRows(self.total, chosen if self.rows is None else self.rows[chosen])
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -199,7 +199,7 @@ def _decode_fixed(node: FixedNode, cursor: Cursor, targets: TargetRows) -> pa.Ar
 def _decimals(
     arrow: pa.DataType, block: RecordBytes, end: Positions, length: Positions, targets: TargetRows
 ) -> pa.Array:
-    """Big-endian two's complements of any length as decimals."""
+    """Convert big-endian two's complements of any length to decimals."""
     count = arrow.bit_width // 64
     words, swapped = block.words(">i8"), np.empty((len(end), count), np.int64)
     for at in range(count):

@@ -118,7 +118,7 @@ def _read_exactly(stream: io.BytesIO, length: int) -> bytes:
 
 
 def _read_header(stream: io.BytesIO) -> dict[str, bytes]:
-    """Entries of a container's header; the stream stands behind them afterwards."""
+    """Read the entries of a container's header and leave the stream behind them."""
     entries: dict[str, bytes] = {}
     while count := _read_long(stream):
         if count < 0:  # followed by the size of this run of entries
@@ -131,7 +131,7 @@ def _read_header(stream: io.BytesIO) -> dict[str, bytes]:
 
 @dataclass(slots=True)
 class _Limits:
-    """What the blocks of a container may still become: bytes when inflated, Python objects when decoded."""
+    """Limits of the rest of a container: bytes after decompression, Python objects after decoding."""
 
     bytes: int
     objects: int
@@ -145,7 +145,7 @@ class _Limits:
 def _read_records(
     stream: io.BytesIO, root: RecordNode, schema: object, codec: str, limits: _Limits
 ) -> Iterator[dict[str, Any]]:
-    """Records of the blocks that follow the header, as far as the limits go."""
+    """Read the records of the blocks that follow the header, within the limits."""
     marker = _read_exactly(stream, _MARKER)
     end = len(stream.getbuffer())
     while stream.tell() < end:

@@ -171,7 +171,7 @@ class Cursor:
         return self.block.words(dtype)[start]
 
     def _varints(self) -> tuple[Words, Positions]:
-        """Numbers before the zig-zag is undone, and how many bytes each takes."""
+        """Read variable-length numbers that are still zig-zag encoded, and the bytes that each takes."""
         word = self.block.words("<u8")[self.pos]
         stops = ~word & _STOP_BITS
         lowest = stops & (~stops + np.uint64(1))

@@ -95,7 +95,7 @@ def _checked_spans(starts: NDArray[Any], ends: NDArray[Any], size: int) -> tuple
 
 
 def _runs(starts: Positions, ends: Positions) -> Iterator[slice]:
-    """Neighbouring records of about the bytes of a chunk; one empty run for no records."""
+    """Split records to runs of about the bytes of a chunk; one empty run for no records."""
     begin = 0
     while True:
         limit = starts[begin] + _CHUNK_BYTES if begin < len(starts) else 0

@@ -41,7 +41,7 @@ _NARROW: Final = 32
 
 
 class _Cells(NamedTuple):
-    """Bytes of a line for each row; ``used`` marks those that count (None: all)."""
+    """A matrix of bytes with one line for each row; ``used`` marks the bytes of the encoding (None: all)."""
 
     data: Bytes
     used: Flags | None
@@ -103,7 +103,7 @@ def _fields(node: RecordNode, columns: Mapping[str, pa.Array], rows: int, path: 
 
 
 def _encode(node: Node, array: pa.Array, path: str) -> list[_Part]:
-    """Parts of the values of any type; nulls only where the type has them."""
+    """Encode values of any type; nulls are allowed only if the type has null."""
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
     if isinstance(node, UnionNode):
@@ -114,7 +114,7 @@ def _encode(node: Node, array: pa.Array, path: str) -> list[_Part]:
 
 
 def _values(node: Node, array: pa.Array, path: str) -> list[_Part]:
-    """Parts of the values of a type other than a union; those of nulls, which only plain types may have, are moot."""
+    """Encode values of a type other than a union; what nulls are encoded to is ignored by the caller."""
     if isinstance(node, RecordNode):
         if not pa.types.is_struct(array.type):
             raise _mismatch(path, array.type, node.arrow)
@@ -154,7 +154,7 @@ def _union(node: UnionNode, array: pa.Array, path: str) -> list[_Part]:
 
 
 def _several(node: UnionNode, array: pa.Array, path: str) -> list[_Part]:
-    """A union of several types beside null: a struct with a field for each."""
+    """Encode a union of several types beside null, which is a struct with a field for each in Arrow."""
     if not pa.types.is_struct(array.type) or array.type.num_fields != len(node.members):
         raise _mismatch(path, array.type, node.arrow)
     free = _flags(array.is_valid())
@@ -173,14 +173,14 @@ def _several(node: UnionNode, array: pa.Array, path: str) -> list[_Part]:
 
 
 def _spread(node: Node, array: pa.Array, rows: Flags, path: str) -> pa.Array:
-    """Binaries of the values of some rows in their places, null in the others."""
+    """Spread the encoded values of some rows to all rows, null in the others."""
     some = array.filter(pa.array(rows))
     binaries = _join(_encode(node, some, path), len(some))
     return binaries if rows.all() else binaries.take(pa.array(np.cumsum(rows) - 1, mask=~rows))
 
 
 def _items(node: ArrayNode | MapNode, array: pa.Array, path: str) -> list[_Part]:
-    """Blocks: a count and its items, if there are any, then zero."""
+    """Encode lists as a block (count and items), unless they are empty, and a zero."""
     kind = array.type
     if isinstance(node, MapNode) != bool(pa.types.is_map(kind)):
         raise _mismatch(path, kind, node.arrow)
@@ -243,7 +243,7 @@ def _fixed(node: FixedNode, array: pa.Array) -> _Part:
 
 
 def _big_endian(array: pa.Array) -> Bytes:
-    """Unscaled numbers of decimals as lines of 16 or 32 bytes, highest first."""
+    """Unscaled values of decimals as lines of 16 or 32 bytes, big-endian."""
     width = array.type.bit_width // 8
     start = array.offset * width
     data = np.frombuffer(array.buffers()[1], np.uint8)[start : start + len(array) * width]
@@ -251,7 +251,7 @@ def _big_endian(array: pa.Array) -> Bytes:
 
 
 def _decimals(array: pa.Array, path: str, size: int) -> _Cells:
-    """Decimals in a fixed number of bytes."""
+    """Encode decimals in a fixed number of bytes."""
     lines = _big_endian(array)
     width = lines.shape[1]
     sign = np.where(lines[:, :1] > 127, 255, 0).astype(np.uint8)
@@ -271,7 +271,7 @@ def _decimals(array: pa.Array, path: str, size: int) -> _Cells:
 
 
 def _prefixed_decimals(array: pa.Array, path: str) -> list[_Part]:
-    """Decimals in as few bytes as they need, the length in front, as Java's ``BigInteger`` gives them."""
+    """Encode decimals in the fewest bytes after their length, as Java's ``BigInteger.toByteArray``."""
     del path
     lines = _big_endian(array)
     width = lines.shape[1]
@@ -285,7 +285,7 @@ def _prefixed_decimals(array: pa.Array, path: str) -> list[_Part]:
 
 
 def _varints(values: npt.NDArray[Any]) -> _Cells:
-    """Zig-zag numbers of variable length: seven bits a byte, lowest first."""
+    """Encode numbers as zig-zag varints: seven bits a byte, lowest first."""
     wide = values.astype(np.int64, copy=False)
     rest = ((wide << 1) ^ (wide >> 63)).view(np.uint64)
     width = max(1, -(-int(rest.max(initial=0)).bit_length() // 7))
@@ -314,7 +314,7 @@ def _constant(value: int, rows: int) -> _Cells:
 
 
 def _only(part: _Part, rows: Flags) -> _Part:
-    """The part with nothing in the rows that are not chosen."""
+    """The part with no bytes in the rows that are not chosen."""
     if isinstance(part, _Cells):
         wide = np.broadcast_to(rows[:, None], part.data.shape)
         return _Cells(part.data, wide if part.used is None else part.used & wide)
@@ -322,7 +322,7 @@ def _only(part: _Part, rows: Flags) -> _Part:
 
 
 def _join(parts: Sequence[_Part], rows: int) -> pa.Array:
-    """One binary a row, without nulls, from its parts."""
+    """Concatenate the parts of each row to one binary, without nulls."""
     if not parts or not rows:
         return pa.Array.from_buffers(
             pa.binary(), rows, [None, pa.py_buffer(np.zeros(rows + 1, np.int32)), pa.py_buffer(b"")]
@@ -345,7 +345,7 @@ def _join(parts: Sequence[_Part], rows: int) -> pa.Array:
 
 
 def _pack(cells: Sequence[_Cells], rows: int) -> pa.Array:
-    """Binaries of the used bytes of lines that stand side by side."""
+    """Make binaries of the used bytes of each line of several matrices."""
     data = np.concatenate([cell.data for cell in cells], axis=1) if len(cells) > 1 else cells[0].data
     width = data.shape[1]
     offsets = np.arange(rows + 1, dtype=np.int32) * np.int32(width)
@@ -373,14 +373,14 @@ def _flags(array: pa.Array) -> Flags:
 
 
 def _raw(array: pa.Array, kind: npt.DTypeLike) -> npt.NDArray[Any]:
-    """Values of fixed width; whatever lies there for nulls."""
+    """Values of fixed width, undefined for nulls."""
     data = array.buffers()[1]
     values = np.frombuffer(data if data is not None else b"", kind)
     return values[array.offset : array.offset + len(array)]
 
 
 def _offsets(array: pa.Array) -> Offsets:
-    """Where values of variable length begin and end: one more than values."""
+    """Offsets of values of variable length, one more than there are values."""
     kind = array.type
     wide = pa.types.is_large_list(kind) or pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
     data = array.buffers()[1]
@@ -391,14 +391,14 @@ def _offsets(array: pa.Array) -> Offsets:
 
 
 def _content(array: pa.Array) -> Bytes:
-    """Bytes of binaries, back to back."""
+    """The concatenated bytes of binaries."""
     bounds = _offsets(array)
     data = array.buffers()[2]
     return np.frombuffer(data, np.uint8)[bounds[0] : bounds[-1]] if data is not None and len(array) else _NOTHING
 
 
 def _cast(array: pa.Array, kind: pa.DataType, path: str) -> pa.Array:
-    """The array in the type that the Avro type has in Arrow; refused where values would change."""
+    """Cast an array to the Arrow type of an Avro type; raises where values would change."""
     if array.type == kind:
         return array
     text = (pa.types.is_string(array.type), pa.types.is_string(kind) or pa.types.is_binary(kind))

@@ -59,7 +59,7 @@ def density(node: Node) -> float:
 
 
 def _flat(node: Node) -> int:
-    """Most objects of one value, without the items of lists and maps."""
+    """The greatest number of objects of one value, without the items of lists and maps."""
     if isinstance(node, RecordNode):
         return _CONTAINER + sum(_flat(child) for child in node.children)
     if isinstance(node, UnionNode):
@@ -68,7 +68,7 @@ def _flat(node: Node) -> int:
 
 
 def _items(node: Node) -> list[Node]:
-    """Types of the items of all lists and maps in a value that are not inside of other items."""
+    """The item types of all lists and maps in a value that are not nested in other lists and maps."""
     if isinstance(node, RecordNode):
         return [item for child in node.children for item in _items(child)]
     if isinstance(node, UnionNode):
@@ -79,7 +79,7 @@ def _items(node: Node) -> list[Node]:
 
 
 class _Counter:
-    """Steps over values and counts them; a position beyond the data ends in an IndexError."""
+    """Steps over values and counts their objects; raises IndexError at the end of the data."""
 
     def __init__(self, data: bytes, limit: int) -> None:
         self._data = data

@@ -289,7 +289,7 @@ class _Parser:
         return _plain(str(kind), logical) if logical is not None else self._by_name(str(kind), namespace, path)
 
     def _begin(self, schema: Mapping[str, Any], namespace: str, path: str) -> tuple[str, str]:
-        """Full name and namespace of a named type, registered as being defined."""
+        """Full name and namespace of a named type, which is registered as being defined."""
         name = schema.get("name")
         if not isinstance(name, str) or not name:
             raise SchemaError("a named Avro type has no name", path=path or None)

@@ -132,7 +132,7 @@ def find_items(item: Node, cursor: Cursor, *, keep: bool = True) -> tuple[Positi
 
 
 def _block_counts(item: Node, cursor: Cursor) -> Positions:
-    """Items of the next block of each array, 0 at its end."""
+    """Read the number of items in the next block of each array; 0 at its end."""
     count = cursor.longs()
     sized = np.flatnonzero(count < 0)
     if len(sized):
@@ -148,7 +148,7 @@ def _block_counts(item: Node, cursor: Cursor) -> Positions:
 
 
 def _block_items(item: Node, cursor: Cursor, count: Positions) -> Positions:
-    """Where the next items begin, in any order; the cursor moves behind them."""
+    """Positions of the items of the next blocks, in any order; the cursor moves behind them."""
     width = fixed_width(item)
     if width is not None:
         begin = cursor.pos
@@ -180,13 +180,13 @@ def _block_items(item: Node, cursor: Cursor, count: Positions) -> Positions:
 
 
 def _ordinals(count: Positions) -> Positions:
-    """0, 1, 2 … for each count, one behind the other."""
+    """Concatenate the ranges 0, 1, 2 … of each count."""
     ends = np.cumsum(count)
     return np.arange(int(ends[-1]), dtype=np.int64) - np.repeat(ends - count, count)
 
 
 def _varint_items(cursor: Cursor, count: Positions) -> Positions:
-    """Numbers one behind the other end where a byte has no continuation bit."""
+    """Find the positions of consecutive varints, each of which ends at a byte without continuation bit."""
     low, high = int(cursor.pos[0]), int(cursor.end[-1])
     stops = np.flatnonzero(cursor.block.bytes[low:high] < 0x80) + low
     first = np.searchsorted(stops, cursor.pos)
@@ -267,7 +267,7 @@ def _text_walker(block: RecordBytes) -> Callable[[int, int], int]:
 
 
 def _array_walker(item: Node, block: RecordBytes, begins: list[int] | None = None) -> Callable[[int, int], int]:
-    """As :func:`_walker`, for an array of items; keeps where these begin if there is a list for it."""
+    """As :func:`_walker`, for an array of items; appends their positions to a list if there is one."""
     width, step = fixed_width(item), _walker(item, block)
 
     def walk(position: int, end: int) -> int:

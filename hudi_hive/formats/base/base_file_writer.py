@@ -236,7 +236,7 @@ class ParquetBaseWriter:
             self._stream.close()
 
     def _sizes(self) -> dict[str, tuple[int, int]]:
-        """Bytes of each leaf column, with and without compression."""
+        """Bytes of each leaf column, compressed and uncompressed."""
         metadata = self._writer.writer.metadata
         sizes: dict[str, tuple[int, int]] = {}
         for group in range(metadata.num_row_groups):
@@ -264,7 +264,7 @@ class ParquetBaseWriter:
 
 
 def _java_bounds(bounds: tuple[str, str] | None, keys: pa.Array) -> tuple[str, str] | None:
-    """Least and greatest of keys and of earlier bounds, as Java compares texts: by their UTF-16 units.
+    """Minimum and maximum of keys and earlier bounds in the order of Java's strings: by UTF-16 units.
 
     Readers leave files out by these bounds. Only texts with characters from U+E000 on are in another order by their
     bytes, and only among themselves.
@@ -281,7 +281,7 @@ def _java_bounds(bounds: tuple[str, str] | None, keys: pa.Array) -> tuple[str, s
 
 
 def _has_high_bytes(keys: pa.Array) -> bool:
-    """Whether any character from U+E000 on is among them: these alone begin with such a byte."""
+    """Whether any text has a character from U+E000 on, which alone begin with the UTF-8 bytes 0xEE and above."""
     data = keys.cast(pa.binary()).buffers()[2]
     if data is None or not data.size:
         return False

@@ -1,4 +1,4 @@
-"""Column statistics of a file: least and greatest value, number of rows and nulls, bytes.
+"""Column statistics of a file: minimum and maximum, number of rows and nulls, bytes.
 
 Bounds are wrapped in one record per type, as the metadata table has them for versions 6 and 8.
 
@@ -56,7 +56,7 @@ _DECIMAL_LIMIT: Final = 15
 
 @dataclass(slots=True)
 class _Seen:
-    """What is known of one column so far."""
+    """The statistics of one column so far."""
 
     kind: pa.DataType
     wrapper: str
@@ -110,7 +110,7 @@ class ColumnRanges:
         return pa.table(columns, schema=COLUMN_RANGES_SCHEMA)
 
     def _wrapped(self, values: list[object]) -> pa.Array:
-        """Bounds, one a column, in the wrappers of the columns' types."""
+        """Wrap bounds, one for each column, in the wrapper records of the columns' types."""
         wrappers = [seen.wrapper for seen in self._seen.values()]
         arrays = [
             pa.array([value if own == name else None for value, own in zip(values, wrappers, strict=True)], kind)
@@ -151,7 +151,7 @@ def _leaves(name: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
 
 
 def _arrays(name: str, array: pa.Array) -> Iterator[tuple[str, pa.Array]]:
-    """The array, or the leaves of structs, null where a struct is."""
+    """The array itself, or the leaves of a struct array, null where the struct is null."""
     if not pa.types.is_struct(array.type):
         yield name, array
         return

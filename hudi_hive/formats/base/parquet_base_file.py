@@ -138,7 +138,7 @@ class ParquetBaseFile(OpenBaseFile):
     def _check_row_count(
         self, batches: Iterator[pa.RecordBatch], group: int, *, whole: bool
     ) -> Iterator[pa.RecordBatch]:
-        """Batches of a row group, all rows of which must come: the decoder passes over pages of unknown types."""
+        """Check that batches hold all rows of a row group, since the decoder skips pages of unknown types."""
         rows = 0
         for batch in batches:
             rows += batch.num_rows
@@ -156,7 +156,7 @@ class ParquetBaseFile(OpenBaseFile):
             return [_extent(self._metadata.row_group(i)) for i in range(self._metadata.num_row_groups)]
 
     def _nested_rows(self, names: Sequence[str], group: int) -> int:
-        """Rows that a batch of a row group may have for the items in their lists and maps."""
+        """The number of rows of a batch, limited by the items in their lists and maps."""
         if self._nested is None:
             self._nested = {field.name for field in self.schema if pa.types.is_nested(field.type)}
         if self._nested.isdisjoint(names):
@@ -164,7 +164,7 @@ class ParquetBaseFile(OpenBaseFile):
         return rows_of_lists(self._metadata.row_group(group), self._nested, self.path)
 
     def _lookup(self, skip: RowFilter | None, names: Sequence[str], groups: Sequence[int]) -> RowFilter | None:
-        """The part of a filter on few values of columns with many distinct values, whose columns are read first."""
+        """The conjuncts of a filter on few values of columns with many distinct values, which are read first."""
         if skip is None or self.num_rows < _WORTH_INDICES or not groups:
             return None
         columns = []
@@ -179,7 +179,7 @@ class ParquetBaseFile(OpenBaseFile):
         return skip.restrict(columns) if columns and not set(columns).issuperset(names) else None
 
     def _rows_that_match(self, lookup: RowFilter, group: int) -> npt.NDArray[np.int64]:
-        """Positions of the rows of a row group that pass."""
+        """Positions of the rows of a row group that pass the filter."""
         matches, start = [np.empty(0, np.int64)], 0
         with decoding(self.path):
             for batch in self._file.iter_batches(BATCH_ROWS, [group], list(lookup.columns), use_threads=False):
@@ -190,7 +190,7 @@ class ParquetBaseFile(OpenBaseFile):
         return np.concatenate(matches)
 
     def _repetitive(self, names: Sequence[str], groups: Sequence[int]) -> list[str]:
-        """Text columns that are sooner read as dictionary indices and made text all at once than value by value.
+        """Text columns that are faster to read as dictionary indices and to convert to text afterwards.
 
         A value that is not in a dictionary takes four bytes at least, so a column of less than one byte a value has
         hardly any such; those few cost only time. Most of Hudi's meta columns are of this kind.
@@ -216,12 +216,12 @@ class ParquetBaseFile(OpenBaseFile):
         return [name for name in names if name in repetitive]
 
     def _inflates_much(self, groups: Sequence[int]) -> bool:
-        """Whether pages are so much larger than the file that long values in them may be repeated very often."""
+        """Whether pages decompress to so much more than the file that they may repeat long values very often."""
         plain = sum(int(self._metadata.row_group(group).total_byte_size) for group in groups)
         return plain > _LONG_VALUES and plain > _RARE_INDICES * int(self._stream.size())
 
     def _is_repetitive(self, chunk: Any) -> bool:  # noqa: ANN401 - pyarrow's ColumnChunkMetaData
-        """Whether a dictionary holds nearly all values, and much less than their text takes."""
+        """Whether nearly all values are dictionary-encoded, and the dictionary is much smaller than the text."""
         if self.num_rows >= _WORTH_INDICES and chunk.total_uncompressed_size < chunk.num_values:
             return True
         # A few long values repeated very often: as text they could take any amount of memory.
@@ -253,7 +253,7 @@ class ParquetBaseFile(OpenBaseFile):
 
 
 def _decoded(batches: Iterator[pa.RecordBatch], path: str) -> Iterator[pa.RecordBatch]:
-    """Batches of a decoder, its errors as ours."""
+    """Iterate over the batches of a decoder and convert its exceptions."""
     while True:
         with decoding(path):
             batch = next(batches, None)
@@ -263,7 +263,7 @@ def _decoded(batches: Iterator[pa.RecordBatch], path: str) -> Iterator[pa.Record
 
 
 def _take_rows(batches: Iterator[pa.RecordBatch], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
-    """Rows by their positions, in ascending order; nothing after the last one is decoded."""
+    """Take rows by ascending positions; batches after the last one are not decoded."""
     start = 0
     for batch in batches:
         first, last = np.searchsorted(rows, [start, start + batch.num_rows])
@@ -275,7 +275,7 @@ def _take_rows(batches: Iterator[pa.RecordBatch], rows: npt.NDArray[np.int64]) -
 
 
 def _dense(batch: pa.RecordBatch, indexed: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batch with ``schema``, its columns of indices made text; slices of it where a text would be too long.
+    """Convert dictionary columns of a batch to text; several slices where the text would exceed 2 GiB.
 
     Indices that a damaged file has beyond its dictionary are an error.
     """
@@ -296,7 +296,7 @@ def _dense(batch: pa.RecordBatch, indexed: Sequence[str], schema: pa.Schema) -> 
 
 
 def _extent(group: Any) -> ByteRange:  # noqa: ANN401 - pyarrow's RowGroupMetaData
-    """Start and length of a row group, as Parquet's own input format has them when it splits files."""
+    """Start and length of a row group, as ``ParquetInputFormat`` uses them to split files."""
     if group.num_columns == 0:
         return 0, 0
     first = group.column(0)

@@ -87,7 +87,7 @@ def _range(metadata: Any, index: int, arrow: pa.DataType, rows: pa.Array, nan_po
 
 
 def _is_counted(arrow: pa.DataType) -> bool:
-    """Whether values are whole numbers of days or time units."""
+    """Whether values are integers that count days or time units."""
     return bool(pa.types.is_timestamp(arrow) or pa.types.is_date(arrow) or pa.types.is_time(arrow))
 
 
@@ -99,7 +99,7 @@ def _bounds(values: list[object], bounds_type: pa.DataType, arrow: pa.DataType) 
 
 
 def _converter(arrow: pa.DataType) -> Callable[[Any], object] | None:
-    """From the raw value of a statistic to what an array of the type (or of whole numbers for times) takes."""
+    """A function that converts the raw value of a statistic to a value of the Arrow type (of integers for times)."""
     if pa.types.is_boolean(arrow) or pa.types.is_integer(arrow) or _is_counted(arrow):
         return lambda raw: raw if isinstance(raw, (bool, int)) else None
     if pa.types.is_floating(arrow):

@@ -252,7 +252,7 @@ def key_hashes(keys: Sequence[str] | pa.Array, count: int) -> npt.NDArray[np.int
 def _hash_columns(
     keys: pa.Array, count: int, *, signed: bool = False
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]]:
-    """Hash after hash – each seeded by the one before – of keys of the same length; with the places of the keys.
+    """Yield the chained hashes of keys of the same length, one hash of all keys at a time, with the keys' indices.
 
     Args:
         keys: texts without nulls.
@@ -285,7 +285,7 @@ def _hash_columns(
 
 
 def _octets(data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], length: int) -> npt.NDArray[np.uint8]:
-    """Bytes of keys of one length, a line a key."""
+    """A matrix of the bytes of keys of the same length, one line for each key."""
     if length < _LONG:
         octets: npt.NDArray[np.uint8] = data[starts[:, None] + np.arange(length)]
         return octets
@@ -300,7 +300,7 @@ def _few_hashes(
     count: int,
     signed: bool,
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]]:
-    """What :func:`_hash_columns` gives for some keys of one length: a word is one step of plain numbers."""
+    """As :func:`_hash_columns` for few keys, with Python integers in place of arrays."""
     lines = np.empty((len(at), count), np.uint32)
     for line, start in zip(lines, offsets[at].tolist(), strict=True):
         words, tail = _mixed(data[start : start + length].reshape(1, length))
@@ -311,7 +311,7 @@ def _few_hashes(
 
 
 def _chained_hashes(words: list[int], tail: int | None, length: int, count: int) -> list[int]:
-    """Hashes of one key, each seeded by the one before. Bits above 32 change none below: two words share a mask."""
+    """The chained hashes of one key. Two words share a mask, since bits above 32 do not change those below."""
     odd = words.pop() if len(words) % 2 else None
     pairs = list(zip(words[::2], words[1::2], strict=True))
     value, hashes = 0, []
@@ -331,7 +331,7 @@ def _chained_hashes(words: list[int], tail: int | None, length: int, count: int)
 
 
 def _mixed(octets: npt.NDArray[np.uint8]) -> tuple[Words, Words | None]:
-    """What every seed has in common: the stirred words of keys of one length, a line a word, and their odd bytes."""
+    """The part that does not depend on the seed: mixed words of keys of one length, a line a word, and their tails."""
     length = octets.shape[1]
     whole = length // 4
     m = np.uint32(_M)

@@ -95,7 +95,7 @@ def hive_hashes(column: pa.Array, hive_type: str, version: int) -> IntArray:
 
 
 def _typed(column: pa.Array, kind: HiveType, hive_type: str) -> pa.Array:
-    """The column as one array of its Hive type's Arrow type; text as ``large_string``, instants of time as they are."""
+    """Cast a column to the Arrow type of its Hive type; text to ``large_string``, timestamps stay as they are."""
     values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(values, pa.ChunkedArray):  # what holds more than 2 GiB stays in chunks
         values = pa.concat_arrays(values.cast(pa.large_string()).chunks)
@@ -119,7 +119,7 @@ def _typed(column: pa.Array, kind: HiveType, hive_type: str) -> pa.Array:
 
 
 def _murmur(data: _Bytes, offsets: _Offsets) -> IntArray:
-    """Hive's Murmur3 of values laid end to end: value i is ``data[offsets[i]:offsets[i + 1]]``."""
+    """Hive's Murmur3 of concatenated values: value i is ``data[offsets[i]:offsets[i + 1]]``."""
     lengths = np.diff(offsets)
     order = np.argsort(-lengths, kind="stable")  # the values that have a k-th word are then the first ones
     starts, sizes = offsets[:-1][order], lengths[order]
@@ -137,7 +137,7 @@ def _murmur(data: _Bytes, offsets: _Offsets) -> IntArray:
 
 
 def _words(data: _Bytes) -> npt.NDArray[np.uint32]:
-    """The little-endian word that begins at each byte."""
+    """The little-endian 32-bit word at each byte offset."""
     if len(data) < 4:
         return np.zeros(0, np.uint32)
     words = data[:-3].astype(np.uint32)
@@ -176,7 +176,7 @@ def _finished(hashes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
 
 
 def _murmur_fixed(numbers: npt.NDArray[np.generic]) -> IntArray:
-    """Murmur3 of numbers, their bytes in big-endian order."""
+    """Hive's Murmur3 of the big-endian bytes of numbers."""
     width = numbers.dtype.itemsize
     data = numbers.astype(numbers.dtype.newbyteorder(">"))
     if width % 4:
@@ -189,7 +189,7 @@ def _murmur_fixed(numbers: npt.NDArray[np.generic]) -> IntArray:
 
 
 def _murmur_rows(matrix: _Bytes, used: npt.NDArray[np.bool_]) -> IntArray:
-    """Murmur3 of the used bytes of each row of a matrix."""
+    """Hive's Murmur3 of the used bytes of each row of a matrix."""
     offsets = np.zeros(len(matrix) + 1, np.int64)
     np.cumsum(used.sum(axis=1), out=offsets[1:])
     return _murmur(matrix[used], offsets)
@@ -212,14 +212,14 @@ def _days(values: pa.Array) -> npt.NDArray[np.int32]:
 
 
 def _bits(values: pa.Array) -> npt.NDArray[np.generic]:
-    """The bits of floating point numbers as whole numbers; every NaN is the one that Java knows."""
+    """The bits of floating-point numbers as integers, with Java's canonical NaN for every NaN."""
     numbers = _numbers(values).copy()
     numbers[np.isnan(numbers)] = np.nan
     return numbers.view(np.int32 if numbers.dtype.itemsize == 4 else np.int64)
 
 
 def _text(values: pa.Array) -> tuple[_Bytes, _Offsets]:
-    """Bytes of texts laid end to end, and where each begins."""
+    """The concatenated UTF-8 bytes of texts, and their offsets."""
     _, offset_buffer, data_buffer = values.buffers()
     offsets = np.frombuffer(offset_buffer, np.int64)[values.offset : values.offset + len(values) + 1]
     first, last = (int(offsets[0]), int(offsets[-1])) if len(values) else (0, 0)
@@ -228,7 +228,7 @@ def _text(values: pa.Array) -> tuple[_Bytes, _Offsets]:
 
 
 def _folded(numbers: npt.NDArray[np.generic]) -> IntArray:
-    """``Long.hashCode``."""
+    """Java's ``Long.hashCode``: the exclusive or of both halves."""
     bits = numbers.view(np.uint64)
     return ((bits >> np.uint64(32)) ^ bits).astype(np.uint32).view(np.int32)
 
@@ -292,7 +292,7 @@ def _variable(numbers: npt.NDArray[np.int64]) -> tuple[_Bytes, npt.NDArray[np.bo
 
 
 class _Decimals:
-    """Decimals without the zeros at the end of their fractions, as Hive keeps them.
+    """Decimals without trailing zeros in the fraction, as Hive normalises them.
 
     Attributes:
         limbs: four words of the magnitude, the highest first, as columns of 64-bit numbers.
@@ -318,7 +318,7 @@ class _Decimals:
 
 
 def _negated(limbs: npt.NDArray[np.uint64], where: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
-    """Two's complement of the rows that are marked."""
+    """Negate the marked rows in two's complement."""
     result = limbs.copy()
     carry = where.astype(np.uint64)
     for i in (3, 2, 1, 0):
@@ -329,7 +329,7 @@ def _negated(limbs: npt.NDArray[np.uint64], where: npt.NDArray[np.bool_]) -> npt
 
 
 def _tenth(limbs: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Numbers divided by ten, and what is left."""
+    """Divide numbers by ten: quotients and remainders."""
     result = np.empty_like(limbs)
     rest = np.zeros(len(limbs), np.uint64)
     for i in range(4):

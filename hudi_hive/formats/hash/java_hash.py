@@ -37,7 +37,7 @@ def string_hashes(values: pa.Array) -> IntArray:
 
 
 def _of_any(values: pa.Array) -> IntArray:
-    """Texts of which some are not ASCII: those are taken apart into UTF-16."""
+    """Hashes of texts of which some are not ASCII, which are converted to UTF-16."""
     plain = pc.fill_null(pc.string_is_ascii(values), True)
     mask = plain.to_numpy(zero_copy_only=False)
     hashes = np.zeros(len(values), np.int32)

@@ -210,7 +210,7 @@ def _hadoop_frames(data: pa.Buffer, size: int, codec: str) -> pa.Buffer | None:
 
 
 def _chunk(data: pa.Buffer, most: int, codec: str) -> bytes | None:
-    """One Snappy or LZ4 chunk of at most so many bytes uncompressed; None if it is none."""
+    """Decompress one Snappy or LZ4 chunk of at most so many bytes; None if it is invalid."""
     view = memoryview(data).cast("B")
     length = _snappy_length(view) if codec == "SNAPPY" else _lz4_length(view)
     if length is None or length > most:
@@ -223,7 +223,7 @@ def _chunk(data: pa.Buffer, most: int, codec: str) -> bytes | None:
 
 
 def _snappy_length(data: memoryview) -> int | None:
-    """Uncompressed length that the preamble of a Snappy chunk tells."""
+    """The uncompressed length in the preamble of a Snappy chunk."""
     length = 0
     for place, byte in enumerate(data[:5]):
         length |= (byte & 0x7F) << (7 * place)
@@ -233,7 +233,7 @@ def _snappy_length(data: memoryview) -> int | None:
 
 
 def _lz4_length(data: memoryview) -> int | None:
-    """Uncompressed length of an LZ4 chunk, which tells it nowhere: the sum over its sequences."""
+    """The uncompressed length of an LZ4 chunk: the sum over its sequences, since no header has it."""
     position = length = 0
 
     def extended(count: int, position: int) -> tuple[int, int]:

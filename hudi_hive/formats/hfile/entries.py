@@ -66,13 +66,13 @@ def decode_entries(content: pa.Buffer, mvcc: bool, path: str) -> tuple[pa.Array,
 
 
 def _walk(content: pa.Buffer, tail: int, path: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where each entry, its value and the end of its value are; every length is checked before it is used."""
+    """Offsets of each entry, its value and the end of its value; lengths are checked before they are used."""
     found = _stride(content, tail)
     return found if found is not None else _step(content, tail, path)
 
 
 def _stride(content: pa.Buffer, tail: int) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """The same for blocks whose keys are of one length, without a step for each entry; None if it is not such a one.
+    """As :func:`_walk` for blocks whose keys have one length, in a few array operations; None for other blocks.
 
     The ends of keys are found by what they all end with. Each entry then has to begin where the one before it ends,
     from the first byte to the last: what only looks like the end of a key does not hold that.
@@ -97,7 +97,7 @@ def _stride(content: pa.Buffer, tail: int) -> tuple[np.ndarray, np.ndarray, np.n
 
 
 def _step(content: pa.Buffer, tail: int, path: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The same entry by entry."""
+    """As :func:`_walk`, entry by entry."""
     view = memoryview(content).cast("B")
     limit = len(view)
     unpack = _LENGTHS.unpack_from

@@ -51,7 +51,7 @@ class BlockIndex:
     locations: list[tuple[int, int]]
 
     def entries_of_rows(self, rows: pa.Array, begin: int, beyond: int) -> Iterator[EntryRows]:
-        """The entries below which some of the sorted rows ``begin`` to ``beyond`` (exclusive) can be.
+        """The entries whose blocks can hold some of the sorted rows ``begin`` to ``beyond`` (exclusive).
 
         Each entry costs one binary search.
         """
@@ -70,7 +70,7 @@ class BlockIndex:
             first = split
 
     def entries_between(self, low: bytes, beyond: bytes | None) -> range:
-        """The entries below which rows from ``low`` to ``beyond`` (exclusive) can be."""
+        """The entries whose blocks can hold rows from ``low`` to ``beyond`` (exclusive)."""
         end = len(self.keys) if beyond is None else bisect_left(self.keys, beyond)
         return range(max(bisect_left(self.keys, low) - 1, 0), end)
 

@@ -66,7 +66,7 @@ class HFileReader:
         self._load(section)
 
     def _load(self, section: pa.Buffer) -> None:
-        """The load-on-open section: root index, meta index, file info."""
+        """Read the load-on-open section: root index, meta index, file info."""
         trailer, path = self._trailer, self._path
         root = self._next(section, 0, blocks.ROOT_INDEX)
         meta = self._next(section, root.size, blocks.ROOT_INDEX)
@@ -179,7 +179,7 @@ class HFileReader:
     def _spread(
         self, index: BlockIndex, levels: int, sought: pa.Array, begin: int, beyond: int
     ) -> Iterator[tuple[tuple[int, int], int, int]]:
-        """Data blocks below an index that can hold sorted rows, each with which of them."""
+        """The data blocks below an index that can hold some of the sorted rows, each with the range of those rows."""
         for place, first, last in index.entries_of_rows(sought, begin, beyond):
             location = index.locations[place]
             if levels == 1:
@@ -204,7 +204,7 @@ class HFileReader:
         entries_of: Callable[[BlockIndex, bytes], range],
         matches: Callable[[pa.Array, list[bytes]], pa.Array],
     ) -> pa.Table:
-        """Entries of the blocks that the index leads to for the sought rows or prefixes."""
+        """Read the entries of the blocks that can hold the rows or prefixes."""
         self._left_to_inflate = self._most_inflated
         rows: list[pa.Array] = []
         values: list[pa.Array] = []
@@ -221,7 +221,7 @@ class HFileReader:
     def _locate(
         self, index: BlockIndex, levels: int, sought: list[bytes], entries_of: Callable[[BlockIndex, bytes], range]
     ) -> Iterator[tuple[tuple[int, int], list[bytes]]]:
-        """Data blocks below an index that can hold something sought, each with what."""
+        """The data blocks below an index that can hold the rows or prefixes, each with those that it can hold."""
         by_entry: dict[int, list[bytes]] = {}
         for item in sought:
             for entry in entries_of(index, item):
@@ -239,7 +239,7 @@ class HFileReader:
         return parse_branch(memoryview(block.content).cast("B"), location[0], self._path)
 
     def _data_blocks(self) -> Iterator[tuple[pa.Array, pa.Array]]:
-        """Entries of all data blocks, neighbours read together."""
+        """Read the entries of all data blocks, adjacent blocks in one read."""
         group: list[tuple[int, int]] = []
         end = 0
         for location in self._all_locations(self._root, self._trailer.levels):
@@ -258,7 +258,7 @@ class HFileReader:
             yield self._entries(data.slice(offset - start, size))
 
     def _behind(self, location: tuple[int, int], end: int) -> int:
-        """Where a data block ends that must not begin before the end of the one before it: so none is read twice."""
+        """The end of a data block; raises if it begins before the end of the one before, so that none is read twice."""
         if location[0] < end:
             raise CorruptFileError("HFile: the index does not lead to the data blocks in their order", path=self._path)
         return sum(location)
@@ -325,6 +325,6 @@ def _begins_with_any(rows: pa.Array, prefixes: list[bytes]) -> pa.Array:
 
 
 def successor(prefix: bytes) -> bytes | None:
-    """The least bytes that are greater than all bytes with a prefix; None if there are none."""
+    """The smallest byte string that is greater than all with a prefix; None if there is none."""
     stripped = prefix.rstrip(b"\xff")
     return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else None

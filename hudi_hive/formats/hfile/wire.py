@@ -14,7 +14,7 @@ Message: TypeAlias = dict[int, list[int | bytes]]
 
 
 def protobuf_varint(data: memoryview, position: int, path: str) -> tuple[int, int]:
-    """An unsigned base-128 integer of at most 64 bits and the position behind it.
+    """Read an unsigned base-128 integer of at most 64 bits; returns it and the position behind it.
 
     Raises:
         CorruptFileError: it does not end in time.
@@ -31,7 +31,7 @@ def protobuf_varint(data: memoryview, position: int, path: str) -> tuple[int, in
 
 
 def hadoop_vint(data: memoryview, position: int, path: str) -> tuple[int, int]:
-    """A Hadoop ``VInt`` and the position behind it.
+    """Read a Hadoop ``VInt``; returns it and the position behind it.
 
     Raises:
         CorruptFileError: the bytes end within it.

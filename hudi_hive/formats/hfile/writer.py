@@ -95,7 +95,7 @@ def write_hfile(
 
 
 class _Out:
-    """Blocks one behind the other.
+    """The blocks of a file that is being written, in order.
 
     Attributes:
         parts: the bytes so far, in pieces.
@@ -110,7 +110,7 @@ class _Out:
         self._compress = codec == "gz"
 
     def block(self, magic: bytes, content: bytes | memoryview, previous: int) -> tuple[int, int]:
-        """Write a block; where it begins and how long it is."""
+        """Write a block; returns its offset and size on disk."""
         length = len(content)
         if self._compress:
             squeezer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, 31)  # 31: with a gzip header
@@ -126,7 +126,7 @@ class _Out:
 
 
 def _data_blocks(out: _Out, rows: pa.Array, values: pa.Array, sizes: Sizes) -> list[tuple[int, int, bytes]]:
-    """Write the entries; offset, size and first key of each block."""
+    """Write the data blocks; returns offset, size and first key of each."""
     index: list[tuple[int, int, bytes]] = []
     previous = -1
     bounds = _cuts(sizes)
@@ -143,7 +143,7 @@ def _data_blocks(out: _Out, rows: pa.Array, values: pa.Array, sizes: Sizes) -> l
 
 
 def _cuts(sizes: Sizes) -> list[int]:
-    """Where blocks begin: as many entries as fit, at least one; and the number of entries behind the last."""
+    """The index of the first entry of each block (as many entries as fit, at least one), then the number of entries."""
     ends = np.cumsum(sizes)
     cuts = [0]
     while cuts[-1] < len(sizes):
@@ -153,7 +153,7 @@ def _cuts(sizes: Sizes) -> list[int]:
 
 
 def _runs(bounds: list[int]) -> Iterable[list[int]]:
-    """Bounds of neighbouring blocks whose entries are laid out together."""
+    """Ranges of adjacent blocks whose entries are encoded in one step."""
     start = 0
     for at in range(1, len(bounds)):
         if at == len(bounds) - 1 or bounds[at + 1] - bounds[start] > _CHUNK_ROWS:
@@ -218,7 +218,7 @@ def _delimited(data: bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """A number that is not negative as protobuf has it."""
+    """Encode a non-negative number as a protobuf varint."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -228,7 +228,7 @@ def _varint(value: int) -> bytes:
 
 
 def _hadoop_vint(value: int) -> bytes:
-    """A number that is not negative as Hadoop has it."""
+    """Encode a non-negative number as a Hadoop ``VInt``."""
     if value <= 127:
         return bytes([value])
     magnitude = value.to_bytes((value.bit_length() + 7) // 8, "big")
@@ -236,7 +236,7 @@ def _hadoop_vint(value: int) -> bytes:
 
 
 def _column(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """One array of bytes; with 64-bit offsets where it would not fit otherwise."""
+    """Combine chunks to one binary array, with 64-bit offsets where 32 bits do not suffice."""
     if isinstance(column, pa.ChunkedArray):
         kind = pa.large_binary() if column.nbytes > (1 << 31) - 1 else pa.binary()
         chunks = [chunk.cast(kind) for chunk in column.chunks]

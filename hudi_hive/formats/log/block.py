@@ -175,7 +175,7 @@ def _parse_block(view: memoryview, offset: int, end: int, path: str) -> LogBlock
 
 
 def _parse_headers(view: memoryview, position: int, limit: int, path: str) -> tuple[dict[HeaderKey, str], int]:
-    """Header entries from a position on, and the position behind them; nothing reaches beyond the limit."""
+    """Parse the header entries at a position, within the limit; returns them and the position behind them."""
     if position + _COUNT.size > limit:
         raise _damaged(path, position)
     count = _COUNT.unpack_from(view, position)[0]
@@ -209,7 +209,7 @@ _DIGITS: Final = _FIRST_FIELDS.size + _COUNT.size + _ENTRY.size + len("crc32:")
 
 
 def _checksum(block: memoryview) -> bytes:
-    """Digits of the checksum of all bytes of a block but those that hold it."""
+    """The hex digits of the checksum of all bytes of a block but the digits themselves."""
     value = zlib.crc32(block[_DIGITS + 8 :], zlib.crc32(block[:_DIGITS]))
     return b"%08x" % value
 
@@ -226,7 +226,7 @@ _HEADER_FORMS: Final[Mapping[HeaderKey, re.Pattern[str]]] = {
 
 
 def _refuse_odd_headers(kind: BlockType, headers: Mapping[HeaderKey, str], path: str, offset: int) -> None:
-    """Refuse what no writer writes: a header of another type of block, a value of another form.
+    """Refuse headers that no writer writes: keys of another block type, values of another form.
 
     Blocks have no checksum of their own: a key or value that was damaged would change which records count.
 
@@ -325,7 +325,7 @@ def avro_bounds(block: LogBlock) -> tuple[Positions, Positions]:
 
 
 def _walk(content: memoryview, position: int, ends: Positions) -> bool:
-    """Fill in where each record ends, one behind the other; whether every length could be read."""
+    """Fill in the end offset of each record; returns whether every length was valid."""
     unpack, width = _COUNT.unpack_from, _COUNT.size
     record_ends: list[int] = []
     append = record_ends.append

@@ -144,7 +144,7 @@ class _Walk:
         self._at = 0
 
     def records(self) -> tuple[np.ndarray, np.ndarray]:
-        """Begins and ends of the records."""
+        """Start and end offsets of the records."""
         starts: list[int] = []
         ends: list[int] = []
         data, at = self._data, self._at
@@ -173,7 +173,7 @@ class _Walk:
         return np.array(starts, np.int64), np.array(ends, np.int64)
 
     def _count(self, at: int) -> int:
-        """Number of items in the array block at a position; the position behind it is kept."""
+        """Read the number of items in the array block at a position, and store the position behind it."""
         count, self._at = self._varint(at)
         if count < 0:  # a negative count is followed by the block's bytes
             _, self._at = self._varint(self._at)
@@ -279,7 +279,7 @@ def _without_default(wrapped: pa.StructArray) -> pa.Array:
 
 
 def _values(wrapped: pa.StructArray) -> dict[int, pa.Array]:
-    """Values by number of the union's member, in their Arrow types, of those members that occur."""
+    """The values in their Arrow types by index of the union's member, for the members that occur."""
     found: dict[int, pa.Array] = {}
     for number, (member, arrow) in enumerate(zip(_members(wrapped), _TYPES, strict=False)):
         if _any(member) and not (number == _ARRAY_MEMBER and "wrappedValues" in {field.name for field in member.type}):
@@ -288,7 +288,7 @@ def _values(wrapped: pa.StructArray) -> dict[int, pa.Array]:
 
 
 def _one_type(arrays: list[pa.Array], length: int, block: LogBlock) -> pa.Array:
-    """Values that stand in arrays of different types as one array; numbers in the widest of their types."""
+    """Combine arrays of different types to one array; numbers get the widest of their types."""
     if not arrays:
         return pa.nulls(length)
     types = {array.type for array in arrays}
@@ -365,12 +365,12 @@ def _wrap_several(columns: Sequence[pa.Array], none: np.ndarray) -> pa.StructArr
 
 
 def _held(values: pa.Array, holder: pa.StructType) -> pa.StructArray:
-    """Wrapper records of values; null where there is no value."""
+    """Make the wrapper records of values; null where there is no value."""
     return pa.StructArray.from_arrays([values.cast(holder.field(0).type)], fields=list(holder), mask=pc.is_null(values))
 
 
 def _unwrapped(column: pa.Array) -> tuple[int, pa.Array]:
-    """Number of the wrapper for a column's type, and its values as that wrapper has them.
+    """The index of the wrapper for a column's type, and the values in the wrapper's own type.
 
     Timestamps are long numbers: so the Avro records of base files and of log files hold them.
     """

@@ -155,7 +155,7 @@ def _checked(length: int) -> int:
 
 
 def _varint(value: int) -> bytes:
-    """A number that is not negative, zig-zag with seven bits a byte."""
+    """Encode a non-negative number as a zig-zag varint."""
     rest, out = value << 1, bytearray()
     while rest > 0x7F:
         out.append(rest & 0x7F | 0x80)

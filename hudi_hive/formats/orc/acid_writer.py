@@ -89,7 +89,7 @@ class WrittenAcidFile:
 
 
 class _Held:
-    """Python file that keeps what the ORC writer writes until it is taken."""
+    """A Python file that buffers the output of the ORC writer until :meth:`take`."""
 
     closed = False
 
@@ -101,10 +101,10 @@ class _Held:
         return len(data)
 
     def flush(self) -> None:
-        """Nothing waits anywhere else."""
+        """Do nothing; the file has no other buffer."""
 
     def close(self) -> None:
-        """Arrow closes what it writes to; what is held stays."""
+        """Do nothing; Arrow closes its target, but the buffered bytes are still needed."""
 
     def take(self) -> list[bytes]:
         parts, self._parts = self._parts, []
@@ -212,7 +212,7 @@ class AcidFileWriter(ABC):
         self._made = ConstantColumns([*fields, "row"], self._codec, self._path or "")
 
     def _append(self, keys: Mapping[str, Ints], row: pa.StructArray) -> None:
-        """Write events, of which all columns that are not the same in all are given."""
+        """Write events; the arguments are the columns that are not constant."""
         arrays = [pa.array(keys[field.name], field.type) for field in self._others]
         names = [*(field.name for field in self._others), "row"]
         assert self._writer is not None
@@ -253,7 +253,7 @@ class AcidFileWriter(ABC):
 
     @abstractmethod
     def _finish(self) -> None:
-        """Write what has waited for the end."""
+        """Write what was deferred to the end of the file."""
 
     @abstractmethod
     def _key(self, place: int) -> Key:
@@ -342,7 +342,7 @@ class DeltaWriter(AcidFileWriter):
         return with_null_struct_children(array)
 
     def _finish(self) -> None:
-        """All is written as it comes."""
+        """Do nothing; inserts are written at once."""
 
     def _key(self, place: int) -> Key:
         return self._write_id, self._property, place
@@ -388,7 +388,7 @@ class DeleteDeltaWriter(AcidFileWriter):
         self._rows += count
 
     def _finish(self) -> None:
-        """All events: whether they are of one transaction and statement, as most are, is known now."""
+        """Write all events, as only now it is certain whether they are of one transaction and statement."""
         keys = dict(zip((ORIGINAL, BUCKET, ROW), self._joined(), strict=True))
         ends = {name: int(keys[name][0]) for name in (ORIGINAL, BUCKET)}
         same = {name: value for name, value in ends.items() if (keys[name] == value).all()}

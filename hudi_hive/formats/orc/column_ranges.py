@@ -64,7 +64,7 @@ def stripe_ranges(
 
 
 def _read(stream: pa.NativeFile) -> tuple[list[_Type], list[int], list[list[bytes]]] | None:
-    """Types, rows of each stripe, and of each stripe the statistics of each type; None if they cannot be relied on."""
+    """Types, rows of each stripe, and statistics of each column and stripe; None if they are not reliable."""
     size = stream.size()
     end = stream.read_at(min(size, 256), max(0, size - 256))
     postscript = dict(message_fields(end[-1 - end[-1] : -1]))
@@ -113,7 +113,7 @@ def _type(message: bytes) -> _Type:
 
 
 def _number(types: Sequence[_Type], path: Sequence[str]) -> int | None:
-    """Number of the column at a path."""
+    """The ORC column id of a path."""
     at = 0
     for name in path:
         if types[at].names.count(name) != 1:
@@ -140,7 +140,7 @@ def _range(messages: Sequence[bytes], kind: int, arrow: pa.DataType, rows: Seque
 
 
 def _bounds(message: bytes, kind: int) -> tuple[int | str | None, int | str | None]:
-    """Least and greatest value of a stripe's column."""
+    """Minimum and maximum of a column in a stripe."""
     field = _STRING_STATISTICS if kind in _TEXT else _DATE_STATISTICS if kind == _DATE else _INTEGER_STATISTICS
     statistics = dict(message_fields(message)).get(field)
     values = {} if statistics is None else dict(message_fields(_bytes(statistics)))

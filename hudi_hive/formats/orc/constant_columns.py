@@ -77,7 +77,7 @@ def _zigzag(value: int) -> int:
 
 
 class _Stripe(NamedTuple):
-    """Where a stripe is: its first byte, bytes of indexes, data and footer, and rows."""
+    """The location of a stripe: its offset, bytes of indexes, data and footer, and rows."""
 
     offset: int
     indexes: int
@@ -99,7 +99,7 @@ class _Stripe(NamedTuple):
 
 
 class _Stream(NamedTuple):
-    """A part of a stripe: what it is, of which column, and its bytes."""
+    """A stream of a stripe: its kind, column and bytes."""
 
     kind: int
     column: int
@@ -113,7 +113,7 @@ class _Stream(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Footer:
-    """A stripe's footer: kind, column and length of its streams, encodings of its columns, and what else there is."""
+    """A stripe's footer: kind, column and length of its streams, encodings of its columns, and all other fields."""
 
     streams: tuple[tuple[int, int, int], ...]
     encodings: tuple[bytes, ...]
@@ -185,7 +185,7 @@ class ConstantColumns:
         return self._understood(lambda: self._finished(b"".join(parts)))
 
     def _begin(self, data: bytes) -> bytes:
-        """What comes before the first stripe, if it is the file's begin."""
+        """The bytes before the first stripe, if they were not written yet."""
         if self._read:
             return b""
         if not data.startswith(_MAGIC):
@@ -196,7 +196,7 @@ class ConstantColumns:
     # -- stripes ----------------------------------------------------------------------------------------------------
 
     def _last_stripe(self, data: bytes, bounds: Sequence[int], end: int) -> tuple[int, int]:
-        """Where the stripe before a place begins, and its footer: what is written last, as long as the footer says.
+        """The start and the footer of the stripe that ends at an offset, by the lengths in its footer.
 
         That it is so is seen again when the file's own footer is there.
         """
@@ -211,7 +211,7 @@ class ConstantColumns:
         return _Footer.parsed(self._unpacked(data))
 
     def _stripe(self, data: bytes, footer_at: int) -> bytes:
-        """A stripe with the columns put in."""
+        """Encode a stripe with the constant columns in it."""
         footer = self._footer(data[footer_at:])
         streams = list(self._streams(footer, memoryview(data)))
         groups = self._groups(streams)
@@ -239,13 +239,13 @@ class ConstantColumns:
             start += length
 
     def _groups(self, streams: Sequence[_Stream]) -> list[int]:
-        """Rows of each row group, by the index of the root column, which has a value for each."""
+        """The number of rows of each row group, from the index of the root column."""
         data = next(bytes(stream.data) for stream in streams if (stream.kind, stream.column) == (_ROW_INDEX, 0))
         entries = [dict(message_fields(_message(entry))) for _, entry in message_fields(self._unpacked(data))]
         return [whole_number(dict(message_fields(_message(entry.get(2, b"")))).get(1, 0)) for entry in entries]
 
     def _made(self, column: int, constant: ConstantColumn, groups: Sequence[int]) -> tuple[_Stream, _Stream]:
-        """Index and data of a column."""
+        """Encode the index and data streams of a constant column."""
         runs = {count: constant.runs(count) for count in set(groups)}
         statistics = {count: bytes_field(2, constant.statistics(count)) for count in runs}
         data, chunks = self._packed(b"".join(runs[count] for count in groups))
@@ -282,7 +282,7 @@ class ConstantColumns:
         return b"".join([*made, metadata, packed, tail, bytes([len(tail)])])
 
     def _check(self, postscript: dict[int, int | bytes], footer: Sequence[tuple[int, int | bytes]]) -> None:
-        """Refuse what the columns' numbers do not hold for."""
+        """Refuse files whose columns are not numbered as expected."""
         if postscript.get(2, 0) != self._packing or (self._packing and postscript.get(3) != BLOCK):
             raise ValueError("another compression than was asked for")
         root = dict(message_fields(_message(next(value for number, value in footer if number == 4))))
@@ -315,7 +315,7 @@ class ConstantColumns:
         return self._filled(shifted, lambda constant: number_field(1, _KINDS[constant.kind]) + _NO_LENGTHS)
 
     def _shifted(self, number: int, value: int | bytes) -> bytes:
-        """A type's field; the numbers of its children are packed."""
+        """Renumber the children in a field of a type."""
         if number != 2:
             return message_field(number, value)
         return bytes_field(2, b"".join(varint(self._number(child)) for child in _varints(_message(value))))
@@ -335,12 +335,12 @@ class ConstantColumns:
     # -- numbers of columns, and bytes -------------------------------------------------------------------------------
 
     def _number(self, column: int) -> int:
-        """Number in the complete file of a column of the file without constants."""
+        """The column id in the complete file of a column of the file without constants."""
         last = len(self._plain_numbers) - 1
         return self._plain_numbers[min(column, last)] + max(0, column - last)
 
     def _filled(self, items: list[_T], make: Callable[[ConstantColumn], _T]) -> list[_T]:
-        """Insert what ``make`` gives for each constant column among the items of the other columns."""
+        """Insert the result of ``make`` for each constant column among the items of the other columns."""
         for column, constant in self._constants.items():  # ascending
             items.insert(column, make(constant))
         return items
@@ -351,7 +351,7 @@ class ConstantColumns:
         return plain
 
     def _packed(self, data: bytes) -> tuple[bytes, list[int]]:
-        """Data in chunks, and where each begins."""
+        """Compress data in chunks; returns the bytes and the offset of each chunk."""
         if not self._packing:
             return data, [0]
         chunks, starts, end = [], [], 0
@@ -396,5 +396,5 @@ def _varints(data: bytes) -> Iterator[int]:
 
 
 def _replaced(message: bytes, numbers: dict[int, int]) -> bytes:
-    """A message with other numbers in some of its fields."""
+    """Replace the numbers in some fields of a protobuf message."""
     return b"".join(message_field(number, numbers.get(number, value)) for number, value in message_fields(message))

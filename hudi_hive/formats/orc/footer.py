@@ -91,7 +91,7 @@ def _check(footer: bytes) -> list[Stripe]:
 
 
 def whole_number(value: int | bytes) -> int:
-    """A field that must be a varint; ValueError if it is bytes."""
+    """Require that a field is a varint; raises ValueError if it is bytes."""
     if isinstance(value, bytes):
         raise ValueError("bytes where a number must be")
     return value
@@ -126,7 +126,7 @@ def message_fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """A varint and the position behind it; ValueError beyond ten bytes."""
+    """Read a varint; returns it and the position behind it, raises ValueError beyond ten bytes."""
     result = shift = 0
     while shift < 70:
         byte = data[position]

@@ -58,7 +58,7 @@ def _differs(kind: HiveType, calendar: int) -> bool:
 
 
 def _each(array: pa.Array, kind: HiveType, leaf: Callable[[pa.Array, HiveType], pa.Array]) -> pa.Array:
-    """The array with something done to each primitive part of it."""
+    """Apply a function to each primitive child of an array."""
     if kind.kind == "struct":
         children = [_each(part, child, leaf) for part, child in zip(array.flatten(), kind.children, strict=True)]
         return pa.StructArray.from_arrays(children, fields=list(array.type), mask=array.is_null())
@@ -89,7 +89,7 @@ def _days(values: pa.Array, calendar: int, path: str) -> pa.Array:
 
 
 def _proleptic(days: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Days of the same year, month and day as these have in the Julian calendar, both since 1970-01-01."""
+    """Convert days of the Julian calendar to those of the same date in the proleptic Gregorian calendar."""
     # Years from March on, so that the leap day is the last one (Meeus, "Astronomical Algorithms", chapter 7).
     past = days + 2_440_588 + 32_082
     year = (4 * past + 3) // 1461

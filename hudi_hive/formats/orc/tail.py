@@ -129,7 +129,7 @@ def _corrupt(error: Exception, path: str) -> CorruptFileError:
 
 
 def _length(data: bytes, path: str) -> int:
-    """Bytes of footer, postscript and its length."""
+    """The number of bytes of footer, postscript and its length byte."""
     try:
         fields = dict(message_fields(data[-1 - data[-1] : -1]))
         if fields.get(_MAGIC) != b"ORC":
@@ -160,7 +160,7 @@ def _parsed(footer: bytes, postscript: bytes, length: int) -> OrcTail:
 
 
 def _chunks(data: bytes, block: int) -> bytes:
-    """Bytes in chunks that are marked as not compressed, which every codec allows."""
+    """Split bytes into chunks that are marked as not compressed, which every codec allows."""
     parts = []
     for start in range(0, len(data), block):
         chunk = data[start : start + block]
@@ -184,7 +184,7 @@ def bytes_field(number: int, value: bytes) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    """A number from 0 on in groups of seven bits, the lowest first."""
+    """Encode a non-negative number as a varint."""
     if value < 128:  # most are
         return _BYTES[value]
     result = bytearray()

@@ -167,7 +167,7 @@ class HistoryArchiveWriter:
         return [path.rsplit("/", 1)[-1] for path in listing]
 
     def _current(self) -> int | None:
-        """Number of the manifest that counts: that of ``_version_``, or the greatest where there is none."""
+        """The number of the current manifest: that in ``_version_``, or the greatest where there is none."""
         try:
             text = self._storage.read_bytes(f"{self._folder}/_version_").decode("latin-1").strip()
         except PathNotFoundError:
@@ -188,7 +188,7 @@ class HistoryArchiveWriter:
             raise CorruptFileError(f"archive manifest: {error}", path=self._storage.uri(path)) from error
 
     def _publish(self, entries: list[dict[str, Any]]) -> None:
-        """Write the next manifest, make it count, and remove what no kept manifest names."""
+        """Write the next manifest, make it current, and delete files that no retained manifest names."""
         number = max([*self._numbers(), self._current() or 0], default=0) + 1
         text = json.dumps({"files": sorted(entries, key=lambda entry: str(entry["fileName"]))}, indent=2)
         self._storage.create_if_absent(f"{self._folder}/manifest_{number}", text.encode())
@@ -261,7 +261,7 @@ class LogArchiveWriter:
 
 
 def _payload_field(state: Instant) -> str | None:
-    """The field of an archive entry that holds a state's record."""
+    """The name of the field of an archive entry that holds a state's record."""
     completed, requested = state.is_completed, state.state is State.REQUESTED
     if state.action in (COMMIT, DELTA_COMMIT):
         return "hoodieCommitMetadata"
@@ -277,7 +277,7 @@ def _payload_field(state: Instant) -> str | None:
 
 
 def _without_nulls(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A commit's record for Avro, whose map of extra metadata holds no nulls, as JSON may."""
+    """Remove the nulls from a commit's extra metadata, which JSON may hold and Avro may not."""
     extra = record.get("extraMetadata")
     if not isinstance(extra, Mapping):
         return dict(record)

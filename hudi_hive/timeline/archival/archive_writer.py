@@ -176,7 +176,7 @@ def _metadata_bound(client: TableClient) -> str | None:
 
 
 def _first_showing(storage: Storage, timeline: Timeline, instants: Iterable[Instant]) -> str | None:
-    """The first replacecommit of some whose replaced file groups have files yet: archived, they would come back.
+    """The first replacecommit whose replaced file groups still have files; if archived, these would become visible.
 
     A savepoint may keep them from the clean that went by.
     """

@@ -99,7 +99,7 @@ def _bounds(timeline: Timeline) -> Iterator[tuple[str, str]]:
 
 
 def _first_uncleaned_replacement(timeline: Timeline) -> str | None:
-    """The first replacecommit that the last clean did not go beyond: archived, its replaced files would come back."""
+    """The first replacecommit that the last clean did not cover; if archived, its replaced files would reappear."""
     cleaned = ""
     cleans = timeline.completed({CLEAN})
     if cleans:

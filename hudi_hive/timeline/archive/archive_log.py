@@ -58,7 +58,7 @@ _PENDING_ACTIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the Avro binary of an entry lies (bytes), and its schema, parsed."""
+    """The byte range of an entry's Avro binary, and its parsed schema."""
 
     path: str
     offset: int
@@ -117,7 +117,7 @@ class LogArchive:
         return "" if self._files() else None
 
     def _checked(self, files: Sequence[_File], *, whole: bool = True) -> list[Instant]:
-        """The states in files, oldest first, if nothing shows that some were lost.
+        """Yield the states in files, oldest first; raises where states are missing.
 
         Args:
             files: the files that were read, oldest first.
@@ -146,7 +146,7 @@ class LogArchive:
         return entries
 
     def _refuse_unfinished(self, entries: Sequence[Instant]) -> None:
-        """Only completed instants are archived, with all their states: one without its end was cut off."""
+        """Refuse an instant without completed state: only completed ones are archived, so the file was cut off."""
         ended = {(i.requested, i.comparable_action) for i in entries if i.is_completed} | self._active
         for instant in entries:
             if (instant.requested, instant.comparable_action) not in ended:
@@ -217,7 +217,7 @@ class LogArchive:
         return None
 
     def _entry(self, requested: str, action: str, state: State) -> Fields | None:
-        """The whole entry of one state."""
+        """Read the complete entry of one state."""
         place = self._places.get((requested, action, state))
         if place is None:
             return None

@@ -111,7 +111,7 @@ class HistoryArchive:
         return decode_payload(data or b"", uri, instant.requested)
 
     def _row_group(self, instant: Instant) -> pa.Table | None:
-        """The row group that holds an instant; files are sorted, so its bounds tell."""
+        """Find the row group that holds an instant by its bounds, since files are sorted."""
         last = self._last_group
         if last is not None and last[0][0] == instant.path and _holds(last[1], instant):
             return last[1]
@@ -128,7 +128,7 @@ class HistoryArchive:
         return None
 
     def _read_times(self, path: str, size: int | None = None) -> pa.Table:
-        """Times and actions in a file of the size that the manifest tells, if they are those that its name tells."""
+        """Read times and actions of a file; raises if its size or times differ from those in manifest and name."""
         with self._open(path, _TIMES, size) as file:
             table = _strings(file.read(columns=_TIMES))
         bounds = pc.min_max(table["instantTime"]).as_py()
@@ -140,7 +140,7 @@ class HistoryArchive:
         return table
 
     def _refuse_left_out(self, named: Mapping[str, int | None], since: str) -> None:
-        """Refuse an archive with files that the manifest should name: it is an older one, as a damaged version gives.
+        """Refuse an archive with files that its manifest should name, which shows that an older manifest was read.
 
         Files beside the manifest are merged into those that it names, or from an archival that died: its instants are
         active still, or archived again.
@@ -164,7 +164,7 @@ class HistoryArchive:
 
     @contextmanager
     def _open(self, path: str, columns: Sequence[str], size: int | None = None) -> Iterator[pq.ParquetFile]:
-        """An archive file that has the columns: Arrow leaves out those that a file lacks without a word."""
+        """Open an archive file and check its columns, since Arrow silently leaves out missing ones."""
         uri = self._storage.uri(path)
         with self._storage.open_input(path) as stream:
             if size is not None and stream.size() != size:
@@ -185,7 +185,7 @@ class HistoryArchive:
     # -- manifest ----------------------------------------------------------------------------------------------------
 
     def _data_files(self) -> dict[str, int | None]:
-        """Data files of the current manifest, and their bytes as it tells them; none if nothing was archived yet."""
+        """The data files of the current manifest with their sizes in bytes; none if nothing was archived yet."""
         version = self._version()
         if version is None:
             return {}
@@ -220,7 +220,7 @@ class HistoryArchive:
         return max((int(match[1]) for match in matches if match), default=None)
 
     def _retried(self, read: Callable[[], _T]) -> _T:
-        """Read again when a file vanished: the archive is merged into new files while others read it."""
+        """Retry a read when a file vanished, since archival merges files while others read them."""
         for _ in range(_ATTEMPTS - 1):
             try:
                 return read()
@@ -237,7 +237,7 @@ class HistoryArchive:
 
 
 def _range_of(path: str) -> tuple[str, str]:
-    """First and last requested time of a data file, as its name tells them."""
+    """The first and last requested time in the name of a data file."""
     match = _DATA_NAME.fullmatch(path.rsplit("/", 1)[-1])
     assert match is not None
     return match[1], match[2]

@@ -129,7 +129,7 @@ class InstantFiles:
         return Fields(record or {}, self._storage.uri(instant.path), instant.requested)
 
     def _since_archived(self, instant: Instant) -> Instant | None:
-        """The same instant in the archive as it is now."""
+        """Find an instant in the archive, which is loaded again."""
         instants = self.archived(reload=True).instants
         return next((candidate for candidate in instants if candidate.sort_key == instant.sort_key), None)
 

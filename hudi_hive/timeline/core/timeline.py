@@ -443,7 +443,7 @@ class Timeline:
         )
 
     def _derive(self, name: str, make: Callable[[], _T]) -> _T:
-        """A value worked out once."""
+        """Compute a value once and cache it."""
         with self._lock:
             if name not in self._derived:
                 self._derived[name] = make()
@@ -452,7 +452,7 @@ class Timeline:
 
 
 def _highest_states(instants: Iterable[Instant]) -> list[Instant]:
-    """Of each (requested time, comparable action) the instant of the highest state."""
+    """The instant of the highest state for each requested time and comparable action."""
     best: dict[tuple[str, str], Instant] = {}
     for instant in instants:
         key = (instant.requested, instant.comparable_action)

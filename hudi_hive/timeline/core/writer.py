@@ -170,7 +170,7 @@ class TimelineWriter:
             )
 
     def _named(self, action: str) -> str:
-        """The action as it stands in file names: layout 1 has no name of its own for clustering."""
+        """The action in file names: layout 1 has no separate name for clustering."""
         return REPLACE_COMMIT if self.layout == 1 and action == CLUSTERING else action
 
 

@@ -46,7 +46,7 @@ class State(IntEnum):
 
 
 class InstantOrder(NamedTuple):
-    """What instants of a timeline are sorted by, and what names one: no two of a timeline agree in all three.
+    """The sort key of instants, which is unique within a timeline.
 
     Attributes:
         requested: requested time.

@@ -301,7 +301,7 @@ def _each_own(write_stats: pa.Table, whole: pa.ChunkedArray, requested: str, lay
 
 
 def _is_own_log(stat: Mapping[str, Any], rest: str, instant: Instant, source: str) -> bool:
-    """Whether a log file can be a commit's own.
+    """Whether a log file can have been written by a commit.
 
     From version 8 on its name carries the time of the commit; in version 6, and so in commits from before an upgrade,
     that of the slice.
@@ -391,7 +391,7 @@ def _replaced(replaced: Mapping[str, Any], fields: Fields) -> pa.Table:
 
 
 def _flatten(groups: Mapping[str, Any], fields: Fields, name: str) -> tuple[pa.Array, list[Any]]:
-    """The lists of a partition -> list map one behind the other, and the partition of each item."""
+    """Flatten the lists of a partition -> list map; returns the items and the partition of each."""
     if not all(isinstance(items, list) for items in groups.values()):
         raise fields.wrong(name)
     counts = np.fromiter((len(items) for items in groups.values()), np.int64, len(groups))

@@ -322,7 +322,7 @@ def decode_rollback_metadata(fields: Fields, instant: Instant) -> RollbackMetada
 
 
 def _rollback(fields: Fields, instant: Instant) -> RollbackMetadata:
-    """The same, also as part of a restore."""
+    """Decode a rollback's metadata, also as part of a restore's."""
     fields.require(("commitsRollback", "partitionMetadata"), "a completed rollback")
     partitions = {
         partition: RollbackPartition(
