@@ -275,7 +275,7 @@ def _take_rows(batches: Iterator[pa.RecordBatch], rows: npt.NDArray[np.int64]) -
 
 
 def _dense(batch: pa.RecordBatch, indexed: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Convert dictionary columns of a batch to text; several slices where the text would exceed 2 GiB.
+    """Convert dictionary columns of a batch to text; several slices where the text would exceed 64 MiB.
 
     Indices that a damaged file has beyond its dictionary are an error.
     """
