@@ -10,8 +10,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hudi_hive.connector.dataset import ScanDataset, ScanSource, TableSource
-from hudi_hive.connector.metadata import HudiTableHandle
-from hudi_hive.connector.page_source import PageSources
 
 if TYPE_CHECKING:
     from hudi_hive.connector.connector import ConnectorSource, HudiConnector
