@@ -7,7 +7,7 @@ deleted keys (``LogRecords``). What a query does with them is no matter here.
 from __future__ import annotations
 
 from hudi_hive.table.core import DEFAULT_TABLE_VERSION, MetaClient, TableDefinition, create_table, is_hudi_table
-from hudi_hive.table.logs import LogData, LogDeletes, LogRecords, scan_logs
+from hudi_hive.table.logs import BlockRange, LogData, LogDeletes, LogRecords, scan_logs
 from hudi_hive.table.properties import TableConfig, update_properties
 from hudi_hive.table.view import FILES_SCHEMA, SLICE_SCHEMA, FileSystemView
 
@@ -15,6 +15,7 @@ __all__ = [
     "DEFAULT_TABLE_VERSION",
     "FILES_SCHEMA",
     "SLICE_SCHEMA",
+    "BlockRange",
     "FileSystemView",
     "LogData",
     "LogDeletes",

@@ -12,7 +12,7 @@ from hudi_hive import HudiTable
 from hudi_hive.errors import CorruptFileError
 from hudi_hive.formats.log import MAGIC
 from hudi_hive.table import MetaClient
-from hudi_hive.table.logs import scan_logs
+from hudi_hive.table.logs import BlockRange, scan_logs
 from hudi_hive.write.service_base import ServiceContext
 from hudi_hive.write.services import cluster, compact
 from tests.support.faults.damage_sweep import FIXTURES, SCANS, Sweep, sweep_table
@@ -90,10 +90,10 @@ def test_what_a_writer_appends_between_plan_and_read_is_passed_over(tmp_path):
         pending.write_bytes(data[: len(data) // 2])
         partition = "" if file.parent == path else str(file.parent.relative_to(path))
         names, sizes = [file.name, pending.name], [len(data), len(data) // 3]
-        found = scan_logs(client.storage, partition, names, timeline=client.timeline, max_instant=None, sizes=sizes)
+        found = scan_logs(client.storage, partition, names, blocks=BlockRange(client.timeline), sizes=sizes)
         assert found.corrupt == 1 and found.blocks
         with pytest.raises(CorruptFileError, match="no log block ends at byte"):
-            scan_logs(client.storage, partition, names[1:], timeline=None, max_instant=None, sizes=sizes[1:])
+            scan_logs(client.storage, partition, names[1:], blocks=BlockRange(), sizes=sizes[1:])
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -6,7 +6,7 @@ import math
 import pyarrow as pa
 import pytest
 
-from hudi_hive.metadata.reader.file_group import Found, Payloads
+from hudi_hive.metadata.reader.file_group import BlockRecords, GroupRecords
 from hudi_hive.metadata.reader.ranges import merge_stats, typed_ranges
 from hudi_hive.metadata.reader.records import WRAPPERS
 
@@ -62,8 +62,8 @@ def stat(kind, low, high, rows=2, nulls=0, ordinal=None, tight=False):
 
 def merged(kind, *stats, of="file_name"):
     """Least and greatest value of the type after writes of one file, oldest first."""
-    parts = [Payloads(at, pa.array(["k"]), pa.array([one], VALUE), SCHEMA) for at, one in enumerate(stats)]
-    (row,) = typed_ranges(merge_stats([Found(tuple(parts))]), kind, of).to_pylist()
+    parts = [BlockRecords(at, pa.array(["k"]), pa.array([one], VALUE), SCHEMA) for at, one in enumerate(stats)]
+    (row,) = typed_ranges(merge_stats([GroupRecords(tuple(parts))]), kind, of).to_pylist()
     return row["min"], row["max"]
 
 

@@ -50,7 +50,7 @@ def places(name):
     return sorted((key, partition, file.split("_")[0]) for key, partition, file in rows)
 
 
-def located(table):
+def location_rows(table):
     return [(row["key"], row["partition"], row["file_id"]) for row in table.to_pylist()]
 
 
@@ -65,13 +65,13 @@ def test_rows(name, tables):
 @pytest.mark.parametrize("name", WITH_RECORD_INDEX)
 def test_record_index(name, tables):
     metadata, rows = tables[name].metadata, places(name)
-    assert located(metadata.record_locations()) == rows
+    assert location_rows(metadata.record_locations()) == rows
     for key in {row[0] for row in rows}:
-        assert located(metadata.record_locations([key, "nowhere"])) == [row for row in rows if row[0] == key]
+        assert location_rows(metadata.record_locations([key, "nowhere"])) == [row for row in rows if row[0] == key]
     for partition in tables[name].partitions():
         here = metadata.record_locations([row[0] for row in rows], [partition])
-        assert located(here) == [row for row in rows if row[1] == partition]
-    assert located(metadata.record_locations([])) == located(metadata.record_locations(None, [])) == []
+        assert location_rows(here) == [row for row in rows if row[1] == partition]
+    assert location_rows(metadata.record_locations([])) == location_rows(metadata.record_locations(None, [])) == []
 
 
 def test_a_key_may_be_in_two_partitions(tables):
@@ -96,7 +96,7 @@ def test_a_partition_that_the_index_lacks_is_no_partition_without_keys(tmp_path)
     metadata = HudiTable.open(str(base)).metadata
     with pytest.raises(MetadataTableError, match="lacks the partition 'oslo'"):
         metadata.record_locations(["k000"])
-    assert located(metadata.record_locations(["k001"], ["rome"])) == [
+    assert location_rows(metadata.record_locations(["k001"], ["rome"])) == [
         row for row in places(PARTITIONED) if row[0] == "k001"
     ]
 
@@ -201,7 +201,7 @@ def test_secondary_index(name, tables):
     place = {row[0]: row for row in places(name)}
     for value, keys in by_value.items():
         found = metadata.secondary_locations("by_rider", [value])
-        assert located(found) == [place[item] for item in sorted(keys)]
+        assert location_rows(found) == [place[item] for item in sorted(keys)]
         assert set(found.column("secondary_key").to_pylist()) == {value}
     together = metadata.secondary_locations("secondary_index_by_rider", [*by_value, "none"])
     assert together.num_rows == sum(map(len, by_value.values()))

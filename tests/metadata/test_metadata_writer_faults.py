@@ -102,13 +102,13 @@ def _roll_back(table, dead, changes):
         table.client.storage.delete(table.instants.path("rollback", instant, state))
 
 
-def _goes_on(table, dead, changes, kept, **options):
+def _goes_on(table, dead, changes, retained, **options):
     """The next writer rolls the dead write back and commits; everything agrees then."""
     _roll_back(table, dead, changes)
-    assert _seen(table)[0] == kept
+    assert _seen(table)[0] == retained
     _, new = table.commit({"a": [("again", 9)]}, **options)
     seen, by_metadata = _seen(table)
-    assert seen == kept | _names(new) and by_metadata
+    assert seen == retained | _names(new) and by_metadata
     report = validate(table.fresh())
     assert report.is_valid, str(report)
     return MetadataTable.open(table.fresh())

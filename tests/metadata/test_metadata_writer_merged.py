@@ -31,7 +31,7 @@ def _rows(numbers, value):
     )
 
 
-def _live(path):
+def _current_rows(path):
     client = MetaClient.load(path, listing=MetadataListing())
     assert validate(client).is_valid, str(validate(client))
     rows = HudiTable(client).scan().to_arrow()
@@ -45,7 +45,7 @@ def test_rollback_of_a_merged_commit_keeps_the_metadata_table(tmp_path, version,
     table = HudiTable.create(path, name="t", version=version, table_type=kind, **keys)
     table.insert(_rows(range(6), 1), options=OPTIONS)
     table.upsert(_rows(range(3, 9), 2), options=OPTIONS)
-    services.compact(MetadataStore(MetaClient.load(path)))
+    services.compact_groups(MetadataStore(MetaClient.load(path)))
     before = MetadataTable.open(MetaClient.load(path))
     instants = {i.requested for i in before.client.timeline.instants}
     last = MetaClient.load(path).timeline.last_completed_write()
@@ -53,10 +53,10 @@ def test_rollback_of_a_merged_commit_keeps_the_metadata_table(tmp_path, version,
     after = MetadataTable.open(MetaClient.load(path))
     assert instants <= {i.requested for i in after.client.timeline.instants}
     assert set(before.index_partitions) - set(after.index_partitions) == {"record_index"}
-    assert _live(path) == dict.fromkeys([f"k{number}" for number in range(6)], 1)
+    assert _current_rows(path) == dict.fromkeys([f"k{number}" for number in range(6)], 1)
     HudiTable.open(path).upsert(_rows(range(5, 7), 3), options={**OPTIONS, "hoodie.index.type": "RECORD_INDEX"})
     expected = {**{f"k{number}": 1 for number in range(5)}, "k5": 3, "k6": 3}
-    assert _live(path) == expected
+    assert _current_rows(path) == expected
     known = MetadataTable.open(MetaClient.load(path))
     assert known.record_locations()["key"].to_pylist() == sorted(expected)
 
@@ -83,7 +83,7 @@ def test_records_of_another_schema_are_merged_into_the_own_one(tmp_path, version
     table.upsert(_rows(range(3, 9), 2), options={**only, **none})
     monkeypatch.undo()
     places = MetadataTable.open(MetaClient.load(path)).record_locations()
-    services.compact(MetadataStore(MetaClient.load(path)))
+    services.compact_groups(MetadataStore(MetaClient.load(path)))
     assert MetadataTable.open(MetaClient.load(path)).record_locations().equals(places)
     newest = sorted(path.glob(".hoodie/metadata/record_index/*.hfile"), key=lambda file: file.name.split("_")[-1])[-1]
     fields = [field["name"] for field in HFileReader(newest.read_bytes(), "f").schema["fields"]]

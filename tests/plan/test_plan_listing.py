@@ -91,4 +91,4 @@ def test_files_that_are_walked_to_while_they_are_asked_for_are_there(tmp_path):
     later = sorted({f"p{number:02d}" for number in range(30)} - set(first))[0]
     last = Watched(later, lambda: list(walk))
     assert found(lister.files([first[0], last])) == sorted([first[0], later])
-    assert lister.at_once
+    assert lister.lists_at_once

@@ -27,7 +27,7 @@ from hudi_hive.plan.pruning import SkipContext, prune, statistics
 from hudi_hive.plan.pruning.keys import by_bloom_filters, wanted_keys
 from hudi_hive.plan.pruning.statistics import by_column_stats, by_partition_stats, prunable_columns
 from hudi_hive.predicate import parse_filter
-from hudi_hive.table import scan_logs
+from hudi_hive.table import BlockRange, scan_logs
 from hudi_hive.table_api import HudiTable
 from tests.support.fixture_tables import encode_rows, fixture_names, unzip_fixture
 from tests.support.running.long import long_case, with_long_cases
@@ -522,9 +522,9 @@ def test_only_wanted_records_of_a_log_are_decoded():
     row = next(row for row in plan.slices.to_pylist() if row["log_files"])
     storage = table.client.storage
     args = (storage, row["partition"], row["log_files"])
-    everything = scan_logs(*args, timeline=table.timeline, max_instant=None)
+    everything = scan_logs(*args, blocks=BlockRange(table.timeline))
     key = everything.data[0].batch.column("_hoodie_record_key")[0].as_py()
-    some = scan_logs(*args, timeline=table.timeline, max_instant=None, keys=pa.array([key]))
+    some = scan_logs(*args, blocks=BlockRange(table.timeline), keys=pa.array([key]))
     assert len(some.blocks) == len(everything.blocks)
     for mine, whole in zip(some.data, everything.data, strict=True):
         passing = pc.equal(whole.batch.column("_hoodie_record_key"), key)

@@ -61,9 +61,9 @@ class CountingLister:
     """1000 partitions of some files each; counts what is asked, and can hold threads up."""
 
     def __init__(self, table, files=3, size=10 * MIB, at_once=False):
-        self.at_once = at_once
+        self.lists_at_once = at_once
         self.source = "test"
-        self.vouches = True
+        self.is_authoritative = True
         self.paths = [f"year={1900 + i // 12}/month={1 + i % 12:02}/day=01" for i in range(PARTITIONS)]
         instant = table.timeline.write_instants()[0].requested
         self._files = {
@@ -194,7 +194,7 @@ def test_first_batches_are_small():
 
 @pytest.mark.parametrize("at_once", [False, True])
 def test_the_first_split_is_out_before_a_tenth_of_the_partitions_is_listed(lister, at_once):
-    lister.at_once = at_once
+    lister.lists_at_once = at_once
     lister.most = PARTITIONS // 10 - 1
     lister.gate.clear()  # any further listing waits until the first split was taken
     with SplitLoader(planner_of(lister)) as loader:
@@ -583,11 +583,11 @@ def test_a_dynamic_filter_that_does_not_fit_is_an_error(planner, early):
 
 def test_what_is_listed_once_more_is_not_planned_at_once(lister, planner):
     """A metadata table that breaks while the first batch is planned leaves folders, which are listed as needed."""
-    lister.at_once = True
+    lister.lists_at_once = True
     files = lister.files
 
     def breaking(partitions):
-        lister.at_once = False
+        lister.lists_at_once = False
         return files(partitions)
 
     lister.files = breaking
@@ -597,7 +597,7 @@ def test_what_is_listed_once_more_is_not_planned_at_once(lister, planner):
 
 
 def test_where_all_files_cost_no_more_than_some_they_are_asked_for_twice(lister):
-    lister.at_once = True
+    lister.lists_at_once = True
     with SplitLoader(planner_of(lister)) as loader:
         assert drain(loader).num_rows == 3 * PARTITIONS
     assert lister.calls == 2

@@ -352,13 +352,13 @@ class NaiveView:
             for key, (base, logs) in slices.items()
         ]
 
-    def bases(self, as_of, wanted=None):
+    def bases(self, as_of, accepted=None):
         result = []
         for group, slices in self.groups.items():
             found = [
                 (key, base)
                 for key, (base, _) in slices.items()
-                if base and (as_of is None or key <= as_of) and (wanted is None or key in wanted)
+                if base and (as_of is None or key <= as_of) and (accepted is None or key in accepted)
             ]
             if found and self._alive(group, as_of):
                 result.append(("/".join(group), *found[-1]))

@@ -31,8 +31,8 @@ from hudi_hive.metadata.reader import FileGroup
 from hudi_hive.schema import avro_to_arrow
 from hudi_hive.storage import Storage
 from hudi_hive.table.core.meta_client import MetaClient
+from hudi_hive.table.logs import BlockRange, LogRecords, scan_logs
 from hudi_hive.table.logs.log_data import LogData, LogDeletes
-from hudi_hive.table.logs.log_scanner import LogRecords, scan_logs
 from tests.support.fixture_tables import DATA, expected, fixture_names, unzip_fixture
 from tests.support.tables.hfile_writer import HFileWriter
 from tests.support.tables.log_files import (
@@ -50,9 +50,9 @@ LOG_BLOCKS = DATA / "log_blocks"
 ALL = Committed(T1, T2, T3, T4, T5, T6)
 
 
-def scan(folder, *files: bytes, timeline=ALL, max_instant=None, **more) -> LogRecords:
+def scan(folder, *files: bytes, timeline=ALL, max_instant=None, instants=None, **more) -> LogRecords:
     names = write_logs(folder, *files)
-    return scan_logs(Storage(str(folder)), "", names, timeline=timeline, max_instant=max_instant, **more)
+    return scan_logs(Storage(str(folder)), "", names, blocks=BlockRange(timeline, max_instant, instants), **more)
 
 
 def keys(records: LogRecords) -> list[str]:
@@ -78,9 +78,7 @@ def test_logs_of_every_slice_of_real_tables(name):
     client = MetaClient.load(str(unzip_fixture(name)))
     committed = {instant.requested for instant in client.timeline.write_instants()}
     for entry in expected(name)["file_slices"]:
-        records = scan_logs(
-            client.storage, entry["partition"], entry["log_files"], timeline=client.timeline, max_instant=None
-        )
+        records = scan_logs(client.storage, entry["partition"], entry["log_files"], blocks=BlockRange(client.timeline))
         assert records.corrupt == 0
         assert records.files == len(entry["log_files"])
         for block in records.blocks:
@@ -107,7 +105,7 @@ def test_change_data_files_of_real_tables(name):
     assert files
     for file in files:
         partition = file.parent.relative_to(root).as_posix()
-        records = scan_logs(client.storage, partition, [file.name], timeline=client.timeline, max_instant=None)
+        records = scan_logs(client.storage, partition, [file.name], blocks=BlockRange(client.timeline))
         for block in records.data:
             assert block.batch.schema.names == wanted
             assert set(block.batch.column("op").to_pylist()) <= {"i", "u", "d"}
@@ -118,21 +116,19 @@ def test_log_compaction_stands_for_the_blocks_it_compacted(version):
     name = f"v{version}_mor_log_compaction"
     client = MetaClient.load(str(unzip_fixture(name)))
     (entry,) = expected(name)["file_slices"]
-    records = scan_logs(
-        client.storage, entry["partition"], entry["log_files"], timeline=client.timeline, max_instant=None
-    )
+    records = scan_logs(client.storage, entry["partition"], entry["log_files"], blocks=BlockRange(client.timeline))
     compacted, later = records.blocks
     assert records.blocks_seen == 6
     assert records.skipped == 4
     assert compacted.instant < later.instant
     # Before the compaction's instant the original blocks are what counts.
     before = scan_logs(
-        client.storage, entry["partition"], entry["log_files"], timeline=client.timeline, max_instant=later.instant[:8]
+        client.storage, entry["partition"], entry["log_files"], blocks=BlockRange(client.timeline, later.instant[:8])
     )
     assert before.blocks == ()
     originals = [i.requested for i in client.timeline.write_instants() if i.requested < compacted.instant]
     past = scan_logs(
-        client.storage, entry["partition"], entry["log_files"], timeline=client.timeline, max_instant=originals[-1]
+        client.storage, entry["partition"], entry["log_files"], blocks=BlockRange(client.timeline, originals[-1])
     )
     assert len(past.blocks) == 4
     assert {block.instant for block in past.blocks} <= set(originals)
@@ -143,7 +139,7 @@ def test_rolled_back_blocks_of_table_version_6():
     client = MetaClient.load(str(unzip_fixture(name)))
     gone = expected(name)["rolled_back"]["requested"]
     for entry in expected(name)["file_slices"]:
-        everything = scan_logs(client.storage, entry["partition"], entry["log_files"], timeline=None, max_instant=None)
+        everything = scan_logs(client.storage, entry["partition"], entry["log_files"], blocks=BlockRange())
         assert everything.skipped == 1  # by the command block alone: no commit test
         assert gone not in {block.instant for block in everything.blocks}
 
@@ -256,7 +252,7 @@ def test_a_metadata_table_with_a_log_compaction_lacks_nothing(tmp_path):
         (tmp_path / "files" / name).write_bytes(data)
     row = {"file_id": "g-0", "base_instant": T1, "base_file": None, "base_size": None, "log_files": names}
     storage = Storage(str(tmp_path))
-    found = scan_logs(storage, "files", names, timeline=None, max_instant=None)
+    found = scan_logs(storage, "files", names, blocks=BlockRange())
     assert keys(found) == ["c"] and {instant for _, instant in found.seen} == {T2, T3, T4}
     for partition in ("files", "column_stats"):
         group = FileGroup(storage, partition, row, Valid({T2, T3, T4}))
@@ -497,7 +493,7 @@ def test_damaged_records(tmp_path):
 
 def test_a_file_that_is_gone(tmp_path):
     with pytest.raises(FileVanishedError, match=r"p/\.gone.*plan the query again"):
-        scan_logs(Storage(str(tmp_path)), "p", [".gone_1.log.1_1-0-1"], timeline=ALL, max_instant=None)
+        scan_logs(Storage(str(tmp_path)), "p", [".gone_1.log.1_1-0-1"], blocks=BlockRange(ALL))
 
 
 @given(st.data())
@@ -535,7 +531,7 @@ def test_each_file_is_opened_once_and_counted(tmp_path):
     names = write_logs(tmp_path, *files)
     storage = Storage(str(tmp_path))
     with storage.counters.measure() as cost:
-        scan_logs(storage, "", names, timeline=Committed(T1), max_instant=None)
+        scan_logs(storage, "", names, blocks=BlockRange(Committed(T1)))
     assert cost == {
         "opens": 2,
         "reads": 2,
@@ -552,11 +548,11 @@ def test_files_of_a_remote_store_keep_their_order(tmp_path):
     names = [f".f-0_{T1}.log.{number}_1-0-1" for number in range(1, 13)]
     for number, name in enumerate(names):
         storage.write_bytes(f"p/{name}", rows(T1, f"k{number}"))
-    records = scan_logs(storage, "p", names, timeline=ALL, max_instant=None)
+    records = scan_logs(storage, "p", names, blocks=BlockRange(ALL))
     assert keys(records) == [f"k{number}" for number in range(12)]
     assert storage.counters["opens"] == 12
     with pytest.raises(FileVanishedError):
-        scan_logs(storage, "p", [*names, ".f-0_1.log.99_1-0-1"], timeline=ALL, max_instant=None)
+        scan_logs(storage, "p", [*names, ".f-0_1.log.99_1-0-1"], blocks=BlockRange(ALL))
 
 
 # -- HFile blocks --------------------------------------------------------------------------------------------------
@@ -569,7 +565,7 @@ def test_hfile_blocks_of_real_metadata_tables(name):
     kinds = set()
     for file in sorted(root.rglob(".*.log.*")):
         partition = file.parent.relative_to(root).as_posix()
-        records = scan_logs(storage, partition, [file.name], timeline=None, max_instant=None, columns=["type"])
+        records = scan_logs(storage, partition, [file.name], blocks=BlockRange(), columns=["type"])
         for block in records.data:
             assert block.batch.schema == ENTRY_SCHEMA
             assert block.batch.num_rows > 0

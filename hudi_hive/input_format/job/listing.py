@@ -58,7 +58,7 @@ def _known_partitions(table: TableInputs) -> list[str] | None:
     if table.options.pending_commits:
         return None
     lister = client.lister
-    known = lister.known_partitions() if isinstance(lister, MetadataLister) else None
+    known = lister.listed_partitions() if isinstance(lister, MetadataLister) else None
     if known is None and not isinstance(lister, ValidatingLister):
         return None
     return known if known is not None and client.config.is_partitioned else client.partition_paths()

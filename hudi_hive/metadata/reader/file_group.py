@@ -21,7 +21,7 @@ from hudi_hive.formats.avro import decode_records
 from hudi_hive.formats.hfile import HFileReader
 from hudi_hive.metadata.reader.instants import ValidInstants
 from hudi_hive.storage import Storage
-from hudi_hive.table.logs import LogData, LogRecords, scan_logs
+from hudi_hive.table.logs import BlockRange, LogData, LogRecords, scan_logs
 
 _WHOLE_FILE_BYTES: Final = 4 << 20
 """Base files up to this size are read in one go: seeking in them costs more than it saves."""
@@ -33,13 +33,13 @@ _FILES_FIELD: Final = "filesystemMetadata"
 
 
 @dataclass(frozen=True, slots=True)
-class Payloads:
-    """Decoded keys and values of one base file or log block.
+class BlockRecords:
+    """Keys and values of the records of one base file or log block.
 
     Args:
         order: place of the file or block: greater is newer.
         keys: record keys.
-        values: the asked field of each record, an Arrow array of its own type.
+        values: the requested field of each record, an Arrow array of its own type; undecoded records as binaries.
         schema: Avro schema that the values were written with.
     """
 
@@ -50,10 +50,10 @@ class Payloads:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class GroupRecords:
     """Records of the requested keys in the files of a slice, oldest first, and the deleted keys."""
 
-    payloads: tuple[Payloads, ...] = ()
+    payloads: tuple[BlockRecords, ...] = ()
     deletes: tuple[tuple[int, pa.Array], ...] = ()
 
 
@@ -97,19 +97,19 @@ class FileGroup:
 
     @cached_property
     def _logs(self) -> LogRecords:
-        found = scan_logs(
-            self._storage, self._partition, self._log_files, timeline=None, max_instant=None, instants=self._valid
+        log_records = scan_logs(
+            self._storage, self._partition, self._log_files, blocks=BlockRange(instants=self._valid)
         )
-        if found.corrupt:
+        if log_records.corrupt:
             # It may be what a dead writer left, or a commit's files: those would be hidden, so nothing is believed.
             raise CorruptFileError(
-                f"{found.corrupt} corrupt block(s) in the log files of the metadata table",
+                f"{log_records.corrupt} corrupt block(s) in the log files of the metadata table",
                 path=self._storage.uri(f"{self._partition}/{self._log_files[0]}"),
             )
-        self._refuse_foreign_blocks(found)
-        return found
+        self._refuse_foreign_blocks(log_records)
+        return log_records
 
-    def _refuse_foreign_blocks(self, found: LogRecords) -> None:
+    def _refuse_foreign_blocks(self, log_records: LogRecords) -> None:
         """Refuse log files whose blocks are those of another file: what they should hold is missing then.
 
         From version 8 on, the name of a log file carries the time of the blocks in it; records of the ``files``
@@ -119,7 +119,7 @@ class FileGroup:
         Raises:
             CorruptFileError: a block is missing in its file, or holds records of another partition.
         """
-        held = found.seen  # with the blocks that a log compaction or a later copy stands for
+        held = log_records.seen  # with the blocks that a log compaction or a later copy stands for
         for name in self._log_files:
             instant = name.partition(".log.")[0].rpartition("_")[2]
             if instant != self._base_instant and instant in self._valid and (name, instant) not in held:
@@ -129,7 +129,7 @@ class FileGroup:
                     instant=instant,
                 )
         if self._partition == _FILES:
-            self._refuse_records_of_other_partitions(found)
+            self._refuse_records_of_other_partitions(log_records)
         files, instants = {name for name, _ in held}, {instant for _, instant in held}
         odd = [name for name in self._log_files if name not in files] or _of_one_instant(held)
         missing: Collection[str] = ()
@@ -148,58 +148,59 @@ class FileGroup:
             )
 
     @staticmethod
-    def _refuse_records_of_other_partitions(found: LogRecords) -> None:
-        for block in found.data:
+    def _refuse_records_of_other_partitions(log_records: LogRecords) -> None:
+        for block in log_records.data:
             first = block.batch.slice(0, 1)
             part = _decode(0, first.column("key"), first.column("value"), block.schema, _FILES_FIELD)
             if first.num_rows and (not len(part.values) or part.values.null_count):
                 raise CorruptFileError("the log file holds records of another partition", path=block.path)
 
-    def scan(self, field: str) -> Found:
+    def scan(self, field: str) -> GroupRecords:
         """Read the values of a field of all records."""
         return self._find(field, lambda base: base.scan(), None)
 
-    def lookup(self, field: str, keys: Sequence[str] | pa.Array) -> Found:
+    def lookup(self, field: str, keys: Sequence[str] | pa.Array) -> GroupRecords:
         """Read the values of a field of the records with the given keys."""
-        wanted = keys if isinstance(keys, pa.Array) else pa.array(keys, pa.string())
-        return self._find(field, lambda base: base.lookup(wanted), lambda found: pc.is_in(found, value_set=wanted))
+        sought = keys if isinstance(keys, pa.Array) else pa.array(keys, pa.string())
+        return self._find(field, lambda base: base.lookup(sought), lambda present: pc.is_in(present, value_set=sought))
 
-    def scan_prefixes(self, field: str, prefixes: Sequence[str]) -> Found:
+    def scan_prefixes(self, field: str, prefixes: Sequence[str]) -> GroupRecords:
         """Read the values of a field of records whose keys begin with one of the prefixes, all of one length."""
-        wanted = pa.array(sorted(set(prefixes)), pa.string())
+        sought = pa.array(sorted(set(prefixes)), pa.string())
         lengths = {len(prefix) for prefix in prefixes}
 
         def fits(keys: pa.Array) -> pa.Array:
             mask = pa.array(np.zeros(len(keys), np.bool_))
             for length in lengths:
                 head = pc.utf8_slice_codeunits(keys, 0, length)
-                mask = pc.or_(mask, pc.is_in(head, value_set=wanted))
+                mask = pc.or_(mask, pc.is_in(head, value_set=sought))
             return mask
 
         return self._find(field, lambda base: base.scan_prefixes(sorted(set(prefixes))), fits)
 
-    def raw(self) -> tuple[list[tuple[int, pa.Array, pa.Array, Mapping[str, Any]]], list[tuple[int, pa.Array]]]:
-        """Read all records undecoded: order of their file or block, keys, Avro binaries, schema; and deleted keys."""
-        found: list[tuple[int, pa.Array, pa.Array, Mapping[str, Any]]] = []
+    def undecoded(self) -> GroupRecords:
+        """Read all records as Avro binaries, and the deleted keys."""
+        payloads: list[BlockRecords] = []
         deletes: list[tuple[int, pa.Array]] = []
         if self._base is not None and self._base.num_entries:
             table = self._base.scan()
             schema = _schema(self._base.schema, self._storage.uri(f"{self._partition}/{self._base_file}"))
-            found.append(
-                (0, _one_array(table.column("key")).cast(pa.string()), _one_array(table.column("value")), schema)
-            )
+            keys, values = _one_array(table.column("key")).cast(pa.string()), _one_array(table.column("value"))
+            payloads.append(BlockRecords(0, keys, values, schema))
         for order, block in enumerate(self._logs.blocks, start=1):
             if isinstance(block, LogData):
                 keys, values = block.batch.column("key"), block.batch.column("value")
-                found.append((order, _one_array(keys).cast(pa.string()), _one_array(values), block.schema))
+                payloads.append(
+                    BlockRecords(order, _one_array(keys).cast(pa.string()), _one_array(values), block.schema)
+                )
             else:
                 deletes.append((order, _one_array(block.table.column("record_key")).cast(pa.string())))
-        return found, deletes
+        return GroupRecords(tuple(payloads), tuple(deletes))
 
     def _find(
         self, field: str, of_base: Callable[[HFileReader], pa.Table], fits: Callable[[pa.Array], pa.Array] | None
-    ) -> Found:
-        payloads: list[Payloads] = []
+    ) -> GroupRecords:
+        payloads: list[BlockRecords] = []
         deletes: list[tuple[int, pa.Array]] = []
         if self._base is not None and self._base.num_entries:
             table = of_base(self._base)
@@ -219,14 +220,14 @@ class FileGroup:
                 payloads.append(_decode(order, keys, values, block.schema, field))
             else:
                 deletes.append((order, keys))
-        return Found(tuple(payloads), tuple(deletes))
+        return GroupRecords(tuple(payloads), tuple(deletes))
 
 
-def _decode(order: int, keys: pa.Array, values: pa.Array, schema: Mapping[str, Any], field: str) -> Payloads:
+def _decode(order: int, keys: pa.Array, values: pa.Array, schema: Mapping[str, Any], field: str) -> BlockRecords:
     keys = _one_array(keys).cast(pa.string())
     values = _one_array(values).cast(pa.binary())
     if not any(entry["name"] == field for entry in schema["fields"]):
-        return Payloads(order, keys.slice(0, 0), pa.nulls(0), schema)
+        return BlockRecords(order, keys.slice(0, 0), pa.nulls(0), schema)
     offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
     data = values.buffers()[2]
     batch = decode_records(
@@ -236,7 +237,7 @@ def _decode(order: int, keys: pa.Array, values: pa.Array, schema: Mapping[str, A
         schema,
         columns=[field],
     )
-    return Payloads(order, keys, batch.column(0), schema)
+    return BlockRecords(order, keys, batch.column(0), schema)
 
 
 def _schema(schema: object, path: str) -> Mapping[str, Any]:

@@ -63,14 +63,14 @@ class ValidInstants:
         Raises:
             CorruptInstantError: such a commit is damaged.
         """
-        found = []
+        writes = []
         for instant in self._metadata.completed({DELTA_COMMIT}):
             if instant.requested in instants:
                 stats = self._metadata.commit_metadata(instant).write_stats
                 written = zip(stats.column("partition").to_pylist(), stats.column("file_id").to_pylist(), strict=True)
                 if (partition, file_id) in written:
-                    found.append(instant.requested)
-        return found
+                    writes.append(instant.requested)
+        return writes
 
     def unread_commits(self, partition: str, file_id: str, time: str, read: Container[str | None]) -> list[str]:
         """Completed delta commits, later than a time, that wrote to a file group and whose blocks were not read.
@@ -95,12 +95,12 @@ class ValidInstants:
     def _undone(self) -> frozenset[str]:
         """Instants that rollbacks and restores of the data table name; read only where a block asks for them."""
         if self._rolled_back is None:
-            found: set[str] = set()
+            rolled_back: set[str] = set()
             for instant in self._data.completed({ROLLBACK}):
-                found.update(self._data.rollback_metadata(instant).rolled_back)
+                rolled_back.update(self._data.rollback_metadata(instant).rolled_back)
             for instant in self._data.completed({RESTORE}):
-                found.update(self._data.restore_metadata(instant).rolled_back)
-            self._rolled_back = frozenset(found)
+                rolled_back.update(self._data.restore_metadata(instant).rolled_back)
+            self._rolled_back = frozenset(rolled_back)
         return self._rolled_back
 
 

@@ -59,12 +59,12 @@ class _Listed:
         return f"{self._lister.source} ({self._reason})"
 
     @property
-    def at_once(self) -> bool:
-        return self._lister.at_once
+    def lists_at_once(self) -> bool:
+        return self._lister.lists_at_once
 
     @property
-    def vouches(self) -> bool:
-        return self._lister.vouches
+    def is_authoritative(self) -> bool:
+        return self._lister.is_authoritative
 
     def partitions(self) -> list[str]:
         return self._lister.partitions()
@@ -100,18 +100,18 @@ class MetadataLister:
         return METADATA_SOURCE if self._fallback is None else self._fallback.source
 
     @property
-    def at_once(self) -> bool:
+    def lists_at_once(self) -> bool:
         """True for the metadata table; for folders when all were listed already."""
         if self._fallback is None:
             self._ask(lambda table: table)
-        return self._fallback is None or self._fallback.at_once
+        return self._fallback is None or self._fallback.lists_at_once
 
     @property
-    def vouches(self) -> bool:
+    def is_authoritative(self) -> bool:
         """True while the metadata table is used."""
         return self._fallback is None
 
-    def known_partitions(self) -> list[str] | None:
+    def listed_partitions(self) -> list[str] | None:
         """All partitions in the metadata table; None if it is unusable, without listing folders instead."""
         return self._ask(lambda table: table.partitions())
 
@@ -168,14 +168,14 @@ class ValidatingLister:
         return "directory listing (hoodie.metadata.validate=true)"
 
     @property
-    def at_once(self) -> bool:
+    def lists_at_once(self) -> bool:
         """Whether all folders were listed already."""
-        return self._lister.at_once
+        return self._lister.lists_at_once
 
     @property
-    def vouches(self) -> bool:
+    def is_authoritative(self) -> bool:
         """False: folders may hold files of an earlier table."""
-        return self._lister.vouches
+        return self._lister.is_authoritative
 
     def partitions(self) -> list[str]:
         """List all partitions and compare them with those of the metadata table."""

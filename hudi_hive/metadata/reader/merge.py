@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.metadata.reader.file_group import Found, Payloads
+from hudi_hive.metadata.reader.file_group import BlockRecords, GroupRecords
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 
@@ -26,18 +26,18 @@ partitions, a partition's name and 0)."""
 _ENTRY_ROWS: Final = pa.schema([*ENTRIES_SCHEMA, ("deleted", pa.bool_()), ("order", pa.int64())])
 
 
-def merge_entries(found: Iterable[Found]) -> pa.Table:
+def merge_entries(groups: Iterable[GroupRecords]) -> pa.Table:
     """Merge file lists to existing entries, a table of :data:`ENTRIES_SCHEMA` sorted by key and name.
 
     A tombstone takes away what is older; of live entries of one name the size is the greatest since then.
     """
-    found = list(found)
+    groups = list(groups)
     table = pa.concat_tables(
-        [_ENTRY_ROWS.empty_table(), *(_explode(part) for group in found for part in group.payloads)]
+        [_ENTRY_ROWS.empty_table(), *(_explode(part) for group in groups for part in group.payloads)]
     )
     if not table.num_rows:
         return ENTRIES_SCHEMA.empty_table()
-    table = _after_deletes(table, found)
+    table = _after_deletes(table, groups)
     table = table.sort_by([("key", "ascending"), ("name", "ascending"), ("order", "ascending")])
     run = runs(table, "key", "name")
     deleted = table.column("deleted").to_numpy()
@@ -50,7 +50,7 @@ def merge_entries(found: Iterable[Found]) -> pa.Table:
     return merged.rename_columns({"size_max": "size"}).select(ENTRIES_SCHEMA.names).cast(ENTRIES_SCHEMA)
 
 
-def _explode(part: Payloads) -> pa.Table:
+def _explode(part: BlockRecords) -> pa.Table:
     lists = part.values.drop_null() if part.values.null_count else part.values
     keys = part.keys.filter(pc.is_valid(part.values)) if part.values.null_count else part.keys
     if not len(lists):
@@ -69,17 +69,17 @@ def _explode(part: Payloads) -> pa.Table:
     return pa.table(columns, schema=_ENTRY_ROWS)
 
 
-def newest_records(found: Iterable[Found], flatten: Callable[[Payloads], pa.Table]) -> pa.Table:
+def newest_records(groups: Iterable[GroupRecords], flatten: Callable[[BlockRecords], pa.Table]) -> pa.Table:
     """The newest record of each key that is not deleted: of bloom filters, record index and secondary index.
 
     Args:
-        found: what the file groups hold.
+        groups: what the file groups hold.
         flatten: makes columns of values; its table has a row per value.
 
     Returns:
         The columns of ``flatten`` behind ``key``.
     """
-    table = stack(found, flatten)
+    table = stack(groups, flatten)
     if not table.num_rows:
         return table.drop_columns(["order"])
     table = table.sort_by([("key", "ascending"), ("order", "ascending")])
@@ -88,25 +88,25 @@ def newest_records(found: Iterable[Found], flatten: Callable[[Payloads], pa.Tabl
     return table.filter(pa.array(last)).drop_columns(["order"])
 
 
-def stack(found: Iterable[Found], flatten: Callable[[Payloads], pa.Table]) -> pa.Table:
+def stack(groups: Iterable[GroupRecords], flatten: Callable[[BlockRecords], pa.Table]) -> pa.Table:
     """All records that are not deleted, oldest first: ``key``, ``order`` and the columns of ``flatten``."""
-    found = list(found)
+    groups = list(groups)
     tables: list[pa.Table] = []
-    for group in found:
+    for group in groups:
         for part in group.payloads:
             valid = pc.is_valid(part.values)
-            flat = flatten(Payloads(part.order, part.keys.filter(valid), part.values.filter(valid), part.schema))
+            flat = flatten(BlockRecords(part.order, part.keys.filter(valid), part.values.filter(valid), part.schema))
             flat = flat.add_column(0, "order", pa.array(np.full(flat.num_rows, part.order)))
             tables.append(flat.add_column(0, "key", part.keys.filter(valid)))
     if not tables:
-        empty = flatten(Payloads(0, pa.array([], pa.string()), pa.nulls(0), {}))
+        empty = flatten(BlockRecords(0, pa.array([], pa.string()), pa.nulls(0), {}))
         return empty.add_column(0, "order", pa.array([], pa.int64())).add_column(0, "key", pa.array([], pa.string()))
-    return _after_deletes(pa.concat_tables(tables), found)
+    return _after_deletes(pa.concat_tables(tables), groups)
 
 
-def _after_deletes(table: pa.Table, found: list[Found]) -> pa.Table:
+def _after_deletes(table: pa.Table, groups: list[GroupRecords]) -> pa.Table:
     """Rows that no delete block behind them took away. Keys of different file groups differ."""
-    deletes = [(order, keys) for group in found for order, keys in group.deletes]
+    deletes = [(order, keys) for group in groups for order, keys in group.deletes]
     if not deletes:
         return table
     keys = pa.concat_arrays([keys for _, keys in deletes])

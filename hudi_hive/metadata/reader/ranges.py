@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import UnknownColumnError
-from hudi_hive.metadata.reader.file_group import Found
+from hudi_hive.metadata.reader.file_group import GroupRecords
 from hudi_hive.metadata.reader.merge import runs, stack
 from hudi_hive.metadata.reader.records import STATS_SCHEMA, WRAPPED, WRAPPERS, stats
 
@@ -32,12 +32,12 @@ _MILLIS_OF_YEAR_10000: Final = 253_402_300_800_000
 """Outside of these a timestamp's long is not milliseconds, since no writer has timestamps before or after them."""
 
 
-def merge_stats(found: Iterable[Found]) -> pa.Table:
+def merge_stats(groups: Iterable[GroupRecords]) -> pa.Table:
     """Merge statistics, deleted ones included: ``key`` and the columns of :data:`STATS_SCHEMA`, sorted by key.
 
     A deleted record, one behind a deleted one and one with tight bounds replace what is older; others widen it.
     """
-    table = stack(found, stats)
+    table = stack(groups, stats)
     if not table.num_rows:
         return table.drop_columns(["order"])
     table = table.sort_by([("key", "ascending"), ("order", "ascending")]).combine_chunks()
@@ -49,13 +49,13 @@ def merge_stats(found: Iterable[Found]) -> pa.Table:
     start = np.zeros(run[-1] + 1, np.int64)
     np.maximum.at(start, run[resets], index[resets])
     counts = index >= start[run]
-    kept, run = table.filter(pa.array(counts)).drop_columns(["order"]), run[counts]
+    rows, run = table.filter(pa.array(counts)).drop_columns(["order"]), run[counts]
     sizes = np.bincount(run)
     if sizes.max() == 1:
-        return kept
+        return rows
     several = sizes[run] > 1
-    merged = _widen(kept.filter(pa.array(several)))
-    return pa.concat_tables([kept.filter(pa.array(~several)), merged]).sort_by("key")
+    merged = _widen(rows.filter(pa.array(several)))
+    return pa.concat_tables([rows.filter(pa.array(~several)), merged]).sort_by("key")
 
 
 def _widen(table: pa.Table) -> pa.Table:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.formats.base import WRAPPED as WRAPPED
 from hudi_hive.formats.base import WRAPPERS as WRAPPERS
-from hudi_hive.metadata.reader.file_group import Payloads
+from hudi_hive.metadata.reader.file_group import BlockRecords
 
 STATS_SCHEMA: Final = pa.schema(
     [
@@ -61,7 +61,7 @@ _STATS_FIELDS: Final = (
 )
 
 
-def stats(part: Payloads) -> pa.Table:
+def stats(part: BlockRecords) -> pa.Table:
     """Column statistics as a table of :data:`STATS_SCHEMA`."""
     values = part.values
     if not len(values):
@@ -120,7 +120,7 @@ def _simple_name(branch: object) -> str:
     return str(name).rpartition(".")[2]
 
 
-def locations(part: Payloads) -> pa.Table:
+def locations(part: BlockRecords) -> pa.Table:
     """Record index values as a table of :data:`LOCATIONS_SCHEMA`."""
     values = part.values
     if not len(values):
@@ -159,7 +159,7 @@ def _uuid_file_ids(high: pa.Array, low: pa.Array, index: pa.Array) -> pa.Array:
     return pc.if_else(pc.less(pc.fill_null(index, -1), 0), uuids, numbered)
 
 
-def bloom_filters(part: Payloads) -> pa.Table:
+def bloom_filters(part: BlockRecords) -> pa.Table:
     """Bloom filter values as a table of :data:`BLOOM_SCHEMA`."""
     values = part.values
     if not len(values):
@@ -169,7 +169,7 @@ def bloom_filters(part: Payloads) -> pa.Table:
     return pa.table(columns, schema=BLOOM_SCHEMA)
 
 
-def deletions(part: Payloads) -> pa.Table:
+def deletions(part: BlockRecords) -> pa.Table:
     """Secondary index values as a table of :data:`DELETED_SCHEMA`."""
     if not len(part.values):
         return DELETED_SCHEMA.empty_table()

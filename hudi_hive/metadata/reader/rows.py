@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_hive.errors import CorruptFileError, MetadataTableError
-from hudi_hive.metadata.reader.file_group import FileGroup, Found, Payloads
+from hudi_hive.metadata.reader.file_group import BlockRecords, FileGroup, GroupRecords
 from hudi_hive.metadata.reader.merge import merge_entries, newest_records
 from hudi_hive.metadata.reader.ranges import merge_stats
 from hudi_hive.metadata.reader.records import WRAPPERS, bound_branches
@@ -96,12 +96,12 @@ def partition_rows(table: MetadataTable, partition: str, schema: pa.Schema) -> p
 def _group_rows(groups: tuple[FileGroup, ...], field: str, schema: pa.Schema) -> pa.Table:
     """The records of file groups whose keys differ."""
     kinds = newest_records([group.scan("type") for group in groups], _values(pa.int32()))
-    found = [group.scan(field) for group in groups]
+    group_records = [group.scan(field) for group in groups]
     kind = schema.field(field).type
     if field == _FILES:
-        values = _entries(found, kinds.column("key"), kind)
+        values = _entries(group_records, kinds.column("key"), kind)
     else:
-        merged = _stats(found, kind) if field == _STATS else newest_records(found, _values(kind))
+        merged = _stats(group_records, kind) if field == _STATS else newest_records(group_records, _values(kind))
         merged = merged.combine_chunks()
         at = pc.index_in(kinds.column("key"), value_set=merged.column("key").combine_chunks())
         values = merged.column("value").take(at)
@@ -125,9 +125,9 @@ def _field_of(table: MetadataTable, partition: str) -> str:
     return field
 
 
-def _schema_types(found: list[Found]) -> pa.Schema | None:
+def _schema_types(groups: list[GroupRecords]) -> pa.Schema | None:
     """The columns by the newest schema that records were written with."""
-    payloads = [(part.order, part) for group in found for part in group.payloads]
+    payloads = [(part.order, part) for group in groups for part in group.payloads]
     if not payloads:
         return None
     schema = max(payloads, key=lambda item: item[0])[1].schema
@@ -136,8 +136,10 @@ def _schema_types(found: list[Found]) -> pa.Schema | None:
 
 def _plain_schema(schema: Mapping[str, Any]) -> pa.Schema:
     """The Arrow schema of records of an Avro schema, without its meta fields and logical types of time."""
-    found = avro_to_arrow(dict(schema))
-    return pa.schema([pa.field(item.name, _plain(item.type)) for item in found if not item.name.startswith("_hoodie_")])
+    fields = avro_to_arrow(dict(schema))
+    return pa.schema(
+        [pa.field(item.name, _plain(item.type)) for item in fields if not item.name.startswith("_hoodie_")]
+    )
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
@@ -152,18 +154,18 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _values(kind: pa.DataType) -> Callable[[Payloads], pa.Table]:
+def _values(kind: pa.DataType) -> Callable[[BlockRecords], pa.Table]:
     """What makes a column ``value`` of records' values."""
 
-    def flatten(part: Payloads) -> pa.Table:
+    def flatten(part: BlockRecords) -> pa.Table:
         return pa.table({"value": part.values.cast(kind)})
 
     return flatten
 
 
-def _entries(found: list[Found], keys: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+def _entries(groups: list[GroupRecords], keys: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     """File lists: of each key the live entries."""
-    entries = merge_entries(found)
+    entries = merge_entries(groups)
     order = pc.index_in(entries.column("key"), value_set=keys.combine_chunks()).combine_chunks()
     known = pc.is_valid(order)
     entries, order = entries.filter(known), order.filter(known)
@@ -178,11 +180,11 @@ def _entries(found: list[Found], keys: pa.ChunkedArray, kind: pa.DataType) -> pa
     return pa.MapArray.from_arrays(offsets, entries.column("name").combine_chunks(), items).cast(kind)
 
 
-def _stats(found: list[Found], kind: pa.DataType) -> pa.Table:
+def _stats(groups: list[GroupRecords], kind: pa.DataType) -> pa.Table:
     """Merged column statistics: ``key`` and ``value``."""
-    merged = merge_stats(found).combine_chunks()
+    merged = merge_stats(groups).combine_chunks()
     branches: tuple[str, ...] = ()
-    for group in found:
+    for group in groups:
         for part in group.payloads:
             branches = bound_branches(part.schema) or branches
     columns = []

@@ -16,7 +16,7 @@ from hudi_hive.formats.avro import describe
 from hudi_hive.metadata.reader import keys as names
 from hudi_hive.metadata.reader import records
 from hudi_hive.metadata.reader.definitions import IndexDefinition, index_definitions
-from hudi_hive.metadata.reader.file_group import FileGroup, Found
+from hudi_hive.metadata.reader.file_group import FileGroup, GroupRecords
 from hudi_hive.metadata.reader.instants import ValidInstants, missing_write, newest_write_time
 from hudi_hive.metadata.reader.merge import merge_entries, newest_records
 from hudi_hive.metadata.reader.ranges import Columns, column_type, merge_stats, typed_ranges
@@ -51,7 +51,6 @@ _RECORD_INDEX_NAME: Final = "record-index"
 
 _GROUP: Final = re.compile(r"(?P<prefix>.+)-(?P<index>\d{4,})-\d+")
 
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -60,7 +59,7 @@ def _understood(ask: Callable[_P, _R]) -> Callable[_P, _R]:
     """Records of another form than they should have, as a damaged schema makes them, end in an error of ours."""
 
     @wraps(ask)
-    def asked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+    def with_errors_named(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         try:
             return ask(*args, **kwargs)
         except HudiHiveError:
@@ -71,7 +70,7 @@ def _understood(ask: Callable[_P, _R]) -> Callable[_P, _R]:
                 path=args[0]._uri,  # type: ignore[attr-defined]
             ) from error
 
-    return asked
+    return with_errors_named
 
 
 class MetadataTable:
@@ -109,12 +108,12 @@ class MetadataTable:
             except HudiHiveError as error:
                 return error
 
-        found = client.kept("metadata_table", make)
-        if isinstance(found, MetadataTable):
-            return found
-        if isinstance(found, MetadataTableError):
-            raise found.with_traceback(None)
-        raise MetadataTableError(f"the metadata table cannot be read: {found}", path=client.base_path) from found
+        opened = client.memoize("metadata_table", make)
+        if isinstance(opened, MetadataTable):
+            return opened
+        if isinstance(opened, MetadataTableError):
+            raise opened.with_traceback(None)
+        raise MetadataTableError(f"the metadata table cannot be read: {opened}", path=client.base_path) from opened
 
     @classmethod
     def _open(cls, client: MetaClient, metrics: MetadataMetrics) -> MetadataTable:
@@ -173,10 +172,10 @@ class MetadataTable:
         """
         if self._partitions is None:
             with self._metrics.timed("lookup_partitions"):
-                found = self._lookup(FILES, "filesystemMetadata", [names.ALL_PARTITIONS])
-                if not any(part.payloads for part in found):
+                groups = self._lookup(FILES, "filesystemMetadata", [names.ALL_PARTITIONS])
+                if not any(part.payloads for part in groups):
                     raise MetadataTableError("the metadata table does not name its partitions", path=self._uri)
-                identifiers = merge_entries(found).column("name").to_pylist()
+                identifiers = merge_entries(groups).column("name").to_pylist()
             self._partitions = sorted(names.partition_path(identifier) for identifier in identifiers)
         return list(self._partitions)
 
@@ -195,13 +194,13 @@ class MetadataTable:
                 with self._metrics.timed("lookup_files"):
                     self._files = self._file_rows(merge_entries(self._scan(FILES, "filesystemMetadata")))
             return self._files
-        wanted = list(dict.fromkeys(partitions))
+        selected = list(dict.fromkeys(partitions))
         if self._files is not None:
             return self._files.filter(
-                pc.is_in(self._files.column("partition"), value_set=pa.array(wanted, pa.string()))
+                pc.is_in(self._files.column("partition"), value_set=pa.array(selected, pa.string()))
             )
         with self._metrics.timed("lookup_files"):
-            identifiers = [names.partition_identifier(path) for path in wanted]
+            identifiers = [names.partition_identifier(path) for path in selected]
             return self._file_rows(merge_entries(self._lookup(FILES, "filesystemMetadata", identifiers)))
 
     @staticmethod
@@ -270,8 +269,8 @@ class MetadataTable:
                 continue
             mask = pc.and_(pc.equal(merged.column("column"), column), pc.invert(merged.column("is_deleted")))
             if file_names is not None:
-                wanted = pa.array(list(file_names), pa.string())
-                mask = pc.and_(mask, pc.is_in(merged.column("file_name"), value_set=wanted))
+                selected = pa.array(list(file_names), pa.string())
+                mask = pc.and_(mask, pc.is_in(merged.column("file_name"), value_set=selected))
             result[column] = typed_ranges(merged.filter(mask), kind, name_column)
         if name_column == "partition":
             result = {column: _root_as_path(table) for column, table in result.items()}
@@ -300,9 +299,9 @@ class MetadataTable:
             MetadataTableError: there is no complete ``record_index`` partition, or a partition with files is not in it.
         """
         with self._metrics.timed("lookup_record_index"):
-            wanted = None if keys is None else list(dict.fromkeys(keys))
+            selected = None if keys is None else list(dict.fromkeys(keys))
             parts = [
-                newest_records(self._ask(groups, "recordIndexMetadata", wanted), records.locations)
+                newest_records(self._ask(groups, "recordIndexMetadata", selected), records.locations)
                 for groups in self._record_index_groups(partitions)
             ]
             empty = newest_records([], records.locations)
@@ -335,8 +334,8 @@ class MetadataTable:
         partition = index if index.startswith(SECONDARY_PREFIX) else SECONDARY_PREFIX + index
         with self._metrics.timed("lookup_secondary_index"):
             prefixes = [f"{names.escape_secondary(value)}$" for value in dict.fromkeys(values)]
-            found = self._prefixes(partition, "SecondaryIndexMetadata", prefixes) if prefixes else []
-            table = newest_records(found, records.deletions)
+            groups = self._prefixes(partition, "SecondaryIndexMetadata", prefixes) if prefixes else []
+            table = newest_records(groups, records.deletions)
             table = table.filter(pc.invert(pc.fill_null(table.column("is_deleted"), False)))
             pairs = [pair for key in table.column("key").to_pylist() if (pair := names.split_secondary(key))]
         secondary, keys = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
@@ -392,16 +391,16 @@ class MetadataTable:
     def _uri(self) -> str:
         return self._own.base_path
 
-    def _scan(self, partition: str, field: str) -> list[Found]:
+    def _scan(self, partition: str, field: str) -> list[GroupRecords]:
         return self._each(self._file_groups(partition), lambda group: group.scan(field))
 
-    def _prefixes(self, partition: str, field: str, prefixes: Sequence[str]) -> list[Found]:
+    def _prefixes(self, partition: str, field: str, prefixes: Sequence[str]) -> list[GroupRecords]:
         return self._each(self._file_groups(partition), lambda group: group.scan_prefixes(field, prefixes))
 
-    def _lookup(self, partition: str, field: str, keys: Sequence[str]) -> list[Found]:
+    def _lookup(self, partition: str, field: str, keys: Sequence[str]) -> list[GroupRecords]:
         return self._ask(self._file_groups(partition), field, keys)
 
-    def _ask(self, groups: tuple[FileGroup, ...], field: str, keys: Sequence[str] | None) -> list[Found]:
+    def _ask(self, groups: tuple[FileGroup, ...], field: str, keys: Sequence[str] | None) -> list[GroupRecords]:
         """Records of keys, or all, in file groups over which keys are spread by their hash."""
         if keys is None:
             return self._each(groups, lambda group: group.scan(field))
@@ -413,7 +412,7 @@ class MetadataTable:
             parts[groups[index]] = [keys[row] for row in np.flatnonzero(at == index).tolist()]
         return self._each(tuple(parts), lambda group: group.lookup(field, parts[group]))
 
-    def _each(self, groups: Sequence[FileGroup], read: Callable[[FileGroup], Found]) -> list[Found]:
+    def _each(self, groups: Sequence[FileGroup], read: Callable[[FileGroup], GroupRecords]) -> list[GroupRecords]:
         with self._metrics.timed("scan"):
             return [read(group) for group in groups]
 
@@ -465,14 +464,14 @@ class MetadataTable:
                     f"file groups of the record index by the name {prefix!r}", path=f"{self._uri}/{RECORD_INDEX}"
                 )
             by_path[names.partition_path(unescape_value(escaped))] = groups
-        wanted = list(dict.fromkeys(self.partitions() if partitions is None else partitions))
-        unknown = [path for path in wanted if path not in by_path]
+        selected = list(dict.fromkeys(self.partitions() if partitions is None else partitions))
+        unknown = [path for path in selected if path not in by_path]
         if unknown and (files := self.files_table(unknown)).num_rows:
             raise MetadataTableError(
                 f"the record index lacks the partition {files.column('partition')[0].as_py()!r}",
                 path=f"{self._uri}/{RECORD_INDEX}",
             )
-        return [by_path[path] for path in wanted if path in by_path]
+        return [by_path[path] for path in selected if path in by_path]
 
     def _slices(self, partition: str) -> pa.Table:
         timeline = self._own.timeline

@@ -56,8 +56,8 @@ def compare_listings(
     client: MetaClient,
     partitions: Iterable[str],
     files: pa.Table | None,
-    known_partitions: Iterable[str],
-    known_files: pa.Table | None,
+    metadata_partitions: Iterable[str],
+    metadata_files: pa.Table | None,
 ) -> ValidationReport:
     """Compare two listings of partitions and files.
 
@@ -69,24 +69,24 @@ def compare_listings(
         client: the table.
         partitions: partitions by listing.
         files: their files (``FILES_SCHEMA``), null to compare partitions alone.
-        known_partitions: partitions by the metadata table.
-        known_files: its files.
+        metadata_partitions: partitions by the metadata table.
+        metadata_files: its files.
     """
-    here, known = set(partitions), set(known_partitions)
-    if files is None or known_files is None:
-        listed = set(_committed(client, _listed_files(client, here - known)).column("partition").to_pylist())
+    here, in_metadata = set(partitions), set(metadata_partitions)
+    if files is None or metadata_files is None:
+        listed = set(_committed(client, _listed_files(client, here - in_metadata)).column("partition").to_pylist())
         empty = _differences(client, FILES_SCHEMA.empty_table(), FILES_SCHEMA.empty_table())
         return ValidationReport(len(here), 0, tuple(sorted(listed)), (), empty)
-    files, known_files = _committed(client, files), _committed(client, known_files)
+    files, metadata_files = _committed(client, files), _committed(client, metadata_files)
     with_files = set(files.column("partition").unique().to_pylist())
-    missing = with_files - known
-    extra = set(known_files.column("partition").unique().to_pylist()) - here
+    missing = with_files - in_metadata
+    extra = set(metadata_files.column("partition").unique().to_pylist()) - here
     return ValidationReport(
         len(here),
         files.num_rows,
         tuple(sorted(missing)),
         tuple(sorted(extra)),
-        _differences(client, files, known_files),
+        _differences(client, files, metadata_files),
     )
 
 
@@ -108,15 +108,15 @@ def committed_files(client: MetaClient, files: pa.Table) -> pa.Table:
 
 def _committed(client: MetaClient, files: pa.Table) -> pa.Table:
     parts = parse_file_names(files.column("name"))
-    known = pc.not_equal(parts.column("kind"), FileKind.OTHER.value)
+    is_data_file = pc.not_equal(parts.column("kind"), FileKind.OTHER.value)
     mask = client.timeline.committed_mask(parts.column("instant"))
     is_base = pc.equal(parts.column("kind"), FileKind.BASE.value)
-    return files.append_column("is_base", is_base).filter(pc.and_(known, mask))
+    return files.append_column("is_base", is_base).filter(pc.and_(is_data_file, mask))
 
 
-def _differences(client: MetaClient, files: pa.Table, known: pa.Table) -> pa.Table:
+def _differences(client: MetaClient, files: pa.Table, metadata_files: pa.Table) -> pa.Table:
     lists = files.select(FILES_SCHEMA.names).rename_columns(["partition", "name", "listed"])
-    metadata = known.select(FILES_SCHEMA.names).rename_columns(["partition", "name", "metadata"])
+    metadata = metadata_files.select(FILES_SCHEMA.names).rename_columns(["partition", "name", "metadata"])
     joined = lists.join(metadata, ["partition", "name"], join_type="full outer")
     same = pc.fill_null(pc.equal(joined.column("listed"), joined.column("metadata")), False)
     if client.timeline.layout == 1:

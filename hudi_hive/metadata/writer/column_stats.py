@@ -75,20 +75,21 @@ def indexed_columns(client: MetaClient, schema: pa.Schema, options: Mapping[str,
     version = client.config.version
     defined = next((item for item in index_definitions(client) if item.name == "column_stats"), None)
     if defined is not None:
-        wanted: Sequence[str] = defined.columns
+        column_names: Sequence[str] = defined.columns
     else:
-        wanted = _chosen(schema, version, options)
+        column_names = _chosen(schema, version, options)
     if not client.config.populate_meta_fields:
-        wanted = [name for name in wanted if name not in META_FIELDS]  # no file has them: all would lack a range
-    found = []
-    for name in wanted:
+        # No file has the meta columns: all would lack a range.
+        column_names = [name for name in column_names if name not in META_FIELDS]
+    indexed = []
+    for name in column_names:
         try:
             column = _column(name, column_type(schema, name), version)
         except UnknownColumnError:
             continue  # dropped since
         if column is not None:
-            found.append(column)
-    return tuple(found)
+            indexed.append(column)
+    return tuple(indexed)
 
 
 def _chosen(schema: pa.Schema, version: int, options: Mapping[str, str]) -> list[str]:
@@ -168,16 +169,16 @@ def statistics(changes: MetadataChanges, columns: Sequence[IndexedColumn]) -> St
     """
     files = data_files(changes.files_added)
     ranges = [(column, _typed(changes.ranges, column)) for column in columns]
-    known = files
+    complete_files = files
     for _, table in ranges:
-        pairs = _pairs(table.filter(table.column("known")))
-        known = known.filter(pc.is_in(_pairs(known), value_set=pairs))
+        pairs = _pairs(table.filter(table.column("exact")))
+        complete_files = complete_files.filter(pc.is_in(_pairs(complete_files), value_set=pairs))
     holding = pc.invert(pc.is_in(files.column("name"), value_set=pa.array(list(changes.without_values), pa.string())))
-    complete = bool(columns) and known.num_rows >= files.filter(holding).num_rows
-    wanted = _pairs(known)
+    complete = bool(columns) and complete_files.num_rows >= files.filter(holding).num_rows
+    complete_pairs = _pairs(complete_files)
     of_files, of_partitions = [KEYED_STATS_SCHEMA.empty_table()], [KEYED_STATS_SCHEMA.empty_table()]
     for column, table in ranges:
-        table = table.filter(pc.is_in(_pairs(table), value_set=wanted)).combine_chunks()
+        table = table.filter(pc.is_in(_pairs(table), value_set=complete_pairs)).combine_chunks()
         of_files.append(_rows(table, column, _keys(column.name, table, by_file=True), table.column("name")))
         # A partition's statistics only widen, file by file: each file is a record, merged to one here.
         of_partitions.append(_widened(table, column))
@@ -204,19 +205,19 @@ def _pairs(table: pa.Table) -> pa.Array:
 
 
 def _typed(ranges: pa.Table, column: IndexedColumn) -> pa.Table:
-    """The ranges of a column with bounds in its wrapper, and ``known``: whether the bounds hold for sure."""
+    """The ranges of a column with bounds in its wrapper, and ``exact``: whether the bounds hold for sure."""
     table = ranges.filter(pc.equal(ranges.column("column"), column.name)).combine_chunks()
-    known = pa.array(np.ones(table.num_rows, np.bool_))
+    exact = pa.array(np.ones(table.num_rows, np.bool_))
     empty = pc.fill_null(pc.less_equal(table.column("value_count"), table.column("null_count")), False)
     for side in ("min", "max"):
         bounds = table.column(side).combine_chunks()
         values = _values(bounds, column)
-        known = pc.and_(known, pc.or_(pc.is_valid(values), empty))
+        exact = pc.and_(exact, pc.or_(pc.is_valid(values), empty))
         arrays = [values if name == column.wrapper else pa.nulls(len(values), kind) for name, kind in WRAPPERS.items()]
         nothing = pc.is_null(values)
         wrapped = pa.StructArray.from_arrays(arrays, fields=list(WRAPPED), mask=nothing)
         table = table.set_column(table.schema.get_field_index(side), side, wrapped)
-    return table.append_column("known", known)
+    return table.append_column("exact", exact)
 
 
 def _values(bounds: pa.Array, column: IndexedColumn) -> pa.Array:

@@ -38,7 +38,7 @@ from hudi_hive.options import write as declared
 from hudi_hive.schema import as_in_table
 from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.table.logs import scan_logs
+from hudi_hive.table.logs import BlockRange, scan_logs
 from hudi_hive.table.view import FileKind, list_folders, parse_file_names, walk
 from hudi_hive.timeline.instants import instant_to_millis
 
@@ -50,7 +50,7 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-class Executor(Protocol):
+class MetadataTaskRunner(Protocol):
     """The interface of an executor, which runs a function over tasks."""
 
     def map(self, function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
@@ -72,7 +72,7 @@ class _FileTask:
 
 
 def initial_records(
-    client: MetaClient, partition: str, columns: Sequence[IndexedColumn], executor: Executor | None
+    client: MetaClient, partition: str, columns: Sequence[IndexedColumn], executor: MetadataTaskRunner | None
 ) -> Records | None:
     """Make the initial records of a partition of the metadata table.
 
@@ -111,7 +111,7 @@ def record_index_groups(count: int, options: Mapping[str, str]) -> int:
     return max(1, least, min(most, -(-int(count * growth * _RECORD_BYTES) // size)))
 
 
-def listed_files(client: MetaClient, executor: Executor | None) -> tuple[list[str], pa.Table]:
+def listed_files(client: MetaClient, executor: MetadataTaskRunner | None) -> tuple[list[str], pa.Table]:
     """List the partitions and their committed files (``FILES_SCHEMA``)."""
     if not client.config.is_partitioned:
         return [""], committed_files(client, list_folders(client.storage, [""]).select(FILES_SCHEMA.names))
@@ -119,7 +119,7 @@ def listed_files(client: MetaClient, executor: Executor | None) -> tuple[list[st
     return partitions, committed_files(client, files.select(FILES_SCHEMA.names))
 
 
-def _file_records(client: MetaClient, executor: Executor | None) -> Records:
+def _file_records(client: MetaClient, executor: MetadataTaskRunner | None) -> Records:
     version = client.config.version
     partitions, files = listed_files(client, executor)
     if not client.timeline.write_instants():
@@ -146,7 +146,7 @@ def _file_records(client: MetaClient, executor: Executor | None) -> Records:
     return records.join_records([everything, entries])
 
 
-def _filter_records(client: MetaClient, executor: Executor | None) -> Records:
+def _filter_records(client: MetaClient, executor: MetadataTaskRunner | None) -> Records:
     """Filters of all base files there are: Hudi's readers want one for each that a query of theirs may see."""
 
     def run(read: FooterFilter, paths: list[str]) -> list[tuple[str, bytes] | None]:
@@ -158,16 +158,16 @@ def _filter_records(client: MetaClient, executor: Executor | None) -> Records:
 
 
 def _stats_records(
-    client: MetaClient, partition: str, columns: Sequence[IndexedColumn], executor: Executor | None
+    client: MetaClient, partition: str, columns: Sequence[IndexedColumn], executor: MetadataTaskRunner | None
 ) -> Records | None:
     """Ranges of base files.
 
     Of files those of the newest slices; log files have none, so that reading them is never left out. Ranges of a
     partition must cover all that any reader may find in it: all base files, and there are none where it has log files.
     """
-    wanted = tuple(column.name for column in columns)
+    column_names = tuple(column.name for column in columns)
     whole = partition == PARTITION_STATS
-    if whole and _has_logs(_known_files(client)):
+    if whole and _has_logs(_current_files(client)):
         return None
     _, files = listed_files(client, executor)
     if whole and _has_logs(files):
@@ -175,7 +175,7 @@ def _stats_records(
     view = client.file_system_view(files=files)
     tasks = [
         task
-        for task in _tasks(client, view.file_slices() if whole else view.latest_file_slices(), wanted)
+        for task in _tasks(client, view.file_slices() if whole else view.latest_file_slices(), column_names)
         if task.base_file is not None
     ]
     tables = [RANGES_SCHEMA.empty_table(), *_run(executor, _ranges_of, tasks)]
@@ -196,7 +196,7 @@ def _stats_records(
     return records.column_stats(stats.partitions, records.PARTITION_STATS_TYPE, version)
 
 
-def _known_files(client: MetaClient) -> pa.Table:
+def _current_files(client: MetaClient) -> pa.Table:
     """Files by the metadata table, which is cheaper than a listing; none where it cannot be asked."""
     try:
         return MetadataTable.open(client).files_table()
@@ -220,7 +220,7 @@ def _ranges_of(task: _FileTask) -> pa.Table:
         rows = file.num_rows
         for batch in file.batches(present) if present else ():
             ranges.add(_shown(batch, task.schema))
-        found = ranges.table()
+        column_ranges = ranges.table()
         absent = [name for name in task.columns if not _has(file.schema, name)]
     nulls = pa.table(
         [
@@ -232,10 +232,10 @@ def _ranges_of(task: _FileTask) -> pa.Table:
         ],
         schema=COLUMN_RANGES_SCHEMA,
     )
-    found = pa.concat_tables([found, nulls])
+    column_ranges = pa.concat_tables([column_ranges, nulls])
     for at, (name, text) in enumerate((("partition", task.partition), ("name", task.base_file))):
-        found = found.add_column(at, name, pa.array([text] * found.num_rows, pa.string()))
-    return found.cast(RANGES_SCHEMA)
+        column_ranges = column_ranges.add_column(at, name, pa.array([text] * column_ranges.num_rows, pa.string()))
+    return column_ranges.cast(RANGES_SCHEMA)
 
 
 def _shown(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -259,7 +259,7 @@ def _has(schema: pa.Schema, name: str) -> bool:
     return True
 
 
-def _index_records(client: MetaClient, executor: Executor | None) -> Records:
+def _index_records(client: MetaClient, executor: MetadataTaskRunner | None) -> Records:
     """Places of the records of all newest slices: keys of base files and log files, less those deleted since."""
     config = client.config
     if not config.populate_meta_fields:
@@ -292,10 +292,10 @@ def _keys_of(task: _FileTask) -> pa.Table:
         with open_base_file(task.storage, path) as file:
             keys += [batch.column(0).cast(pa.string()) for batch in file.batches([_KEY])]
     if task.log_files:
-        found = scan_logs(
-            task.storage, task.partition, list(task.log_files), timeline=task.timeline, max_instant=None, columns=[_KEY]
+        logs = scan_logs(
+            task.storage, task.partition, list(task.log_files), blocks=BlockRange(task.timeline), columns=[_KEY]
         )
-        for block in found.blocks:
+        for block in logs.blocks:
             if hasattr(block, "batch"):
                 keys.append(pa.concat_arrays([block.batch.column(_KEY).cast(pa.string())]))
             else:
@@ -323,5 +323,5 @@ def _tasks(client: MetaClient, slices: pa.Table, columns: tuple[str, ...]) -> li
     ]
 
 
-def _run(executor: Executor | None, function: Callable[[_FileTask], _R], tasks: list[_FileTask]) -> list[_R]:
+def _run(executor: MetadataTaskRunner | None, function: Callable[[_FileTask], _R], tasks: list[_FileTask]) -> list[_R]:
     return executor.map(function, tasks) if executor is not None else [function(task) for task in tasks]

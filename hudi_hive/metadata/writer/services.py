@@ -52,7 +52,7 @@ from hudi_hive.timeline.payloads import (
     encode_compaction_plan,
 )
 
-_KEPT_SLICES: Final = 2
+_RETAINED_SLICES: Final = 2
 """Slices that a clean leaves of each file group: the newest, and the one that open readers may be at."""
 _COMPACTION_SUFFIX: Final = "001"
 _CLEAN_SUFFIX: Final = "002"
@@ -71,8 +71,8 @@ def run_services(store: MetadataStore, options: Mapping[str, str]) -> None:
         _log.warning("taking up the compaction %s of %s again", pending.requested, store.storage.uri())
         execute_compaction(store, pending.requested)
     if _due(store, options):
-        compact(store)
-        clean(store)
+        compact_groups(store)
+        clean_old_slices(store)
         archive_old(store, options)
 
 
@@ -99,7 +99,7 @@ def _due(store: MetadataStore, options: Mapping[str, str]) -> bool:
 # -- compaction ----------------------------------------------------------------------------------------------------
 
 
-def compact(store: MetadataStore) -> str:
+def compact_groups(store: MetadataStore) -> str:
     """Compact every file group; returns the instant of the compaction."""
     instant = _service_instant(store, _COMPACTION_SUFFIX)
     rows = [
@@ -189,19 +189,20 @@ def _merged_lists(group: FileGroup, version: int) -> Records:
 
 def _newest(group: FileGroup, version: int) -> Records:
     """The newest record of each key, of those not deleted since: as it is, if the schema is the one to write with."""
-    found, deletes = group.raw()
-    if not found:
+    records_of_group = group.undecoded()
+    blocks, deletes = records_of_group.payloads, records_of_group.deletes
+    if not blocks:
         return Records(pa.array([], pa.string()), pa.array([], pa.binary()))
     own = _shape(json.loads(record_schema(version)))
-    if any(_shape(part[3]) != own for part in found):
+    if any(_shape(block.schema) != own for block in blocks):
         return _rewritten(group, version)  # what an upgrade of the table left
-    keys = pa.concat_arrays([part[1] for part in found] + [part[1] for part in deletes])
-    values = pa.concat_arrays([part[2].cast(pa.binary()) for part in found])
-    lengths = [len(part[1]) for part in found] + [len(part[1]) for part in deletes]
-    orders = np.repeat([part[0] for part in found] + [part[0] for part in deletes], lengths)
-    codes = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    order = np.lexsort((orders, codes))
-    last = np.append(codes[order][1:] != codes[order][:-1], True)
+    keys = pa.concat_arrays([block.keys for block in blocks] + [part[1] for part in deletes])
+    values = pa.concat_arrays([block.values.cast(pa.binary()) for block in blocks])
+    lengths = [len(block.keys) for block in blocks] + [len(part[1]) for part in deletes]
+    orders = np.repeat([block.order for block in blocks] + [part[0] for part in deletes], lengths)
+    key_indices = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    order = np.lexsort((orders, key_indices))
+    last = np.append(key_indices[order][1:] != key_indices[order][:-1], True)
     rows = np.sort(order[last])
     rows = rows[rows < len(values)]  # the others were deleted last
     return Records(keys.take(pa.array(rows)), values.take(pa.array(rows)))
@@ -209,12 +210,12 @@ def _newest(group: FileGroup, version: int) -> Records:
 
 def _shape(schema: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     """Names of the fields, and of those of the record index."""
-    found = []
+    shape = []
     for field in schema["fields"]:
         branches = field["type"] if field["name"] == "recordIndexMetadata" else ()
         inner = [branch for branch in branches if isinstance(branch, Mapping)]
-        found.append((field["name"], [part["name"] for branch in inner for part in branch["fields"]]))
-    return found
+        shape.append((field["name"], [part["name"] for branch in inner for part in branch["fields"]]))
+    return shape
 
 
 def _rewritten(group: FileGroup, version: int) -> Records:
@@ -229,7 +230,7 @@ def _rewritten(group: FileGroup, version: int) -> Records:
 # -- cleaning ------------------------------------------------------------------------------------------------------
 
 
-def clean(store: MetadataStore) -> int:
+def clean_old_slices(store: MetadataStore) -> int:
     """Delete the files of all but the newest slices; returns the number of deleted files."""
     doomed: dict[str, list[str]] = {}
     for partition in store.data.config.metadata_partitions:
@@ -269,7 +270,7 @@ def _old_files(store: MetadataStore, partition: str) -> list[str]:
         by_group.setdefault(row["file_id"], []).append(row)
     old: list[str] = []
     for rows in by_group.values():
-        for row in sorted(rows, key=lambda row: row["base_instant"])[:-_KEPT_SLICES]:
+        for row in sorted(rows, key=lambda row: row["base_instant"])[:-_RETAINED_SLICES]:
             old += [row["base_file"]] if row["base_file"] else []
             old += row["log_files"]
     return old

@@ -51,7 +51,7 @@ _R = TypeVar("_R")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RecordChanges:
     """The part of a delta commit for one partition: records, and deleted keys (record index only)."""
 
     records: Records
@@ -59,7 +59,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupFiles:
+class MetadataFileGroup:
     """The newest slice of a file group, and the version number of its next log file in version 6."""
 
     file_id: str
@@ -69,7 +69,7 @@ class GroupFiles:
     next_version: int
 
 
-_Job = tuple[str, int, GroupFiles, Records, pa.Array | None]
+_Job = tuple[str, int, MetadataFileGroup, Records, pa.Array | None]
 """A partition, the number of a file group of it, that group, its share of the records and of the deleted keys."""
 
 
@@ -107,7 +107,7 @@ class MetadataStore:
 
     # -- file groups ---------------------------------------------------------------------------------------------
 
-    def groups(self, partition: str) -> list[GroupFiles]:
+    def groups(self, partition: str) -> list[MetadataFileGroup]:
         """File groups of a partition in the order of their numbers.
 
         Raises:
@@ -116,7 +116,7 @@ class MetadataStore:
         files = list_folders(self.storage, [partition])
         slices = self.client.file_system_view(files=files).latest_file_slices(newest_write_time(self.client.timeline))
         versions = _log_versions(files)
-        numbered: dict[int, GroupFiles] = {}
+        numbered: dict[int, MetadataFileGroup] = {}
         for row in slices.to_pylist():
             prefix = PREFIXES.get(partition, "")
             match = _NUMBER.fullmatch(row["file_id"].removeprefix(prefix))
@@ -127,7 +127,7 @@ class MetadataStore:
                     remedy="delete this partition of the metadata table with `hudi-hive metadata delete --partition`",
                 )
             version = versions.get((row["file_id"], row["base_instant"]), 0) + 1
-            numbered[int(match[1])] = GroupFiles(
+            numbered[int(match[1])] = MetadataFileGroup(
                 row["file_id"], row["base_instant"], row["base_file"], tuple(row["log_files"]), version
             )
         if not numbered or sorted(numbered) != list(range(len(numbered))):
@@ -138,7 +138,7 @@ class MetadataStore:
 
     # -- delta commits -------------------------------------------------------------------------------------------
 
-    def delta_commit(self, instant: str, changes: Mapping[str, Change]) -> None:
+    def delta_commit(self, instant: str, changes: Mapping[str, RecordChanges]) -> None:
         """Commit changes under an instant; what is written of it before an error is taken back.
 
         Args:
@@ -186,7 +186,7 @@ class MetadataStore:
         ]
         return encode_commit(NewCommitMetadata(_OPERATION, {}, stats), self.config.layout)
 
-    def _jobs(self, partition: str, change: Change) -> list[_Job]:
+    def _jobs(self, partition: str, change: RecordChanges) -> list[_Job]:
         """The file groups that a change touches, each with its share of it."""
         groups = self.groups(partition)
         shares = dict(split_by_group(change.records, len(groups)))
@@ -199,7 +199,13 @@ class MetadataStore:
         return [(partition, n, groups[n], shares.get(n, empty), gone.get(n)) for n in numbers]
 
     def _append(
-        self, instant: str, partition: str, number: int, group: GroupFiles, records: Records, deleted: pa.Array | None
+        self,
+        instant: str,
+        partition: str,
+        number: int,
+        group: MetadataFileGroup,
+        records: Records,
+        deleted: pa.Array | None,
     ) -> dict[str, Any]:
         """Write one log file; its write stat."""
         parts = []

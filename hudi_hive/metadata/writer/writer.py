@@ -6,8 +6,8 @@ Source: docs/format.md#metadata-timeline, RFC-15.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -32,10 +32,10 @@ from hudi_hive.metadata.writer import initialise as init
 from hudi_hive.metadata.writer import records
 from hudi_hive.metadata.writer.blooms import filter_records
 from hudi_hive.metadata.writer.column_stats import IndexedColumn, indexed_columns, names_stay, statistics
-from hudi_hive.metadata.writer.initial import initial_records, record_index_groups
+from hudi_hive.metadata.writer.initial import MetadataTaskRunner, initial_records, record_index_groups
 from hudi_hive.metadata.writer.records import Records
 from hudi_hive.metadata.writer.services import run_services
-from hudi_hive.metadata.writer.store import Change, MetadataStore, in_threads
+from hudi_hive.metadata.writer.store import MetadataStore, RecordChanges, in_threads
 from hudi_hive.options import parse_boolean, write
 from hudi_hive.schema import InternalSchema, avro_to_arrow, with_meta_fields
 from hudi_hive.table import MetaClient
@@ -50,15 +50,6 @@ _INSTANT_LENGTH: Final = 17
 _ROLLBACK_SUFFIX: Final = 6
 
 _log = logging.getLogger(__name__)
-_T = TypeVar("_T")
-_R = TypeVar("_R")
-
-
-class Executor(Protocol):
-    """The interface of an executor, which runs a function over tasks."""
-
-    def map(self, function: Callable[[_T], _R], tasks: Sequence[_T]) -> list[_R]:
-        """The results, in the order of the tasks."""
 
 
 class MetadataWriter:
@@ -69,7 +60,9 @@ class MetadataWriter:
     the table's lock, if it has one: pending delta commits that they find are those of dead writers.
     """
 
-    def __init__(self, client: MetaClient, options: Mapping[str, str], executor: Executor | None = None) -> None:
+    def __init__(
+        self, client: MetaClient, options: Mapping[str, str], executor: MetadataTaskRunner | None = None
+    ) -> None:
         self._client = client
         self._executor = executor
         self._options = dict(options)
@@ -78,7 +71,7 @@ class MetadataWriter:
 
     @classmethod
     def open(
-        cls, client: MetaClient, options: Mapping[str, str] | None = None, executor: Executor | None = None
+        cls, client: MetaClient, options: Mapping[str, str] | None = None, executor: MetadataTaskRunner | None = None
     ) -> MetadataWriter | None:
         """Open the writer of a table's metadata table; None when ``hoodie.metadata.enable`` is false.
 
@@ -124,7 +117,7 @@ class MetadataWriter:
                 path=self._client.base_path,
                 remedy=f"`hudi-hive metadata delete --partition {unknown[0]}`, or set hoodie.metadata.enable=false",
             )
-        if BLOOM_FILTERS in self.wanted and not self._client.config.populate_meta_fields:
+        if BLOOM_FILTERS in self.configured_partitions and not self._client.config.populate_meta_fields:
             raise MetadataTableError(
                 "bloom filters need record keys in the table's files",
                 path=self._client.base_path,
@@ -134,18 +127,18 @@ class MetadataWriter:
     # -- making --------------------------------------------------------------------------------------------------
 
     @property
-    def wanted(self) -> tuple[str, ...]:
+    def configured_partitions(self) -> tuple[str, ...]:
         """Partitions that the metadata table has or is to have by the options, in the order of initialisation.
 
         Statistics go by names. Once columns with ids have changed name or type, those of older files are about others,
         and readers of Hudi take a column that they lack to hold nulls alone: such tables have none.
         """
         chosen = self._chosen()
-        if chosen & _STATS and not names_stay(self._known_versions()):
+        if chosen & _STATS and not names_stay(self._schema_versions()):
             chosen -= _STATS
         return tuple(name for name in WRITTEN_PARTITIONS if name in chosen)
 
-    def _known_versions(self) -> Sequence[InternalSchema]:
+    def _schema_versions(self) -> Sequence[InternalSchema]:
         evolved = None if self._versions else self._client.evolved_schema()
         return self._versions if evolved is None else (*evolved.history, evolved.query)
 
@@ -164,7 +157,9 @@ class MetadataWriter:
             chosen.add(RECORD_INDEX)
         return chosen
 
-    def initialise(self, partitions: Sequence[str] | None = None, executor: Executor | None = None) -> tuple[str, ...]:
+    def initialise(
+        self, partitions: Sequence[str] | None = None, executor: MetadataTaskRunner | None = None
+    ) -> tuple[str, ...]:
         """Initialise the metadata table, or its missing partitions, from all committed files.
 
         One partition after the other: each is there for readers and writers once it is whole. A death on the way
@@ -180,8 +175,8 @@ class MetadataWriter:
         Raises:
             MetadataTableError: a partition that is not written.
         """
-        wanted = self.wanted if partitions is None else tuple(dict.fromkeys((FILES, *partitions)))
-        unknown = sorted(set(wanted) - set(WRITTEN_PARTITIONS))
+        selected = self.configured_partitions if partitions is None else tuple(dict.fromkeys((FILES, *partitions)))
+        unknown = sorted(set(selected) - set(WRITTEN_PARTITIONS))
         if unknown:
             raise MetadataTableError(
                 f"the metadata table's partition {unknown[0]!r} is not written",
@@ -189,7 +184,7 @@ class MetadataWriter:
                 remedy=f"one of {', '.join(WRITTEN_PARTITIONS)}",
             )
         self._client = self._client.reload()
-        missing = [name for name in WRITTEN_PARTITIONS if name in wanted and not self._client_has(name)]
+        missing = [name for name in WRITTEN_PARTITIONS if name in selected and not self._client_has(name)]
         made: list[str] = []
         for name in missing:
             self._client = self._client.reload()
@@ -197,15 +192,15 @@ class MetadataWriter:
             columns = self._columns() if name in (COLUMN_STATS, PARTITION_STATS) else ()
             if name in (COLUMN_STATS, PARTITION_STATS) and not columns:
                 continue  # a table without schema; made once it has one
-            found = initial_records(self._client, name, columns, executor)
-            if found is None:
+            records_of_groups = initial_records(self._client, name, columns, executor)
+            if records_of_groups is None:
                 _log.info("partition statistics of %s are left out: not all ranges are known", self._client.base_path)
                 continue
-            groups = self._groups(name, len(found))
+            groups = self._groups(name, len(records_of_groups))
             if name in (COLUMN_STATS, RECORD_INDEX):
                 init.define_index(self._client, name, [column.name for column in columns])
                 store.data = self._client.reload()
-            init.make_partition(store, name, groups, found)
+            init.make_partition(store, name, groups, records_of_groups)
             made.append(name)
         self._client = self._client.reload()
         return tuple(made)
@@ -257,7 +252,9 @@ class MetadataWriter:
         self._drop_unwanted()
         store = self._repaired()
         # Partition statistics were given up, or could not be made: trying again would read all files at each commit.
-        if store is None or any(not self._client_has(name) for name in self.wanted if name != PARTITION_STATS):
+        if store is None or any(
+            not self._client_has(name) for name in self.configured_partitions if name != PARTITION_STATS
+        ):
             self.initialise(executor=self._executor)
             store = MetadataStore(self._client)
         run_services(store, self._options)
@@ -269,7 +266,7 @@ class MetadataWriter:
 
     def _drop_unwanted(self) -> None:
         """Give statistics up that would mislead readers."""
-        gone = sorted(_partitions(self._client) & _STATS - set(self.wanted))
+        gone = sorted(_partitions(self._client) & _STATS - set(self.configured_partitions))
         if gone:
             _log.warning("columns of %s have changed: %s are given up", self._client.base_path, " and ".join(gone))
             init.drop_partitions(self._client, gone)
@@ -298,24 +295,26 @@ class MetadataWriter:
     def _append(self, store: MetadataStore, instant: str, changes: MetadataChanges) -> None:
         store.delta_commit(instant, self._changes(instant[:_INSTANT_LENGTH], changes))
 
-    def _changes(self, instant: str, changes: MetadataChanges) -> dict[str, Change]:
+    def _changes(self, instant: str, changes: MetadataChanges) -> dict[str, RecordChanges]:
         version, have = self._client.config.version, set(self._client.config.metadata_partitions)
-        result = {FILES: Change(_file_records(changes, version))}
+        result = {FILES: RecordChanges(_file_records(changes, version))}
         if have & {COLUMN_STATS, PARTITION_STATS}:
             stats = statistics(changes, self._columns())
             if COLUMN_STATS in have:
-                result[COLUMN_STATS] = Change(records.column_stats(stats.files, records.COLUMN_STATS_TYPE, version))
+                result[COLUMN_STATS] = RecordChanges(
+                    records.column_stats(stats.files, records.COLUMN_STATS_TYPE, version)
+                )
             if PARTITION_STATS in have and not stats.complete:
                 _log.warning("a file of %s has no ranges: partition statistics are given up", instant)
                 init.drop_partitions(self._client, [PARTITION_STATS])
                 self._client = self._client.reload()
             elif PARTITION_STATS in have:
                 kind = records.PARTITION_STATS_TYPE
-                result[PARTITION_STATS] = Change(records.column_stats(stats.partitions, kind, version))
+                result[PARTITION_STATS] = RecordChanges(records.column_stats(stats.partitions, kind, version))
         if BLOOM_FILTERS in have:
             added, gone = changes.files_added, changes.files_deleted
             storage = self._client.storage
-            result[BLOOM_FILTERS] = Change(filter_records(storage, added, gone, instant, version, in_threads))
+            result[BLOOM_FILTERS] = RecordChanges(filter_records(storage, added, gone, instant, version, in_threads))
         if RECORD_INDEX in have:
             result[RECORD_INDEX] = self._record_index(instant, changes)
         return {
@@ -324,33 +323,33 @@ class MetadataWriter:
             if len(change.records) or (change.deleted is not None and len(change.deleted))
         }
 
-    def _record_index(self, instant: str, changes: MetadataChanges) -> Change:
+    def _record_index(self, instant: str, changes: MetadataChanges) -> RecordChanges:
         added = changes.index_added.combine_chunks()
         keys = _array(added.column("key"))
         removed = pa.concat_arrays([_array(changes.index_removed), self._keys_in(changes.groups_replaced)]).unique()
         removed = removed.filter(pc.invert(pc.is_in(removed, value_set=keys)))
         millis = instant_to_millis(instant, self._client.config.timezone)
-        located = records.record_locations(
+        locations = records.record_locations(
             keys,
             _array(added.column("partition")),
             _array(added.column("file_id")),
             millis,
             self._client.config.version,
         )
-        return Change(located, removed)
+        return RecordChanges(locations, removed)
 
     def _keys_in(self, groups: pa.Table) -> pa.Array:
         """Keys of the records that the index finds in file groups."""
         if not groups.num_rows:
             return pa.array([], pa.string())
-        known = MetadataTable.open(self._client.reload()).record_locations(
+        locations = MetadataTable.open(self._client.reload()).record_locations(
             partitions=_array(groups.column("partition")).unique().to_pylist()
         )
         pairs = [
             pc.binary_join_element_wise(_array(table.column("partition")), _array(table.column("file_id")), "\n")
-            for table in (known, groups)
+            for table in (locations, groups)
         ]
-        return _array(known.column("key")).filter(pc.is_in(pairs[0], value_set=pairs[1]))
+        return _array(locations.column("key")).filter(pc.is_in(pairs[0], value_set=pairs[1]))
 
     # -- taking back ---------------------------------------------------------------------------------------------
 

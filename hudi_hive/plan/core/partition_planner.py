@@ -133,7 +133,7 @@ class PartitionPlanner:
                 self._builder.refuse_lost_partitions()
                 plan = self._plan_now(partitions)
                 # Asked after: a metadata table may have turned out not to be readable.
-                self._at_once = self._client.lister.at_once
+                self._at_once = self._client.lister.lists_at_once
                 self._began = True
                 return plan
             if self._whole is None and self._at_once:

@@ -30,7 +30,7 @@ from hudi_hive.read.scan.slices import SliceReader
 from hudi_hive.read.scan.sources import mapping_at, partition_columns
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.storage import Storage
-from hudi_hive.table.logs import scan_logs
+from hudi_hive.table.logs import BlockRange, scan_logs
 
 RECORD_KEY = "_hoodie_record_key"
 
@@ -138,8 +138,7 @@ class _Group:
             self._storage,
             self._row["partition"],
             self._change["cdc_files"],
-            timeline=self._after_reader.merge.timeline,
-            max_instant=self._instant,
+            blocks=BlockRange(self._after_reader.merge.timeline, self._instant),
             sizes=self._change["cdc_sizes"],
         )
         after: Images | None = None

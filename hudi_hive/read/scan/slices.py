@@ -27,7 +27,7 @@ from hudi_hive.read.scan.sources import mapping_at, partition_columns, shown_sch
 from hudi_hive.schema import EvolvedSchema
 from hudi_hive.storage import Storage
 from hudi_hive.table import FileSystemView
-from hudi_hive.table.logs import RECORD_KEY, LogData, LogRecords, scan_logs
+from hudi_hive.table.logs import RECORD_KEY, BlockRange, LogData, LogRecords, scan_logs
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +156,7 @@ class SliceReader:
             self.storage,
             partition,
             log_files,
-            timeline=self.merge.timeline,
-            max_instant=self.merge.max_instant,
+            blocks=BlockRange(self.merge.timeline, self.merge.max_instant),
             columns=source_names(self.evolved, self.needed.names),
             keys=self.merge.keys,
             sizes=sizes,

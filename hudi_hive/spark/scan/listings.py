@@ -49,7 +49,7 @@ class QueryCache:
 
 def query_cache_of(client: MetaClient) -> QueryCache:
     """The query cache that a client shares with others of the same moment, or has for itself."""
-    return client.kept("answers", QueryCache)
+    return client.memoize("answers", QueryCache)
 
 
 class ListingCache:
@@ -85,8 +85,8 @@ class ListingCache:
             if cached is None or cached[0] != moment:
                 cached = moment, client.directory_lister, QueryCache()
             _, lister, answers = cached
-            client.kept("directory_lister", lambda: lister)
-            client.kept("answers", lambda: answers)
+            client.memoize("directory_lister", lambda: lister)
+            client.memoize("answers", lambda: answers)
             self._cached[key] = cached
             while len(self._cached) > self._tables:
                 self._cached.popitem(last=False)

@@ -141,9 +141,9 @@ class MetaClient:
     @property
     def directory_lister(self) -> DirectoryLister:
         """The lister that lists folders; clients of the same moment share its listings."""
-        return self.kept("directory_lister", lambda: DirectoryLister(self.storage))
+        return self.memoize("directory_lister", lambda: DirectoryLister(self.storage))
 
-    def kept(self, name: str, make: Callable[[], _T]) -> _T:
+    def memoize(self, name: str, make: Callable[[], _T]) -> _T:
         """Cache a value of another layer for this moment: ``make`` is called once for each name."""
         with self._lock:  # threads that plan together share it
             if name not in self._memo:
@@ -204,8 +204,8 @@ class MetaClient:
         Raises:
             FileVanishedError: a clean has begun to delete, or a commit was rolled back, since the timeline was read.
         """
-        known, current = self.timeline, self._load_timeline()
-        seen = {(instant.requested, instant.state) for instant in known.instants if instant.action == CLEAN}
+        timeline, current = self.timeline, self._load_timeline()
+        seen = {(instant.requested, instant.state) for instant in timeline.instants if instant.action == CLEAN}
         removers = [
             instant
             for instant in current.instants
@@ -217,7 +217,7 @@ class MetaClient:
         kept = {instant.requested for instant in current.write_instants()}
         removers += [
             instant
-            for instant in known.write_instants()
+            for instant in timeline.write_instants()
             if instant.requested not in kept and (first is None or instant.requested >= first)
         ]
         if removers:
@@ -285,7 +285,7 @@ class MetaClient:
         Raises:
             TimelineError: there are files from before all that the timeline knows.
         """
-        if not self.lister.vouches and self.config.key_generator != "HOODIE_TABLE_METADATA":
+        if not self.lister.is_authoritative and self.config.key_generator != "HOODIE_TABLE_METADATA":
             refuse_earlier_table(self.timeline, view.instants, self.base_path)
 
     # -- schema ----------------------------------------------------------------------------------------------------
@@ -354,7 +354,7 @@ class MetaClient:
         Raises:
             SchemaError: the schema or its history cannot be decoded.
         """
-        return self.kept(f"evolved_schema {as_of}", lambda: self._evolved_schema(as_of))
+        return self.memoize(f"evolved_schema {as_of}", lambda: self._evolved_schema(as_of))
 
     def _evolved_schema(self, as_of: str | None) -> EvolvedSchema | None:
         metadata = self.schema_commit(as_of)
@@ -375,20 +375,20 @@ class MetaClient:
             CorruptInstantError: a commit cannot be decoded.
             SchemaError: what it says is no id-based schema.
         """
-        wanted = set(instants)
-        known: dict[str, InternalSchema | None] = self.kept("commit_schemas", dict)
-        new = [i for i in self.timeline.write_instants() if i.requested in wanted and i.requested not in known]
+        requested = set(instants)
+        schemas: dict[str, InternalSchema | None] = self.memoize("commit_schemas", dict)
+        new = [i for i in self.timeline.write_instants() if i.requested in requested and i.requested not in schemas]
         if len(new) > 1 and not self.storage.is_local:
             with ThreadPoolExecutor(min(len(new), _REMOTE_READERS), thread_name_prefix="hudi-commits") as pool:
                 list(pool.map(self.timeline.commit_metadata, new))
         for instant in new:
             text = self.timeline.commit_metadata(instant).extra.get(_LATEST_SCHEMA)
-            known[instant.requested] = self._internal_schema(text, instant) if text else None
-        return {time: schema for time in wanted if (schema := known.get(time)) is not None}
+            schemas[instant.requested] = self._internal_schema(text, instant) if text else None
+        return {time: schema for time in requested if (schema := schemas.get(time)) is not None}
 
     def _internal_schema(self, text: str, instant: Instant) -> InternalSchema:
         """A commit's id-based schema; most commits repeat that of the one before them, which is parsed once."""
-        parsed: dict[str, InternalSchema] = self.kept("internal_schemas", dict)
+        parsed: dict[str, InternalSchema] = self.memoize("internal_schemas", dict)
         if text not in parsed:
             try:
                 parsed[text] = parse_internal_schema(text)
@@ -413,7 +413,7 @@ class MetaClient:
         Raises:
             SchemaError: it is no history.
         """
-        return self.kept("schema_history", self._read_history)
+        return self.memoize("schema_history", self._read_history)
 
     def _read_history(self) -> tuple[InternalSchema, ...]:
         found = self.schema_history_files()

@@ -162,16 +162,16 @@ def partition_value_columns(
         return pa.table({"row": pa.nulls(len(paths))}).select([])
     if isinstance(paths, pa.ChunkedArray):
         paths = paths.combine_chunks()
-    codes = paths if pa.types.is_dictionary(paths.type) else paths.dictionary_encode()
-    unique = codes.dictionary
+    encoded = paths if pa.types.is_dictionary(paths.type) else paths.dictionary_encode()
+    unique = encoded.dictionary
     columns = _split_evenly(unique, fields, hive_style)
     if columns is None:
-        return _one_by_one(unique, fields, hive_style, url_encoded).take(codes.indices)
+        return _one_by_one(unique, fields, hive_style, url_encoded).take(encoded.indices)
     result = []
     for column in columns:
         value = pc.if_else(pc.equal(column, DEFAULT_PARTITION), pa.scalar(None, pa.string()), column)
         result.append(_unescape_column(value) if url_encoded else value)
-    return pa.table(result, names=list(fields)).take(codes.indices)
+    return pa.table(result, names=list(fields)).take(encoded.indices)
 
 
 def _split_evenly(paths: pa.Array, fields: Sequence[str], hive_style: bool) -> list[pa.Array] | None:

@@ -224,7 +224,7 @@ def _is_odd(file: LogImage, committed: Container[str | None]) -> bool:
 def _unlikely(files: Sequence[LogImage], base_instants: Sequence[str | None]) -> list[LogImage]:
     """Files of version 6 with blocks older than their slice, or of an instant that has blocks in another file."""
     owner: dict[str | None, str] = {}
-    found: dict[str, LogImage] = {}
+    suspects: dict[str, LogImage] = {}
     for file, base in zip(files, base_instants, strict=True):
         for instant in {block.instant for block in file.blocks if block.type in CONTENT_TYPES}:
             if (
@@ -232,8 +232,8 @@ def _unlikely(files: Sequence[LogImage], base_instants: Sequence[str | None]) ->
                 or (base is not None and instant < base)
                 or owner.setdefault(instant, file.path) != file.path
             ):
-                found[file.path] = file
-    return list(found.values())
+                suspects[file.path] = file
+    return list(suspects.values())
 
 
 def _ends_at(file: LogImage, recorded: int) -> bool:

@@ -87,13 +87,13 @@ def decode_block(
         return LogDeletes(instant, deletes, block.path)
     schema = _schema(block)
     partial = block.headers.get(HeaderKey.IS_PARTIAL, "").strip().lower() == "true"
-    wanted = _wanted(schema, columns)
+    selected = _selected_names(schema, columns)
     if block.type in (BlockType.AVRO_DATA, BlockType.CDC_DATA):
-        batch = _avro_batch(block, schema, wanted, keys)
+        batch = _avro_batch(block, schema, selected, keys)
     elif block.type is BlockType.PARQUET_DATA:
-        batch = _parquet_batch(block, wanted, keys)
+        batch = _parquet_batch(block, selected, keys)
     elif block.type is BlockType.HFILE_DATA:
-        batch = _hfile_batch(block, schema, wanted, keys)
+        batch = _hfile_batch(block, schema, selected, keys)
     else:
         raise UnsupportedFormatError(f"{block.type.name} block", path=block.path, instant=instant)
     return LogData(instant, batch, schema, partial, block.path)
@@ -118,7 +118,7 @@ def _parsed(text: str) -> Mapping[str, Any]:
     return dict(schema)
 
 
-def _wanted(schema: Mapping[str, Any], columns: Sequence[str] | None) -> list[str] | None:
+def _selected_names(schema: Mapping[str, Any], columns: Sequence[str] | None) -> list[str] | None:
     if columns is None:
         return None
     there = {entry["name"] for entry in schema["fields"]}
@@ -161,13 +161,13 @@ def _parquet_batch(block: LogBlock, columns: list[str] | None, keys: pa.Array | 
     # The image is read where it lies in the log file's bytes.
     with open_parquet_bytes(block.content, block.path) as file:
         names = file.schema.names
-        wanted = names if columns is None else [name for name in columns if name in names]
+        selected = names if columns is None else [name for name in columns if name in names]
         chosen: pa.Array | None = None
         if keys is not None and RECORD_KEY in names:
             chosen = pa.array(_rows_of(_whole(block, file, [RECORD_KEY]).column(0), keys))
             if not len(chosen):
-                return one_batch(file.schema.empty_table().select(wanted))
-        batch = _whole(block, file, wanted)
+                return one_batch(file.schema.empty_table().select(selected))
+        batch = _whole(block, file, selected)
     return batch if chosen is None else batch.take(chosen)
 
 

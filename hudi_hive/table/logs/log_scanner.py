@@ -69,23 +69,36 @@ class LogRecords:
         return tuple(block for block in self.blocks if isinstance(block, LogDeletes))
 
 
-def scan_logs(  # noqa: PLR0913
+@dataclass(frozen=True, slots=True)
+class BlockRange:
+    """The log blocks that count by their instants.
+
+    Attributes:
+        timeline: says which instants are committed; None to take every block as committed.
+        max_instant: requested time of the last instant that counts; None for no bound.
+        instants: instants whose blocks count, as for an incremental range; None for all.
+    """
+
+    timeline: CommitTest | None = None
+    max_instant: str | None = None
+    instants: Container[str] | None = None
+
+
+def scan_logs(
     storage: Storage,
     partition: str,
     log_files: Sequence[str],
     *,
-    timeline: CommitTest | None,
-    max_instant: str | None,
+    blocks: BlockRange,
     columns: Sequence[str] | None = None,
-    instants: Container[str] | None = None,
     keys: pa.Array | None = None,
     sizes: Sequence[int | None] | None = None,
 ) -> LogRecords:
     """Read the valid blocks of the log files of a slice.
 
-    A block counts if its instant is committed, not after ``max_instant``, among ``instants``, not rolled back by a
-    command block behind it, and not part of a log compaction that counts itself; of a block that a retried write task
-    repeated, one copy counts. Each file is opened once.
+    A block counts if its instant is committed and in the range, if it is not rolled back by a command block behind it,
+    and if it is not part of a log compaction that counts itself; of a block that a retried write task repeated, one
+    copy counts. Each file is opened once.
 
     A torn end is passed over only where no completed instant recorded its bytes, see
     :mod:`hudi_hive.table.logs.committed_logs`.
@@ -94,12 +107,10 @@ def scan_logs(  # noqa: PLR0913
         storage: rooted at the table's base path.
         partition: partition path, ``""`` for a table without partitions.
         log_files: names of the slice's log files, in the order of reading.
-        timeline: tells which instants are committed; null to take every block as committed.
-        max_instant: requested time of the last instant that counts, null for no bound.
+        blocks: the blocks that count.
         columns: columns to decode of data blocks (null: all); a block that lacks one leaves it out. HFile blocks
             of a metadata table are always given whole.
-        instants: instants whose blocks count (null: all), as for an incremental range.
-        keys: record keys that are wanted (null: all); see :func:`~hudi_hive.table.logs.log_data.decode_block`.
+        keys: record keys to read (null: all); see :func:`~hudi_hive.table.logs.log_data.decode_block`.
         sizes: bytes of each file as planned; one that is shorter was cut. Null, or a null among them: not known.
 
     Raises:
@@ -113,18 +124,18 @@ def scan_logs(  # noqa: PLR0913
         LogImage(path, storage.uri(path), len(data), size, tuple(iter_blocks(data, storage.uri(path))))
         for path, data, size in zip(paths, _read(storage, paths), sizes or [None] * len(paths), strict=True)
     ]
-    blocks = [block for file in files for block in file.blocks]
-    committed = _committed({_instant(block) for block in blocks if block.type in CONTENT_TYPES}, timeline)
-    refuse_damaged_logs(files, storage, timeline, committed)
-    _warn_of_torn_ends(blocks)
-    chosen = _choose(blocks, committed, max_instant, instants)
-    corrupt = sum(block.type is BlockType.CORRUPT for block in blocks)
-    skipped = sum(block.type in CONTENT_TYPES for block in blocks) - len(chosen)
+    every_block = [block for file in files for block in file.blocks]
+    committed = _committed({_instant(block) for block in every_block if block.type in CONTENT_TYPES}, blocks.timeline)
+    refuse_damaged_logs(files, storage, blocks.timeline, committed)
+    _warn_of_torn_ends(every_block)
+    chosen = _choose(every_block, committed, blocks.max_instant, blocks.instants)
+    corrupt = sum(block.type is BlockType.CORRUPT for block in every_block)
+    skipped = sum(block.type in CONTENT_TYPES for block in every_block) - len(chosen)
     storage.counters.add("log_files", len(log_files))
-    storage.counters.add("log_blocks", len(blocks))
+    storage.counters.add("log_blocks", len(every_block))
     storage.counters.add("log_blocks_skipped", skipped)
     storage.counters.add("log_blocks_corrupt", corrupt)
-    refuse_damaged_schemas(chosen, timeline)
+    refuse_damaged_schemas(chosen, blocks.timeline)
     decoded = tuple(decode_block(block, _instant(block), columns, keys) for block in chosen)
     for records in decoded:
         refuse_records_of_others(records, partition)
@@ -134,7 +145,7 @@ def scan_logs(  # noqa: PLR0913
         for block in file.blocks
         if block.type in CONTENT_TYPES
     )
-    return LogRecords(decoded, len(log_files), len(blocks), corrupt, skipped, seen)
+    return LogRecords(decoded, len(log_files), len(every_block), corrupt, skipped, seen)
 
 
 def _read(storage: Storage, paths: Sequence[str]) -> list[bytes]:
@@ -215,17 +226,17 @@ def _without_copies(blocks: list[LogBlock]) -> list[LogBlock]:
     An attempt that differs is kept: the identifier's numbers are those of one task, and several tasks of an instant may
     write to one slice, so that only equal bytes prove a repetition.
     """
-    kept: list[LogBlock] = []
-    known: set[tuple[str | None, BlockType, bytes]] = set()
+    blocks_left: list[LogBlock] = []
+    seen: set[tuple[str | None, BlockType, bytes]] = set()
     for block in reversed(blocks):
         if HeaderKey.BLOCK_IDENTIFIER in block.headers:
             copy = (block.instant, block.type, sha256(block.content).digest())
-            if copy in known:
+            if copy in seen:
                 continue
-            known.add(copy)
-        kept.append(block)
-    kept.reverse()
-    return kept
+            seen.add(copy)
+        blocks_left.append(block)
+    blocks_left.reverse()
+    return blocks_left
 
 
 def _without_compacted(blocks: list[LogBlock], seen: set[str | None]) -> list[LogBlock]:

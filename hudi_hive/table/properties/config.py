@@ -242,8 +242,8 @@ class _Getter:
             raise self.invalid(key, "a folder inside the table")
         return value
 
-    def invalid(self, key: str, wanted: str) -> InvalidPropertiesError:
-        return InvalidPropertiesError(f"{key}={self.properties.get(key)!r} is not {wanted}", path=self.path)
+    def invalid(self, key: str, expected: str) -> InvalidPropertiesError:
+        return InvalidPropertiesError(f"{key}={self.properties.get(key)!r} is not {expected}", path=self.path)
 
 
 def _check_version(get: _Getter) -> int:

@@ -155,10 +155,10 @@ def _split_log_names(names: pa.Array, hidden: pa.Array) -> tuple[IntArray, pa.Ta
     return rows, table
 
 
-def _through(values: pa.Array, codes: pa.Array) -> pa.DictionaryArray:
+def _through(values: pa.Array, indices: pa.Array) -> pa.DictionaryArray:
     """Dictionary array of ``values[codes]`` whose dictionary has no value twice."""
     encoded = values.dictionary_encode()
-    return pa.DictionaryArray.from_arrays(encoded.indices.take(codes), encoded.dictionary)
+    return pa.DictionaryArray.from_arrays(encoded.indices.take(indices), encoded.dictionary)
 
 
 def _empty_codes() -> pa.DictionaryArray:

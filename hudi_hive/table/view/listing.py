@@ -46,11 +46,11 @@ class Lister(Protocol):
         """Name of the source, for plans and logs."""
 
     @property
-    def at_once(self) -> bool:
+    def lists_at_once(self) -> bool:
         """Whether files of many partitions cost no more than those of a few, so that planners request all at once."""
 
     @property
-    def vouches(self) -> bool:
+    def is_authoritative(self) -> bool:
         """Whether the source has only files of this table; a folder may also hold those of an earlier one."""
 
     def partitions(self) -> list[str]:
@@ -88,7 +88,7 @@ class DirectoryLister:
         self._storage = storage
         # Partitions and files of all folders; both at once, since threads share a lister.
         self._walked: tuple[list[str], pa.Table] | None = None
-        self._found: dict[str, pa.Table] = {}
+        self._listed: dict[str, pa.Table] = {}
 
     @property
     def source(self) -> str:
@@ -96,12 +96,12 @@ class DirectoryLister:
         return "directory listing"
 
     @property
-    def at_once(self) -> bool:
+    def lists_at_once(self) -> bool:
         """Whether all folders were listed already."""
         return self._walked is not None
 
     @property
-    def vouches(self) -> bool:
+    def is_authoritative(self) -> bool:
         """False: folders may hold files of an earlier table."""
         return False
 
@@ -122,33 +122,33 @@ class DirectoryLister:
             yield from in_batches(self._walked[0])
             return
         tables = [LISTED_SCHEMA.empty_table()]
-        found: list[str] = []
+        paths: list[str] = []
         for partitions, listed in walk_batches(self._storage, [""]):
             files = listed.select(FILES_SCHEMA.names)
             tables.append(files)
-            found += partitions
-            self._found.update(dict.fromkeys(partitions, files))
+            paths += partitions
+            self._listed.update(dict.fromkeys(partitions, files))
             yield partitions
-        self._walked = sorted(found), pa.concat_tables([table.select(FILES_SCHEMA.names) for table in tables])
-        self._found = {}
+        self._walked = sorted(paths), pa.concat_tables([table.select(FILES_SCHEMA.names) for table in tables])
+        self._listed = {}
 
     def files(self, partitions: Sequence[str]) -> pa.Table:
         """List the files of partitions concurrently, one listing for each that was not listed before."""
-        wanted = list(dict.fromkeys(partitions))
-        found = self._found  # a walk that goes on in another thread adds to it, and puts another in its place
-        seen = {path: table for path in wanted if (table := found.get(path)) is not None}
+        remaining = list(dict.fromkeys(partitions))
+        listed = self._listed  # a walk that goes on in another thread adds to it, and puts another in its place
+        seen = {path: table for path in remaining if (table := listed.get(path)) is not None}
         tables: list[pa.Table] = []
         if seen:
             mine = pa.array(list(seen), pa.string())
             each = {id(table): table for table in seen.values()}
             tables = [table.filter(pc.is_in(table.column("partition"), value_set=mine)) for table in each.values()]
-            wanted = [path for path in wanted if path not in seen]
+            remaining = [path for path in remaining if path not in seen]
         if (walked := self._walked) is not None:
-            known = set(walked[0])
-            mask = pc.is_in(walked[1].column("partition"), value_set=pa.array(wanted, pa.string()))
+            walked_paths = set(walked[0])
+            mask = pc.is_in(walked[1].column("partition"), value_set=pa.array(remaining, pa.string()))
             tables.append(walked[1].filter(mask))
-            wanted = [path for path in wanted if path not in known]
-        return pa.concat_tables([*tables, list_folders(self._storage, wanted).select(FILES_SCHEMA.names)])
+            remaining = [path for path in remaining if path not in walked_paths]
+        return pa.concat_tables([*tables, list_folders(self._storage, remaining).select(FILES_SCHEMA.names)])
 
 
 class Runner(Protocol):

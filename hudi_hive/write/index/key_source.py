@@ -15,7 +15,7 @@ from hudi_hive.formats.base import BaseFile, open_base_file
 from hudi_hive.read.merge import record_keys
 from hudi_hive.storage import Storage
 from hudi_hive.table import MetaClient
-from hudi_hive.table.logs import RECORD_KEY, LogData, scan_logs
+from hudi_hive.table.logs import RECORD_KEY, BlockRange, LogData, scan_logs
 from hudi_hive.table.merge import MergeSpec
 from hudi_hive.timeline import Timeline
 from hudi_hive.write.index.tables import one_array
@@ -128,8 +128,7 @@ class KeySource:
             self.storage,
             part.partition,
             part.log_files,
-            timeline=self.timeline,
-            max_instant=None,
+            blocks=BlockRange(self.timeline),
             columns=names,
             sizes=part.log_sizes or None,
         )
