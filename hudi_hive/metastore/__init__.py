@@ -25,11 +25,11 @@ from hudi_hive.metastore.connection import BatchSizes, CallCounter, Retries, Sas
 if TYPE_CHECKING:
     from hudi_hive.metastore.embedded import EmbeddedMetastore, Java, RunningMetastore, find_java, find_running
     from hudi_hive.metastore.transactions import (
+        DataOperationType,
         LockKind,
         LockPart,
         LockState,
         LockStatus,
-        Operation,
         RangeState,
         TransactionClient,
         ValidTransactions,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BatchSizes",
     "CallCounter",
+    "DataOperationType",
     "Database",
     "EmbeddedMetastore",
     "FieldSchema",
@@ -48,7 +49,6 @@ __all__ = [
     "LockPart",
     "LockState",
     "LockStatus",
-    "Operation",
     "Order",
     "Partition",
     "PrincipalType",
@@ -78,7 +78,7 @@ _LATER = {
     "LockPart": "transactions.transaction_values",
     "LockState": "transactions.transaction_values",
     "LockStatus": "transactions.transaction_values",
-    "Operation": "transactions.transaction_values",
+    "DataOperationType": "transactions.transaction_values",
     "RangeState": "transactions.valid_ids",
     "RunningMetastore": "embedded.embedded_lock",
     "TransactionClient": "transactions.transactions",

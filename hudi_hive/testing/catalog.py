@@ -49,21 +49,21 @@ def fits(name: str, pattern: str) -> bool:
     return any(fnmatch.fnmatchcase(name, part.strip().lower()) for part in pattern.split("|"))
 
 
-def stored_descriptor(given: StorageDescriptor, location: str | None) -> StorageDescriptor:
+def stored_descriptor(descriptor: StorageDescriptor, location: str | None) -> StorageDescriptor:
     """Normalise a storage descriptor as the metastore does."""
-    serde = given.serdeInfo
+    serde = descriptor.serdeInfo
     return shallow(
-        given,
-        cols=[stored_column(column) for column in given.cols or []],
+        descriptor,
+        cols=[stored_column(column) for column in descriptor.cols or []],
         location=location,
-        compressed=bool(given.compressed),
-        numBuckets=given.numBuckets or 0,
+        compressed=bool(descriptor.compressed),
+        numBuckets=descriptor.numBuckets or 0,
         serdeInfo=shallow(serde, parameters=dict(serde.parameters or {})),
-        bucketCols=list(given.bucketCols or []),
-        sortCols=list(given.sortCols or []),
-        parameters=dict(given.parameters or {}),
-        skewedInfo=given.skewedInfo or SkewedInfo([], [], {}),
-        storedAsSubDirectories=bool(given.storedAsSubDirectories),
+        bucketCols=list(descriptor.bucketCols or []),
+        sortCols=list(descriptor.sortCols or []),
+        parameters=dict(descriptor.parameters or {}),
+        skewedInfo=descriptor.skewedInfo or SkewedInfo([], [], {}),
+        storedAsSubDirectories=bool(descriptor.storedAsSubDirectories),
     )
 
 
@@ -72,7 +72,7 @@ def stored_column(column: FieldSchema) -> FieldSchema:
     return shallow(column, name=column.name.lower())
 
 
-class TableCatalog:
+class FakeTables:
     """Databases and tables."""
 
     def __init__(self, warehouse: Path) -> None:
@@ -140,7 +140,7 @@ class TableCatalog:
 
     # -- tables: reading --------------------------------------------------------------------------------------------
 
-    def _find(self, database: str, table: str) -> Table:
+    def find_table(self, database: str, table: str) -> Table:
         found = self._tables.get((database.lower(), table.lower()))
         if found is None:
             raise t.NoSuchObjectException(message=f"{database.lower()}.{table.lower()} table not found")
@@ -153,23 +153,23 @@ class TableCatalog:
         return [name for name in self.get_all_tables(db_name) if fits(name, pattern)]
 
     def get_table_req(self, req: t.GetTableRequest) -> t.GetTableResult:
-        return t.GetTableResult(table=self._find(req.dbName, req.tblName))
+        return t.GetTableResult(table=self.find_table(req.dbName, req.tblName))
 
     def get_table_objects_by_name_req(self, req: t.GetTablesRequest) -> t.GetTablesResult:
         if req.dbName.lower() not in self._databases:
             raise t.UnknownDBException(message=f"Could not find database {req.dbName}")
-        wanted = {name.lower() for name in req.tblNames or []}
-        names = [name for name in self.get_all_tables(req.dbName) if name in wanted]
-        return t.GetTablesResult(tables=[self._find(req.dbName, name) for name in names])
+        requested = {name.lower() for name in req.tblNames or []}
+        names = [name for name in self.get_all_tables(req.dbName) if name in requested]
+        return t.GetTablesResult(tables=[self.find_table(req.dbName, name) for name in names])
 
     def get_fields(self, db_name: str, table_name: str) -> list[FieldSchema]:
         try:
-            return self._find(db_name, table_name).sd.cols
+            return self.find_table(db_name, table_name).sd.cols
         except t.NoSuchObjectException as error:
             raise t.UnknownTableException(message=str(error.message)) from error
 
     def get_schema(self, db_name: str, table_name: str) -> list[FieldSchema]:
-        return [*self.get_fields(db_name, table_name), *self._find(db_name, table_name).partitionKeys]
+        return [*self.get_fields(db_name, table_name), *self.find_table(db_name, table_name).partitionKeys]
 
     # -- tables: writing --------------------------------------------------------------------------------------------
 
@@ -228,7 +228,7 @@ class TableCatalog:
         properties = (environment_context.properties if environment_context else None) or {}
         self._check_columns(new_tbl, t.InvalidOperationException)
         try:
-            old = self._find(dbname, tbl_name)
+            old = self.find_table(dbname, tbl_name)
         except t.NoSuchObjectException as error:
             raise t.InvalidOperationException(message=str(error.message)) from error
         if not self.can_compare and "expected_parameter_key" in properties:
@@ -267,7 +267,7 @@ class TableCatalog:
         """Called when a table is changed; subclasses update its partitions."""
 
     def drop_table(self, dbname: str, name: str, deleteData: bool) -> None:
-        found = self._find(dbname, name)
+        found = self.find_table(dbname, name)
         assert not deleteData, "no client of ours may ask for data to be deleted"
         del self._tables[found.dbName, found.tableName]
         self._table_dropped(found)

@@ -73,12 +73,12 @@ class Faults:
             method: Thrift method.
             size: names or partitions in its arguments.
         """
-        found = []
+        faults = []
         with self._lock:
             for fault, seen in self._faults:
                 if fault.method not in (None, method) or (fault.larger_than is not None and size <= fault.larger_than):
                     continue
                 seen[0] += 1
                 if seen[0] >= fault.at and (fault.times is None or seen[0] < fault.at + fault.times):
-                    found.append(fault)
-        return found
+                    faults.append(fault)
+        return faults

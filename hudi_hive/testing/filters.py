@@ -51,15 +51,15 @@ def parse_filter(text: str, keys: Sequence[tuple[str, str]]) -> Test:
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+    tokens: list[tuple[str, str]] = []
     position, end = 0, len(text.rstrip())
     while position < end:
         match = _TOKEN.match(text, position)
         if match is None:
             raise FilterError(f"Error parsing partition filter; lexer error: line 1:{position}; exception null")
-        found.append((str(match.lastgroup), match[str(match.lastgroup)]))
+        tokens.append((str(match.lastgroup), match[str(match.lastgroup)]))
         position = match.end()
-    return found
+    return tokens
 
 
 class _Parser:
@@ -125,9 +125,9 @@ class _Parser:
         if key.lower() not in self._keys:
             raise FilterError(f"Specified key <{key}> is not a partitioning key for the table")
         index, kind = self._keys[key.lower()]
-        wanted = literal[1][1:-1] if literal[0] == "text" else literal[1]
+        operand = literal[1][1:-1] if literal[0] == "text" else literal[1]
         if sign == "like":
-            pattern = re.compile(wanted)
+            pattern = re.compile(operand)
             return lambda values: pattern.fullmatch(values[index]) is not None
         if sign not in _OPERATORS:
             raise FilterError("Error parsing partition filter; lexer error: null; exception NoViableAltException")
@@ -135,10 +135,10 @@ class _Parser:
         if literal[0] == "number":
             if kind not in _INTEGRAL:
                 raise FilterError("Filtering is supported only on partition keys of type string")
-            number = int(wanted)
+            number = int(operand)
             return lambda values: (
                 re.fullmatch(r"-?\d+", values[index]) is not None and compare(int(values[index]), number)
             )
         if kind not in (("date",) if literal[0] == "date" else ("string", "date")):
             raise FilterError("Filtering is supported only on partition keys of type string")
-        return lambda values: compare(values[index], wanted)
+        return lambda values: compare(values[index], operand)

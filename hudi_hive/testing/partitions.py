@@ -7,16 +7,16 @@ from pathlib import Path
 from hudi_hive.metastore._thrift import ttypes as t
 from hudi_hive.metastore.client import Partition, Table, format_partition_name
 from hudi_hive.testing import locations
-from hudi_hive.testing.catalog import DDL_TIME, STATS, TableCatalog, now, shallow, stored_descriptor
+from hudi_hive.testing.catalog import DDL_TIME, STATS, FakeTables, now, shallow, stored_descriptor
 from hudi_hive.testing.filters import FilterError, Test, parse_filter
 from hudi_hive.testing.transactions import FakeTransactions
 
 
-class FakeCatalog(TableCatalog, FakeTransactions):
+class FakeCatalog(FakeTables, FakeTransactions):
     """Databases, tables, partitions, locks and transactions."""
 
     def __init__(self, warehouse: Path) -> None:
-        TableCatalog.__init__(self, warehouse)
+        FakeTables.__init__(self, warehouse)
         FakeTransactions.__init__(self)
         self._partitions: dict[tuple[str, str], dict[str, Partition]] = {}
 
@@ -44,7 +44,7 @@ class FakeCatalog(TableCatalog, FakeTransactions):
 
     def get_partition_names(self, db_name: str, tbl_name: str, max_parts: int) -> list[str]:
         try:
-            names = sorted(self._of(self._find(db_name, tbl_name)))
+            names = sorted(self._of(self.find_table(db_name, tbl_name)))
         except t.NoSuchObjectException as error:
             # Hive 2.3 does not declare this exception for the call, so Thrift makes an internal error of it.
             raise RuntimeError("Internal error processing get_partition_names") from error
@@ -54,35 +54,35 @@ class FakeCatalog(TableCatalog, FakeTransactions):
         wanted = list(enumerate(part_vals))
         names = [
             name
-            for name, partition in self._of(self._find(db_name, tbl_name)).items()
+            for name, partition in self._of(self.find_table(db_name, tbl_name)).items()
             if all(value in ("", partition.values[index]) for index, value in wanted)
         ]
         return names[:max_parts] if max_parts > 0 else names
 
     def get_partition(self, db_name: str, tbl_name: str, part_vals: list[str]) -> Partition:
-        table = self._find(db_name, tbl_name)
+        table = self.find_table(db_name, tbl_name)
         found = self._of(table).get(self._name(table, part_vals))
         if found is None:
             raise t.NoSuchObjectException(message=f"partition values=[{', '.join(part_vals)}]")
         return found
 
     def get_partition_by_name(self, db_name: str, tbl_name: str, part_name: str) -> Partition:
-        found = self._of(self._find(db_name, tbl_name)).get(part_name)
+        found = self._of(self.find_table(db_name, tbl_name)).get(part_name)
         if found is None:
             raise t.NoSuchObjectException(message=f"partition name={part_name}")
         return found
 
     def get_partitions(self, db_name: str, tbl_name: str, max_parts: int) -> list[Partition]:
-        found = list(self._of(self._find(db_name, tbl_name)).values())
+        found = list(self._of(self.find_table(db_name, tbl_name)).values())
         return found[:max_parts] if max_parts > 0 else found
 
     def get_partitions_by_names(self, db_name: str, tbl_name: str, names: list[str]) -> list[Partition]:
-        held = self._of(self._find(db_name, tbl_name))
+        held = self._of(self.find_table(db_name, tbl_name))
         # Backwards on purpose: the real one promises no order either.
         return [held[name] for name in sorted(set(names), reverse=True) if name in held]
 
     def get_partitions_by_filter(self, db_name: str, tbl_name: str, filter: str, max_parts: int) -> list[Partition]:
-        table = self._find(db_name, tbl_name)
+        table = self.find_table(db_name, tbl_name)
         test = self._test(table, filter)
         found = [partition for partition in self._of(table).values() if test(partition.values)]
         return found[:max_parts] if max_parts > 0 else found
@@ -108,7 +108,7 @@ class FakeCatalog(TableCatalog, FakeTransactions):
     def add_partitions_req(self, request: t.AddPartitionsRequest) -> t.AddPartitionsResult:
         whole = f"{request.dbName}.{request.tblName}"
         try:
-            table = self._find(request.dbName, request.tblName)
+            table = self.find_table(request.dbName, request.tblName)
         except t.NoSuchObjectException as error:
             text = f"Unable to add partitions because database or table {whole} does not exist"
             raise t.InvalidObjectException(message=text) from error
@@ -161,7 +161,7 @@ class FakeCatalog(TableCatalog, FakeTransactions):
         environment_context: t.EnvironmentContext | None,
     ) -> None:
         try:
-            table = self._find(db_name, tbl_name)
+            table = self.find_table(db_name, tbl_name)
         except t.NoSuchObjectException as error:
             text = "Unable to alter partitions because table or database does not exist."
             raise t.InvalidOperationException(message=text) from error
@@ -188,7 +188,7 @@ class FakeCatalog(TableCatalog, FakeTransactions):
 
     def drop_partitions_req(self, req: t.DropPartitionsRequest) -> t.DropPartitionsResult:
         assert not req.deleteData, "no client of ours may ask for data to be deleted"
-        held = self._of(self._find(req.dbName, req.tblName))
+        held = self._of(self.find_table(req.dbName, req.tblName))
         names = req.parts.names or []
         if not req.ifExists and any(name not in held for name in names):
             raise t.NoSuchObjectException(message="Some partitions to drop are missing")

@@ -65,33 +65,33 @@ class FakeTransactions:
 
     def check_lock(self, rqst: t.CheckLockRequest) -> t.LockResponse:
         """The state of a lock request: acquired, or waiting."""
-        self._known(rqst.lockid)
+        self._lock_request(rqst.lockid)
         return self._answer(rqst.lockid)
 
     def unlock(self, rqst: t.UnlockRequest) -> None:
         """Release a lock, or withdraw a request that is waiting."""
-        if self._known(rqst.lockid).txnid and self._answer(rqst.lockid).state == t.LockState.ACQUIRED:
+        if self._lock_request(rqst.lockid).txnid and self._answer(rqst.lockid).state == t.LockState.ACQUIRED:
             raise t.TxnOpenException(message=f"Unlocking locks associated with transaction not permitted {rqst.lockid}")
         del self._locks[rqst.lockid]
 
     def heartbeat(self, ids: t.HeartbeatRequest) -> None:
         """Receive the heartbeat of a lock or a transaction."""
         if ids.lockid:
-            self._known(ids.lockid)
+            self._lock_request(ids.lockid)
         if ids.txnid:
             self._open(ids.txnid)
 
-    def _known(self, lock: int) -> t.LockRequest:
+    def _lock_request(self, lock: int) -> t.LockRequest:
         if lock not in self._locks:
             raise t.NoSuchLockException(message=f"No such lock lockid:{lock}")
         return self._locks[lock]
 
     def _answer(self, lock: int) -> t.LockResponse:
-        wanted = self._locks[lock].component
+        requested = self._locks[lock].component
         earlier = [part for other, request in self._locks.items() if other < lock for part in request.component]
         waits = any(
             (mine.dbname, mine.tablename) == (held.dbname, held.tablename) and (held.type, mine.type) not in _SHARED
-            for mine in wanted
+            for mine in requested
             for held in earlier
         )
         return t.LockResponse(lock, t.LockState.WAITING if waits else t.LockState.ACQUIRED)
@@ -193,7 +193,7 @@ class FakeTransactions:
     def get_valid_write_ids(self, rqst: t.GetValidWriteIdsRequest) -> t.GetValidWriteIdsResponse:
         """The valid write ids under a list of valid transactions."""
         seen = ValidTransactions.parse(rqst.validTxnList)
-        found = []
+        tables = []
         for name in rqst.fullTableNames:
             held = self._write_ids.get(name, {})
             top = max((write_id for number, write_id in held.items() if number <= seen.high_water), default=0)
@@ -201,8 +201,8 @@ class FakeTransactions:
             opened = [held[number] for number in hidden if number not in seen.aborted]
             bits = _bits([number in seen.aborted for number in hidden])
             low = min(opened, default=None)
-            found.append(t.TableValidWriteIds(name, top, [held[number] for number in hidden], low, bits))
-        return t.GetValidWriteIdsResponse(found)
+            tables.append(t.TableValidWriteIds(name, top, [held[number] for number in hidden], low, bits))
+        return t.GetValidWriteIdsResponse(tables)
 
 
 def _bits(marks: list[bool]) -> bytes:

@@ -53,7 +53,7 @@ def test_one_holder_and_a_queue(client):
 def test_a_lost_lock_is_noticed(client):
     lock = MetastoreLock(client, "db", "t")
     assert lock.try_acquire()
-    client._call("unlock", ttypes.UnlockRequest(lock._id), about="what a time-out does")
+    client.call("unlock", ttypes.UnlockRequest(lock._id), about="what a time-out does")
     with pytest.raises(LockLostError, match="lost"):
         lock.verify()
     lock.release()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hudi_hive.errors import TransactionConflictError
-from hudi_hive.metastore import LockKind, LockPart, Operation, TransactionClient
+from hudi_hive.metastore import DataOperationType, LockKind, LockPart, TransactionClient
 from hudi_hive.mutation.acid_write import MutatorClient, MutatorCoordinator
 from hudi_hive.mutation.core import TransactionState
 from integration.support.metastores import ReleasedMetastore
@@ -40,7 +40,7 @@ class TestReleasedMetastore(OnReleases, MutationBehaviour):
 
     def _commit_beside(self, transactions: TransactionClient, name: str) -> None:
         beside = transactions.open()
-        transactions.lock(beside, [LockPart("default", name, LockKind.READ, Operation.UPDATE, dynamic=True)])
+        transactions.lock(beside, [LockPart("default", name, LockKind.READ, DataOperationType.UPDATE, dynamic=True)])
         write_id = transactions.allocate_write_id(beside, "default", name)
-        transactions.add_dynamic_partitions(beside, write_id, "default", name, ["country=x"], Operation.UPDATE)
+        transactions.add_dynamic_partitions(beside, write_id, "default", name, ["country=x"], DataOperationType.UPDATE)
         transactions.commit(beside)

@@ -15,7 +15,7 @@ from pyarrow import orc
 
 from hudi_hive.errors import TransactionConflictError, TransactionLockError, UnsupportedAcidValueError
 from hudi_hive.formats.orc import DeltaWriter, parse_hive_type
-from hudi_hive.metastore import HiveMetastore, LockKind, LockPart, Operation, TransactionClient
+from hudi_hive.metastore import DataOperationType, HiveMetastore, LockKind, LockPart, TransactionClient
 from hudi_hive.mutation.acid_write import (
     MergeRecords,
     MutationManifest,
@@ -244,9 +244,9 @@ def test_of_two_clients_one_waits_or_is_told(judge: Judge) -> None:
 
 def _commit_beside(client: TransactionClient, name: str) -> None:
     beside = client.open()
-    client.lock(beside, [LockPart("default", name, LockKind.READ, Operation.UPDATE, dynamic=True)])
+    client.lock(beside, [LockPart("default", name, LockKind.READ, DataOperationType.UPDATE, dynamic=True)])
     write_id = client.allocate_write_id(beside, "default", name)
-    client.add_dynamic_partitions(beside, write_id, "default", name, ["country=DE"], Operation.UPDATE)
+    client.add_dynamic_partitions(beside, write_id, "default", name, ["country=DE"], DataOperationType.UPDATE)
     client.commit(beside)
 
 

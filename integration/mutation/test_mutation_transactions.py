@@ -12,7 +12,7 @@ from hudi_hive.errors import (
     TransactionLockError,
     TransactionLostError,
 )
-from hudi_hive.metastore import HiveMetastore, LockState, Operation, Order, TransactionClient
+from hudi_hive.metastore import DataOperationType, HiveMetastore, LockState, Order, TransactionClient
 from integration.support.metastores import dying
 from integration.support.released import OnReleases
 from tests.support.metastore.flaky_proxy import FlakyProxy
@@ -58,7 +58,7 @@ class TestReleasedMetastore(OnReleases, TransactionBehaviour):
         for one in (aborted, after):
             client.lock(one, writes(partitioned, dynamic=True))
         ids = [client.allocate_write_id(one, "default", partitioned) for one in (aborted, after)]
-        client.add_dynamic_partitions(aborted, ids[0], "default", partitioned, ["p=1"], Operation.UPDATE)
+        client.add_dynamic_partitions(aborted, ids[0], "default", partitioned, ["p=1"], DataOperationType.UPDATE)
         client.abort(aborted)
         client.commit(after)
         time.sleep(5)  # several rounds of those who clean

@@ -18,11 +18,11 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metastore import EmbeddedMetastore
 from hudi_hive.metastore.embedded import embedded, embedded_files, embedded_lock
-from hudi_hive.metastore.embedded.embedded_lock import FolderLock
+from hudi_hive.metastore.embedded.embedded_lock import WarehouseLock
 
 
 def test_two_locks_on_one_folder(tmp_path):
-    first, second = FolderLock(tmp_path), FolderLock(tmp_path)
+    first, second = WarehouseLock(tmp_path), WarehouseLock(tmp_path)
     first.acquire()
     first.note(4711, "thrift://127.0.0.1:1")
     with pytest.raises(MetastoreError, match=r"another embedded metastore runs .*thrift://127\.0\.0\.1:1") as caught:
@@ -36,18 +36,19 @@ def test_two_locks_on_one_folder(tmp_path):
 
 def test_lock_of_a_dead_process_is_no_lock(tmp_path):
     code = (
-        "import sys, os; from pathlib import Path; from hudi_hive.metastore.embedded.embedded_lock import FolderLock; "
-        "lock = FolderLock(Path(sys.argv[1])); lock.acquire(); lock.note(1, 'thrift://127.0.0.1:1'); os._exit(9)"
+        "import sys, os; from pathlib import Path; "
+        "from hudi_hive.metastore.embedded.embedded_lock import WarehouseLock; "
+        "lock = WarehouseLock(Path(sys.argv[1])); lock.acquire(); lock.note(1, 'thrift://127.0.0.1:1'); os._exit(9)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False).returncode == 9
     assert (tmp_path / "metastore.lock").read_text() != ""
-    lock = FolderLock(tmp_path)
+    lock = WarehouseLock(tmp_path)
     lock.acquire()
     lock.release()
 
 
 def test_a_server_on_its_way_out_is_waited_for(tmp_path, monkeypatch):
-    lock = FolderLock(tmp_path)
+    lock = WarehouseLock(tmp_path)
     lock.acquire()
     # Somebody else inherits the lock for a moment, as the Java process does when its starter dies.
     heir = subprocess.Popen(["sleep", "0.4"], pass_fds=(lock.descriptor,))
@@ -55,18 +56,18 @@ def test_a_server_on_its_way_out_is_waited_for(tmp_path, monkeypatch):
     descriptor, lock._descriptor = lock.descriptor, None
     embedded_lock.os.close(descriptor)
     started = time.monotonic()
-    second = FolderLock(tmp_path)
+    second = WarehouseLock(tmp_path)
     second.acquire()
     assert time.monotonic() - started > 0.1
     second.release()
     heir.wait()
     # And not for ever.
-    lock = FolderLock(tmp_path)
+    lock = WarehouseLock(tmp_path)
     lock.acquire()
     lock._write("999999999\n")
     monkeypatch.setattr(embedded_lock, "_WAIT_SECONDS", 0.2)
     with pytest.raises(MetastoreError, match="another embedded metastore"):
-        FolderLock(tmp_path).acquire()
+        WarehouseLock(tmp_path).acquire()
     lock.release()
 
 

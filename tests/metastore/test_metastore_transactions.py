@@ -12,7 +12,15 @@ from hudi_hive.errors import (
     TransactionLockError,
     TransactionLostError,
 )
-from hudi_hive.metastore import HiveMetastore, LockKind, LockPart, LockState, Operation, Retries, TransactionClient
+from hudi_hive.metastore import (
+    DataOperationType,
+    HiveMetastore,
+    LockKind,
+    LockPart,
+    LockState,
+    Retries,
+    TransactionClient,
+)
 from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.transactions.transaction_values import parse_seconds
 from hudi_hive.testing import FakeMetastore, FaultKind
@@ -57,8 +65,8 @@ def test_what_a_writer_asks_for(without, kind):
     with FakeMetastore(without=without) as server, HiveMetastore(server.uri) as metastore:
         client = TransactionClient(metastore, user="someone", agent="x")
         parts = [
-            LockPart("Default", "T", LockKind.WRITE, Operation.DELETE, dynamic=True),
-            LockPart("default", "u", LockKind.READ, Operation.SELECT),
+            LockPart("Default", "T", LockKind.WRITE, DataOperationType.DELETE, dynamic=True),
+            LockPart("default", "u", LockKind.READ, DataOperationType.SELECT),
         ]
         client.lock(client.open(), parts)
         (request,) = sent(server, "lock")

@@ -94,7 +94,18 @@ class BaseClient:
         uris = ",".join(str(address) for address in self._pool.addresses)
         return f"HiveMetastore({uris!r}, calls={self._pool.calls.total()})"
 
-    def _call(self, method: str, *arguments: object, about: str, repeatable: bool = True) -> Any:  # noqa: ANN401
+    def call(self, method: str, *arguments: object, about: str, repeatable: bool = True) -> Any:  # noqa: ANN401
+        """Call a Thrift method through a connection of the pool.
+
+        Args:
+            method: name of the method.
+            arguments: its arguments.
+            about: the object that it is about, for messages.
+            repeatable: it may be sent again after a lost connection.
+
+        Raises:
+            MetastoreError: the metastore refuses, or cannot be reached.
+        """
         return self._pool.call(method, *arguments, about=about, repeatable=repeatable)
 
     def _executor(self) -> Executor:
@@ -103,33 +114,43 @@ class BaseClient:
                 self._threads = ThreadPoolExecutor(self._pool_size, thread_name_prefix="metastore")
             return self._threads
 
-    def _create(self, method: str, what: object, *, about: str, quiet: bool) -> bool:
+    def create_object(self, method: str, what: object, *, about: str, quiet: bool) -> bool:
+        """Call a method that creates an object; False if it exists and ``quiet`` is set.
+
+        Raises:
+            AlreadyExistsError: it exists and ``quiet`` is not set.
+        """
         try:
-            self._call(method, what, about=about, repeatable=quiet)
+            self.call(method, what, about=about, repeatable=quiet)
         except AlreadyExistsError:
             if not quiet:
                 raise
             return False
         return True
 
-    def _drop(self, method: str, *arguments: object, about: str, quiet: bool) -> bool:
+    def drop_object(self, method: str, *arguments: object, about: str, quiet: bool) -> bool:
+        """Call a method that drops an object; False if there is none and ``quiet`` is set.
+
+        Raises:
+            NoSuchObjectError: there is none and ``quiet`` is not set.
+        """
         try:
-            self._call(method, *arguments, about=about, repeatable=quiet)
+            self.call(method, *arguments, about=about, repeatable=quiet)
         except NoSuchObjectError:
             if not quiet:
                 raise
             return False
         return True
 
-    def _read_batches(
+    def read_batches(
         self, items: Sequence[Item], fetch: Callable[[Sequence[Item]], Result], sizes: BatchSizes | None = None
     ) -> Iterator[Result]:
-        """Growing batches, several under way at once."""
+        """Fetch items in growing batches, several of them at a time."""
         sizes = sizes or self.batch
         size = BatchSize(sizes.initial, sizes.maximum)
         return run_batches(items, fetch, size, executor=self._executor, ahead=self._pool_size)
 
-    def _write_batches(
+    def write_batches(
         self,
         items: Sequence[Item],
         write: Callable[[Sequence[Item]], None],
@@ -138,7 +159,9 @@ class BaseClient:
         repeatable: bool,
         ahead: int = 1,
     ) -> None:
-        """Batches of one size; with ``ahead`` 1 one after the other, so that a failure leaves a prefix done.
+        """Write items in batches of one size.
+
+        With ``ahead`` 1 they go one after the other, so that a failure leaves a prefix done.
 
         A refused batch is halved. One whose connection broke is halved only if it may be repeated; one that was not
         answered in time never is, because the server is still at it.

@@ -52,8 +52,8 @@ class HiveMetastore(PartitionCalls):
     def databases(self, pattern: str | None = None) -> list[str]:
         """Names of all databases, or of those that fit ``pattern`` (``*`` for any text, ``|`` for or)."""
         if pattern is None:
-            return list(self._call("get_all_databases", about="the databases"))
-        return list(self._call("get_databases", pattern, about=f"databases {pattern}"))
+            return list(self.call("get_all_databases", about="the databases"))
+        return list(self.call("get_databases", pattern, about=f"databases {pattern}"))
 
     def database(self, name: str) -> Database:
         """One database.
@@ -61,8 +61,8 @@ class HiveMetastore(PartitionCalls):
         Raises:
             NoSuchObjectError: there is none of this name.
         """
-        found: Database = self._call("get_database", name, about=f"database {name}")
-        return found
+        database: Database = self.call("get_database", name, about=f"database {name}")
+        return database
 
     def create_database(
         self,
@@ -92,7 +92,7 @@ class HiveMetastore(PartitionCalls):
             database = Database(
                 name=database, description=description, locationUri=location, parameters=dict(parameters or {})
             )
-        return self._create("create_database", database, about=f"database {database.name}", quiet=if_not_exists)
+        return self.create_object("create_database", database, about=f"database {database.name}", quiet=if_not_exists)
 
     def drop_database(self, name: str, *, cascade: bool = False, if_exists: bool = False) -> bool:
         """Forget a database and, with ``cascade``, its tables. Folders and data stay.
@@ -106,7 +106,7 @@ class HiveMetastore(PartitionCalls):
         """
         about = f"database {name}"
         try:
-            return self._drop("drop_database", name, False, cascade, about=about, quiet=if_exists)
+            return self.drop_object("drop_database", name, False, cascade, about=about, quiet=if_exists)
         except (NoSuchObjectError, InvalidOperationError):
             raise
         except MetastoreServerError:
@@ -121,7 +121,7 @@ class HiveMetastore(PartitionCalls):
 
     def config_value(self, name: str, default: str) -> str:
         """A setting of the metastore, such as ``hive.txn.timeout``; ``default`` where it has none."""
-        return str(self._call("get_config_value", name, default, about=name))
+        return str(self.call("get_config_value", name, default, about=name))
 
     # -- tables -----------------------------------------------------------------------------------------------------
 
@@ -133,9 +133,9 @@ class HiveMetastore(PartitionCalls):
         """
         about = f"tables of {database}"
         if pattern is None:
-            names = list(self._call("get_all_tables", database, about=about))
+            names = list(self.call("get_all_tables", database, about=about))
         else:
-            names = list(self._call("get_tables", database, pattern, about=about))
+            names = list(self.call("get_tables", database, pattern, about=about))
         if not names:
             self.database(database)
         return names
@@ -153,18 +153,18 @@ class HiveMetastore(PartitionCalls):
 
         def fetch(batch: Sequence[str]) -> list[Table]:
             request = ttypes.GetTablesRequest(dbName=database, tblNames=list(batch))
-            return list(self._call("get_table_objects_by_name_req", request, about=about).tables)
+            return list(self.call("get_table_objects_by_name_req", request, about=about).tables)
 
-        for found in self._read_batches(names, fetch):
-            yield from found
+        for tables in self.read_batches(names, fetch):
+            yield from tables
 
     def fields(self, database: str, table: str) -> list[FieldSchema]:
         """Columns of a table without its partition keys, as its SerDe tells them."""
-        return list(self._call("get_fields", database, table, about=f"table {database}.{table}"))
+        return list(self.call("get_fields", database, table, about=f"table {database}.{table}"))
 
     def schema(self, database: str, table: str) -> list[FieldSchema]:
         """Columns of a table with its partition keys last."""
-        return list(self._call("get_schema", database, table, about=f"table {database}.{table}"))
+        return list(self.call("get_schema", database, table, about=f"table {database}.{table}"))
 
     def create_table(self, table: Table, *, if_not_exists: bool = False) -> bool:
         """Create a table.
@@ -177,7 +177,7 @@ class HiveMetastore(PartitionCalls):
             InvalidOperationError: the metastore refuses a name, type or missing database.
         """
         about = f"table {table.dbName}.{table.tableName}"
-        return self._create("create_table", table, about=about, quiet=if_not_exists)
+        return self.create_object("create_table", table, about=about, quiet=if_not_exists)
 
     def alter_table(
         self,
@@ -204,19 +204,19 @@ class HiveMetastore(PartitionCalls):
             TableChangedError: the parameter ``expected`` has another value by now.
         """
         properties = {"CASCADE": "true"} if cascade else {}
-        asked = expected is not None and self._compares
-        if expected is not None and asked:
+        compares = expected is not None and self._compares
+        if expected is not None and compares:
             properties["expected_parameter_key"], properties["expected_parameter_value"] = expected
         elif expected is not None:
             self._check_parameter(database, name, expected)
         context = ttypes.EnvironmentContext(properties=properties)
         about = f"table {database}.{name}"
         try:
-            self._call(
+            self.call(
                 "alter_table_with_environment_context", database, name, table, context, about=about, repeatable=False
             )
         except MetastoreServerError as error:
-            if not asked:
+            if not compares:
                 raise
             if "has been modified" in error.message:
                 raise TableChangedError(error.message, path=error.path, remedy="look at it and run again") from error
@@ -228,9 +228,9 @@ class HiveMetastore(PartitionCalls):
 
     def _check_parameter(self, database: str, name: str, expected: tuple[str, str]) -> None:
         """Compare a table parameter here, for a metastore that cannot; who changes it behind this is not noticed."""
-        found = (self.table(database, name).parameters or {}).get(expected[0])
-        if found != expected[1]:
-            what = f"table {database}.{name} has been modified: {expected[0]} is {found!r}, not {expected[1]!r}"
+        current = (self.table(database, name).parameters or {}).get(expected[0])
+        if current != expected[1]:
+            what = f"table {database}.{name} has been modified: {expected[0]} is {current!r}, not {expected[1]!r}"
             raise TableChangedError(what, path=self.uri, remedy="look at it and run again")
 
     def drop_table(self, database: str, name: str, *, if_exists: bool = False) -> bool:
@@ -242,4 +242,4 @@ class HiveMetastore(PartitionCalls):
         Raises:
             NoSuchObjectError: there is none and ``if_exists`` is not set.
         """
-        return self._drop("drop_table", database, name, False, about=f"table {database}.{name}", quiet=if_exists)
+        return self.drop_object("drop_table", database, name, False, about=f"table {database}.{name}", quiet=if_exists)

@@ -29,8 +29,8 @@ class PartitionCalls(BaseClient):
             NoSuchObjectError: there is none of this name.
         """
         request = ttypes.GetTableRequest(dbName=database, tblName=name)
-        found: Table = self._call("get_table_req", request, about=f"table {database}.{name}").table
-        return found
+        table: Table = self.call("get_table_req", request, about=f"table {database}.{name}").table
+        return table
 
     # -- partitions: reading ----------------------------------------------------------------------------------------
 
@@ -59,7 +59,7 @@ class PartitionCalls(BaseClient):
         if values is None:
             names = self._all_names(database, table, limit)
         else:
-            names = list(self._call("get_partition_names_ps", database, table, list(values), limit, about=about))
+            names = list(self.call("get_partition_names_ps", database, table, list(values), limit, about=about))
         if not names:
             self.table(database, table)  # Metastore 4 answers for a missing table with an empty list.
         return names if maximum is None else names[:maximum]
@@ -67,7 +67,7 @@ class PartitionCalls(BaseClient):
     def _all_names(self, database: str, table: str, limit: int) -> list[str]:
         try:
             return list(
-                self._call("get_partition_names", database, table, limit, about=f"partitions of {database}.{table}")
+                self.call("get_partition_names", database, table, limit, about=f"partitions of {database}.{table}")
             )
         except NoSuchObjectError:
             raise
@@ -83,7 +83,7 @@ class PartitionCalls(BaseClient):
             NoSuchObjectError: no such table or partition.
         """
         about = f"partition {list(values)} of {database}.{table}"
-        found: Partition = self._call("get_partition", database, table, list(values), about=about)
+        found: Partition = self.call("get_partition", database, table, list(values), about=about)
         return found
 
     def partitions(
@@ -96,8 +96,8 @@ class PartitionCalls(BaseClient):
         batch: BatchSizes | None = None,
     ) -> Iterator[Partition]:
         """Partitions one after the other; see ``partition_batches`` for the arguments."""
-        for found in self.partition_batches(database, table, names, filter=filter, batch=batch):
-            yield from found
+        for part in self.partition_batches(database, table, names, filter=filter, batch=batch):
+            yield from part
 
     def partition_batches(
         self,
@@ -136,13 +136,13 @@ class PartitionCalls(BaseClient):
 
         def fetch(part: Sequence[str]) -> list[Partition]:
             try:
-                found = self._call("get_partitions_by_names", database, table, list(part), about=about)
+                found = self.call("get_partitions_by_names", database, table, list(part), about=about)
             except InvalidOperationError:
                 self.table(database, table)  # What metastore 4 says of a missing table; this says it plainly.
                 raise
             return _in_order(found, part)
 
-        yield from self._read_batches(names, fetch, batch)
+        yield from self.read_batches(names, fetch, batch)
 
     def partitions_by_filter(self, database: str, table: str, text: str, maximum: int | None = None) -> list[Partition]:
         """Partitions that the metastore's filter text lets through, in one call however many they are.
@@ -159,12 +159,12 @@ class PartitionCalls(BaseClient):
         if maximum is not None and not 0 < maximum <= _LARGEST_I16:
             raise InvalidOptionError(f"maximum number of partitions must be 1 to {_LARGEST_I16}, not {maximum}")
         about = f"partitions of {database}.{table} where {text}"
-        return list(self._call("get_partitions_by_filter", database, table, text, maximum or _ALL, about=about))
+        return list(self.call("get_partitions_by_filter", database, table, text, maximum or _ALL, about=about))
 
     def count_partitions(self, database: str, table: str, filter: str = "") -> int:
         """Number of partitions, of all or of those that fit the metastore's ``filter`` text."""
         about = f"partitions of {database}.{table} where {filter}" if filter else f"partitions of {database}.{table}"
-        return int(self._call("get_num_partitions_by_filter", database, table, filter, about=about))
+        return int(self.call("get_num_partitions_by_filter", database, table, filter, about=about))
 
     def partitions_table(
         self,
@@ -232,9 +232,9 @@ class PartitionCalls(BaseClient):
             request = ttypes.AddPartitionsRequest(
                 dbName=database, tblName=table, parts=list(batch), ifNotExists=if_not_exists, needResult=False
             )
-            self._call("add_partitions_req", request, about=about, repeatable=if_not_exists)
+            self.call("add_partitions_req", request, about=about, repeatable=if_not_exists)
 
-        self._write_batches(partitions, add, batch_size, repeatable=if_not_exists, ahead=ahead)
+        self.write_batches(partitions, add, batch_size, repeatable=if_not_exists, ahead=ahead)
 
     def alter_partitions(
         self, database: str, table: str, partitions: Sequence[Partition], *, batch_size: int | None = None
@@ -248,7 +248,7 @@ class PartitionCalls(BaseClient):
         context = ttypes.EnvironmentContext(properties={})
 
         def alter(batch: Sequence[Partition]) -> None:
-            self._call(
+            self.call(
                 "alter_partitions_with_environment_context",
                 database,
                 table,
@@ -258,7 +258,7 @@ class PartitionCalls(BaseClient):
                 repeatable=False,
             )
 
-        self._write_batches(partitions, alter, batch_size, repeatable=False)
+        self.write_batches(partitions, alter, batch_size, repeatable=False)
 
     def drop_partitions(
         self,
@@ -292,13 +292,13 @@ class PartitionCalls(BaseClient):
                 ifExists=if_exists,
                 needResult=False,
             )
-            self._call("drop_partitions_req", request, about=about, repeatable=if_exists)
+            self.call("drop_partitions_req", request, about=about, repeatable=if_exists)
 
-        self._write_batches(names, drop, batch_size, repeatable=if_exists)
+        self.write_batches(names, drop, batch_size, repeatable=if_exists)
 
 
-def _in_order(found: Sequence[Partition], names: Sequence[str]) -> list[Partition]:
-    """``found`` in the order of ``names``: the metastore answers in any order."""
+def _in_order(partitions: Sequence[Partition], names: Sequence[str]) -> list[Partition]:
+    """``partitions`` in the order of ``names``: the metastore answers in any order."""
     place = {parse_partition_name(name): index for index, name in enumerate(names)}
     # Values that were not asked for by exactly this text (the metastore folds case in some set-ups) come last.
-    return sorted(found, key=lambda partition: place.get(tuple(partition.values), len(place)))
+    return sorted(partitions, key=lambda partition: place.get(tuple(partition.values), len(place)))

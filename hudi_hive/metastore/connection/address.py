@@ -43,10 +43,10 @@ def parse_addresses(uris: str | Iterable[str]) -> tuple[Address, ...]:
         InvalidOptionError: none given, another scheme, no host, a port that is none, or a wrong field after the ``?``.
     """
     texts = uris.split(",") if isinstance(uris, str) else [part for uri in uris for part in str(uri).split(",")]
-    found = tuple(_parse(text.strip()) for text in texts if text.strip())
-    if not found:
+    addresses = tuple(_parse(text.strip()) for text in texts if text.strip())
+    if not addresses:
         raise InvalidOptionError("no metastore URI given", remedy="give thrift://host:port, commas between several")
-    return found
+    return addresses
 
 
 def _parse(text: str) -> Address:
@@ -69,10 +69,10 @@ def _security(parts: SplitResult, shown: str) -> tuple[Tls | None, Sasl | None]:
     pairs = parse_qsl(parts.query.replace("+", "%2B"), keep_blank_values=True)
     fields = dict(pairs)
     encrypted = parts.scheme == TLS_SCHEME
-    known = (*_SASL_FIELDS, *(_TLS_FIELDS if encrypted else ()))
+    allowed = (*_SASL_FIELDS, *(_TLS_FIELDS if encrypted else ()))
     for name, value in pairs:
-        if name not in known:
-            remedy = "write password_file=FILE" if name == "password" else f"known: {', '.join(known)}"
+        if name not in allowed:
+            remedy = "write password_file=FILE" if name == "password" else f"known: {', '.join(allowed)}"
             raise InvalidOptionError(f"{name!r} has no place in the metastore URI {shown!r}", remedy=remedy)
         if not value:
             # An empty ``ca``, of a variable that is not set most often, must not mean the authorities of the system.

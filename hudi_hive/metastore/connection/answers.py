@@ -60,9 +60,9 @@ def _whole(value: Any, what: str) -> None:  # noqa: ANN401
     _need(isinstance(value, int) and not isinstance(value, bool), f"no {what}")
 
 
-def _same_name(asked: str, given: Any, what: str) -> None:  # noqa: ANN401
-    _need(isinstance(given, str), f"a {what} without a name")
-    _need(given.lower() == asked.lower(), f"{what} {given[:100]!r} in place of {asked!r}")
+def _same_name(requested: str, returned: Any, what: str) -> None:  # noqa: ANN401
+    _need(isinstance(returned, str), f"a {what} without a name")
+    _need(returned.lower() == requested.lower(), f"{what} {returned[:100]!r} in place of {requested!r}")
 
 
 def _columns(columns: Any) -> None:  # noqa: ANN401
@@ -114,10 +114,10 @@ def _one_table(arguments: Sequence[Any], answer: Any) -> None:  # noqa: ANN401
 def _tables(arguments: Sequence[Any], answer: Any) -> None:  # noqa: ANN401
     tables: Any = getattr(answer, "tables", None)
     _need(isinstance(tables, list), "no list of tables")
-    asked = {name.lower() for name in arguments[0].tblNames}
+    requested = {name.lower() for name in arguments[0].tblNames}
     for table in tables:
         _table(table)
-        _need(table.tableName.lower() in asked, f"table {table.tableName[:100]!r}, which was not asked for")
+        _need(table.tableName.lower() in requested, f"table {table.tableName[:100]!r}, which was not asked for")
 
 
 def _database(arguments: Sequence[Any], answer: Any) -> None:  # noqa: ANN401

@@ -194,11 +194,11 @@ class SaslTransport(TTransportBase, CReadableTransport):  # type: ignore[misc]
 
     def read(self, size: int) -> bytes:
         """Up to ``size`` bytes."""
-        found = self._incoming.read(size)
-        if not found and size:
+        data = self._incoming.read(size)
+        if not data and size:
             self._incoming = BytesIO(self._frame())
-            found = self._incoming.read(size)
-        return found
+            data = self._incoming.read(size)
+        return data
 
     def _frame(self) -> bytes:
         while True:
@@ -214,11 +214,11 @@ class SaslTransport(TTransportBase, CReadableTransport):  # type: ignore[misc]
         """What the C decoder reads from."""
         return self._incoming
 
-    def cstringio_refill(self, prefix: bytes, wanted: int) -> BytesIO:
-        """A buffer of ``prefix`` and frames after it, of at least ``wanted`` bytes."""
-        parts, have = [prefix], len(prefix)
-        while have < wanted:
+    def cstringio_refill(self, prefix: bytes, size: int) -> BytesIO:
+        """A buffer of ``prefix`` and frames after it, of at least ``size`` bytes."""
+        parts, length = [prefix], len(prefix)
+        while length < size:
             parts.append(self._frame())
-            have += len(parts[-1])
+            length += len(parts[-1])
         self._incoming = BytesIO(b"".join(parts))
         return self._incoming

@@ -7,7 +7,7 @@ answer to another call for the answer to this one.
 from __future__ import annotations
 
 import time
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
@@ -90,6 +90,14 @@ class BoundedSocket(BoundedExchange, TSocket):  # type: ignore[misc]
     """A socket whose exchanges have one deadline and a largest size."""
 
 
+class MessageBegin(NamedTuple):
+    """The beginning of a Thrift message: name of the method, type of the message, number of the call."""
+
+    name: str
+    kind: int
+    number: int
+
+
 class AnswerProtocol(TBinaryProtocolAccelerated):  # type: ignore[misc]
     """Thrift's binary protocol, which takes no answer but that to the call it sent.
 
@@ -113,7 +121,7 @@ class AnswerProtocol(TBinaryProtocolAccelerated):  # type: ignore[misc]
         self._call = (method, number)
         self.container_length_limit = items
 
-    def readMessageBegin(self) -> tuple[str, int, int]:
+    def readMessageBegin(self) -> MessageBegin:
         """Name, type and number of a message.
 
         Raises:
@@ -124,4 +132,4 @@ class AnswerProtocol(TBinaryProtocolAccelerated):  # type: ignore[misc]
             raise TProtocolException(
                 TProtocolException.INVALID_DATA, f"message {str(name)[:60]!r} number {number} is no answer to the call"
             )
-        return name, kind, number
+        return MessageBegin(name, kind, number)

@@ -18,7 +18,7 @@ from typing import Self
 
 from hudi_hive.errors import InvalidOptionError, MetastoreConnectError, MetastoreError, MissingDependencyError
 from hudi_hive.metastore.embedded import embedded_files as files
-from hudi_hive.metastore.embedded.embedded_lock import FolderLock
+from hudi_hive.metastore.embedded.embedded_lock import WarehouseLock
 from hudi_hive.metastore.embedded.java import find_java
 from hudi_hive.metastore.embedded.java_process import end_process, wait_for_port
 from hudi_hive.metastore.embedded.private_files import PRIVATE_UMASK, open_private
@@ -60,12 +60,12 @@ class EmbeddedMetastore:
         if not 0 <= port <= 65535:
             raise InvalidOptionError(f"not a TCP port: {port}")
         self.directory = Path(directory).absolute()
-        self._wanted_port = port
+        self._requested_port = port
         self._heap = heap
         self._properties = dict(properties or {})
         self._timeout = timeout
         self._progress = progress or (lambda stage: None)
-        self._lock = FolderLock(self.directory)
+        self._lock = WarehouseLock(self.directory)
         self._process: subprocess.Popen[bytes] | None = None
         self._port: int | None = None
         self._owner = os.getpid()
@@ -151,7 +151,7 @@ class EmbeddedMetastore:
             "org.codehaus.janino.SimpleCompiler",
             str(_SERVER),
             _SERVER.stem,
-            str(self._wanted_port),
+            str(self._requested_port),
             str(os.getpid()),
         ]
         with open_private(self.directory / files.CONSOLE) as console:
@@ -179,9 +179,9 @@ class EmbeddedMetastore:
 
     def _failure(self, what: str) -> MetastoreError:
         in_use = "BindException" in what or "Could not create ServerSocket" in what
-        if self._wanted_port and in_use:
+        if self._requested_port and in_use:
             return MetastoreError(
-                f"port {self._wanted_port} on 127.0.0.1 is in use",
+                f"port {self._requested_port} on 127.0.0.1 is in use",
                 path=str(self.directory),
                 remedy="choose another port, or 0 for a free one",
             )

@@ -20,7 +20,7 @@ _NAME = "metastore.lock"
 _WAIT_SECONDS = 20.0
 
 
-class FolderLock:
+class WarehouseLock:
     """The lock of one folder; made without touching anything."""
 
     def __init__(self, directory: Path) -> None:

@@ -91,7 +91,7 @@ class MetastoreLock:
         if self._id is not None:
             check = ttypes.CheckLockRequest(self._id)
             try:
-                answer: ttypes.LockResponse = self._metastore._call("check_lock", check, about=self._name)
+                answer: ttypes.LockResponse = self._metastore.call("check_lock", check, about=self._name)
             except NoSuchObjectError:
                 self._id = None  # timed out in the queue
                 return None
@@ -100,7 +100,7 @@ class MetastoreLock:
             [self._component], user=getpass.getuser(), hostname=socket.gethostname(), agentInfo="hudi_hive"
         )
         # Not repeatable: a second request would queue behind the first, which nobody answers for.
-        answer = self._metastore._call("lock", request, about=self._name, repeatable=False)
+        answer = self._metastore.call("lock", request, about=self._name, repeatable=False)
         self._id = answer.lockid
         return answer
 
@@ -112,7 +112,7 @@ class MetastoreLock:
                 continue  # the next one may arrive; verify() notices if none did in time
 
     def _send(self) -> None:
-        self._metastore._call("heartbeat", ttypes.HeartbeatRequest(self._id), about=self._name)
+        self._metastore.call("heartbeat", ttypes.HeartbeatRequest(self._id), about=self._name)
 
     def verify(self) -> None:
         """Verify with the metastore that the lock is still held.
@@ -141,7 +141,7 @@ class MetastoreLock:
         lock, self._id, self._held = self._id, None, False
         try:
             if lock is not None:
-                self._metastore._call("unlock", ttypes.UnlockRequest(lock), about=self._name)
+                self._metastore.call("unlock", ttypes.UnlockRequest(lock), about=self._name)
         except NoSuchObjectError:
             pass  # it was lost before
         finally:

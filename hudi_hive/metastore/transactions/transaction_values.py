@@ -46,7 +46,7 @@ class LockKind(Enum):
     """Everybody."""
 
 
-class Operation(Enum):
+class DataOperationType(Enum):
     """What a transaction does to a table: updates and deletes conflict with each other, inserts with nothing."""
 
     SELECT = "SELECT"
@@ -81,7 +81,7 @@ class LockPart:
     database: str
     table: str
     kind: LockKind
-    operation: Operation
+    operation: DataOperationType
     dynamic: bool = False
 
 

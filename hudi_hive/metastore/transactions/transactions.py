@@ -22,11 +22,11 @@ from hudi_hive.errors import (
 from hudi_hive.metastore._thrift import ttypes
 from hudi_hive.metastore.client import HiveMetastore, Partition, Table
 from hudi_hive.metastore.transactions.transaction_values import (
+    DataOperationType,
     LockKind,
     LockPart,
     LockState,
     LockStatus,
-    Operation,
     TransactionInfo,
     named,
     parse_seconds,
@@ -42,11 +42,11 @@ from hudi_hive.metastore.transactions.valid_ids import (
 
 __all__ = [
     "DEFAULT_TIMEOUT_SECONDS",
+    "DataOperationType",
     "LockKind",
     "LockPart",
     "LockState",
     "LockStatus",
-    "Operation",
     "RangeState",
     "TransactionClient",
     "TransactionInfo",
@@ -149,15 +149,15 @@ class TransactionClient:
             processorCapabilities=list(CAPABILITIES),
             processorIdentifier=self._identity(),
         )
-        found: Table = self._call("get_table_req", request, about=_about(database, name)).table
-        if write and found.accessType is not None and not found.accessType & _WRITABLE:
+        definition: Table = self._call("get_table_req", request, about=_about(database, name)).table
+        if write and definition.accessType is not None and not definition.accessType & _WRITABLE:
             raise TransactionError(
                 f"{_about(database, name)}: the metastore does not let this client write it "
-                f"(access type {found.accessType})",
+                f"(access type {definition.accessType})",
                 path=self.metastore.uri,
                 remedy="its required capabilities name something that this program does not do",
             )
-        return found
+        return definition
 
     def create_table(self, table: Table, *, if_not_exists: bool = False) -> bool:
         """Create a table, with the client capabilities that metastore 4 requires for ACID tables.
@@ -236,7 +236,7 @@ class TransactionClient:
             )
             self._call("alter_partitions_req", request, about=f"partitions of {database}.{table}", repeatable=False)
 
-        self.metastore._write_batches(partitions, alter, None, repeatable=False)
+        self.metastore.write_batches(partitions, alter, None, repeatable=False)
 
     # -- transactions -----------------------------------------------------------------------------------------------
 
@@ -364,8 +364,8 @@ class TransactionClient:
         """
         answer = self._call("get_open_txns", about="the transactions")
         opened, aborted = split_aborted(answer.open_txns, answer.abortedBits)
-        found = ValidTransactions(answer.txn_high_water_mark, opened, aborted, opened[0] if opened else NONE_OPEN)
-        return found if transaction is None else found.seen_by(transaction)
+        valid = ValidTransactions(answer.txn_high_water_mark, opened, aborted, opened[0] if opened else NONE_OPEN)
+        return valid if transaction is None else valid.seen_by(transaction)
 
     def valid_write_ids(self, database: str, table: str, transactions: ValidTransactions) -> ValidWriteIds:
         """The valid write ids of a table under the given valid transactions.
@@ -377,10 +377,10 @@ class TransactionClient:
         """
         name = f"{database}.{table}".lower()
         request = ttypes.GetValidWriteIdsRequest(fullTableNames=[name], validTxnList=transactions.format())
-        found = self._call("get_valid_write_ids", request, about=f"write ids of {name}").tblValidWriteIds[0]
-        opened, aborted = split_aborted(found.invalidWriteIds, found.abortedBits)
-        lowest = found.minOpenWriteId or (opened[0] if opened else NONE_OPEN)
-        return ValidWriteIds(found.writeIdHighWaterMark, opened, aborted, lowest, name)
+        valid = self._call("get_valid_write_ids", request, about=f"write ids of {name}").tblValidWriteIds[0]
+        opened, aborted = split_aborted(valid.invalidWriteIds, valid.abortedBits)
+        lowest = valid.minOpenWriteId or (opened[0] if opened else NONE_OPEN)
+        return ValidWriteIds(valid.writeIdHighWaterMark, opened, aborted, lowest, name)
 
     def allocate_write_id(self, transaction: int, database: str, table: str) -> int:
         """Allocate the write id of a transaction for a table; repeated calls return the same id.
@@ -392,10 +392,10 @@ class TransactionClient:
             dbName=database.lower(), tableName=table.lower(), txnIds=[transaction]
         )
         answer = self._call("allocate_table_write_ids", request, about=_transaction(transaction))
-        found = {entry.txnId: int(entry.writeId) for entry in answer.txnToWriteIds}
-        if transaction not in found:
+        write_ids = {entry.txnId: int(entry.writeId) for entry in answer.txnToWriteIds}
+        if transaction not in write_ids:
             raise TransactionError(f"{_transaction(transaction)}: no write id came for {database}.{table}")
-        return found[transaction]
+        return write_ids[transaction]
 
     def add_dynamic_partitions(
         self,
@@ -404,7 +404,7 @@ class TransactionClient:
         database: str,
         table: str,
         partitions: Sequence[str],
-        operation: Operation,
+        operation: DataOperationType,
     ) -> None:
         """Tell which partitions a transaction wrote.
 
@@ -440,7 +440,7 @@ class TransactionClient:
 
     def _call(self, method: str, *arguments: object, about: str, repeatable: bool = True) -> Any:  # noqa: ANN401
         try:
-            return self.metastore._call(method, *arguments, about=about, repeatable=repeatable)
+            return self.metastore.call(method, *arguments, about=about, repeatable=repeatable)
         except MethodNotSupportedError as error:
             raise MethodNotSupportedError(
                 _OLD.format(method), path=error.path, remedy="use a Hive metastore of version 3.1 or newer"

@@ -154,8 +154,8 @@ def split_aborted(ids: Sequence[int], bits: bytes) -> tuple[tuple[int, ...], tup
     """
     numbers = np.array(list(ids), dtype=np.int64)
     marks = np.zeros(len(numbers), dtype=bool)
-    given = np.unpackbits(np.frombuffer(bits or b"", dtype=np.uint8), bitorder="little")[: len(numbers)]
-    marks[: len(given)] = given.astype(bool)
+    unpacked = np.unpackbits(np.frombuffer(bits or b"", dtype=np.uint8), bitorder="little")[: len(numbers)]
+    marks[: len(unpacked)] = unpacked.astype(bool)
     return _ascending(numbers[~marks]), _ascending(numbers[marks])
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from hudi_hive.errors import PartitionCreationError, UnsupportedAcidTableError
 from hudi_hive.metastore.client import Partition, Table, format_partition_name
-from hudi_hive.metastore.transactions import Operation, TransactionClient, ValidWriteIds
+from hudi_hive.metastore.transactions import DataOperationType, TransactionClient, ValidWriteIds
 from hudi_hive.mutation.acid_table import ORC_INPUT, AcidTable, partition_path, stored_value
 from hudi_hive.mutation.acid_write.manifest import BucketFiles
 from hudi_hive.storage import Storage
@@ -152,7 +152,7 @@ class Registration:
 
     def _tell(self, names: dict[str, TouchedPartition]) -> None:
         # Inserts conflict with nothing, so they are not told as updates.
-        for operation, changed in ((Operation.INSERT, False), (Operation.UPDATE, True)):
+        for operation, changed in ((DataOperationType.INSERT, False), (DataOperationType.UPDATE, True)):
             self._client.add_dynamic_partitions(
                 self._table.transaction_id,
                 self._table.write_id,

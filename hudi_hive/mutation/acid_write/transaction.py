@@ -25,11 +25,11 @@ from hudi_hive.errors import (
     TransactionLostError,
 )
 from hudi_hive.metastore.transactions import (
+    DataOperationType,
     LockKind,
     LockPart,
     LockState,
     LockStatus,
-    Operation,
     TransactionClient,
     ValidTransactions,
     ValidWriteIds,
@@ -488,6 +488,6 @@ class Transaction(TransactionBase):
 
 def _lock_part(table: AcidTable) -> LockPart:
     if not table.sink:
-        return LockPart(table.database, table.name, LockKind.READ, Operation.SELECT)
+        return LockPart(table.database, table.name, LockKind.READ, DataOperationType.SELECT)
     partitioned = bool(table.partition_keys)
-    return LockPart(table.database, table.name, LockKind.WRITE, Operation.UPDATE, dynamic=partitioned)
+    return LockPart(table.database, table.name, LockKind.WRITE, DataOperationType.UPDATE, dynamic=partitioned)

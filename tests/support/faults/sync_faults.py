@@ -209,12 +209,12 @@ class InterruptedMetastore(HiveMetastore):
         self.made = 0
         self.interrupted = False
 
-    def _call(self, method: str, *arguments: object, about: str, repeatable: bool = True) -> Any:
+    def call(self, method: str, *arguments: object, about: str, repeatable: bool = True) -> Any:
         self.made += 1
         if self.made == self._at and not self.interrupted:
             self.interrupted = True
             self._do()
-        return super()._call(method, *arguments, about=about, repeatable=repeatable)
+        return super().call(method, *arguments, about=about, repeatable=repeatable)
 
 
 def meet_everywhere(stage: Stage, *, first: str, second: str, step: int = 1) -> int:

@@ -20,12 +20,12 @@ from hudi_hive.errors import (
     TransactionLostError,
 )
 from hudi_hive.metastore import (
+    DataOperationType,
     FieldSchema,
     HiveMetastore,
     LockKind,
     LockPart,
     LockState,
-    Operation,
     Partition,
     SerDeInfo,
     StorageDescriptor,
@@ -68,11 +68,13 @@ def acid_table(name: str, keys: tuple[str, ...] = ()) -> Table:
     )
 
 
-def writes(table: str, operation: Operation = Operation.UPDATE, *, dynamic: bool = False) -> list[LockPart]:
+def writes(
+    table: str, operation: DataOperationType = DataOperationType.UPDATE, *, dynamic: bool = False
+) -> list[LockPart]:
     return [LockPart("default", table, LockKind.WRITE, operation, dynamic)]
 
 
-def reads(table: str, operation: Operation = Operation.SELECT) -> list[LockPart]:
+def reads(table: str, operation: DataOperationType = DataOperationType.SELECT) -> list[LockPart]:
     return [LockPart("default", table, LockKind.READ, operation)]
 
 
@@ -216,7 +218,7 @@ class TransactionBehaviour:
         with pytest.raises(TransactionLostError):
             client.lock(transaction, writes(table))
         with pytest.raises((TransactionError, TransactionLostError)):
-            client.add_dynamic_partitions(transaction, 1, "default", table, ["p=1"], Operation.UPDATE)
+            client.add_dynamic_partitions(transaction, 1, "default", table, ["p=1"], DataOperationType.UPDATE)
 
     def test_no_such_transaction(self, client):
         for call in (client.commit, client.abort, client.heartbeat):
@@ -244,7 +246,7 @@ class TransactionBehaviour:
 
     def test_alone(self, client, table):
         first, second = client.open(), client.open()
-        alone = [LockPart("default", table, LockKind.EXCLUSIVE, Operation.UPDATE)]
+        alone = [LockPart("default", table, LockKind.EXCLUSIVE, DataOperationType.UPDATE)]
         assert client.lock(first, alone).state is LockState.ACQUIRED
         assert client.lock(second, reads(table)).state is LockState.WAITING
         client.abort(first)
@@ -278,7 +280,7 @@ class TransactionBehaviour:
         for one, name in zip(both, partitions, strict=True):
             client.lock(one, writes(partitioned, dynamic=True))
             write_id = client.allocate_write_id(one, "default", partitioned)
-            client.add_dynamic_partitions(one, write_id, "default", partitioned, [name], Operation.UPDATE)
+            client.add_dynamic_partitions(one, write_id, "default", partitioned, [name], DataOperationType.UPDATE)
         client.commit(both[0])
         if conflict:
             with pytest.raises(TransactionConflictError, match="conflict"):
@@ -288,8 +290,8 @@ class TransactionBehaviour:
 
     def test_inserts_conflict_with_nothing(self, client, partitioned):
         both = client.open(), client.open()
-        for one, operation in zip(both, (Operation.UPDATE, Operation.INSERT), strict=True):
-            client.lock(one, reads(partitioned, Operation.INSERT))
+        for one, operation in zip(both, (DataOperationType.UPDATE, DataOperationType.INSERT), strict=True):
+            client.lock(one, reads(partitioned, DataOperationType.INSERT))
             write_id = client.allocate_write_id(one, "default", partitioned)
             client.add_dynamic_partitions(one, write_id, "default", partitioned, ["p=1"], operation)
         for one in both:
@@ -297,6 +299,6 @@ class TransactionBehaviour:
 
     def test_nothing_touched(self, client, partitioned):
         transaction = client.open()
-        client.add_dynamic_partitions(transaction, 1, "default", partitioned, [], Operation.UPDATE)
+        client.add_dynamic_partitions(transaction, 1, "default", partitioned, [], DataOperationType.UPDATE)
         client.commit(transaction)
         assert client.metastore.calls["add_dynamic_partitions"] == 0
