@@ -4,7 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test lint unit integration bench clean
+WORKERS ?= 3
+PYTEST := $(BIN)/pytest -q -n $(WORKERS) --dist loadfile
+
+.PHONY: help demo test test-long lint unit integration bench clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -17,7 +20,11 @@ demo: $(STAMP)  ## The main job, end to end: metastore, sync, Spark SQL on three
 	@$(BIN)/hudi-hive demo
 
 test: lint  ## Lint, types, layers, then all tests (those with a JVM too)
-	@$(BIN)/pytest -q -n 2 --dist loadfile
+	@$(PYTEST)
+
+test-long: lint  ## All cases of all tests, then the long runs of integration/long and tests/support: half a day
+	@$(PYTEST) -m ""
+	@$(BIN)/python -m tools.long_runs
 
 lint: $(STAMP)  ## ruff, mypy --strict, import-linter, the repository's own checks, the docker files
 	@$(BIN)/ruff check .
@@ -29,10 +36,10 @@ lint: $(STAMP)  ## ruff, mypy --strict, import-linter, the repository's own chec
 	@$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker/compose.yaml
 
 unit: $(STAMP)  ## Only the tests that need no JVM
-	@$(BIN)/pytest -q -n 2 tests
+	@$(PYTEST) tests
 
 integration: $(STAMP)  ## Only the tests against real metastores and real Spark
-	@$(BIN)/pytest -q integration
+	@$(PYTEST) integration
 
 bench: $(STAMP)  ## Benchmarks: us and the peers side by side
 	@for f in benchmarks/*.py; do echo "== $$f"; $(BIN)/python $$f || exit 1; done

@@ -11,6 +11,7 @@ import pytest
 
 from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
+from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
 from integration.support.metastore_pool import MetastorePool, removing_new_tables
 from tests.support.fixture_tables import unzip_fixture
 
@@ -49,6 +50,27 @@ def metastore_server(embedded_metastore: EmbeddedMetastore) -> Iterator[Embedded
     """The embedded metastore for one file, which leaves nothing in it."""
     with HiveMetastore(embedded_metastore.uri) as client, removing_new_tables(client):
         yield embedded_metastore
+
+
+@pytest.fixture(scope="session")
+def hudi_peer() -> Iterator[Callable[[int], HudiPeer]]:
+    """``hudi_peer(version)`` gives real Hudi of a table version: a process that runs until another version is used."""
+    running: list[HudiPeer] = []
+
+    def stop() -> None:
+        while running:
+            running.pop().__exit__(None, None, None)
+
+    def start(version: int) -> HudiPeer:
+        if not may_start(version):
+            pytest.skip(NOT_THERE)
+        if not running or running[0].version != version:
+            stop()
+            running.append(HudiPeer(version).__enter__())
+        return running[0]
+
+    yield start
+    stop()
 
 
 @pytest.fixture(scope="session")

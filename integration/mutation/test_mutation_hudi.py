@@ -5,17 +5,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from hudi_hive.table.properties import MERGE_ON_READ
 from integration.long.mutation_hudi import play
-from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
+from integration.support.hudi_peer import HudiPeer
 
-pytestmark = [pytest.mark.jvm, pytest.mark.skipif(not may_start(8), reason=NOT_THERE)]
+pytestmark = pytest.mark.jvm
 
 
-def test_transactions_and_real_hudi_by_turns(tmp_path: Path) -> None:
-    with HudiPeer(8) as peer:
-        play(peer, tmp_path / "t", MERGE_ON_READ)
+def test_transactions_and_real_hudi_by_turns(hudi_peer: Callable[[int], HudiPeer], tmp_path: Path) -> None:
+    play(hudi_peer(8), tmp_path / "t", MERGE_ON_READ)

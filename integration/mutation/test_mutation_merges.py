@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from integration.support.released import OnReleases
+from integration.support.released import OnNewestRelease
 from tests.support.tables.merge_behaviour import MergeBehaviour
 
 pytestmark = pytest.mark.jvm
 
 
-class TestReleasedMetastore(OnReleases, MergeBehaviour):
+class TestReleasedMetastore(OnNewestRelease, MergeBehaviour):
     """On each release."""

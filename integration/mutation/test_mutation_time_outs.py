@@ -13,7 +13,7 @@ from hudi_hive.metastore import TransactionClient
 from hudi_hive.mutation.acid_write import MutatorClient
 from integration.support.metastores import ReleasedMetastore
 from integration.support.mutation_judge import PROPERTIES, TIMEOUT_SECONDS
-from integration.support.released import OnReleases
+from integration.support.released import OnNewestRelease
 from tests.support.mutation.mutation_behaviour import MutationTables, write
 
 pytestmark = pytest.mark.jvm
@@ -32,7 +32,7 @@ os.kill(os.getpid(), 9)
 """
 
 
-class TestReleasedMetastore(OnReleases, MutationTables):
+class TestReleasedMetastore(OnNewestRelease, MutationTables):
     properties = PROPERTIES
 
     def test_a_transaction_lives_longer_than_the_time_out(

@@ -10,7 +10,6 @@ from collections import Counter
 import pytest
 
 from integration.long.schema_histories import KNOWN, History, histories, run
-from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
 from tests.support.running.long import long_case
 from tests.support.tables.schema_lives import MERGE_ON_READ
 
@@ -22,12 +21,9 @@ pytestmark = pytest.mark.jvm
 
 
 @pytest.mark.parametrize(("version", "cases"), [(8, SAMPLE), *(long_case(version, EVERY) for version in VERSIONS)])
-def test_rows_are_those_of_the_model_on_both_sides(version, cases, tmp_path):
-    if not may_start(version):
-        pytest.skip(NOT_THERE)
+def test_rows_are_those_of_the_model_on_both_sides(version, cases, hudi_peer, tmp_path):
     counts: Counter[str] = Counter()
-    with HudiPeer(version) as peer:
-        for case in (case for case in cases if case.version == version):
-            run(case, peer, tmp_path / str(case), counts)
+    for case in (case for case in cases if case.version == version):
+        run(case, hudi_peer(version), tmp_path / str(case), counts)
     assert counts["read by Hudi: snapshot"] >= 4
     assert counts["upsert by Hudi"] >= 2

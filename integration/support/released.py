@@ -10,6 +10,7 @@ import pytest
 
 from integration.support.metastore_pool import MetastorePool
 from integration.support.metastores import RELEASES, TRANSACTIONS, ReleasedMetastore
+from tests.support.running.long import long_case
 
 
 class OnReleases:
@@ -30,3 +31,13 @@ class OnReleases:
     @pytest.fixture
     def warehouse(self, server: ReleasedMetastore) -> Path:
         return server.warehouse
+
+
+class OnNewestRelease(OnReleases):
+    """Base of tests that run on the newest release, and in a long run on each."""
+
+    @pytest.fixture(scope="class", params=["4.0.1", long_case("3.1.3")])
+    @classmethod
+    def server(cls, request: pytest.FixtureRequest, metastores: MetastorePool) -> ReleasedMetastore:
+        """One version after the other."""
+        return metastores.start(request.param, cls.properties, with_hive=True)

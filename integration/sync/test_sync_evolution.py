@@ -10,15 +10,16 @@ import pytest
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.sync.apply.sql import SqlServer
 from integration.support.hive_server import HiveServer2
-from integration.support.metastores import QUICK_RETRIES, RELEASES
+from integration.support.metastores import QUICK_RETRIES
 from tests.support.metastore.sync_behaviour import DATABASE
+from tests.support.running.long import long_case
 from tests.sync.test_sync_evolution import *  # noqa: F403
 from tests.sync.test_sync_evolution import check_each_commit, check_jumps
 
 pytestmark = pytest.mark.jvm
 
 
-@pytest.fixture(scope="module", params=["embedded", *sorted(RELEASES)])
+@pytest.fixture(scope="module", params=[long_case("embedded"), long_case("3.1.3"), "4.0.1"])
 def server(request, metastores, embedded_metastore):
     """One version after the other."""
     return embedded_metastore if request.param == "embedded" else metastores.start(request.param, QUICK_RETRIES)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import pytest
 
 from integration.long.metadata_actions import SELDOM, TYPES, VERSIONS, run
-from integration.support.hudi_peer import NOT_THERE, HudiPeer, may_start
 from tests.support.running.long import long_case
 
 TABLES = [
@@ -22,10 +21,7 @@ pytestmark = pytest.mark.jvm
 
 
 @pytest.mark.parametrize(("version", "kind", "looks"), TABLES)
-def test_hudi_sees_what_there_is_after_each_action(version, kind, looks, tmp_path):
-    if not may_start(version):
-        pytest.skip(NOT_THERE)
+def test_hudi_sees_what_there_is_after_each_action(version, kind, looks, hudi_peer, tmp_path):
     told: list[str] = []
-    with HudiPeer(version) as peer:
-        total, passed = run(version, kind, peer, tmp_path / "table", told.append, looks)
+    total, passed = run(version, kind, hudi_peer(version), tmp_path / "table", told.append, looks)
     assert total >= 17 and passed == total, "\n".join(told)

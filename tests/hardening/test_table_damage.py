@@ -1,6 +1,6 @@
 """Damage to files of tables that are no data files, drawn by a seed: right rows or an error of ours, never other rows.
 
-``python tests/support/faults/table_damage.py`` tries every byte.
+``python -m tests.support.faults.table_damage`` tries every byte.
 """
 
 from __future__ import annotations

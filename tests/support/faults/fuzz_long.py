@@ -1,4 +1,4 @@
-"""Fuzz for as long as you like: ``python tests/support/faults/fuzz_long.py --seconds 600 [--seed N] [--target TEXT]``.
+"""Fuzz for as long as you like: ``python -m tests.support.faults.fuzz_long --seconds 600 [--seed N] [--target TEXT]``.
 
 Runs the targets of ``tests/support/faults/fuzzing.py`` with new seeds by turns. Prints the outcomes and each failure
 with the seed that repeats it; exits 1 if there was any.

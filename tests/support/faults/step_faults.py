@@ -70,8 +70,8 @@ _NAMES_OF_MODULES: dict[str, str] = {
     "hudi_hive.metadata.writer.store": "MetadataStore.delta_commit write_hfile",
     "hudi_hive.table.core.meta_client": "MetaClient.reload",
     "hudi_hive.timeline.core.timeline": "Timeline.load",
-    "hudi_hive.write.services.inline": "clean archive compact cluster compaction_is_due"
-    " _clean _archive _compaction _clustering",
+    "hudi_hive.write.services.table_services": "TableServices.clean TableServices.compact TableServices.cluster",
+    "hudi_hive.write.services.inline": "archive_instants compaction_is_due _clean _archive _compaction _clustering",
     "hudi_hive.write.services.cleaning": "plan_clean execute_clean _cleaned _delete_files _drop_partitions"
     " encode_clean_metadata",
     "hudi_hive.write.services.compaction": "schedule_compaction execute_compaction _run _compact_slice",

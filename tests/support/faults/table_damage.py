@@ -5,7 +5,7 @@ damage and one question; it ends as ``right``, ``refused`` (an error of ours tha
 instant), ``unnamed`` (one that does not) or ``wrong``. Questions that never open a file are asked only when its size
 changes.
 
-``python tests/support/faults/table_damage.py --table NAME --every N`` tries every Nth byte of every file (1: all).
+``python -m tests.support.faults.table_damage --table NAME --every N`` tries every Nth byte of every file (1: all).
 """
 
 from __future__ import annotations

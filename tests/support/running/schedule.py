@@ -21,6 +21,11 @@ SECONDS: Final = Path(__file__).with_name("seconds.csv")
 
 _TOGETHER: Final = {
     "a Spark session": ("integration/spark/test_spark_", "integration/sync/test_write_sync.py"),
+    "real Hudi": (
+        "integration/mutation/test_mutation_hudi.py",
+        "integration/schema/",
+        "integration/write/",
+    ),
     "metastores of the releases": (
         "integration/mutation/",
         "integration/metastore/test_metastore_versions.py",

@@ -14,6 +14,7 @@ from hudi_hive.timeline.core import InstantClock, TimelineWriter
 from hudi_hive.timeline.instants import CLEAN
 from hudi_hive.timeline.payloads import CLEAN_FILES_SCHEMA, CleanerPlan, encode_cleaner_plan
 from hudi_hive.write.coordination.after_commit import AfterCommit
+from hudi_hive.write.services import TableServices
 from tests.support.faults.step_faults import CallersError
 from tests.support.faults.write_faults import rows_of
 from tests.support.faults.write_scenarios import rows
@@ -85,10 +86,10 @@ def test_an_interrupt_behind_the_commit_says_that_it_stands(tmp_path, monkeypatc
     table = table_at(tmp_path / "t")
     table.insert(rows(1, "a"))
 
-    def ends(context):
+    def ends(self):
         raise SystemExit(3)
 
-    monkeypatch.setattr("hudi_hive.write.services.inline.clean", ends)
+    monkeypatch.setattr(TableServices, "clean", ends)
     with pytest.raises(SystemExit) as caught:
         table.insert(rows(2, "b"))
     (instant,) = table.refresh().timeline.write_instants()[1:]

@@ -1,0 +1,49 @@
+"""Run the programs that try for long what the tests only sample, one after the other: a part of ``make test-long``.
+
+Each is a module with a main function of its own, and has its own options for a part of what it does.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+RUNS = (
+    "tests.support.faults.write_sweep",
+    "tests.support.faults.write_sweep --failures",
+    "tests.support.faults.table_races --runs 200",
+    "tests.support.faults.damage_sweep",
+    "tests.support.faults.table_damage --cases 60",
+    "tests.support.faults.hostile_inputs",
+    "tests.support.faults.fuzz_long --seconds 600",
+    "tests.support.mutation.hudi_bank",
+    "integration.long.write_matrix",
+    "integration.long.write_kills",
+    "integration.long.metadata_actions",
+    "integration.long.schema_histories",
+    "integration.long.schema_faces",
+    "integration.long.mutation_oracle",
+    "integration.long.mutation_hudi",
+    "integration.long.spark_mutations",
+    "integration.long.thrift_load --minutes 15",
+)
+"""Modules and their arguments."""
+
+
+def main() -> int:
+    """Run all and print how each ended; the number of those that failed."""
+    failed = 0
+    for run in RUNS:
+        print(f"== python -m {run}", flush=True)
+        begin = time.monotonic()
+        code = subprocess.run([sys.executable, "-m", *run.split()], check=False).returncode
+        failed += code != 0
+        minutes = (time.monotonic() - begin) / 60
+        print(f"== {'ended well' if code == 0 else f'failed ({code})'} after {minutes:.0f} min", flush=True)
+    print(f"{len(RUNS) - failed} of {len(RUNS)} ended well")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
