@@ -5,6 +5,16 @@ from __future__ import annotations
 from hudi_hive.table import MetaClient
 
 
+def at_once(client: MetaClient) -> MetaClient:
+    """The same client with its timeline read: what is committed from now on is not of its moment.
+
+    Raises:
+        HudiHiveError: the timeline cannot be read.
+    """
+    _ = client.timeline
+    return client
+
+
 class TableMoment:
     """A table as of one moment; the base of ``HudiTable``, whose parts share this client.
 
@@ -29,6 +39,6 @@ class TableMoment:
         """Move this object to the moment of now, as every method that changes the table does behind its change.
 
         Raises:
-            HudiHiveError: the table's properties cannot be read; this object stays at its moment.
+            HudiHiveError: the table's properties or timeline cannot be read; this object stays at its moment.
         """
-        self._client = self._client.reload()
+        self._client = at_once(self._client.reload())

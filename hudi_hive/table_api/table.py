@@ -20,6 +20,7 @@ from hudi_hive.plan.core import Filter
 from hudi_hive.plan.model import Moment
 from hudi_hive.table import MetaClient, TableConfig, TableDefinition, create_table
 from hudi_hive.table_api.definition import TableFields
+from hudi_hive.table_api.moment import at_once
 from hudi_hive.table_api.scan import Scan
 from hudi_hive.table_api.services import MaintainedTable
 from hudi_hive.table_api.writes import WritableTable
@@ -59,7 +60,7 @@ class HudiTable(WritableTable, MaintainedTable):
             InvalidPropertiesError: its properties are broken.
             UnsupportedTableError: a table version or file format that is not read.
         """
-        return cls(MetaClient.load(path, storage_options, counters=counters, listing=MetadataListing()))
+        return cls(at_once(MetaClient.load(path, storage_options, counters=counters, listing=MetadataListing())))
 
     @classmethod
     def create(
@@ -97,7 +98,7 @@ class HudiTable(WritableTable, MaintainedTable):
 
     def refresh(self) -> HudiTable:
         """The same table as of now, as another object; this one stays at its moment."""
-        return HudiTable(self.client.reload())
+        return HudiTable(at_once(self.client.reload()))
 
     @property
     def name(self) -> str:

@@ -205,7 +205,7 @@ def test_the_metadata_table_is_not_read_as_a_data_table(name):
         HudiTable.open(path / ".hoodie" / "metadata").scan().to_arrow()
     assert caught.value.path
     table = HudiTable.open(path)
-    files = table.metadata.files_table(None)
+    files = table.metadata.files()
     names = set(files.column("name").to_pylist())
     slices = table.scan().plan().slices
     assert set(slices.column("base_file").drop_null().to_pylist()) <= names

@@ -64,7 +64,7 @@ def test_rows(name, tables):
 
 @pytest.mark.parametrize("name", WITH_RECORD_INDEX)
 def test_record_index(name, tables):
-    metadata, rows = tables[name].metadata, places(name)
+    metadata, rows = tables[name].metadata.reader, places(name)
     assert location_rows(metadata.record_locations()) == rows
     for key in {row[0] for row in rows}:
         assert location_rows(metadata.record_locations([key, "nowhere"])) == [row for row in rows if row[0] == key]
@@ -75,7 +75,7 @@ def test_record_index(name, tables):
 
 
 def test_a_key_may_be_in_two_partitions(tables):
-    metadata = tables[PARTITIONED].metadata
+    metadata = tables[PARTITIONED].metadata.reader
     assert metadata.record_locations(["k006"]).column("partition").to_pylist() == ["new_city", "oslo"]
     assert metadata.record_locations(["k006"], ["oslo"]).column("partition").to_pylist() == ["oslo"]
 
@@ -93,7 +93,7 @@ def test_a_partition_that_the_index_lacks_is_no_partition_without_keys(tmp_path)
     base = unpack(PARTITIONED, tmp_path)
     for path in (base / ".hoodie/metadata/record_index").glob(".record-index-oslo-*"):
         path.unlink()
-    metadata = HudiTable.open(str(base)).metadata
+    metadata = HudiTable.open(str(base)).metadata.reader
     with pytest.raises(MetadataTableError, match="lacks the partition 'oslo'"):
         metadata.record_locations(["k000"])
     assert location_rows(metadata.record_locations(["k001"], ["rome"])) == [
@@ -106,11 +106,11 @@ def test_a_file_group_that_is_missing_is_told(tmp_path):
     for path in (base / ".hoodie/metadata/record_index").glob(".record-index-oslo-0000-*"):
         path.unlink()
     with pytest.raises(MetadataTableError, match="one is missing"):
-        HudiTable.open(str(base)).metadata.record_locations(["k001"])
+        HudiTable.open(str(base)).metadata.reader.record_locations(["k001"])
 
 
 def test_definitions(tables):
-    (only,) = tables[PARTITIONED].metadata.index_definitions
+    (only,) = tables[PARTITIONED].metadata.reader.index_definitions
     assert (only.name, only.kind, only.columns, only.version) == ("record_index", "record_index", (), "V1")
     assert only.options == {"isPartitioned": "true"}
 
@@ -119,7 +119,7 @@ def test_definitions(tables):
 def test_damaged_definitions_are_told(text, tmp_path):
     base = unpack(PARTITIONED, tmp_path)
     (base / ".hoodie/.index_defs/index.json").write_bytes(text.encode("latin-1"))
-    metadata = HudiTable.open(str(base)).metadata
+    metadata = HudiTable.open(str(base)).metadata.reader
     with pytest.raises(CorruptFileError, match="index definitions"):
         _ = metadata.index_definitions
     assert metadata.record_locations().num_rows == len(places(PARTITIONED))
@@ -128,12 +128,12 @@ def test_damaged_definitions_are_told(text, tmp_path):
 def test_no_definitions(tmp_path):
     base = unpack(PARTITIONED, tmp_path)
     (base / ".hoodie/.index_defs/index.json").unlink()
-    assert HudiTable.open(str(base)).metadata.index_definitions == ()
+    assert HudiTable.open(str(base)).metadata.reader.index_definitions == ()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_files_as_hudi_reads_them(name, tables):
-    metadata = tables[name].metadata
+    metadata = tables[name].metadata.reader
     for record in expected(name)["metadata"]:
         if record["type"] == 2:
             live = {file: value["size"] for file, value in record["filesystemMetadata"] if not value["isDeleted"]}
@@ -157,7 +157,7 @@ def stats_of(records):
 
 @pytest.mark.parametrize("name", INDEXED)
 def test_statistics_of_an_expression(name, tables):
-    metadata = tables[name].metadata
+    metadata = tables[name].metadata.reader
     definition = next(one for one in metadata.index_definitions if one.name == EXPRESSION)
     assert (definition.name, definition.kind, definition.columns) == (EXPRESSION, "column_stats", ("epoch",))
     assert definition.options["expr"] == definition.function == "from_unixtime"
@@ -190,7 +190,7 @@ def test_an_expression_index_prunes_nothing_wrongly(name, tables):
 
 @pytest.mark.parametrize("name", INDEXED)
 def test_secondary_index(name, tables):
-    metadata = tables[name].metadata
+    metadata = tables[name].metadata.reader
     columns = [column.partition(":")[0] for column in expected(name)["columns"]]
     at, key = columns.index("rider"), columns.index("_hoodie_record_key")
     by_value = {}
@@ -215,8 +215,8 @@ def test_bloom_filters(name, tables):
     for row in table.scan(selected_fields=["_hoodie_record_key", "_hoodie_file_name"]).to_arrow().to_pylist():
         keys_of.setdefault(row["_hoodie_file_name"], []).append(row["_hoodie_record_key"])
     for partition in table.partitions():
-        names = table.metadata.files(partition).column("name").to_pylist()
-        found = table.metadata.bloom_filters(partition, [*names, "unknown.parquet"])
+        names = table.metadata.reader.files(partition).column("name").to_pylist()
+        found = table.metadata.reader.bloom_filters(partition, [*names, "unknown.parquet"])
         assert set(found.column("file_name").to_pylist()) == set(names)
         for line in found.to_pylist():
             record = records[partition_key(partition) + file_key(line["file_name"])]["BloomFilterMetadata"]
@@ -231,7 +231,7 @@ def test_bloom_filters(name, tables):
 def test_bounds_of_timestamps_in_files_of_either_unit(tables):
     """The table's schema says microseconds; where a bound could be of either unit it must be unknown."""
     table = tables[TIMESTAMPS]
-    (ranges,) = table.metadata.column_ranges(["at"]).values()
+    (ranges,) = table.metadata.reader.column_ranges(["at"]).values()
     units = {"ms": 0, "us": 0}
     for row in ranges.to_pylist():
         column = pq.read_table(Path(table.path.removeprefix("file:")) / row["file_name"], columns=["at"]).column(0)
@@ -259,7 +259,7 @@ def test_a_damaged_schema_ends_in_an_error_of_ours(partition, here, there, tmp_p
     base = unpack(PARTITIONED, tmp_path)
     for path in (base / ".hoodie/metadata" / partition).glob(".*log*"):
         path.write_bytes(path.read_bytes().replace(here, there))
-    metadata = HudiTable.open(str(base)).metadata
+    metadata = HudiTable.open(str(base)).metadata.reader
     ask = metadata.files_table if partition == "files" else metadata.record_locations
     with pytest.raises(HudiHiveError):
         ask()

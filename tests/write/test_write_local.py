@@ -138,7 +138,7 @@ def test_record_index(tmp_path, version, kind):
     assert (report.inserted, report.updated) == (1, 1)
     table.delete(rows(("b", "la", None, 0)), index)
     assert seen(table) == [("a", "sf", 5, 5), ("c", "la", 6, 6)]
-    places = HudiTable.open(table.path).metadata.record_locations(pa.array(["a", "b", "c"]))
+    places = HudiTable.open(table.path).metadata.reader.record_locations(pa.array(["a", "b", "c"]))
     assert sorted(places.column("key").to_pylist()) == ["a", "c"]
 
 
