@@ -232,6 +232,8 @@ def test_signature(tmp_path, text, subject):
         f"class C:\n    def f(self, {NINE[:-3]}): ...",
         "def f() -> tuple[int, ...]: ...",
         "def f() -> tuple[int, int]: ...",
+        "class C:\n    def __getstate__(self) -> tuple[int, int, int]: ...",
+        "class C:\n    def readMessageBegin(self) -> tuple[int, int, int]: ...",
         "def _own(): ...\ndef f(x): return x._own",
         "class C:\n    def g(self): self._own = 1\n    def f(self): return self._own",
         "def f(row): return row._replace(x=1)",

@@ -23,6 +23,7 @@ class Rules:
     literal_modules: frozenset[str]
     literal_values: frozenset[str]
     private_names: frozenset[str]
+    foreign_signatures: frozenset[str]
     unused_names: frozenset[str]
 
 
@@ -39,6 +40,7 @@ def read_rules(path: Path = FILE) -> Rules:
         thrift_users=tuple(content["imports"]["thrift_users"]),
         literal_modules=frozenset(content["literals"]["declared_in"]),
         literal_values=frozenset(content["literals"]["values"]),
+        foreign_signatures=frozenset(content["signatures"]["foreign"]),
         private_names=frozenset(content["signatures"]["private"]),
         unused_names=frozenset(content["dead"]["used_elsewhere"]),
     )
