@@ -8,12 +8,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.support.fixture_tables import expected, unzip_fixture
+from tests.support.running.waiting import wait_until
 
 pytestmark = pytest.mark.jvm
 
@@ -83,13 +83,10 @@ def test_demo_is_stopped_cleanly(tmp_path):
     _wait_for(process, "Plain PySpark")
     assert _java_processes(folder)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does on Ctrl-C
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "interrupted" in err and "Traceback" not in err
-    deadline = time.monotonic() + 20
-    while _java_processes(folder) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert _java_processes(folder) == []
+    wait_until(lambda: not _java_processes(folder), "Java has ended")
 
 
 def test_metastore_life_and_sync(tmp_path):
@@ -113,7 +110,7 @@ def test_metastore_life_and_sync(tmp_path):
         code, out, err = _run("metastore", "start", "--directory", directory)
         assert code == 1 and "another embedded metastore" in err and err.count("\n") == 1
         assert _run("metastore", "stop", "--directory", directory) == (0, "stopped\n", "")
-        assert server.wait(timeout=30) == 0
+        assert server.wait(timeout=300) == 0
         assert _java_processes(directory) == []
     finally:
         server.kill()

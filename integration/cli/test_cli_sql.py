@@ -37,7 +37,7 @@ def synced(metastore: HiveMetastore, metastore_uri: str) -> str:
 
 def run(uri: str, statement: str, *words: str) -> subprocess.CompletedProcess[str]:
     command = [*COMMAND, statement, "--metastore-uris", uri, "--format", "json", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_sql_over_synced_tables(synced: str, metastore_uri: str, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def certificates(tmp_path_factory):
 @pytest.fixture(scope="module")
 def server(certificates, tmp_path_factory):
     store = ("-inkey", "server.key", "-in", "server.pem", "-passout", "pass:secret", "-out", "server.p12")
-    subprocess.run(("openssl", "pkcs12", "-export", *store), cwd=certificates.folder, check=True, timeout=60)
+    subprocess.run(("openssl", "pkcs12", "-export", *store), cwd=certificates.folder, check=True, timeout=300)
     properties = {
         "metastore.use.SSL": "true",
         "metastore.keystore.path": certificates.path("server.p12"),
@@ -63,6 +63,8 @@ def test_tls_and_login(server, certificates, tmp_path):
 def test_mismatch(server, certificates, tls, login, message):
     settings = {"tls": Tls(certificates.ca) if tls else None, "sasl": login}
     errors = (MetastoreSecurityError, MetastoreTransportError, MetastoreServerError)
-    client = HiveMetastore(server.uri, timeouts=Timeouts(read=5), retries=Retries(attempts=1), **settings)
+    client = HiveMetastore(
+        server.uri, timeouts=Timeouts(read=120 if tls else 5), retries=Retries(attempts=1), **settings
+    )
     with client, pytest.raises(errors, match=message):
         client.databases()

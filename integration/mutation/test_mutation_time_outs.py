@@ -55,7 +55,7 @@ class TestReleasedMetastore(OnNewestRelease, MutationTables):
         assert killed.returncode == -9, killed.stderr
         staging = warehouse / name / "_hudi_hive_mutation"
         assert len(list(staging.iterdir())) == 1
-        client = MutatorClient(metastore.uri, sinks=[f"default.{name}"], lock_wait_s=10 * TIMEOUT_SECONDS)
+        client = MutatorClient(metastore.uri, sinks=[f"default.{name}"], lock_wait_s=20 * TIMEOUT_SECONDS)
         with client, client.new_transaction() as txn:
             assert int(killed.stdout) in txn.snapshot.aborted
             txn.accept(*write(txn.table("default", name), [2]))

@@ -86,7 +86,7 @@ def test_rules_that_two_threads_add_are_both_there(spark, monkeypatch):
         return make(jvm)
 
     def add_other():
-        meeting.first.wait(10)
+        meeting.first.wait(300)
         source._install_commit_rule(environment.jvm, session)
         meeting.second.set()
 
@@ -172,7 +172,7 @@ def test_threads_that_are_not_pinned_are_refused(tmp_path):
         env={**os.environ, **settings, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=600,
         check=False,
     )
     assert "refused: without pinned threads" in done.stdout, done.stderr

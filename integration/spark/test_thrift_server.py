@@ -29,6 +29,7 @@ from hudi_hive.spark import ThriftServer
 from hudi_hive.sync.apply.sql import SqlServer, parse_jdbc_url
 from hudi_hive.table import MetaClient
 from tests.support.fixture_tables import named_gap, queries
+from tests.support.running.waiting import wait_until
 
 pytestmark = pytest.mark.jvm
 
@@ -184,12 +185,9 @@ def test_the_command_s_server_ends_with_it(metastore_uri, tmp_path, number):
         parent.send_signal(number)
         assert _ends(child), "the server outlived its parent"
         os.close(child)
-        deadline = time.monotonic() + 60
-        while processes_of(tmp_path):
-            assert time.monotonic() < deadline, "Java outlived the server"
-            time.sleep(0.01)
+        wait_until(lambda: not processes_of(tmp_path), "Java has ended")
         if number == signal.SIGTERM:
-            assert parent.wait(30) == 0
+            assert parent.wait(300) == 0
             assert list(tmp_path.iterdir()) == []
     finally:
         parent.kill()
@@ -432,7 +430,7 @@ def test_a_jdbc_client(server, synced):
     command += ["-u", server.jdbc_url, "-n", "reader", "--outputformat=tsv2", "--showHeader=false", "--silent=true"]
     for statement in statements:
         command += ["-e", statement]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     # It writes a prompt in front of each answer.
     assert re.findall(r"> (.*)", done.stdout)[:2] == ["26\t3", "30"]
     assert f"DELETE on the Hudi table {table} [path file:" in done.stderr

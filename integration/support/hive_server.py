@@ -18,7 +18,7 @@ from hudi_hive.metastore.embedded import JAVA_OPTIONS, find_jars
 from integration.support.metastores import _free_port, _jars, fetch
 
 _MAIN = Path(__file__).with_name("HiveServer2Main.java")
-_START_SECONDS = 120.0
+_START_SECONDS = 300.0
 
 # In front of Spark's jars: Spark has an edition of its own of this one.
 _SERVICE = _jars("org.apache.hive hive-service 2.3.10 9d5e88ea1c01e9b3e34d31295bc11176e115ce926c2083b30b8f5ad97b1b4675")

@@ -26,7 +26,7 @@ NOT_THERE = "real Hudi is not in the cache, and HUDI_HIVE_TEST_REAL_HUDI=1 does 
 """Why tests are skipped: :func:`may_start` says no."""
 
 _MAIN = Path(__file__).with_name("hudi_peer_main.py")
-_SECONDS = 300.0
+_SECONDS = 600.0
 
 
 @cache

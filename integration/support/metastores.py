@@ -32,7 +32,7 @@ from xml.sax.saxutils import escape
 
 from hudi_hive.metastore import find_java
 
-_START_SECONDS = 120.0
+_START_SECONDS = 300.0
 _CLASS = "org.apache.hadoop.hive.metastore."
 _OPENS = tuple(
     argument

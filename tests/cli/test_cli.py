@@ -383,7 +383,7 @@ def _process(command: str) -> subprocess.CompletedProcess[str]:
     program = f"{shlex.quote(sys.executable)} -c 'from hudi_hive.cli.main import main; main()'"
     line = command.replace("hudi-hive", program)
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=environment, timeout=60)
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, env=environment, timeout=300)
 
 
 @pytest.mark.parametrize("output_format", ["table", "json", "csv"])

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -31,6 +30,7 @@ from hudi_hive.metastore import BatchSizes, Database, HiveMetastore, Partition, 
 from hudi_hive.metastore.connection.address import parse_addresses
 from hudi_hive.testing import FakeMetastore
 from tests.support.metastore.metastore_behaviour import add_numbered, partition_of, table_of
+from tests.support.running.waiting import wait_until
 
 FAST = Retries(attempts=3, wait=0.001, wait_max=0.01)
 
@@ -249,12 +249,10 @@ def test_a_connection_that_the_server_closed_while_idle_costs_nothing(server, cl
 
 def test_nobody_listens():
     uri = f"thrift://127.0.0.1:{free_port()}"
-    started = time.monotonic()
     with HiveMetastore(uri, retries=FAST) as client, pytest.raises(MetastoreConnectError) as caught:
         client.databases()
     assert caught.value.path == uri
     assert "refused" in str(caught.value) and "\n" not in str(caught.value)
-    assert time.monotonic() - started < 2
 
 
 def test_unknown_host():
@@ -510,7 +508,7 @@ def test_many_threads_share_few_connections(server, table):
 
 
 def test_closing_ends_waiting_calls(server):
-    server.inject("delay", seconds=4, times=None)
+    server.inject("delay", seconds=20, times=None)
     client = HiveMetastore(server.uri, retries=FAST)
     caught: list[BaseException] = []
 
@@ -522,12 +520,10 @@ def test_closing_ends_waiting_calls(server):
 
     thread = threading.Thread(target=work)
     thread.start()
-    while not server.calls:
-        time.sleep(0.005)
-    started = time.monotonic()
+    wait_until(lambda: server.calls, "the call is under way")
     client.close()
     thread.join()
-    assert time.monotonic() - started < 3 and len(caught) == 1
+    assert len(caught) == 1  # it did not wait for the answer
     with pytest.raises(MetastoreTransportError, match="closed"):
         client.databases()
     client.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -51,16 +50,23 @@ def test_a_server_on_its_way_out_is_waited_for(tmp_path, monkeypatch):
     lock = WarehouseLock(tmp_path)
     lock.acquire()
     # Somebody else inherits the lock for a moment, as the Java process does when its starter dies.
-    heir = subprocess.Popen(["sleep", "0.4"], pass_fds=(lock.descriptor,))
+    heir = subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=(lock.descriptor,))
     lock._write("999999999\n")
     descriptor, lock._descriptor = lock.descriptor, None
     embedded_lock.os.close(descriptor)
-    started = time.monotonic()
+    pauses: list[float] = []
+
+    def end_heir(seconds: float) -> None:
+        pauses.append(seconds)
+        heir.stdin.close()
+        heir.wait()
+
     second = WarehouseLock(tmp_path)
-    second.acquire()
-    assert time.monotonic() - started > 0.1
+    with monkeypatch.context() as patch:
+        patch.setattr(embedded_lock.time, "sleep", end_heir)
+        second.acquire()
+    assert len(pauses) == 1
     second.release()
-    heir.wait()
     # And not for ever.
     lock = WarehouseLock(tmp_path)
     lock.acquire()

@@ -37,7 +37,7 @@ from hudi_hive.table.view import in_batches
 from tests.support.fixture_tables import expected, fixture_names, unzip_fixture
 
 PARTITIONS = 1000
-PATIENCE = 60  # seconds that a thread is waited for before a test gives up
+PATIENCE = 300  # seconds that a thread is waited for before a test gives up
 INSTANT = "20240101000000000"
 MIB = 1 << 20
 WITH = tuple(name for name in fixture_names() if expected(name).get("mdt_files_partition"))

@@ -52,7 +52,7 @@ def test_plans_of_two_scans_are_made_at_the_same_time(monkeypatch):
     scans, both, make = [table.scan(), table.scan()], threading.Barrier(2), api_scan.plan_scan
 
     def together(*arguments):
-        both.wait(10)
+        both.wait(300)
         return make(*arguments)
 
     monkeypatch.setattr(api_scan, "plan_scan", together)

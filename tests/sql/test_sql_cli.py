@@ -62,7 +62,7 @@ def test_a_signal_ends_a_long_statement(table, tmp_path, number):
         assert process.stdout.readline() == "range\n"
         process.stdout.readline()
         process.send_signal(number)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=300)
     assert (process.returncode, errors) == (130, "interrupted\n")
     assert list(tmp_path.iterdir()) == []
 
@@ -90,7 +90,7 @@ def test_a_signal_ends_a_statement_without_rows(table, tmp_path):
         [sys.executable, "-c", INTERRUPTED_AT_WORK, "sql", endless, "--table", table],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     assert (done.returncode, done.stderr) == (130, "interrupted\n")

@@ -197,7 +197,7 @@ if child == 0:
     os._exit(0)
 print(os.waitpid(child, 0)[1], count())
 """
-    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=120)
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=300)
     assert ran.stdout.splitlines() == ["[15]", "0 [15]"]
 
 
@@ -397,7 +397,7 @@ def test_statements_that_end_early_leave_no_thread(metastore):
     # Threads of DuckDB that once ran Python code stand in the list as "dummies".
     left = [one for one in set(threading.enumerate()) - before if not isinstance(one, threading._DummyThread)]
     for thread in left:
-        thread.join(timeout=10)
+        thread.join(timeout=300)
         assert not thread.is_alive(), thread
 
 

@@ -117,7 +117,7 @@ def test_statements_are_carried_out_or_fail(server):
 
 def test_a_session_may_take_longer_than_a_connection(server):
     server.opening_takes = 0.5
-    with SqlServer(server.address(), timeouts=Timeouts(connect=0.2, read=30.0)) as session:
+    with SqlServer(server.address(), timeouts=Timeouts(connect=0.2, read=120.0)) as session:
         session.execute("USE d", "database d")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import struct
-import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -133,7 +132,6 @@ def test_damage(storage, monkeypatch, checksum):
     data = storage.read_bytes("a.parquet")
     (footer,) = struct.unpack("<I", data[-8:-4])
     rng = random.Random(7)
-    start = time.monotonic()
     refused = 0
     for _ in range(200):
         broken = bytearray(data)
@@ -148,4 +146,3 @@ def test_damage(storage, monkeypatch, checksum):
             column.validate()
         assert not checksum or read.equals(table)
     assert refused > (150 if checksum else 20)
-    assert time.monotonic() - start < 60

@@ -26,7 +26,7 @@ LOCKED = {
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.support.mutation.hudi_mutation_deaths", *arguments]
     root = Path(__file__).resolve().parents[3]
-    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=600, check=False)
 
 
 @pytest.mark.parametrize("moment", ["staged", "written"])

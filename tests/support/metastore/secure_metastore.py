@@ -111,7 +111,7 @@ class Certificates:
         return (*curve, "-noenc", "-keyout", f"{name}.key", "-subj", f"/CN={subject}")
 
     def _run(self, *arguments: str) -> None:
-        subprocess.run(("openssl", *arguments), cwd=self.folder, check=True, capture_output=True, timeout=60)
+        subprocess.run(("openssl", *arguments), cwd=self.folder, check=True, capture_output=True, timeout=300)
 
 
 # -- SASL ----------------------------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ from hudi_hive.mutation.acid_table import AcidTable
 from hudi_hive.mutation.acid_write import MutationManifest, MutatorClient, MutatorCoordinator, RowId, Transaction, merge
 from hudi_hive.mutation.core import TransactionState
 from tests.support.mutation.acid_definitions import acid_table
+from tests.support.running.waiting import wait_until
 
 STATISTICS = "COLUMN_STATS_ACCURATE"
 _numbers = itertools.count(int(time.time() * 1000))
@@ -306,14 +307,11 @@ class MutationBehaviour(MutationTables):
             holder = client.new_transaction().begin()
             waiting = other.new_transaction()
             begun = thread.submit(waiting.begin)
-            until = time.monotonic() + 20
-            while not waiting.id and time.monotonic() < until:
-                time.sleep(0.01)
-            opened = waiting.id
+            opened = wait_until(lambda: waiting.id, "the second transaction is open")
             time.sleep(0.1)
             self._merge(holder, name, {1: ("ab", "x", False)})
             holder.commit()
-            begun.result(60)
+            begun.result(300)
             assert waiting.id > opened > holder.id
             (row,) = waiting.reader("default", name).read(with_row_id=False).to_pylist()
             self._merge(waiting, name, {1: (row["msg"] + "c", "x", False)})
@@ -337,9 +335,7 @@ class MutationBehaviour(MutationTables):
             txn = client.new_transaction().begin()
             txn.accept(*write(txn.table("default", name), [1]))
             transactions.abort(txn.id)
-            until = time.monotonic() + 10
-            while not told and time.monotonic() < until:
-                time.sleep(0.02)
+            wait_until(lambda: told, "the lost lock is noticed")
             assert told == [txn.id]
             with pytest.raises((TransactionLockError, TransactionLostError)):
                 txn.commit()
