@@ -12,13 +12,12 @@ import json
 import subprocess
 import sys
 from decimal import Decimal
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from hudi_hive.formats.avro import encode_records
+from hudi_hive.formats.avro import encode_binaries
 from hudi_hive.schema import arrow_to_avro
 
 ANSWERS = Path(__file__).parents[2] / "data" / "key_generators"
@@ -189,9 +188,7 @@ def ask(class_path: str) -> list[list[dict[str, str]]]:
     asked = []
     for item in CASES:
         schema = arrow_to_avro(item["table"].schema, "t_record", "hoodie.t")
-        data, offsets = encode_records(item["table"], schema)
-        raw = data.tobytes()
-        rows = [base64.b64encode(raw[a:b]).decode() for a, b in pairwise(offsets)]
+        rows = [base64.b64encode(record).decode() for record in encode_binaries(item["table"], schema).to_pylist()]
         asked.append(
             {"generator": item["generator"], "options": item["options"], "schema": json.dumps(schema), "rows": rows}
         )
