@@ -173,12 +173,12 @@ def _written(
     """Records to the files of their groups, and the instant completed."""
     client = running.client
     schema = _nullable(RecordStager(table).schema)
-    slim = records.select(*[quoted(name) for name in writer.looked_at(client)]).toArrow()
+    slim = records.select(*[quoted(name) for name in writer.lookup_columns(client)]).toArrow()
     plan = writer.plan(running, as_schema(slim, pa.schema([schema.field(name) for name in slim.column_names])))
-    lines, handles = _lines(slim, plan, merge_on_read=client.config.is_merge_on_read)
-    ready = writer.ready(client, schema.empty_table().drop_columns([OPERATION]))
+    lines, handles = _lines(slim, plan)
+    keyed = writer.keyed_records(client, schema.empty_table().drop_columns([OPERATION]))
     context = writer.write_context(
-        running, ready, [target for handle, target in handles if handle is WriteHandle.MERGE]
+        running, keyed, [target for handle, target in handles if handle is WriteHandle.MERGE]
     )
     columns = pa.schema([item for item in schema if item.name != OPERATION])
     session = records.sparkSession
@@ -186,34 +186,24 @@ def _written(
     tasks = max(1, min(len(handles), default_tasks(records) * 8))
     spread = repartition_by_number(rows, tasks, sql.col(GROUP) % tasks)
     statuses = statuses_of(spread, WriteFileGroups(context, columns, handles))
-    return writer.complete(running, plan, statuses, ready)
+    return writer.complete(running, plan, statuses, keyed)
 
 
-def _lines(
-    slim: pa.Table, plan: MutationPlan, *, merge_on_read: bool
-) -> tuple[pa.Table, tuple[tuple[WriteHandle, TargetSlice], ...]]:
+def _lines(slim: pa.Table, plan: MutationPlan) -> tuple[pa.Table, tuple[tuple[WriteHandle, TargetSlice], ...]]:
     """Where each record goes by the number of its group, and what happens to each group."""
     lines = plan.lines
     pairs = lines.group_by(["partition", "file_id"], use_threads=False).aggregate([])
     groups = list(zip(pairs["partition"].to_pylist(), pairs["file_id"].to_pylist(), strict=True))
     names = [pc.binary_join_element_wise(one["file_id"], one["partition"], "/") for one in (lines, pairs)]
     number = pc.index_in(names[0], value_set=names[1].combine_chunks()).cast(pa.int32())
-    handles = []
-    for group in groups:
-        handle = plan.groups.handle(
-            group,
-            merge_on_read=merge_on_read,
-            takes_inserts=group in plan.taking,
-            can_index_log_files=plan.can_index_log_files,
-        )
-        handles.append((handle, plan.groups.target(group)))
+    handles = tuple((plan.groups.handle(group), plan.groups.target(group)) for group in groups)
     row = lines.column("row")
     columns = [slim.column(name).take(row) for name in (RECORD_KEY, PARTITION_PATH)]
     table = pa.table(
         [*columns, number, lines["is_new"], lines["is_gone"]],
         names=[RECORD_KEY, PARTITION_PATH, GROUP, IS_NEW, IS_GONE],
     )
-    return table.combine_chunks(), tuple(handles)
+    return table.combine_chunks(), handles
 
 
 # -- changes by key ---------------------------------------------------------------------------------------------------

@@ -19,9 +19,8 @@ from hudi_hive.spark.write.executor import all_tasks_ended, task_errors
 from hudi_hive.spark.write.tasks import ORDER, CombineRows, PrepareKeys, PrepareRows
 from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import IS_DELETED, OPERATION, MergeSpec
-from hudi_hive.write.commit import WriteTransaction
 from hudi_hive.write.coordination import quietly
-from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, WRITE_STATUS_SCHEMA, WriteContext
+from hudi_hive.write.files import PARTITION_PATH, RECORD_KEY, WRITE_STATUS_SCHEMA
 from hudi_hive.write.index import IndexOptions
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.records import (
@@ -33,7 +32,6 @@ from hudi_hive.write.records import (
     physical_schema,
     row_generator,
     table_generator,
-    write_context_of,
 )
 from hudi_hive.write.schema import WriterSchema, writer_schema
 
@@ -47,7 +45,7 @@ class IncomingRows:
 
     Attributes:
         schema: the writer's schema.
-        ready: no rows, with the schema of the files that are written.
+        records: none, with the schema of the files that are written.
         columns: of prepared rows.
     """
 
@@ -62,7 +60,7 @@ class IncomingRows:
         self.columns = pa.schema([*KEYS_SCHEMA, *(item.remove_metadata() for item in self.schema.arrow)])
         dropped = client.config.partition_fields if client.config.drop_partition_columns else ()
         physical = physical_schema(self.schema.avro, dropped)
-        self.ready = KeyedRecords(self.columns.empty_table(), physical, self.spec)
+        self.records = KeyedRecords(self.columns.empty_table(), physical, self.spec)
 
     @property
     def may_delete(self) -> bool:
@@ -87,22 +85,18 @@ class IncomingRows:
         """Files that the rows name as those of their records; None where none count."""
         return named_files(self._frame, self._config)
 
-    def write_context(self, transaction: WriteTransaction) -> WriteContext:
-        """The job that writes them."""
-        return write_context_of(transaction.client, self._config, transaction.instant, self.ready)
-
 
 class IncomingKeys:
     """Records to delete, named by their keys.
 
     Attributes:
-        ready: no rows, with the schema of the table.
+        records: none, with the schema of the table.
         spec: how records merge.
     """
 
     def __init__(self, frame: DataFrame, client: MetaClient, config: WriteConfig) -> None:
-        self.ready = KeyedRecords.of_table(client)
-        self.spec = self.ready.spec
+        self.records = KeyedRecords.of_table(client)
+        self.spec = self.records.spec
         self._config = config
         generator = table_generator(client, config.options)
         self._is_global = IndexOptions.of(config.index, client.config).is_global
@@ -125,10 +119,6 @@ class IncomingKeys:
     def named_files(self) -> pa.Table | None:
         """Files that the rows name as those of their records; None where none count."""
         return named_files(self._whole, self._config)
-
-    def write_context(self, transaction: WriteTransaction) -> WriteContext:
-        """The job that deletes them."""
-        return write_context_of(transaction.client, self._config, transaction.instant, self.ready)
 
 
 def named_files(frame: DataFrame, config: WriteConfig) -> pa.Table | None:

@@ -27,7 +27,6 @@ from hudi_hive.write.files import (
     DELETES_SCHEMA,
     PARTITION_PATH,
     RECORD_KEY,
-    RECORD_LOCATIONS,
     WRITE_STATUS_SCHEMA,
     TargetSlice,
     WriteContext,
@@ -35,9 +34,10 @@ from hudi_hive.write.files import (
     WriteTask,
     assign_inserts,
     attempts,
+    count_by_partition,
+    locate_inserts,
     run_write_task,
     split_by_file_group,
-    spread,
 )
 from hudi_hive.write.index import HITS_SCHEMA, Index, LookupPlan, one_array
 from hudi_hive.write.options import WriteConfig
@@ -469,14 +469,9 @@ class WriteNewFileGroups:
         if pc.any(marked, min_count=0).as_py():
             rows = rows.filter(pc.invert(marked))  # deletes what is in no new group
         partitions = rows.column(PARTITION_PATH).combine_chunks()
-        counted = pc.value_counts(partitions)
-        counts = dict(zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True))
-        assignment = assign_inserts(counts, None, self.config.files, self.row_size)
-        line = pa.array(spread(partitions, assignment))
-        count = rows.num_rows
-        columns = [pa.array(np.arange(count)), partitions, assignment.column("file_id").take(line)]
-        places = pa.table([*columns, pa.repeat(True, count)], schema=RECORD_LOCATIONS)
+        assignment = assign_inserts(count_by_partition(partitions), None, self.config.files, self.row_size)
+        locations = locate_inserts(np.arange(rows.num_rows), partitions, assignment)
         numbers = attempts()
-        for group, own, new, _ in split_by_file_group(rows, places, DELETES_SCHEMA.empty_table()):
+        for group, own, new, _ in split_by_file_group(rows, locations, DELETES_SCHEMA.empty_table()):
             task = WriteTask(WriteHandle.CREATE, TargetSlice(*group), next(numbers), own, None, new)
             yield from run_write_task((self.context, task)).cast(WRITE_STATUS_SCHEMA).to_batches()

@@ -2,14 +2,15 @@
 
 Bulk inserts and overwrites go straight from the incoming tasks to new files. Upserts and inserts are prepared, their
 keys are looked up where the index says, and each file group's file is written by the task that has all of its rows.
-The steps are those of :mod:`hudi_hive.write.writers.local`; the driver holds numbers of rows, names of file groups and
-records that move to another partition, never the rows.
+What an operation does is decided as for every :class:`~hudi_hive.write.writers.Writer`; the driver holds numbers of
+rows, names of file groups and records that move to another partition, never the rows.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -56,23 +57,21 @@ from hudi_hive.write.files import (
     PARTITION_PATH,
     RECORD_KEY,
     TargetSlice,
-    TargetSlices,
     WriteContext,
     WriteHandle,
-    assign_inserts,
     record_size,
-    with_file_schemas,
 )
 from hudi_hive.write.index import HITS_SCHEMA, Index, open_index
 from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
-from hudi_hive.write.records import KEYS_SCHEMA, config_for, refuse_gone_groups, refuse_nested_partitions
+from hudi_hive.write.records import KEYS_SCHEMA, refuse_gone_groups, refuse_nested_partitions
 from hudi_hive.write.writers import (
-    LocalWriter,
+    FileGroupPlan,
+    Writer,
     WriteReport,
-    busy_groups,
+    assign_file_groups,
     newest_slices,
     refuse_clustered_groups,
-    small_groups,
+    small_groups_of,
 )
 
 MODES: Final = ("append", "overwrite", "error", "errorifexists", "ignore")
@@ -177,7 +176,7 @@ def _created(base: str, options: Mapping[str, Any]) -> MetaClient:
     )
 
 
-class SparkWriter(LocalWriter):
+class SparkWriter(Writer[DataFrame]):
     """Writes DataFrames to one Hudi table.
 
     Args:
@@ -187,64 +186,60 @@ class SparkWriter(LocalWriter):
 
     def __init__(self, client: MetaClient, config: WriteConfig) -> None:
         lock = table_lock(config.options, client.storage, metastore=MetastoreLock.connect)
-        super().__init__(client, config.options, lock=lock)
-        self.config = config
+        super().__init__(client, config, lock=lock)
 
-    def write(self, frame: DataFrame) -> WriteReport:
-        """Write rows the way that ``hoodie.datasource.write.operation`` says; see :func:`write`."""
-        self._executor = SparkExecutor(frame.sparkSession.sparkContext)
-        self.config = config_for(self.config, frame.columns)
-        if self.config.operation is Operation.DELETE_PARTITION:
-            return self.delete_partitions(self.config.rows.partitions_to_delete)
-        with task_errors():
-            report = self._written(frame)
-        return self._serviced(report)
+    def _begin(self, rows: DataFrame) -> None:
+        self.executor = SparkExecutor(rows.sparkSession.sparkContext)
 
-    def _written(self, frame: DataFrame) -> WriteReport:
-        operation = self.config.operation
-        if operation is Operation.DELETE:
-            return self._deleted(IncomingKeys(frame, self._client, self.config))
-        rows = IncomingRows(frame, self._client, self.config)
-        if operation.replaces:
-            return self._replace(rows)
-        index = open_index(self.config, self._client)
-        straight = operation is Operation.BULK_INSERT and not index.assigns_inserts
-        return self._append(rows) if straight and not self._drops else self._merge(rows)
+    def _column_names(self, rows: DataFrame) -> Sequence[str]:
+        names: list[str] = rows.columns
+        return names
+
+    def _partitions_to_delete(self) -> Sequence[str]:
+        return self.config.rows.partitions_to_delete
+
+    def _engine_errors(self) -> AbstractContextManager[None]:
+        return task_errors()
 
     # -- straight to new groups --------------------------------------------------------------------------------------
 
+    def _insert(self, rows: DataFrame) -> WriteReport:
+        incoming = IncomingRows(rows, self.client, self.config)
+        index = open_index(self.config, self.client)
+        straight = self.config.operation is Operation.BULK_INSERT and not index.assigns_inserts
+        return self._append(incoming) if straight and not self.drops_duplicates else self._merge(incoming)
+
     def _append(self, rows: IncomingRows) -> WriteReport:
         """Bulk insert."""
-        with self._transaction(self._action()) as transaction:
+        with self.transaction() as transaction:
             prepared = in_order(rows.prepared(transaction.instant), self.config)
             statuses = self._new_groups(prepared, rows, transaction)
-            written = pc.unique(statuses.column("partition")).to_pylist()
-            refuse_nested_partitions(transaction.client, written, lists_all=False)
-            return self._committed(transaction, statuses, rows.ready.schema_text)
+            self.refuse_nested(transaction.client, pc.unique(statuses.column("partition")).to_pylist())
+            return self.commit_files(transaction, statuses, rows.records.schema_text)
 
-    def _replace(self, rows: IncomingRows) -> WriteReport:
-        """Insert overwrite, of the partitions that the rows turn out to have or of the table."""
-        self._refuse_buckets(self._client)
-        with self._transaction(REPLACE_COMMIT) as transaction, persisted_frames() as persist:
-            prepared = rows.prepared(transaction.instant)
-            if rows.may_delete:
+    def _overwrite(self, rows: DataFrame) -> WriteReport:
+        incoming = IncomingRows(rows, self.client, self.config)
+        self.refuse_bucket_overwrite(self.client)
+        with self.transaction(REPLACE_COMMIT) as transaction, persisted_frames() as persist:
+            prepared = incoming.prepared(transaction.instant)
+            if incoming.may_delete:
                 prepared = persist(prepared)
-            statuses = self._new_groups(prepared, rows, transaction)
-            named = _partitions(prepared) if rows.may_delete else statuses.column("partition").to_pylist()
-            refuse_nested_partitions(transaction.client, named, lists_all=True)
-            replaced = self._replaced(transaction.client, named)
-            return self._committed(transaction, statuses, rows.ready.schema_text, replaced)
+            statuses = self._new_groups(prepared, incoming, transaction)
+            named = _partitions(prepared) if incoming.may_delete else statuses.column("partition").to_pylist()
+            self.refuse_nested(transaction.client, named)
+            replaced = self.replaced_groups(transaction.client, named)
+            return self.commit_files(transaction, statuses, incoming.records.schema_text, replaced)
 
     def _new_groups(self, prepared: DataFrame, rows: IncomingRows, transaction: WriteTransaction) -> pa.Table:
         size = record_size(transaction.client, self.config.files)
-        step = WriteNewFileGroups(rows.write_context(transaction), rows.columns, self.config, rows.spec, size)
-        return statuses_of(prepared, step)
+        context = self.write_context(transaction, rows.records)
+        return statuses_of(prepared, WriteNewFileGroups(context, rows.columns, self.config, rows.spec, size))
 
     # -- to the groups of their records ------------------------------------------------------------------------------
 
     def _merge(self, rows: IncomingRows) -> WriteReport:
         """Upsert and insert, and bulk inserts that need to know which records are there."""
-        with self._transaction(self._action()) as transaction, persisted_frames() as persist:
+        with self.transaction() as transaction, persisted_frames() as persist:
             client = transaction.client
             refuse_gone_groups(client, rows.named_files())
             index = open_index(self.config, client)
@@ -253,38 +248,39 @@ class SparkWriter(LocalWriter):
                 prepared = in_order(prepared, self.config)
             prepared = persist(prepared)
             partitions = _partitions(prepared)
-            looks = self.config.operation is Operation.UPSERT or index.assigns_inserts or self._drops
-            hits = self._hits(prepared, index, partitions) if looks else None
-            drops = self._drops and self.config.duplicate_policy is DuplicatePolicy.DROP
+            looks_up = self.updates_records(index) or self.drops_duplicates
+            hits = self._hits(prepared, index, partitions) if looks_up else None
+            drops = self.drops_duplicates and self.config.duplicate_policy is DuplicatePolicy.DROP
             step = TagRows(index, client.timeline, rows.spec, rows.columns, drops)
             tagged = persist(_tagged(prepared, hits, index, step, rows.columns))
             self._refuse_duplicates(tagged)
-            fills_groups = self.config.operation is not Operation.BULK_INSERT or index.assigns_inserts
+            fills_groups = self.fills_small_groups(index)
             refuse_nested_partitions(client, partitions, lists_all=fills_groups)
             destinations = self._destinations(client, tagged, partitions, index, fills_groups=fills_groups)
             prepared.unpersist()
-            context = destinations.write_context(client, rows.write_context(transaction))
+            context = self.write_context(transaction, rows.records, destinations.merged())
             statuses = self._to_groups(tagged, destinations, context, rows.columns)
-            return self._committed(transaction, statuses, rows.ready.schema_text)
+            return self.commit_files(transaction, statuses, rows.records.schema_text)
 
-    def _deleted(self, rows: IncomingKeys) -> WriteReport:
-        """Delete records by key: keys go to the tasks that look for them and to those that write their groups."""
-        with self._transaction(self._action()) as transaction, persisted_frames() as persist:
+    def _delete(self, rows: DataFrame) -> WriteReport:
+        # Keys go to the tasks that look for them and to those that write their groups.
+        keys = IncomingKeys(rows, self.client, self.config)
+        with self.transaction() as transaction, persisted_frames() as persist:
             client = transaction.client
-            refuse_gone_groups(client, rows.named_files())
+            refuse_gone_groups(client, keys.named_files())
             index = open_index(self.config, client)
-            prepared = persist(rows.prepared())
+            prepared = persist(keys.prepared())
             hits = self._hits(prepared, index, _partitions(prepared))
-            step = TagKeys(index, client.timeline, rows.spec)
+            step = TagKeys(index, client.timeline, keys.spec)
             tagged = persist(_tagged(prepared, hits, index, step, KEYS_SCHEMA))
             destinations = self._destinations(client, tagged, [], index, fills_groups=False)
-            context = destinations.write_context(client, rows.write_context(transaction))
+            context = self.write_context(transaction, keys.records, destinations.merged())
             statuses = self._to_groups(tagged, destinations, context, KEYS_SCHEMA)
-            return self._committed(transaction, statuses, rows.ready.schema_text)
+            return self.commit_files(transaction, statuses, keys.records.schema_text)
 
     def _hits(self, prepared: DataFrame, index: Index, partitions: list[str]) -> DataFrame | None:
         """Where the keys of rows are: a line a key with the list of its hits; None when there is nowhere to look."""
-        plan = index.plan_lookup(partitions, self._executor)
+        plan = index.plan_lookup(partitions, self.executor)
         if not plan.tasks:
             return None
         keys = prepared.select(sql.col(RECORD_KEY).alias("key"), sql.col(PARTITION_PATH).alias("partition"))
@@ -297,10 +293,10 @@ class SparkWriter(LocalWriter):
         return hits.groupBy(*by).agg(sql.collect_list(hit).alias(HITS))
 
     def _refuse_duplicates(self, tagged: DataFrame) -> None:
-        if self._drops and self.config.duplicate_policy is DuplicatePolicy.FAIL:
+        if self.drops_duplicates and self.config.duplicate_policy is DuplicatePolicy.FAIL:
             count = tagged.where(~sql.col(IS_NEW)).count()
             if count:
-                raise self._duplicates(count)
+                raise self.duplicates_error(count)
 
     def _destinations(
         self, client: MetaClient, tagged: DataFrame, partitions: list[str], index: Index, *, fills_groups: bool
@@ -309,9 +305,7 @@ class SparkWriter(LocalWriter):
         slices = newest_slices(client, partitions)
         free = tagged.where(sql.col(FILE_ID).isNull()).groupBy(PARTITION_PATH).count().collect()
         counts = {row[0]: row[1] for row in sorted(free)}
-        size = record_size(client, self.config.files) if counts else 1
-        small = slices if fills_groups else None
-        assignment = assign_inserts(counts, small, self.config.files, size, busy=busy_groups(client))
+        assignment = assign_file_groups(client, self.config, counts, slices if fills_groups else None)
         bound = tagged.where(sql.col(FILE_ID).isNotNull()).select(PARTITION_PATH, FILE_ID).distinct().toArrow()
         bound = bound.rename_columns(["partition", "file_id"]).cast(pa.schema(list(HITS_SCHEMA)[1:]))
         groups = pa.concat_tables([bound, assignment.select(["partition", "file_id"])])
@@ -320,18 +314,10 @@ class SparkWriter(LocalWriter):
         if set(touched) - set(partitions):  # records that are, or stay, elsewhere
             slices = newest_slices(client, touched)
         refuse_clustered_groups(client, groups)
-        taking = small_groups(assignment)
-        targets = TargetSlices.of(slices)
-        handles = []
-        for group in zip(groups["partition"].to_pylist(), groups["file_id"].to_pylist(), strict=True):
-            handle = targets.handle(
-                group,
-                merge_on_read=client.config.is_merge_on_read,
-                takes_inserts=group in taking,
-                can_index_log_files=index.assigns_inserts,
-            )
-            handles.append((handle, targets.target(group)))
-        return Destinations(assignment, groups.combine_chunks(), tuple(handles))
+        plan = FileGroupPlan.of(client, slices, small_groups_of(assignment), can_index_log_files=index.assigns_inserts)
+        pairs = zip(groups["partition"].to_pylist(), groups["file_id"].to_pylist(), strict=True)
+        handles = tuple((plan.handle(group), plan.target(group)) for group in pairs)
+        return Destinations(assignment, groups.combine_chunks(), handles)
 
     def _to_groups(self, tagged: DataFrame, to: Destinations, context: WriteContext, columns: pa.Schema) -> pa.Table:
         """Lines to the files of their groups; the statuses of these."""
@@ -355,11 +341,9 @@ class Destinations:
     groups: pa.Table
     handles: tuple[tuple[WriteHandle, TargetSlice], ...]
 
-    def write_context(self, client: MetaClient, context: WriteContext) -> WriteContext:
-        """The job with what it must know of the groups' files."""
-        return with_file_schemas(
-            context, client, [target for handle, target in self.handles if handle is WriteHandle.MERGE]
-        )
+    def merged(self) -> list[TargetSlice]:
+        """The groups whose base files are read."""
+        return [target for handle, target in self.handles if handle is WriteHandle.MERGE]
 
 
 def _parallelism(frame: DataFrame) -> int:

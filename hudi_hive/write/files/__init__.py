@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudi_hive.write.files.assign import assign_inserts, record_size, spread
+from hudi_hive.write.files.assign import Ints, assign_inserts, count_by_partition, locate_inserts, record_size
 from hudi_hive.write.files.context import FILE_NAME, PARTITION_PATH, RECORD_KEY, Attempt, FileStyle, WriteContext
 from hudi_hive.write.files.handles import TargetSlice
 from hudi_hive.write.files.markers import (
@@ -42,6 +42,7 @@ __all__ = [
     "FileGroupId",
     "FileGroupRows",
     "FileStyle",
+    "Ints",
     "TargetSlice",
     "TargetSlices",
     "WriteContext",
@@ -49,9 +50,11 @@ __all__ = [
     "WriteTask",
     "assign_inserts",
     "attempts",
+    "count_by_partition",
     "from_ipc",
     "index_changes",
     "joined",
+    "locate_inserts",
     "marked_files",
     "marked_instants",
     "marker_folder",
@@ -61,7 +64,6 @@ __all__ = [
     "remove_unclaimed",
     "run_write_task",
     "split_by_file_group",
-    "spread",
     "staging_folder",
     "status",
     "try_remove_leftovers",

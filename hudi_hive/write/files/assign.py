@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.table import MetaClient
 from hudi_hive.write.files.context import new_file_id
+from hudi_hive.write.files.write_tasks import RECORD_LOCATIONS
 
 ASSIGNMENT_SCHEMA: Final = pa.schema(
     [("partition", pa.string()), ("file_id", pa.string()), ("is_new", pa.bool_()), ("rows", pa.int64())]
@@ -142,3 +143,25 @@ def spread(partitions: pa.Array, assignment: pa.Table) -> Ints:
     result = np.empty(len(code), np.int64)
     result[np.argsort(code, kind="stable")] = np.repeat(order_of_lines, sizes)
     return result
+
+
+def count_by_partition(partitions: pa.Array) -> dict[str, int]:
+    """Count rows by their partition path."""
+    counted = pc.value_counts(partitions)
+    return dict(zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True))
+
+
+def locate_inserts(rows: Ints, partitions: pa.Array, assignment: pa.Table) -> pa.Table:
+    """Locate new rows in the file groups of an assignment.
+
+    Args:
+        rows: number of each new row.
+        partitions: partition path of each new row.
+        assignment: what :func:`assign_inserts` gave for their counts.
+
+    Returns:
+        A table of ``RECORD_LOCATIONS``.
+    """
+    file_ids = assignment.column("file_id").take(pa.array(spread(partitions, assignment)))
+    columns = [pa.array(rows), partitions, file_ids, pa.repeat(True, len(rows))]
+    return pa.table(columns, schema=RECORD_LOCATIONS)

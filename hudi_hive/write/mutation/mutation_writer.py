@@ -6,7 +6,6 @@ the table when the write began; a change that the table's merge mode would drop 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,19 +18,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.merge import IS_DELETED, MergeSpec
 from hudi_hive.table.merge import OPERATION as HUDI_OPERATION
 from hudi_hive.write.commit import WriteTransaction
-from hudi_hive.write.files import (
-    DELETES_SCHEMA,
-    PARTITION_PATH,
-    RECORD_KEY,
-    RECORD_LOCATIONS,
-    TargetSlice,
-    TargetSlices,
-    WriteContext,
-    WriteHandle,
-    joined,
-    run_write_task,
-    with_file_schemas,
-)
+from hudi_hive.write.files import DELETES_SCHEMA, PARTITION_PATH, RECORD_KEY, RECORD_LOCATIONS
 from hudi_hive.write.index import HITS_SCHEMA, Index, KeySource, SliceTask, joined_hits, one_array, open_index, shares
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.records import (
@@ -42,29 +29,32 @@ from hudi_hive.write.records import (
     physical_schema,
     refuse_nested_partitions,
 )
-from hudi_hive.write.writers import LocalWriter, WriteReport, newest_slices, refuse_clustered_groups
+from hudi_hive.write.writers import (
+    FileGroupPlan,
+    TableCommitter,
+    WriteReport,
+    locate_in_file_groups,
+    newest_slices,
+    refuse_clustered_groups,
+)
 
 
 @dataclass(frozen=True)
 class MutationPlan:
-    """Where changes go.
+    """Where changes go and how their file groups are written.
 
     Attributes:
         lines: ``LINES_SCHEMA``; a change of a record that stands in several groups has several.
-        taking: groups that take new rows because they are small.
-        groups: the newest slices.
-        can_index_log_files: new rows may stand in log files, as the index finds them there.
+        groups: how each file group is written.
         inserts: number of new records.
     """
 
     lines: pa.Table
-    taking: frozenset[tuple[str, str]]
-    groups: TargetSlices
-    can_index_log_files: bool
+    groups: FileGroupPlan
     inserts: int
 
 
-class MutationWriter(LocalWriter):
+class MutationWriter(TableCommitter):
     """Writes changes of records to one table; arguments and errors as of :class:`LocalWriter`.
 
     Raises:
@@ -73,7 +63,8 @@ class MutationWriter(LocalWriter):
     """
 
     def __init__(self, client: MetaClient, options: dict[str, Any] | None = None, **settings: Any) -> None:  # noqa: ANN401
-        super().__init__(client, {**(options or {}), "hoodie.datasource.write.operation": "upsert"}, **settings)
+        config = WriteConfig.of({**(options or {}), "hoodie.datasource.write.operation": "upsert"}, client.config)
+        super().__init__(client, config, **settings)
         # A record is changed where it is: one that is given with another partition is refused, never moved.
         stays = replace(
             self.config.index,
@@ -81,7 +72,7 @@ class MutationWriter(LocalWriter):
             simple_update_partition=False,
             record_index_update_partition=False,
         )
-        self.config: WriteConfig = replace(self.config, index=stays)
+        self.config = replace(self.config, index=stays)
         self._spec = MergeSpec.from_config(client.config)
         if self._spec.sequence:
             raise UnsupportedTableError(
@@ -89,10 +80,6 @@ class MutationWriter(LocalWriter):
                 path=client.base_path,
                 remedy="upsert the rows",
             )
-
-    def transaction(self) -> WriteTransaction:
-        """A write that has not begun."""
-        return self._transaction(self._action())
 
     def commit(self, transaction: WriteTransaction, changes: pa.Table) -> WriteReport:
         """Locate the records, write files and complete the instant; table services are not run.
@@ -111,22 +98,19 @@ class MutationWriter(LocalWriter):
                 several times.
             WriteConflictError: another writer changed the same file groups and completed first.
         """
-        client = transaction.client
         rows = changes.drop_columns([OPERATION]).combine_chunks()
-        ready = self.ready(client, rows)
+        records = self.keyed_records(transaction.client, rows)
         plan = self.plan(transaction, changes)
-        gone = plan.lines.filter(plan.lines.column("is_gone"))
+        is_gone = plan.lines.column("is_gone")
+        gone = plan.lines.filter(is_gone)
         keys = rows.column(RECORD_KEY).take(gone.column("row"))
         deletes = pa.table([keys, gone["partition"], gone["file_id"]], schema=DELETES_SCHEMA)
-        places = plan.lines.filter(pc.invert(plan.lines.column("is_gone"))).select(RECORD_LOCATIONS.names)
-        tasks = self._write_tasks(rows, places, deletes, plan.taking, plan.groups, plan.can_index_log_files)
-        context = self.write_context(
-            transaction, ready, [task.target for task in tasks if task.handle is WriteHandle.MERGE]
-        )
-        statuses = joined(self._executor.map(run_write_task, [(context, task) for task in tasks]))
-        return self.complete(transaction, plan, statuses, ready)
+        locations = plan.lines.filter(pc.invert(is_gone)).select(RECORD_LOCATIONS.names)
+        tasks = plan.groups.write_tasks(rows, locations, deletes)
+        statuses = self.write_files(transaction, self.write_context(transaction, records), tasks)
+        return self.complete(transaction, plan, statuses, records)
 
-    def ready(self, client: MetaClient, rows: pa.Table) -> KeyedRecords:
+    def keyed_records(self, client: MetaClient, rows: pa.Table) -> KeyedRecords:
         """Rows, or some columns of them, with what their files must know.
 
         Args:
@@ -137,51 +121,40 @@ class MutationWriter(LocalWriter):
         dropped = client.config.partition_fields if client.config.drop_partition_columns else ()
         return replace(table, rows=rows, avro=physical_schema(table.avro, dropped))
 
-    def looked_at(self, client: MetaClient) -> list[str]:
+    def lookup_columns(self, client: MetaClient) -> list[str]:
         """The columns of changes that :meth:`plan` looks at: an engine need not gather the others."""
         names = client.schema().names
-        wanted = [IS_DELETED, HUDI_OPERATION, self._spec.delete_field]
-        wanted += [name if name in names else name.partition(".")[0] for name in self._spec.ordering_fields]
-        return [OPERATION, RECORD_KEY, PARTITION_PATH, *(name for name in names if name in wanted)]
+        needed = [IS_DELETED, HUDI_OPERATION, self._spec.delete_field]
+        needed += [name if name in names else name.partition(".")[0] for name in self._spec.ordering_fields]
+        return [OPERATION, RECORD_KEY, PARTITION_PATH, *(name for name in names if name in needed)]
 
     def plan(self, transaction: WriteTransaction, changes: pa.Table) -> MutationPlan:
         """Look the records up and say where each change goes; errors as of :meth:`commit`.
 
         Args:
             transaction: of this writer; it has begun.
-            changes: as there; the columns of :meth:`looked_at` are enough.
+            changes: as there; the columns of :meth:`lookup_columns` are enough.
         """
         client = transaction.client
         index = open_index(self.config, client)
-        found = TaggedChanges.of(
+        tagged = TaggedChanges.of(
             client, lambda keys: self.locate(client, index, keys), changes, is_global=index.is_global
         )
-        ready = self.ready(client, changes.drop_columns([OPERATION]))
-        found.refuse_marked(ready)
+        tagged.refuse_marked(self.keyed_records(client, changes.drop_columns([OPERATION])))
         partitions = _distinct(changes, PARTITION_PATH)
         refuse_nested_partitions(client, partitions, lists_all=True)
         slices = newest_slices(client, partitions)
-        given, taking = self._free_places(client, ready, found.free(), slices)
-        lines = pa.concat_tables([flagged(found.places(), False), flagged(given, False), found.deletes()])
-        refuse_clustered_groups(client, lines)
-        return MutationPlan(
-            lines.combine_chunks(), taking, TargetSlices.of(slices), index.assigns_inserts, found.inserts
-        )
-
-    def write_context(
-        self, transaction: WriteTransaction, ready: KeyedRecords, merged: Sequence[TargetSlice]
-    ) -> WriteContext:
-        """The job that writes files.
-
-        Args:
-            transaction: of this writer.
-            ready: of :meth:`ready`.
-            merged: groups whose base files are read.
-        """
-        return with_file_schemas(self._write_context(transaction, ready), transaction.client, merged)
+        new = tagged.free()
+        paths = changes.column(PARTITION_PATH).take(pa.array(new)).combine_chunks()
+        inserted = locate_in_file_groups(client, self.config, paths, new, slices)
+        lines = [flagged(tagged.places(), False), flagged(inserted.locations, False), tagged.deletes()]
+        changed = pa.concat_tables(lines)
+        refuse_clustered_groups(client, changed)
+        groups = FileGroupPlan.of(client, slices, inserted.small_groups, can_index_log_files=index.assigns_inserts)
+        return MutationPlan(changed.combine_chunks(), groups, tagged.inserts)
 
     def complete(
-        self, transaction: WriteTransaction, plan: MutationPlan, statuses: pa.Table, ready: KeyedRecords
+        self, transaction: WriteTransaction, plan: MutationPlan, statuses: pa.Table, records: KeyedRecords
     ) -> WriteReport:
         """Complete the instant with the files that were written.
 
@@ -194,11 +167,7 @@ class MutationWriter(LocalWriter):
             deletes = int(pc.sum(plan.lines.column("is_gone")).as_py() or 0)
             _check_counts(transaction.client, transaction.instant, statuses, plan.inserts, deletes)
         _check_all(transaction, statuses, plan.lines.num_rows)
-        return self._committed(transaction, statuses, ready.schema_text)
-
-    def with_services(self, report: WriteReport) -> WriteReport:
-        """The report of a commit with what the table services did that are due behind it."""
-        return self._serviced(report)
+        return self.commit_files(transaction, statuses, records.schema_text)
 
     def locate(self, client: MetaClient, index: Index, keys: pa.Table) -> tuple[pa.Table, pa.Table]:
         """What the index says of keys.
@@ -213,7 +182,7 @@ class MutationWriter(LocalWriter):
             with the file group that new ones must go to, which is null where any will do.
         """
         deleted = keys.append_column("deleted", pa.array(np.ones(keys.num_rows, np.bool_)))
-        tags = index.tag(deleted, self._executor).combine_chunks()
+        tags = index.tag(deleted, self.executor).combine_chunks()
         bound = tags.select(["row", "new_file_id"])
         if index.assigns_inserts:
             return self._hits_in_buckets(client, index, keys, tags), bound
@@ -227,7 +196,7 @@ class MutationWriter(LocalWriter):
         slices = [one for one in index.slices(_distinct(keys, "partition")) if (one.partition, one.file_id) in groups]
         source = KeySource.of(client)
         tasks = [(SliceTask(source, share), keys) for share in shares(slices)]
-        return joined_hits(self._executor.map(_looked_up, tasks))
+        return joined_hits(self.executor.map(_looked_up, tasks))
 
 
 def _looked_up(context: tuple[SliceTask, pa.Table]) -> pa.Table:

@@ -55,8 +55,10 @@ _NAMES_OF_MODULES: dict[str, str] = {
     "hudi_hive.write.commit.transaction": "rollback_failed_writes rollback check_conflicts encode_commit write_stats"
     " metadata_changes remove_unclaimed remove_markers next_versions"
     " WriteTransaction._announce WriteTransaction.commit WriteTransaction._tidy WriteTransaction._operation_of",
-    "hudi_hive.write.writers.local": "prepare_records write_context_of newest_slices run_write_task joined"
-    " assign_inserts refuse_clustered_groups run_inline_services LocalWriter.run_services",
+    "hudi_hive.write.writers.base": "write_context_of run_write_task joined run_inline_services"
+    " TableCommitter.run_services",
+    "hudi_hive.write.writers.local": "prepare_records newest_slices refuse_clustered_groups",
+    "hudi_hive.write.writers.file_groups": "assign_inserts",
     "hudi_hive.write.writers.report": "WriteReport.of",
     "hudi_hive.write.coordination.locks": "TableLock.acquire TableLock.verify TableLock.release",
     "hudi_hive.write.coordination.heartbeat": "WriterHeartbeat.start WriterHeartbeat.verify WriterHeartbeat.stop",

@@ -1,0 +1,351 @@
+"""What the writers of all engines share: transactions, commits, services behind them, and the way of each operation.
+
+A :class:`Writer` knows what an operation does to a table; the writers of engines differ only in how rows are keyed,
+tagged with locations and written to files.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+import pyarrow as pa
+
+from hudi_hive.errors import InvalidOptionError, UnsupportedTableError, WriteError
+from hudi_hive.metadata import MetadataListing
+from hudi_hive.options import write as options
+from hudi_hive.table import MetaClient
+from hudi_hive.timeline.instants import COMMIT, DELTA_COMMIT, REPLACE_COMMIT
+from hudi_hive.write.commit import WriteTransaction
+from hudi_hive.write.coordination import SERVICES, AfterCommit, LocalExecutor, TableLock, TaskExecutor, table_lock
+from hudi_hive.write.files import (
+    TargetSlice,
+    WriteContext,
+    WriteHandle,
+    WriteTask,
+    joined,
+    run_write_task,
+    with_file_schemas,
+)
+from hudi_hive.write.index import Index, open_index
+from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
+from hudi_hive.write.records import (
+    KeyedRecords,
+    config_for,
+    refuse_gone_groups,
+    refuse_nested_partitions,
+    write_context_of,
+)
+from hudi_hive.write.schema import refuse_without_ids
+from hudi_hive.write.service_base import ServiceContext
+from hudi_hive.write.services import InlineReport, run_inline_services
+from hudi_hive.write.writers.file_groups import file_groups_in
+from hudi_hive.write.writers.report import WriteReport
+
+RowsT = TypeVar("RowsT")
+"""Rows as an engine has them: an Arrow table, a DataFrame."""
+
+
+class TableCommitter:
+    """Begins and commits writes of one table, and runs the table services behind them.
+
+    Args:
+        client: the table.
+        config: the write's configuration.
+        executor: where tasks run; threads of this process without it.
+        lock: the table's lock; that of the options without it.
+        extra: extra metadata of the commits.
+
+    Raises:
+        UnsupportedTableError: the table is of a kind that is not written.
+    """
+
+    def __init__(
+        self,
+        client: MetaClient,
+        config: WriteConfig,
+        *,
+        executor: TaskExecutor | None = None,
+        lock: TableLock | None = None,
+        extra: Mapping[str, str] | None = None,
+    ) -> None:
+        self.client = client
+        self.config = config
+        self.executor: TaskExecutor = executor if executor is not None else LocalExecutor()
+        self._lock = lock
+        self._extra = {**config.commit_metadata, **(extra or {})}
+        _refuse_unwritable(client)
+        if config.rows.schema_on_read is False:
+            refuse_without_ids(client)
+
+    def transaction(
+        self,
+        action: str | None = None,
+        *,
+        config: WriteConfig | None = None,
+        precondition: Callable[[MetaClient], None] | None = None,
+    ) -> WriteTransaction:
+        """Make the transaction of a write, which has not begun.
+
+        Args:
+            action: action of its instant; commit or delta commit, by the table's type, without it.
+            config: the write's configuration; the writer's without it.
+            precondition: as of :class:`~hudi_hive.write.commit.WriteTransaction`.
+        """
+        config = config if config is not None else self.config
+        if action is None:
+            action = DELTA_COMMIT if self.client.config.is_merge_on_read else COMMIT
+        return WriteTransaction(
+            self.client,
+            config,
+            action=action,
+            operation=config.operation.commit_name,
+            executor=self.executor,
+            lock=self._lock,
+            precondition=precondition,
+        )
+
+    def write_context(
+        self, transaction: WriteTransaction, records: KeyedRecords, merged: Iterable[TargetSlice] = ()
+    ) -> WriteContext:
+        """Make what all tasks of a write know.
+
+        Args:
+            transaction: of this writer; it has begun.
+            records: the records, or none of them, with the schema of the files.
+            merged: groups whose base files are read.
+
+        Raises:
+            WriteError: the records name file groups that the table does not have.
+            SchemaError: nothing tells what such a base file calls its columns.
+        """
+        client = transaction.client
+        refuse_gone_groups(client, records.named_files)
+        context = write_context_of(client, self.config, transaction.instant, records)
+        merged = tuple(merged)
+        return with_file_schemas(context, client, merged) if merged else context
+
+    def write_files(self, transaction: WriteTransaction, context: WriteContext, tasks: Sequence[WriteTask]) -> pa.Table:
+        """Run the tasks of a write.
+
+        Returns:
+            The statuses of the files (``WRITE_STATUS_SCHEMA``).
+        """
+        merged = [task.target for task in tasks if task.handle is WriteHandle.MERGE]
+        context = with_file_schemas(context, transaction.client, merged)
+        return joined(self.executor.map(run_write_task, [(context, task) for task in tasks]))
+
+    def commit_files(
+        self,
+        transaction: WriteTransaction,
+        statuses: pa.Table,
+        schema: str,
+        replaced: Mapping[str, Sequence[str]] | None = None,
+        overwrites: frozenset[str] | None = None,
+    ) -> WriteReport:
+        """Complete the instant of a write; arguments and errors as of ``WriteTransaction.commit``.
+
+        The report is made before, as nothing behind the commit may fail.
+        """
+        counted = WriteReport.of(transaction.begun, self.config.operation, statuses)
+        with transaction.standing():
+            transaction.commit(statuses, schema=schema, replaced=replaced, extra=self._extra, overwrites=overwrites)
+        assert transaction.completed is not None
+        return replace(counted, instant=transaction.completed, failed=dict(transaction.failed))
+
+    def run_services(self) -> InlineReport:
+        """Run the table services that are due (``hoodie.clean.automatic``, ``hoodie.compact.inline`` …).
+
+        Writing does so after every commit; what fails of them is in the report, for the commit stands.
+        """
+        client = self.client.with_listing(MetadataListing())
+        lock = self._lock if self._lock is not None else table_lock(self.config.options, client.storage)
+        context = ServiceContext(client, self.config.options, self.executor, lock=lambda: lock)
+        return run_inline_services(context, self.config)
+
+    def with_services(self, report: WriteReport) -> WriteReport:
+        """Run the table services that are due behind a commit, and add to its report what they did."""
+        after = AfterCommit(self.client.base_path, report.instant.requested, report.instant)
+        services = after.attempt(SERVICES, self.run_services)
+        failed = {**report.failed, **after.failed, **(services.failed if services is not None else {})}
+        return replace(report, services=services, failed=failed)
+
+
+class Writer(TableCommitter, ABC, Generic[RowsT]):
+    """Writes the rows of one engine to one Hudi table; arguments and errors as of :class:`TableCommitter`."""
+
+    def write(self, rows: RowsT) -> WriteReport:
+        """Write rows the way that ``hoodie.datasource.write.operation`` says.
+
+        Args:
+            rows: the table's columns; those that it lacks become null, new ones are added to the table. For a delete
+                the columns of key and partition are enough.
+
+        Raises:
+            SchemaError: columns that do not fit the table's.
+            KeyGenerationError: a row without a record key.
+            WriteConflictError: another writer changed the same file groups and completed first.
+            WriteError: the write could not be done; the table is as it was.
+        """
+        self._begin(rows)
+        self.config = config_for(self.config, self._column_names(rows))
+        operation = self.config.operation
+        if operation is Operation.DELETE_PARTITION:
+            return self.delete_partitions(self._partitions_to_delete())
+        with self._engine_errors():
+            if operation is Operation.DELETE:
+                report = self._delete(rows)
+            elif operation.replaces:
+                report = self._overwrite(rows)
+            else:
+                report = self._insert(rows)
+        return self.with_services(report)
+
+    def delete_partitions(self, partitions: Sequence[str]) -> WriteReport:
+        """Replace all file groups of partitions by nothing.
+
+        Args:
+            partitions: partition paths, in which ``*`` stands for any characters; ones that the table does not have
+                are passed over.
+
+        Raises:
+            InvalidOptionError: no partition is named, or ``hoodie.datasource.write.partitions.to.delete`` names others.
+        """
+        configured = self.config.rows.partitions_to_delete
+        if not partitions or (configured and set(configured) != set(partitions)):
+            option = options.PARTITIONS_TO_DELETE
+            raise InvalidOptionError(
+                "delete_partition names no partitions" if not partitions else f"{option} names other partitions",
+                path=self.client.base_path,
+                remedy=f"give their paths, on Spark by {option}",
+            )
+        config = self.config.with_operation(Operation.DELETE_PARTITION)
+        with self.transaction(REPLACE_COMMIT, config=config) as transaction:
+            client = transaction.client
+            replaced = file_groups_in(client, _matching(client.partition_paths(), partitions))
+            schema = KeyedRecords.of_table(client).schema_text
+            named = frozenset({*partitions, *replaced})
+            report = self.commit_files(transaction, joined([]), schema, replaced, named)
+        return self.with_services(replace(report, operation=Operation.DELETE_PARTITION))
+
+    # -- what engines do -------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _begin(self, rows: RowsT) -> None:
+        """Get ready for rows, before anything is read of them."""
+
+    @abstractmethod
+    def _column_names(self, rows: RowsT) -> Sequence[str]:
+        """Names of the rows' columns."""
+
+    @abstractmethod
+    def _insert(self, rows: RowsT) -> WriteReport:
+        """Upsert, insert or bulk insert rows."""
+
+    @abstractmethod
+    def _overwrite(self, rows: RowsT) -> WriteReport:
+        """Replace the partitions of the rows, or the table."""
+
+    @abstractmethod
+    def _delete(self, rows: RowsT) -> WriteReport:
+        """Delete the records that rows name."""
+
+    def _partitions_to_delete(self) -> Sequence[str]:
+        """The partitions that a write with rows deletes."""
+        raise InvalidOptionError("delete_partition takes no rows", remedy="call delete_partitions")
+
+    def _engine_errors(self) -> AbstractContextManager[None]:
+        """Turn the engine's errors into those of this package."""
+        return nullcontext()
+
+    # -- what operations do ----------------------------------------------------------------------------------------
+
+    @property
+    def drops_duplicates(self) -> bool:
+        """Whether rows whose records the table has are left out or refused (``…insert.dup.policy``)."""
+        upserts = self.config.operation is Operation.UPSERT
+        return not upserts and self.config.duplicate_policy is not DuplicatePolicy.NONE
+
+    def updates_records(self, index: Index) -> bool:
+        """Whether rows go to the file groups that the index tells, so that records of the table are updated."""
+        return self.config.operation is Operation.UPSERT or index.assigns_inserts
+
+    def fills_small_groups(self, index: Index) -> bool:
+        """Whether new rows go to small file groups of the table rather than to new ones alone."""
+        return self.config.operation is not Operation.BULK_INSERT or index.assigns_inserts
+
+    def replaced_groups(self, client: MetaClient, partitions: Iterable[str]) -> dict[str, list[str]]:
+        """List the file groups that an overwrite replaces.
+
+        Args:
+            client: the table.
+            partitions: partition paths of the rows.
+
+        Returns:
+            File ids by partition: of the partitions of the rows, or of all.
+        """
+        whole = self.config.rows.replaces_table
+        written = set(partitions)
+        return file_groups_in(client, [path for path in client.partition_paths() if whole or path in written])
+
+    def refuse_bucket_overwrite(self, client: MetaClient) -> None:
+        """Refuse an overwrite with a bucket index, which does not know the new groups that it makes.
+
+        Raises:
+            UnsupportedTableError: the write has such an index.
+        """
+        if open_index(self.config, client).assigns_inserts:
+            raise UnsupportedTableError(
+                f"{self.config.operation} with a bucket index is not supported",
+                path=client.base_path,
+                remedy="delete the partitions, then upsert the rows",
+            )
+
+    def refuse_nested(self, client: MetaClient, partitions: Sequence[str]) -> None:
+        """Refuse rows whose partitions would lie below or above others; errors of ``refuse_nested_partitions``.
+
+        Args:
+            client: the table as it is when the write begins.
+            partitions: partition paths of the rows.
+        """
+        lists_all = self.config.operation is not Operation.BULK_INSERT
+        refuse_nested_partitions(client, partitions, lists_all=lists_all)
+
+    def duplicates_error(self, count: int) -> WriteError:
+        """Make the error of rows to insert whose records the table has.
+
+        Args:
+            count: number of these rows.
+        """
+        return WriteError(
+            f"{count} of the rows to insert have keys that the table has",
+            path=self.client.base_path,
+            remedy="upsert them, or set hoodie.datasource.insert.dup.policy=drop",
+        )
+
+
+def _matching(existing: Sequence[str], patterns: Sequence[str]) -> list[str]:
+    """Partitions of the table that paths and patterns name."""
+    globs = [".*".join(map(re.escape, path.split("*"))) for path in patterns if "*" in path and path not in existing]
+    glob = re.compile("|".join(globs), re.DOTALL) if globs else None
+    exact = set(patterns)
+    return [path for path in existing if path in exact or (glob is not None and glob.fullmatch(path))]
+
+
+def _refuse_unwritable(client: MetaClient) -> None:
+    """Refuse tables that are read but not written."""
+    config = client.config
+    reasons = {
+        f"base files of the format {config.base_file_format.upper()}": config.base_file_format != "parquet",
+        "a bootstrapped table": config.bootstrap_base_path is not None,
+        "change data capture without meta columns": config.cdc_enabled and not config.populate_meta_fields,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise UnsupportedTableError(
+                f"writing to {reason} is not supported", path=client.base_path, remedy="write it with Hudi"
+            )
