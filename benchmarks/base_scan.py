@@ -23,7 +23,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from hudi_hive.predicate import parse_filter
-from hudi_hive.read import read_base_files
+from hudi_hive.read import BaseScan, read_base_files
 from hudi_hive.schema import META_FIELDS
 from hudi_hive.storage import Storage
 
@@ -85,7 +85,8 @@ def scan_cases(folder: str, files: pa.Table, schema: pa.Schema, repeat: int, lab
     def ours(columns: list[str] | None, text: str | None) -> int:
         row_filter = parse_filter(text, schema)
         output = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-        batches = read_base_files(storage, files, schema, columns, row_filter)
+        scan = BaseScan(target_schema=schema, columns=columns, row_filter=row_filter)
+        batches = read_base_files(storage, files, scan)
         return pa.Table.from_batches(batches, schema=output).num_rows
 
     def theirs(columns: list[str] | None, expression: pc.Expression | None) -> int:

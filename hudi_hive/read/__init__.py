@@ -4,6 +4,6 @@ Merging, projection, row filters and incremental row selection happen on the way
 """
 
 from hudi_hive.read.columns import ColumnMapping, Reconciler
-from hudi_hive.read.scan import read_base_files
+from hudi_hive.read.scan import BaseScan, read_base_files
 
-__all__ = ["ColumnMapping", "Reconciler", "read_base_files"]
+__all__ = ["BaseScan", "ColumnMapping", "Reconciler", "read_base_files"]

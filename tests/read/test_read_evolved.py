@@ -12,7 +12,7 @@ import pytest
 
 from hudi_hive.predicate import parse_filter
 from hudi_hive.read.columns.reconcile import ColumnMapping
-from hudi_hive.read.scan.files import read_base_files
+from hudi_hive.read.scan.files import BaseScan, read_base_files
 from hudi_hive.storage import Storage
 
 ROWS = 30_000
@@ -30,10 +30,14 @@ def read(storage, files, schema, text, mapping=None):
     row_filter = parse_filter(text, schema)
     before = storage.counters.snapshot()
     found = pa.Table.from_batches(
-        read_base_files(storage, files, schema, None, row_filter, mapping_of=lambda _: mapping), schema
+        read_base_files(
+            storage, files, BaseScan(target_schema=schema, row_filter=row_filter, mapping_of=lambda _: mapping)
+        ),
+        schema,
     )
     after = storage.counters.snapshot()
-    everything = pa.Table.from_batches(read_base_files(storage, files, schema, mapping_of=lambda _: mapping), schema)
+    scan = BaseScan(target_schema=schema, mapping_of=lambda _: mapping)
+    everything = pa.Table.from_batches(read_base_files(storage, files, scan), schema)
     return (
         found,
         everything.filter(row_filter.evaluate(everything)),
@@ -180,12 +184,14 @@ def test_no_filter_loses_rows(tmp_path):
     schema = NEW.append(pa.field("name", pa.string())).append(pa.field("nan", pa.float64()))
     mapping = ColumnMapping({**MAPPING.sources, "name": "older name", "nan": "nan"}, MAPPING.nested)
     storage = Storage(tmp_path)
-    everything = pa.Table.from_batches(read_base_files(storage, files, schema, mapping_of=lambda _: mapping), schema)
+    scan = BaseScan(target_schema=schema, mapping_of=lambda _: mapping)
+    everything = pa.Table.from_batches(read_base_files(storage, files, scan), schema)
     skipped = 0
     for _ in range(400):
         row_filter = parse_filter(_condition(choose, 3), schema)
         before = storage.counters.snapshot().get("row_groups_read", 0)
-        found = read_base_files(storage, files, schema, ["wide"], row_filter, mapping_of=lambda _: mapping)
+        wide = BaseScan(target_schema=schema, columns=["wide"], row_filter=row_filter, mapping_of=lambda _: mapping)
+        found = read_base_files(storage, files, wide)
         got = [value for batch in found for value in batch.column(0).to_pylist()]
         skipped += storage.counters.snapshot().get("row_groups_read", 0) - before < 12
         assert got == everything.filter(row_filter.evaluate(everything)).column("wide").to_pylist(), row_filter.root

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hudi_hive import HudiTable
 from hudi_hive.errors import CorruptFileError, FileVanishedError, PredicateError, SchemaError, UnknownColumnError
 from hudi_hive.predicate import parse_filter
-from hudi_hive.read import ColumnMapping, read_base_files
+from hudi_hive.read import BaseScan, ColumnMapping, read_base_files
 from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.schema import META_FIELDS, avro_to_arrow, with_meta_fields
 from hudi_hive.storage import Storage
@@ -51,10 +51,16 @@ def table(tmp_path):
     return Storage(tmp_path), pa.Table.from_pylist(files), pa.concat_tables(parts)
 
 
+def scan(columns=None, **more) -> BaseScan:
+    return BaseScan(target_schema=SCHEMA, columns=columns, **more)
+
+
 def read(storage, files, schema=SCHEMA, columns=None, row_filter=None, **more) -> pa.Table:
     output = schema if columns is None else pa.schema([schema.field(name) for name in columns])
     bound = parse_filter(row_filter, schema) if row_filter is not None else None
-    batches = list(read_base_files(storage, files, schema, columns, bound, **more))
+    how = {name: more.pop(name) for name in ("threads", "batch_size") if name in more}
+    chosen = BaseScan(target_schema=schema, columns=columns, row_filter=bound, **more)
+    batches = list(read_base_files(storage, files, chosen, **how))
     assert all(batch.num_rows for batch in batches)
     return pa.Table.from_batches(batches, output)
 
@@ -86,7 +92,7 @@ def test_all_rows_in_the_order_of_the_files(table, threads):
 def test_filters_agree_with_filtering_everything(table, text, columns):
     storage, files, everything = table
     wanted = everything.filter(parse_filter(text, SCHEMA).to_arrow())
-    result = list(read_base_files(storage, files, SCHEMA, columns, parse_filter(text, SCHEMA)))
+    result = list(read_base_files(storage, files, scan(columns, row_filter=parse_filter(text, SCHEMA))))
     assert sum(batch.num_rows for batch in result) == wanted.num_rows
     if columns != []:
         chosen = wanted if columns is None else wanted.select(columns)
@@ -103,12 +109,12 @@ def test_row_groups_are_skipped_and_nothing_else_is_read(table):
 
 def test_counting_needs_no_column(table):
     storage, files, everything = table
-    batches = list(read_base_files(storage, files, SCHEMA, []))
+    batches = list(read_base_files(storage, files, scan([])))
     assert sum(batch.num_rows for batch in batches) == everything.num_rows
     assert all(batch.num_columns == 0 for batch in batches)
     times = pa.array(["20240102000000000"])
-    assert sum(b.num_rows for b in read_base_files(storage, files, SCHEMA, [], commit_times=times)) == 300
-    assert sum(b.num_rows for b in read_base_files(storage, files, SCHEMA, [], limit=123)) == 123
+    assert sum(b.num_rows for b in read_base_files(storage, files, scan([], commit_times=times))) == 300
+    assert sum(b.num_rows for b in read_base_files(storage, files, scan([], limit=123))) == 123
 
 
 @pytest.mark.parametrize("limit", [0, 1, 299, 300, 50_000, 50_299, 50_301, 10**9])
@@ -212,11 +218,11 @@ def test_filters_on_promoted_missing_and_renamed_columns(tmp_path):
 def test_columns_and_filters_that_do_not_exist(table):
     storage, files, _ = table
     with pytest.raises(UnknownColumnError, match="'nope'"):
-        list(read_base_files(storage, files, SCHEMA, ["nope"]))
-    assert next(read_base_files(storage, files, SCHEMA, ["ID"])).schema.names == ["id"]
+        list(read_base_files(storage, files, scan(["nope"])))
+    assert next(read_base_files(storage, files, scan(["ID"]))).schema.names == ["id"]
     other = parse_filter("zz = 1", pa.schema([("zz", pa.int32())]))
     with pytest.raises(PredicateError, match="'zz'"):
-        list(read_base_files(storage, files, SCHEMA, ["id"], other))
+        list(read_base_files(storage, files, scan(["id"], row_filter=other)))
 
 
 # -- errors and threads
@@ -229,7 +235,7 @@ def test_vanished_file_is_named(table, threads):
     storage.delete("p=1/f3.parquet")
     seen = 0
     with pytest.raises(FileVanishedError) as info:
-        for batch in read_base_files(storage, files.drop_columns("size"), SCHEMA, ["id"], threads=threads):
+        for batch in read_base_files(storage, files.drop_columns("size"), scan(["id"]), threads=threads):
             seen += batch.num_rows
     assert info.value.path == storage.uri("p=1/f3.parquet")
     assert seen in (0, 50_600)  # rows of the files before it, unless they were still being joined
@@ -245,7 +251,7 @@ def test_corrupt_file_is_named(table):
 def test_leaving_early_stops_the_threads(table):
     storage, files, _ = table
     before = threading.active_count()
-    batches = read_base_files(storage, files.drop_columns("size"), SCHEMA, batch_size=500)
+    batches = read_base_files(storage, files.drop_columns("size"), scan(), batch_size=500)
     next(batches)
     batches.close()
     assert threading.active_count() == before

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from hudi_hive.read.scan.files import output_schema, read_base_files
+from hudi_hive.read.scan.files import BaseScan, output_schema, read_base_files
 from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.read.scan.scan import footer_steps, read_plan
 from hudi_hive.read.scan.slices import SliceReader
 from hudi_hive.read.scan.sources import mapping_at, partition_columns
 
 __all__ = [
+    "BaseScan",
     "SliceReader",
     "footer_steps",
     "in_order",

@@ -39,90 +39,87 @@ MappingOf = Callable[[str], ColumnMapping | None]
 """Path of a file → which of its columns is which; None: by name."""
 
 
-def read_base_files(  # noqa: PLR0913
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BaseScan:
+    """What a scan of base files returns, and how their columns become the table's.
+
+    Attributes:
+        target_schema: the table's schema, with the meta columns and partition columns to show.
+        columns: columns to return, in this order; None for all. An empty list gives batches that only have a number of
+            rows (``count``).
+        row_filter: bound to ``target_schema``; only rows for which it is TRUE come out.
+        partition_columns: a row per scanned file, columns named as in ``target_schema``: typed values told by the
+            partition path. They stand in for columns that a file does not have.
+        partition_values_from_path: they replace columns that a file has, too.
+        partition_fields: columns that are never just missing: with neither the file nor ``partition_columns`` telling
+            their value, the file is refused.
+        commit_times: return only rows whose ``_hoodie_commit_time`` is one of these (incremental queries).
+        limit: stop after so many rows.
+        mapping_of: tells renamed columns of a file.
+    """
+
+    target_schema: pa.Schema
+    columns: Sequence[str] | None = None
+    row_filter: RowFilter | None = None
+    partition_columns: pa.Table | None = None
+    partition_values_from_path: bool = False
+    partition_fields: Sequence[str] = ()
+    commit_times: pa.Array | None = None
+    limit: int | None = None
+    mapping_of: MappingOf | None = None
+
+
+def read_base_files(
     storage: Storage,
     files: pa.Table,
-    target_schema: pa.Schema,
-    columns: Sequence[str] | None = None,
-    row_filter: RowFilter | None = None,
+    scan: BaseScan,
     *,
-    partition_columns: pa.Table | None = None,
-    partition_values_from_path: bool = False,
-    partition_fields: Sequence[str] = (),
-    commit_times: pa.Array | None = None,
-    limit: int | None = None,
     batch_size: int = BATCH_ROWS,
     threads: int = DEFAULT_THREADS,
-    mapping_of: MappingOf | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of base files, in the order of ``files`` and of the rows in each.
 
     Args:
         storage: rooted at the table's base path.
         files: columns ``partition`` and ``name``; ``start`` and ``length`` (bytes) too if only a part of each file is
-            asked for; ``size`` (bytes of the whole file, null: not known), which is then checked. More columns do not
-            matter.
-        target_schema: the table's schema, with the meta columns and partition columns to show.
-        columns: columns to return, in this order; None for all. An empty list gives batches that only have a number of
-            rows (``count``).
-        row_filter: bound to ``target_schema``; only rows for which it is TRUE come out.
-        partition_columns: a row per row of ``files``, columns named as in ``target_schema``: typed values told by the
-            partition path. They stand in for columns that a file does not have.
-        partition_values_from_path: they replace columns that a file has, too.
-        partition_fields: columns that are never just missing: with neither the file nor ``partition_columns`` telling
-            their value, the file is refused.
-        commit_times: keep only rows whose ``_hoodie_commit_time`` is one of these (incremental queries).
-        limit: stop after so many rows.
+            read; ``size`` (bytes of the whole file, null: unknown), which is then checked. More columns do not matter.
+        scan: what to return of them.
         batch_size: greatest number of rows of a batch.
         threads: files read at the same time.
-        mapping_of: tells renamed columns of a file.
 
     Yields:
         Batches with the schema of :func:`output_schema`, none of them empty.
 
     Raises:
-        UnknownColumnError: ``columns`` names one that ``target_schema`` does not have. (At the first batch, as all.)
+        UnknownColumnError: the scan names a column that its ``target_schema`` does not have. (At the first batch, as
+            all.)
         FileVanishedError: a file is not there any more.
         CorruptFileError: a file cannot be decoded.
         SchemaError: a file's columns cannot become the table's.
     """
-    output = output_schema(target_schema, columns)
-    if commit_times is not None and len(commit_times) == 0:
-        return
-    scan = _scan(target_schema, output, row_filter, partition_columns, partition_values_from_path, commit_times)
-    scan = replace(scan, partition_fields=frozenset(partition_fields))
-    if limit is not None and limit <= 0:
+    steps = _scan(scan, output_schema(scan.target_schema, scan.columns))
+    limit = scan.limit
+    if (scan.commit_times is not None and len(scan.commit_times) == 0) or (limit is not None and limit <= 0):
         return
     if storage.is_local:  # nothing to wait for: more files at a time than processors only take memory
         threads = 1 if _are_small(files) else min(threads, pa.cpu_count())
-    batches = in_order(_tasks(storage, files, scan, partition_columns, mapping_of, batch_size, threads), threads)
+    readers = _readers(storage, files, scan, steps, batch_size, threads)
+    batches = in_order((reader.batches for reader in readers), threads)
     try:
         # Without a filter every row counts, so that more than the limit need not be gathered.
-        gather = _GATHERED if limit is None or scan.row_filter is not None else min(limit, _GATHERED)
-        yield from limited(_gathered(batches, scan, gather), limit)
+        gather = _GATHERED if limit is None or steps.row_filter is not None else min(limit, _GATHERED)
+        yield from limited(_gathered(batches, steps, gather), limit)
     finally:
         batches.close()
 
 
-def row_groups(
-    storage: Storage,
-    files: pa.Table,
-    target_schema: pa.Schema,
-    row_filter: RowFilter | None,
-    *,
-    partition_columns: pa.Table | None = None,
-    partition_values_from_path: bool = False,
-    commit_times: pa.Array | None = None,
-    mapping_of: MappingOf | None = None,
-) -> list[tuple[int, int]]:
-    """Count the row groups of each file, and those that :func:`read_base_files` would read, from footers.
+def row_groups(storage: Storage, files: pa.Table, scan: BaseScan) -> list[tuple[int, int]]:
+    """Count for each file its row groups, and those that :func:`read_base_files` would read, by the footers alone.
 
-    Arguments and errors are those of :func:`read_base_files`.
+    Arguments and errors are those of :func:`read_base_files`; the scan's columns and limit do not count.
     """
-    output = output_schema(target_schema, [])
-    scan = _scan(target_schema, output, row_filter, partition_columns, partition_values_from_path, commit_times)
-    readers = _readers(storage, files, scan, partition_columns, mapping_of, BATCH_ROWS, 1)
-    return [reader.groups() for reader in readers]
+    steps = _scan(scan, output_schema(scan.target_schema, []))
+    return [reader.groups() for reader in _readers(storage, files, scan, steps, BATCH_ROWS, 1)]
 
 
 def _are_small(files: pa.Table) -> bool:
@@ -259,52 +256,35 @@ class _Scan:
             yield batch if self.needed is self.output else select(batch, self.output.names)
 
 
-def _scan(
-    target: pa.Schema,
-    output: pa.Schema,
-    row_filter: RowFilter | None,
-    partition_columns: pa.Table | None,
-    from_path: bool,
-    commit_times: pa.Array | None,
-) -> _Scan:
+def _scan(scan: BaseScan, output: pa.Schema) -> _Scan:
+    row_filter = scan.row_filter
     if row_filter is not None and row_filter.is_trivial:
         row_filter = None
     extra = [] if row_filter is None else [name for name in row_filter.columns if name not in output.names]
     for name in extra:
-        if target.get_field_index(name) < 0:
+        if scan.target_schema.get_field_index(name) < 0:
             raise PredicateError(f"row filter was made for another schema: no column {name!r}")
     needed = output
     if extra:
-        needed = pa.schema([*output, *(target.field(name) for name in extra)], metadata=output.metadata)
-    path_columns = frozenset(partition_columns.column_names if partition_columns is not None else ())
-    return _Scan(needed, output, row_filter, path_columns, from_path, commit_times)
+        fields = [*output, *(scan.target_schema.field(name) for name in extra)]
+        needed = pa.schema(fields, metadata=output.metadata)
+    return _Scan(
+        needed,
+        output,
+        row_filter,
+        frozenset(scan.partition_columns.column_names if scan.partition_columns is not None else ()),
+        scan.partition_values_from_path,
+        scan.commit_times,
+        frozenset(scan.partition_fields),
+    )
 
 
 _Read = tuple[bool, pa.RecordBatch]
 """Whether a batch was filtered, and the batch."""
 
 
-def _tasks(
-    storage: Storage,
-    files: pa.Table,
-    scan: _Scan,
-    partition_columns: pa.Table | None,
-    mapping_of: MappingOf | None,
-    batch_size: int,
-    threads: int,
-) -> Iterator[Callable[[], Iterator[_Read]]]:
-    for reader in _readers(storage, files, scan, partition_columns, mapping_of, batch_size, threads):
-        yield reader.batches
-
-
 def _readers(
-    storage: Storage,
-    files: pa.Table,
-    scan: _Scan,
-    partition_columns: pa.Table | None,
-    mapping_of: MappingOf | None,
-    batch_size: int,
-    threads: int,
+    storage: Storage, files: pa.Table, scan: BaseScan, steps: _Scan, batch_size: int, threads: int
 ) -> Iterator[_FileReader]:
     partitions, names = files.column("partition").to_pylist(), files.column("name").to_pylist()
     parts: list[tuple[int, int] | None] = [None] * len(names)
@@ -318,14 +298,14 @@ def _readers(
     for row, (partition, name, part, size) in enumerate(zip(partitions, names, parts, sizes, strict=True)):
         path = f"{partition}/{name}" if partition else name
         constants: dict[str, pa.Scalar] = {}
-        if partition_columns is not None:
+        if scan.partition_columns is not None:
             constants = {
-                column: partition_columns.column(column)[row].cast(scan.needed.field(column).type)
-                for column in scan.path_columns
-                if column in scan.needed.names
+                column: scan.partition_columns.column(column)[row].cast(steps.needed.field(column).type)
+                for column in steps.path_columns
+                if column in steps.needed.names
             }
-        mapping = (mapping_of(path) if mapping_of is not None else None) or BY_NAME
-        yield _FileReader(storage, path, size, part, scan, constants, mapping, batch_size, use_threads)
+        mapping = (scan.mapping_of(path) if scan.mapping_of is not None else None) or BY_NAME
+        yield _FileReader(storage, path, size, part, steps, constants, mapping, batch_size, use_threads)
 
 
 @dataclass(frozen=True, slots=True)

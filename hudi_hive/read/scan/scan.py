@@ -16,7 +16,7 @@ from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.plan import ScanPlan
 from hudi_hive.plan.model import PlanStep
 from hudi_hive.read.scan.cdc import read_changes
-from hudi_hive.read.scan.files import DEFAULT_THREADS, MappingOf, limited, read_base_files, row_groups
+from hudi_hive.read.scan.files import DEFAULT_THREADS, BaseScan, MappingOf, limited, read_base_files, row_groups
 from hudi_hive.read.scan.slices import read_slices
 from hudi_hive.read.scan.sources import mapping_at, partition_columns
 from hudi_hive.storage import Storage
@@ -59,21 +59,8 @@ def read_plan(
         merged = plan.slices.filter(with_logs)
         plan = replace(plan, slices=plan.slices.filter(pc.invert(with_logs)))
     chosen = plan.files if files is None else files
-    rows = read_base_files(
-        storage,
-        chosen,
-        plan.schema,
-        columns,
-        plan.row_filter,
-        partition_columns=partition_columns(plan, chosen),
-        partition_values_from_path=bool(plan.path_columns),
-        partition_fields=plan.partition_fields,
-        commit_times=plan.commit_times,
-        limit=limit,
-        batch_size=batch_size,
-        threads=threads,
-        mapping_of=_mapping_of(plan, chosen),
-    )
+    scan = replace(_base_scan(plan, chosen), columns=columns, limit=limit)
+    rows = read_base_files(storage, chosen, scan, batch_size=batch_size, threads=threads)
     if merged is not None:
         rows = chain(rows, read_slices(storage, plan, merged, columns, batch_size=batch_size, threads=threads))
     yield from limited(rows, limit)
@@ -91,22 +78,26 @@ def footer_steps(storage: Storage, plan: ScanPlan) -> list[PlanStep]:
         return []
     alone = pc.equal(pc.list_value_length(plan.slices.column("log_files")), 0)
     files = replace(plan, slices=plan.slices.filter(alone)).files
-    groups_of_files = row_groups(
-        storage,
-        files,
-        plan.schema,
-        plan.row_filter,
-        partition_columns=partition_columns(plan, files),
-        partition_values_from_path=bool(plan.path_columns),
-        commit_times=plan.commit_times,
-        mapping_of=_mapping_of(plan, files),
-    )
+    groups_of_files = row_groups(storage, files, _base_scan(plan, files))
     total, groups_left = sum(count for count, _ in groups_of_files), sum(left for _, left in groups_of_files)
     with_rows = sum(left > 0 for _, left in groups_of_files)
     return [
         PlanStep("base files without logs that their footers leave", "files", len(groups_of_files), with_rows),
         PlanStep("row groups of them that the footers leave", "row groups", total, groups_left),
     ]
+
+
+def _base_scan(plan: ScanPlan, files: pa.Table) -> BaseScan:
+    """All columns and rows of base files that pass a plan's filter and commit times."""
+    return BaseScan(
+        target_schema=plan.schema,
+        row_filter=plan.row_filter,
+        partition_columns=partition_columns(plan, files),
+        partition_values_from_path=bool(plan.path_columns),
+        partition_fields=plan.partition_fields,
+        commit_times=plan.commit_times,
+        mapping_of=_mapping_of(plan, files),
+    )
 
 
 def _mapping_of(plan: ScanPlan, files: pa.Table) -> MappingOf | None:

@@ -21,7 +21,7 @@ from hudi_hive.plan.model import LogMerge, ScanPlan
 from hudi_hive.predicate import ColumnRef, In, RowFilter
 from hudi_hive.read.columns import BY_NAME, ColumnMapping, Reconciler
 from hudi_hive.read.merge import merge_slice
-from hudi_hive.read.scan.files import COMMIT_TIME, output_schema, read_base_files
+from hudi_hive.read.scan.files import COMMIT_TIME, BaseScan, output_schema, read_base_files
 from hudi_hive.read.scan.ordered import in_order
 from hudi_hive.read.scan.sources import mapping_at, partition_columns, shown_schema, source_names
 from hudi_hive.schema import EvolvedSchema
@@ -175,19 +175,16 @@ class SliceReader:
             return iter(())
         files = pa.table({"partition": [row["partition"]], "name": [row["base_file"]], "size": [row["base_size"]]})
         mapping = mapping_at(self.evolved, row["base_instant"])
-        return read_base_files(
-            self.storage,
-            files,
-            self.needed,
+        scan = BaseScan(
+            target_schema=self.needed,
             row_filter=self._of_keys(),
             partition_columns=values,
             partition_values_from_path=self.from_path,
             partition_fields=self.partition_fields,
             commit_times=self.commit_times if self.merge.range_first else None,
-            batch_size=self.batch_size,
-            threads=1,
             mapping_of=None if mapping is None else lambda _: mapping,
         )
+        return read_base_files(self.storage, files, scan, batch_size=self.batch_size, threads=1)
 
     def _of_keys(self) -> RowFilter | None:
         """The filter for base rows of the wanted keys."""

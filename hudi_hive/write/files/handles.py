@@ -21,7 +21,7 @@ from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.formats.base import ColumnRanges, ParquetBaseWriter, WrittenBase
 from hudi_hive.formats.log import data_block, delete_block, parquet_block
 from hudi_hive.read.merge import merge_slice, ordering_columns, record_keys, soft_deletes
-from hudi_hive.read.scan import mapping_at, read_base_files
+from hudi_hive.read.scan import BaseScan, mapping_at, read_base_files
 from hudi_hive.table.logs import LogData, LogDeletes, LogRecords, one_batch
 from hudi_hive.write.files.cdc_files import write_changes
 from hudi_hive.write.files.context import COMMIT_TIME, FILE_NAME, PARTITION_PATH, RECORD_KEY, Attempt, WriteContext
@@ -250,7 +250,8 @@ def _soft_delete_keys(context: WriteContext, target: TargetSlice, marked: pa.Rec
 def _base_batches(context: WriteContext, target: TargetSlice) -> Iterator[pa.RecordBatch]:
     files = pa.table({"partition": [target.partition], "name": [target.base_file], "size": [target.base_size]})
     mapping = None if target.base_instant is None else mapping_at(context.evolved, target.base_instant)
-    return read_base_files(context.storage, files, context.schema, threads=1, mapping_of=lambda _: mapping)
+    scan = BaseScan(target_schema=context.schema, mapping_of=lambda _: mapping)
+    return read_base_files(context.storage, files, scan, threads=1)
 
 
 def _renamed(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:

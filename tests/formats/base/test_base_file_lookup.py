@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hudi_hive.errors import CorruptFileError
 from hudi_hive.formats.base import open_base_file
 from hudi_hive.predicate import parse_filter
-from hudi_hive.read import read_base_files
+from hudi_hive.read import BaseScan, read_base_files
 from hudi_hive.storage import Storage
 from tests.support.tables.base_files import read_batches
 
@@ -90,10 +90,12 @@ def test_other_columns_are_decoded_no_further_than_needed(written, tmp_path):
     damaged.write_bytes("a.parquet", bytes(data))
     files = pa.table({"partition": [""], "name": ["a.parquet"]})
     row_filter = parse_filter("key = 'k000020000'", table.schema)
-    read = pa.Table.from_batches(read_base_files(damaged, files, table.schema, None, row_filter))
+    read = pa.Table.from_batches(
+        read_base_files(damaged, files, BaseScan(target_schema=table.schema, row_filter=row_filter))
+    )
     assert read.equals(table.slice(GROUP + 1, 1))
     with pytest.raises(CorruptFileError):
-        list(read_base_files(damaged, files, table.schema))
+        list(read_base_files(damaged, files, BaseScan(target_schema=table.schema)))
 
 
 @settings(max_examples=40, deadline=None)
@@ -104,7 +106,8 @@ def test_same_rows_as_a_filter_of_all(written, numbers, by_key, batch_size):
     row_filter = parse_filter(f"{'key' if by_key else 'id'} IN ({', '.join(values)})", table.schema)
     files = pa.table({"partition": [""], "name": ["a.parquet"]})
     columns = ["value", "few", "st"]
-    batches = read_base_files(storage, files, table.schema, columns, row_filter, batch_size=batch_size)
+    scan = BaseScan(target_schema=table.schema, columns=columns, row_filter=row_filter)
+    batches = read_base_files(storage, files, scan, batch_size=batch_size)
     read = pa.Table.from_batches(batches, table.select(columns).schema)
     read.validate(full=True)
     assert read.equals(table.filter(row_filter.evaluate(table)).select(columns))
