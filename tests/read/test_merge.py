@@ -163,10 +163,14 @@ def logs_and_events(spec, arrow, blocks):
 @pytest.mark.parametrize("examples", EXAMPLES)
 @pytest.mark.parametrize("name", SPECS)
 def test_any_history_merges_as_record_by_record(name, examples):
-    settings(max_examples=examples, deadline=None)(check_history)(name)
+    @settings(max_examples=examples, deadline=None)
+    @given(data=st.data())
+    def check(data):
+        check_history(name, data)
+
+    check()
 
 
-@given(data=st.data())
 def check_history(name, data):
     spec, arrow, base, blocks = data.draw(histories(name))
     schema = schema_of(arrow)

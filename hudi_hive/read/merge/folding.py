@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,8 @@ from hudi_hive.table.logs import LogData, LogDeletes, LogRecords
 from hudi_hive.table.merge import IS_DELETED, OPERATION, MergeSpec, Order
 
 _DELETING_OPERATIONS = ("D", "-U")
+_NO_KEYS = pa.array([], pa.string())
+_NO_FLAGS = np.zeros(0, np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,61 +89,82 @@ def fold(
     )
 
 
+class _BlockEvents(NamedTuple):
+    """The columns of :class:`LogEvents` for one block; ``batch`` has the records of a data block."""
+
+    keys: pa.Array
+    deletes: Flags
+    natural: Flags
+    ordering: list[pa.Array]
+    batch: pa.RecordBatch | None
+
+
 def _events(
     logs: LogRecords, spec: MergeSpec, schema: pa.Schema, reconcile: Callable[[LogData], pa.RecordBatch]
 ) -> LogEvents | None:
-    keys: list[pa.Array] = []
+    fields = spec.ordering_fields if spec.needs_ordering else ()
+    types = [column_of(schema.empty_table(), name).type for name in fields]
+    parts: list[_BlockEvents] = []
     rows: list[Ints] = []
-    deletes: list[Flags] = []
-    natural: list[Flags] = []
-    ordering: list[list[pa.Array]] = []
     batches: list[pa.RecordBatch] = []
     blocks: list[LogData] = []
     count = 0
-    fields = spec.ordering_fields if spec.needs_ordering else ()
-    types = [column_of(schema.empty_table(), name).type for name in fields]
     for block in logs.blocks:
-        if isinstance(block, LogDeletes):
-            table = block.table
-            if not table.num_rows:
-                continue
-            keys.append(_one(table.column("record_key")).cast(pa.string()))
-            rows.append(np.full(table.num_rows, -1, np.int64))
-            deletes.append(np.ones(table.num_rows, np.bool_))
-            has = _one(table.column("has_ordering")).to_numpy(zero_copy_only=False)
-            compared = not spec.deletes_yield or all(_compares_with_deletes(kind) for kind in types)
-            natural.append(~has.astype(np.bool_) if compared else np.ones(table.num_rows, np.bool_))
-            ordering.append(_delete_ordering(table, types, block))
-        else:
-            batch = reconcile(block)
-            if not batch.num_rows:
-                continue
-            keys.append(record_keys(batch, spec, block.path or None))
-            rows.append(np.arange(count, count + batch.num_rows, dtype=np.int64))
-            soft = soft_deletes(batch, spec)
-            values = ordering_columns(batch, fields)
-            deletes.append(soft)
-            # Version 6 gives such a record its ordering value, whatever it is.
-            natural.append(np.zeros_like(soft) if spec.deletes_yield else soft & _no_ordering(values, batch.num_rows))
-            ordering.append(values)
-            batches.append(batch)
+        part = _of_deletes(block, spec, types) if isinstance(block, LogDeletes) else _of_data(block, spec, reconcile)
+        if not len(part.keys):
+            continue
+        parts.append(part)
+        if isinstance(block, LogData) and part.batch is not None:
+            rows.append(np.arange(count, count + part.batch.num_rows, dtype=np.int64))
+            batches.append(part.batch)
             blocks.append(block)
-            count += batch.num_rows
-    if not keys:
+            count += part.batch.num_rows
+        else:
+            rows.append(np.full(len(part.keys), -1, np.int64))
+    if not parts:
         return None
-    encoded = pa.concat_arrays(keys).dictionary_encode()
-    columns = [pa.concat_arrays([part[number].cast(kind) for part in ordering]) for number, kind in enumerate(types)]
+    encoded = pa.concat_arrays([part.keys for part in parts]).dictionary_encode()
+    ordering = [
+        pa.concat_arrays([part.ordering[number].cast(kind) for part in parts]) for number, kind in enumerate(types)
+    ]
     return LogEvents(
         keys=encoded.dictionary,
         key=encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64),
         row=np.concatenate(rows),
-        deletes=np.concatenate(deletes),
-        natural=np.concatenate(natural),
-        ordering=tuple(columns),
+        deletes=np.concatenate([part.deletes for part in parts]),
+        natural=np.concatenate([part.natural for part in parts]),
+        ordering=tuple(ordering),
         rows=pa.Table.from_batches(batches, schema=schema).combine_chunks(),
         blocks=tuple(blocks),
         block=np.repeat(np.arange(len(batches)), [batch.num_rows for batch in batches]),
     )
+
+
+def _of_deletes(block: LogDeletes, spec: MergeSpec, types: Sequence[pa.DataType]) -> _BlockEvents:
+    table = block.table
+    count = table.num_rows
+    if not count:
+        return _BlockEvents(_NO_KEYS, _NO_FLAGS, _NO_FLAGS, [], None)
+    has = _one(table.column("has_ordering")).to_numpy(zero_copy_only=False)
+    compared = not spec.deletes_yield or all(_compares_with_deletes(kind) for kind in types)
+    return _BlockEvents(
+        keys=_one(table.column("record_key")).cast(pa.string()),
+        deletes=np.ones(count, np.bool_),
+        natural=~has.astype(np.bool_) if compared else np.ones(count, np.bool_),
+        ordering=_delete_ordering(table, types, block),
+        batch=None,
+    )
+
+
+def _of_data(block: LogData, spec: MergeSpec, reconcile: Callable[[LogData], pa.RecordBatch]) -> _BlockEvents:
+    batch = reconcile(block)
+    if not batch.num_rows:
+        return _BlockEvents(_NO_KEYS, _NO_FLAGS, _NO_FLAGS, [], batch)
+    soft = soft_deletes(batch, spec)
+    ordering = ordering_columns(batch, spec.ordering_fields if spec.needs_ordering else ())
+    # Version 6 gives such a record its ordering value, whatever it is.
+    natural = np.zeros_like(soft) if spec.deletes_yield else soft & _no_ordering(ordering, batch.num_rows)
+    return _BlockEvents(record_keys(batch, spec, block.path or None), soft, natural, ordering, batch)
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

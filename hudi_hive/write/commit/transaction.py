@@ -58,7 +58,7 @@ from hudi_hive.write.coordination import (
 from hudi_hive.write.files import from_ipc, index_changes, remove_markers, remove_unclaimed, write_stats
 from hudi_hive.write.options import IndexType, WriteConfig
 from hudi_hive.write.rollback import remove_late_files, rollback, rollback_failed_writes
-from hudi_hive.write.schema import SCHEMA_KEY, next_versions, with_version
+from hudi_hive.write.schema import SCHEMA_KEY, next_versions, persist, with_version
 from hudi_hive.write.service_base import ServiceContext
 
 _log = logging.getLogger(__name__)
@@ -240,13 +240,7 @@ class WriteTransaction:
         paths = _paths(statuses)
         remove_unclaimed(storage, self.instant, paths)
         avro = json.loads(schema)
-        metadata = NewCommitMetadata(
-            operation=self._operation,
-            extra={**(extra or {}), SCHEMA_KEY: schema},
-            stats=write_stats(statuses, layout=config.layout),
-            replaced={partition: list(ids) for partition, ids in (replaced or {}).items()},
-            compacted=False,
-        )
+        metadata = self._metadata(statuses, replaced or {}, {**(extra or {}), SCHEMA_KEY: schema})
         payload = encode_commit(metadata, config.layout)
         leaves = versions if versions is not None else next_versions(self.client, avro, self.instant)
         operation = self._operation_of(statuses, avro, replaced or {}, overwrites, leaves)
@@ -267,8 +261,6 @@ class WriteTransaction:
                     table.apply(self.instant, self._action, changes, schema=avro, versions=versions)
                 completion = self._clock.completion_time(now.timeline, self.instant, config.timezone)
                 if versions:
-                    from hudi_hive.write.schema import persist
-
                     persist(now, self.instant, completion, versions)
                 lock.verify()
                 after.complete(self._writer, self._action, payload, completion)
@@ -277,6 +269,17 @@ class WriteTransaction:
                 self._tidy(after)
         assert after.done is not None
         return after.done
+
+    def _metadata(
+        self, statuses: pa.Table, replaced: Mapping[str, Sequence[str]], extra: Mapping[str, str]
+    ) -> NewCommitMetadata:
+        return NewCommitMetadata(
+            operation=self._operation,
+            extra=extra,
+            stats=write_stats(statuses, layout=self.client.config.layout),
+            replaced={partition: list(ids) for partition, ids in replaced.items()},
+            compacted=False,
+        )
 
     def _operation_of(
         self,

@@ -163,23 +163,11 @@ def append_log(
         soft = pa.array(soft_deletes(batch, context.spec))
         marked = batch.filter(soft)
         batch = batch.filter(pc.invert(soft))
-    blocks: list[bytes] = []
-    removed: list[pa.Array] = []
-    if batch is not None and batch.num_rows:
-        blocks += _data_blocks(context, batch)
-    if marked is not None and marked.num_rows:
-        table = _soft_delete_keys(context, target, marked)
-        removed.append(table.column("record_key").combine_chunks())
-        blocks.append(delete_block(context.instant, table))
-    if deletes is not None and deletes.num_rows:
-        table = deletes.select(["record_key", "partition_path"])
-        removed.append(table.column("record_key").combine_chunks())
-        blocks.append(delete_block(context.instant, table))
+    blocks, gone = _log_blocks(context, target, batch, marked, deletes)
     name, version = log_file_name(context, target, attempt)
     path = context.begin_file(target.partition, name)
     data = b"".join(blocks)
     context.storage.write_bytes(path, data)
-    gone = pa.concat_arrays(removed) if removed else _NO_TEXT
     count = 0 if batch is None else batch.num_rows
     return status(
         target.partition,
@@ -202,6 +190,29 @@ def append_log(
         keys_added=batch.column(RECORD_KEY) if batch is not None and context.tracks_keys else None,
         keys_removed=gone if context.tracks_keys else None,
     )
+
+
+def _log_blocks(
+    context: WriteContext,
+    target: TargetSlice,
+    batch: pa.RecordBatch | None,
+    marked: pa.RecordBatch | None,
+    deletes: pa.Table | None,
+) -> tuple[list[bytes], pa.Array]:
+    """The blocks of a log file, and the keys of records that they delete."""
+    blocks: list[bytes] = []
+    removed: list[pa.Array] = []
+    if batch is not None and batch.num_rows:
+        blocks += _data_blocks(context, batch)
+    if marked is not None and marked.num_rows:
+        table = _soft_delete_keys(context, target, marked)
+        removed.append(table.column("record_key").combine_chunks())
+        blocks.append(delete_block(context.instant, table))
+    if deletes is not None and deletes.num_rows:
+        table = deletes.select(["record_key", "partition_path"])
+        removed.append(table.column("record_key").combine_chunks())
+        blocks.append(delete_block(context.instant, table))
+    return blocks, pa.concat_arrays(removed) if removed else _NO_TEXT
 
 
 def log_file_name(context: WriteContext, target: TargetSlice, attempt: Attempt) -> tuple[str, int]:

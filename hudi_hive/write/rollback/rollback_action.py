@@ -8,25 +8,21 @@ Source: docs/format.md#committed-instants, docs/format.md#plans, docs/format.md#
 
 from __future__ import annotations
 
-import posixpath
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Final
 
 import pyarrow as pa
 
-from hudi_hive.errors import InstantNotFoundError, PathExistsError, WriteConflictError, WriteError
-from hudi_hive.formats.log import command_block
+from hudi_hive.errors import InstantNotFoundError, WriteConflictError, WriteError
 from hudi_hive.metadata.reader import DELETED_FILES_SCHEMA, MetadataChanges
 from hudi_hive.metadata.writer import MetadataWriter
 from hudi_hive.options import services as declared
-from hudi_hive.storage import Storage
 from hudi_hive.table import FILES_SCHEMA, MetaClient
-from hudi_hive.table.view import check_data_files, data_file_path, delete_data_files
+from hudi_hive.table.view import check_data_files
 from hudi_hive.timeline import Instant, State
 from hudi_hive.timeline.instants import (
     CLUSTERING,
@@ -61,7 +57,8 @@ from hudi_hive.write.files import (
     remove_unclaimed,
     try_remove_leftovers,
 )
-from hudi_hive.write.rollback.undo import files_to_undo, log_versions
+from hudi_hive.write.rollback.requests import undo_request
+from hudi_hive.write.rollback.undo import files_to_undo
 from hudi_hive.write.schema import LATEST_SCHEMA, persist, read, remove, versions_until
 from hudi_hive.write.service_base import (
     ServiceContext,
@@ -76,9 +73,6 @@ from hudi_hive.write.service_base import (
     refuse_topped,
     rolled_back_now,
 )
-
-_COMMAND_TOKEN: Final = "1-0-1"
-_ATTEMPTS: Final = 20
 
 
 def rollback(
@@ -241,7 +235,7 @@ def remove_late_files(context: ServiceContext, target: Instant) -> None:
     remove_unclaimed(context.client.storage, target.requested, ())
     for request in files_to_undo(context.client, target, context.executor):
         if not request.log_blocks:  # blocks of an instant that is not on the timeline count for nobody
-            _undo_request(context.client.storage, target.requested, target.requested, request)
+            undo_request(context.client.storage, target.requested, target.requested, request)
     try_remove_leftovers(context.client.storage, target.requested)
 
 
@@ -262,7 +256,7 @@ def undo(
     refuse_savepointed(context.client, target.requested, requests)
     if target.is_completed:
         context.writer.delete(target, [State.COMPLETED])  # readers stop seeing it before its files go
-    parts = context.executor.map(partial(_undo_request, storage, instant, target.requested), requests)
+    parts = context.executor.map(partial(undo_request, storage, instant, target.requested), requests)
     partitions = {path: _merged(own) for path, own in _by_partition(requests, parts)}
     # A file that came back by a loss of power would count as committed once younger instants are archived.
     storage.flush_folders(partitions)
@@ -455,44 +449,6 @@ def _execute(
         return encode_rollback_metadata(metadata, context.client.base_path, taken)
 
     return replace(metadata, instant=context.complete(instant, finish))
-
-
-def _undo_request(storage: Storage, instant: str, target: str, request: RollbackRequest) -> RollbackPartition:
-    if request.log_blocks and request.file_id and request.base_instant:
-        name, size = _append_command(storage, instant, target, request)
-        return RollbackPartition((), (), {name: size}, dict(request.log_blocks))
-    # Gone already are those of a rollback that is taken up again.
-    delete_data_files(storage, request.partition, request.files, instant=instant)
-    return RollbackPartition(request.files, (), {}, {})
-
-
-def _append_command(storage: Storage, instant: str, target: str, request: RollbackRequest) -> tuple[str, int]:
-    """Declare the target's blocks in a slice void, by a log file behind all others (docs/format.md#command-blocks)."""
-    assert request.file_id is not None and request.base_instant is not None
-    data = command_block(instant, target)
-    for _ in range(_ATTEMPTS):
-        paths = storage.list(request.partition).column("path").to_pylist()
-        logs = log_versions(map(posixpath.basename, paths), request.file_id, request.base_instant)
-        own = _command_of(storage, request.partition, logs, data)
-        if own is not None:
-            return own, len(data)  # of a run of this rollback that died
-        version = max(logs, default=0) + 1
-        name = f".{request.file_id}_{request.base_instant}.log.{version}_{_COMMAND_TOKEN}"
-        try:
-            storage.create_if_absent(data_file_path(request.partition, name), data)
-        except PathExistsError:
-            continue  # another rollback's command: the next version
-        return name, len(data)
-    raise WriteError("no log version is free for a rollback", path=storage.uri(request.partition), instant=instant)
-
-
-def _command_of(storage: Storage, partition: str, logs: Mapping[int, str], data: bytes) -> str | None:
-    """The log file among those of a slice that is just this command."""
-    for name in logs.values():
-        path = posixpath.join(partition, name)
-        if name.endswith(f"_{_COMMAND_TOKEN}") and storage.size(path) == len(data) and storage.read_bytes(path) == data:
-            return name
-    return None
 
 
 def _by_partition(
