@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from hudi_hive.connector.metadata import ConnectorMetadata, HudiTableHandle
 from hudi_hive.connector.page_source import PageSources
-from hudi_hive.connector.split_manager import PartitionSource, SplitSource
+from hudi_hive.connector.split_manager import LoadLimits, PartitionSource, SplitSource
 from hudi_hive.formats.base import BATCH_ROWS
 from hudi_hive.metastore import HiveMetastore
 from hudi_hive.metrics import IoCounters
@@ -94,9 +94,7 @@ class HudiConnector:
             source=source,
             dynamic_filter=dynamic_filter,
             options=options,
-            listing_threads=listing_threads,
-            split_threads=split_threads,
-            max_outstanding_splits=max_outstanding_splits,
+            limits=LoadLimits(listing_threads, split_threads, max_outstanding_splits),
         )
 
     def page_source(

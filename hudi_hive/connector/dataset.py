@@ -152,7 +152,7 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         source: what is read.
         sql_filters: filters come from an engine that means SQL by them (NaN is the greatest number, a null is in no
             list), not from a user who means what Arrow makes of the expression.
-        on_error: told of each error of planning or reading before it is raised, as engines keep only its text.
+        on_error: called with each error of planning or reading before it is raised, as engines keep only its text.
 
     Raises (when rows are read): whatever :meth:`hudi_hive.table_api.table.Scan.to_batches` raises.
 
@@ -179,7 +179,7 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
     @property
     def schema(self) -> pa.Schema:
         """Schema of the rows, meta columns first."""
-        with _Told(self._on_error):
+        with _ErrorReport(self._on_error):
             return self._source.schema
 
     @property
@@ -206,7 +206,7 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
             UnknownColumnError, PredicateError: the columns or the filter do not fit the schema.
             InvalidOptionError: a column is asked for twice, or batches of no row.
         """
-        with _Told(self._on_error):
+        with _ErrorReport(self._on_error):
             if batch_size < 1:
                 raise InvalidOptionError(f"batch_size must be at least 1, not {batch_size}")
             schema = self._source.schema
@@ -239,7 +239,7 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
 
     def filter(self, expression: pc.Expression) -> ScanDataset:
         """The dataset with a filter that holds for every scan."""
-        with _Told(self._on_error):
+        with _ErrorReport(self._on_error):
             row_filter = self._bound(expression, self._source.schema)
         narrowed = _Narrowed(self._source, row_filter)
         return ScanDataset(narrowed, sql_filters=self._sql_filters, on_error=self._on_error)
@@ -293,12 +293,12 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]
         self, columns: Sequence[str] | None, row_filter: RowFilter | None, batch_size: int
     ) -> Iterator[pa.RecordBatch]:
         """Planned now, read later."""
-        with _Told(self._on_error):
+        with _ErrorReport(self._on_error):
             batches = self._source.batches(columns, row_filter, batch_size)
         return self._watched(batches)
 
     def _watched(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with _Told(self._on_error):
+        with _ErrorReport(self._on_error):
             yield from batches
 
     def _computed(
@@ -329,22 +329,22 @@ class _Narrowed:
         self, columns: Sequence[str] | None, row_filter: RowFilter | None, batch_size: int
     ) -> Iterator[pa.RecordBatch]:
         parts = [one.root for one in (self.row_filter, row_filter) if one is not None]
-        both = RowFilter(conjunction(parts), self.schema) if parts else None
-        return self.source.batches(columns, both, batch_size)
+        combined = RowFilter(conjunction(parts), self.schema) if parts else None
+        return self.source.batches(columns, combined, batch_size)
 
 
-class _Told:
-    """Tells of an error that leaves the block."""
+class _ErrorReport:
+    """Reports an error that leaves the block."""
 
-    def __init__(self, told: Callable[[Exception], None] | None) -> None:
-        self._told = told
+    def __init__(self, report: Callable[[Exception], None] | None) -> None:
+        self._report = report
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if self._told is not None and isinstance(error, Exception):
-            self._told(error)
+        if self._report is not None and isinstance(error, Exception):
+            self._report(error)
 
 
 def _restored(source: ScanSource, sql_filters: bool) -> ScanDataset:

@@ -55,8 +55,8 @@ class PageSources:
         self._filter = handle.filter_of(row_filter)
         self._batch_size = batch_size
         template = PartitionPlanner(handle.client, handle.query, handle.own_filter(self._filter)).template()
-        self._asked = self._ask(template, self._filter)
-        self._last: tuple[RowFilter, _Asked] | None = None
+        self._selection = self._select(template, self._filter)
+        self._last: tuple[RowFilter, _Selection] | None = None
         self._evolved: EvolvedSchema | None = None
 
     def read(self, split: HudiSplit) -> Iterator[pa.RecordBatch]:
@@ -70,11 +70,11 @@ class PageSources:
         """
         if split.base_path != self._handle.base_path:
             raise InvalidOptionError(f"the split is of another table than {self._handle.full_name}", path=split.path)
-        asked = self._with(split.predicate)
-        batches = self._rows(asked, [split], merged=bool(split.log_files), merge_instant=split.merge_instant)
-        if not asked.has_keys:
+        selection = self._with_predicate(split.predicate)
+        batches = self._rows(selection, [split], merged=bool(split.log_files), merge_instant=split.merge_instant)
+        if not selection.has_keys:
             return batches
-        return self._with_keys(asked, batches, self._key_values(split.partition_keys))
+        return self._with_keys(selection, batches, self._key_values(split.partition_keys))
 
     def read_table(self, splits: pa.Table, source: SplitSource) -> Iterator[pa.RecordBatch]:
         """Read the rows of a batch of splits, small files together.
@@ -89,17 +89,17 @@ class PageSources:
         Raises:
             As :meth:`read`.
         """
-        asked = self._with(source.predicate)
-        if asked.has_keys:
+        selection = self._with_predicate(source.predicate)
+        if selection.has_keys:
             for split in source.to_splits(splits):
                 yield from self.read(split)
             return
         with_logs = pc.greater(pc.list_value_length(splits.column("log_files")), 0)
         merged = splits.filter(with_logs)
-        yield from self._rows(asked, splits.filter(pc.invert(with_logs)), merged=False)
-        yield from self._rows(asked, merged, merged=True)
+        yield from self._rows(selection, splits.filter(pc.invert(with_logs)), merged=False)
+        yield from self._rows(selection, merged, merged=True)
 
-    def _ask(self, template: ScanPlan, row_filter: RowFilter | None) -> _Asked:
+    def _select(self, template: ScanPlan, row_filter: RowFilter | None) -> _Selection:
         """How to read with a filter."""
         keys = set(self._handle.extra_keys.names)
         behind = _behind(row_filter, keys)
@@ -108,24 +108,24 @@ class PageSources:
             needed += [name for name in behind.columns if name not in keys]
         has_keys = behind is not None or not keys.isdisjoint(self.schema.names)
         template = replace(template, row_filter=self._handle.own_filter(row_filter))
-        return _Asked(template, behind, tuple(dict.fromkeys(needed)), has_keys)
+        return _Selection(template, behind, tuple(dict.fromkeys(needed)), has_keys)
 
-    def _with(self, predicate: RowFilter | None) -> _Asked:
+    def _with_predicate(self, predicate: RowFilter | None) -> _Selection:
         """How to read with a split's predicate, too."""
         if predicate is None:
-            return self._asked
+            return self._selection
         last = self._last
         if last is None or last[0] is not predicate:
             roots = [] if self._filter is None else [part.root for part in self._filter.conjuncts]
             more = [part.root for part in predicate.conjuncts if part.root not in roots]
             total = parse_filter(RowFilter(conjunction([*roots, *more]), predicate.schema), self._handle.schema)
-            asked = self._ask(self._asked.template, total) if more else self._asked
-            last = self._last = predicate, asked
+            selection = self._select(self._selection.template, total) if more else self._selection
+            last = self._last = predicate, selection
         return last[1]
 
     def _rows(
         self,
-        asked: _Asked,
+        selection: _Selection,
         splits: pa.Table | Sequence[HudiSplit],
         *,
         merged: bool,
@@ -134,7 +134,7 @@ class PageSources:
         """Rows of splits all of which have log files, or none of which has."""
         if not len(splits):
             return iter(())
-        plan: ScanPlan = replace(asked.template, slices=split_slices(splits))
+        plan: ScanPlan = replace(selection.template, slices=split_slices(splits))
         if plan.evolved_schema is not None:
             plan = replace(plan, evolved_schema=self._versions(plan.evolved_schema, plan.slices))
         if merge_instant is not None and plan.merge is not None:
@@ -142,14 +142,14 @@ class PageSources:
         # Files are read by row groups, of which a split may have a part; slices with log files are never cut.
         files = None if merged else split_files(splits)
         return read_plan(
-            self._handle.client.storage, plan, asked.needed, files=files, batch_size=self._batch_size, threads=1
+            self._handle.client.storage, plan, selection.needed, files=files, batch_size=self._batch_size, threads=1
         )
 
     def _versions(self, evolved: EvolvedSchema, slices: pa.Table) -> EvolvedSchema:
         """The versions that the files of splits were written with; what is known of earlier splits is kept."""
-        known = self._evolved if self._evolved is not None else evolved
-        self._evolved = known = with_commit_versions(self._handle.client, known, slices)
-        return known
+        versions = self._evolved if self._evolved is not None else evolved
+        self._evolved = versions = with_commit_versions(self._handle.client, versions, slices)
+        return versions
 
     def _key_values(self, texts: Mapping[str, str | None]) -> dict[str, pa.Scalar]:
         values = {}
@@ -162,28 +162,28 @@ class PageSources:
         return values
 
     def _with_keys(
-        self, asked: _Asked, batches: Iterator[pa.RecordBatch], values: Mapping[str, pa.Scalar]
+        self, selection: _Selection, batches: Iterator[pa.RecordBatch], values: Mapping[str, pa.Scalar]
     ) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             arrays = [*batch.columns, *(pa.repeat(value, batch.num_rows) for value in values.values())]
             fields = [*batch.schema, *self._handle.extra_keys]
             batch = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields, batch.schema.metadata))
-            if asked.behind is not None:
-                batch = batch.filter(asked.behind.evaluate(batch))
+            if selection.behind is not None:
+                batch = batch.filter(selection.behind.evaluate(batch))
             if batch.num_rows:
                 batch = select(batch, self.schema.names)
                 yield batch.cast(self.schema) if self.schema.names else batch
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Selection:
     """How to read with one filter.
 
     Attributes:
         template: the plan without slices.
         behind: the part of the filter that is evaluated over rows with the metastore's keys.
         needed: columns to read.
-        has_keys: the metastore's keys are asked for, in rows or by the filter.
+        has_keys: the metastore's keys are selected, in rows or by the filter.
     """
 
     template: ScanPlan

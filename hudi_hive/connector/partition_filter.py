@@ -38,7 +38,7 @@ def metastore_filter(row_filter: RowFilter, keys: Mapping[str, str], *, exact_te
         row_filter: the filter.
         keys: columns whose values are those of the metastore's partition key of the same name: name → Hive type.
         exact_text: text values stand in the metastore as in the column. Else slashes may have become dashes, and
-            only equality with texts without a slash is told.
+            only equality with texts without a slash is written.
     """
     return _Writer({name: kind.lower() for name, kind in keys.items()}, exact_text).text(row_filter.root)
 
@@ -50,12 +50,12 @@ class _Writer:
 
     def text(self, node: Node) -> str | None:
         if isinstance(node, And):
-            told = [text for text in map(self.text, node.operands) if text is not None]
-            return _joined(told, "AND") if told else None
+            filters = [text for text in map(self.text, node.operands) if text is not None]
+            return _joined(filters, "AND") if filters else None
         if isinstance(node, Or):
             texts = [self.text(operand) for operand in node.operands]
-            told = [text for text in texts if text is not None]
-            return _joined(told, "OR") if len(told) == len(texts) else None
+            filters = [text for text in texts if text is not None]
+            return _joined(filters, "OR") if len(filters) == len(texts) else None
         if isinstance(node, Opaque):
             return None if node.outline is None else self.text(node.outline)
         if isinstance(node, IsTrue):
@@ -64,8 +64,8 @@ class _Writer:
             return self._comparison(node.column, node.operator, node.literal.as_py())
         if isinstance(node, In) and 0 < len(node.values) <= _MOST_VALUES and not node.has_nan:
             equal = [self._comparison(node.column, "=", value) for value in node.values.to_pylist()]
-            told = [text for text in equal if text is not None]
-            return _joined(list(dict.fromkeys(told)), "OR") if len(told) == len(equal) else None
+            filters = [text for text in equal if text is not None]
+            return _joined(list(dict.fromkeys(filters)), "OR") if len(filters) == len(equal) else None
         return None
 
     def _comparison(self, column: ColumnRef, sign: Operator, value: object) -> str | None:

@@ -68,7 +68,7 @@ class MetastorePartitions:
         self._keys = [key.name for key in handle.partition_keys]
         self._aligned = self._aligned_columns()
         # Values of keys that are no columns of the table are what the metastore says.
-        self._told = self._aligned or self._extra_keys()
+        self._key_types = self._aligned or self._extra_keys()
         self._differs = False
         self.values: dict[str, tuple[str, ...]] = {}
         self.names_total: int | None = None
@@ -76,9 +76,9 @@ class MetastorePartitions:
 
     def __iter__(self) -> Iterator[list[str]]:
         for partitions in self._batches():
-            kept = self._prune([self._path(partition) for partition in partitions])
-            if kept:
-                yield kept
+            pruned = self._prune([self._path(partition) for partition in partitions])
+            if pruned:
+                yield pruned
 
     def prune(self, paths: Sequence[str], row_filter: RowFilter) -> list[str]:
         """Those of some partitions that may hold rows passing another filter.
@@ -89,13 +89,13 @@ class MetastorePartitions:
             paths: partition paths.
             row_filter: bound to the handle's schema.
         """
-        if self._aligned or not paths or not any(name in self._told for name in row_filter.columns):
+        if self._aligned or not paths or not any(name in self._key_types for name in row_filter.columns):
             return list(paths)
         values = self._typed([self.values[path] for path in paths], _null_or_text)
         if values is None:
             return list(paths)
-        kept = row_filter.partitions_that_may_match(values).to_pylist()
-        return [path for path, keep in zip(paths, kept, strict=True) if keep]
+        may_match = row_filter.partitions_that_may_match(values).to_pylist()
+        return [path for path, keep in zip(paths, may_match, strict=True) if keep]
 
     # -- which partitions ----------------------------------------------------------------------------------------
 
@@ -117,52 +117,52 @@ class MetastorePartitions:
         return bool(self._aligned) and len(self._keys) == 1 and not self._config.hive_style_partitioning
 
     def _batches(self) -> Iterator[list[Partition]]:
-        if self._filter is None or not any(name in self._told for name in self._filter.columns):
+        if self._filter is None or not any(name in self._key_types for name in self._filter.columns):
             yield from self._by_name(self._names())
             return
-        found = self._by_filter(self._filter)
-        if found is None:
+        partitions = self._by_filter(self._filter)
+        if partitions is None:
             yield from self._by_pruned_names(self._filter)
             return
-        yield from in_batches(found)
+        yield from in_batches(partitions)
 
     def _by_filter(self, row_filter: RowFilter) -> list[Partition] | None:
         """The partitions that the metastore chose; None when it cannot, or what it chose cannot be trusted."""
         if self._aligned and self._config.url_encode_partitioning:
             return None
-        text = metastore_filter(row_filter, self._told, exact_text=not self._may_have_dashes)
+        text = metastore_filter(row_filter, self._key_types, exact_text=not self._may_have_dashes)
         if text is None:
             return None
         handle = self._handle
         try:
-            found = self._metastore.partitions_by_filter(handle.database, handle.name, text, _MOST_AT_ONCE + 1)
+            partitions = self._metastore.partitions_by_filter(handle.database, handle.name, text, _MOST_AT_ONCE + 1)
         except NoSuchObjectError:
             raise
         except MetastoreServerError:
             return None  # a server that cannot compare keys of this type
-        if self._aligned and (not found or not all(map(self._says_the_same, found))):
+        if self._aligned and (not partitions or not all(map(self._matches_path, partitions))):
             return None
-        if len(found) > _MOST_AT_ONCE:
+        if len(partitions) > _MOST_AT_ONCE:
             return None  # in batches by name the first ones are there sooner
         self.pushed = text
-        return found
+        return partitions
 
     def _by_pruned_names(self, row_filter: RowFilter) -> Iterator[list[Partition]]:
         names = self._names()
         if self._differs:
             yield from self._by_name(names)
             return
-        kept = self._kept_names(names, row_filter)
-        wanted = [name for name, keep in zip(names, kept, strict=True) if keep]
-        if not wanted and names:
+        may_match = self._may_match(names, row_filter)
+        matching = [name for name, keep in zip(names, may_match, strict=True) if keep]
+        if not matching and names:
             # Nothing to fetch means nothing to compare: one partition tells whether values are those of the paths.
             for partitions in self._by_name(names[:1]):
-                all(map(self._says_the_same, partitions))
-        for partitions in self._by_name(wanted):
+                all(map(self._matches_path, partitions))
+        for partitions in self._by_name(matching):
             yield partitions
-            all(map(self._says_the_same, partitions))
+            all(map(self._matches_path, partitions))
         if self._differs:
-            yield from self._by_name([name for name, keep in zip(names, kept, strict=True) if not keep])
+            yield from self._by_name([name for name, keep in zip(names, may_match, strict=True) if not keep])
 
     def _names(self) -> list[str]:
         names = self._metastore.partition_names(self._handle.database, self._handle.name)
@@ -173,7 +173,7 @@ class MetastorePartitions:
         if names:
             yield from self._metastore.partition_batches(self._handle.database, self._handle.name, names)
 
-    def _kept_names(self, names: Sequence[str], row_filter: RowFilter) -> list[bool]:
+    def _may_match(self, names: Sequence[str], row_filter: RowFilter) -> list[bool]:
         """Whether each named partition may hold rows that pass, by its values alone."""
         keep = pa.array([False] * len(names), pa.bool_())
         texts = [parse_partition_name(name) for name in names]
@@ -182,8 +182,8 @@ class MetastorePartitions:
             if values is None:
                 return [True] * len(names)
             keep = pc.or_(keep, row_filter.partitions_that_may_match(values))
-        kept: list[bool] = keep.to_pylist()
-        return kept
+        result: list[bool] = keep.to_pylist()
+        return result
 
     def _variants(self) -> list[Callable[[str], str | None]]:
         """What a value in the metastore may stand for in the column."""
@@ -201,7 +201,7 @@ class MetastorePartitions:
         schema = self._handle.schema
         columns: dict[str, pa.Array] = {}
         by_key = {key.lower(): index for index, key in enumerate(self._keys)}
-        for name in self._told:
+        for name in self._key_types:
             index = by_key[name.lower()]
             kind = schema.field(name).type
             values = [variant(row[index]) for row in texts]
@@ -215,21 +215,21 @@ class MetastorePartitions:
 
     # -- what a partition says -----------------------------------------------------------------------------------
 
-    def _says_the_same(self, partition: Partition) -> bool:
+    def _matches_path(self, partition: Partition) -> bool:
         """Whether a partition's values are those of its path; once one's are not, none is believed."""
         if not self._aligned:
             return True
         path = self._path(partition)
         try:
-            told = partition_values(
+            of_path = partition_values(
                 path,
                 self._config.partition_fields,
                 hive_style=self._config.hive_style_partitioning,
                 url_encoded=self._config.url_encode_partitioning,
             )
         except PartitionValueError:
-            told = []
-        same = [DEFAULT_PARTITION if text is None else text for text in told] == list(partition.values)
+            of_path = []
+        same = [DEFAULT_PARTITION if text is None else text for text in of_path] == list(partition.values)
         self._differs = self._differs or not same
         return same
 

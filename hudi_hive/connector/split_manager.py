@@ -6,7 +6,7 @@ In come a handle, a filter and where partitions are learnt from; out come splits
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Literal, Self, TypeAlias, get_args
 
@@ -35,6 +35,21 @@ PartitionSource: TypeAlias = Literal["metastore", "metadata table", "listing"]
 """Where partitions come from: what was synced, the table's metadata table, or its folders."""
 
 
+@dataclass(frozen=True, slots=True)
+class LoadLimits:
+    """Limits of the threads that make splits.
+
+    Attributes:
+        listing_threads: threads that plan batches of partitions.
+        split_threads: threads that make splits.
+        max_outstanding_splits: splits that may wait to be taken.
+    """
+
+    listing_threads: int = 4
+    split_threads: int = 2
+    max_outstanding_splits: int = 1000
+
+
 class SplitSource:
     """The splits of a query, made by threads that start at once; a context manager.
 
@@ -43,7 +58,7 @@ class SplitSource:
         row_filter: rows that are asked for without the dynamic filter, bound to the handle's schema; None for all.
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         metastore: HiveMetastore,
         handle: HudiTableHandle,
@@ -52,9 +67,7 @@ class SplitSource:
         source: PartitionSource = "metastore",
         dynamic_filter: DynamicFilter | None = None,
         options: SplitOptions | None = None,
-        listing_threads: int = 4,
-        split_threads: int = 2,
-        max_outstanding_splits: int = 1000,
+        limits: LoadLimits | None = None,
     ) -> None:
         self.handle = handle
         self.row_filter = handle.filter_of(row_filter)
@@ -69,6 +82,7 @@ class SplitSource:
             client = client.with_listing(MetadataListing(required=True))
         elif source == "listing":
             client = client.with_listing(MetadataListing(enable=False))
+        limits = limits or LoadLimits()
         own = handle.own_filter(self.row_filter)
         self._planner = PartitionPlanner(client, handle.query, own)
         self._registered: MetastorePartitions | None = None
@@ -90,9 +104,9 @@ class SplitSource:
             _HandlePlanner(self._planner, handle, self.row_filter, self._registered),
             options,
             storage=client.storage,
-            listing_threads=listing_threads,
-            split_threads=split_threads,
-            max_outstanding_splits=max_outstanding_splits,
+            listing_threads=limits.listing_threads,
+            split_threads=limits.split_threads,
+            max_outstanding_splits=limits.max_outstanding_splits,
             dynamic_filter=dynamic_filter,
         )
 
@@ -184,8 +198,8 @@ class _HandlePlanner:
 
     def prune(self, partitions: Sequence[str], row_filter: Filter) -> list[str]:
         bound = parse_filter(row_filter, self._handle.schema)
-        kept = self._planner.prune(partitions, self._part(bound))
-        return kept if self._registered is None else self._registered.prune(kept, bound)
+        pruned = self._planner.prune(partitions, self._part(bound))
+        return pruned if self._registered is None else self._registered.prune(pruned, bound)
 
     def skip(self, plan: ScanPlan, row_filter: RowFilter) -> ScanPlan:
         own = self._part(row_filter)
@@ -196,7 +210,7 @@ class _HandlePlanner:
 
     def _part(self, row_filter: RowFilter) -> RowFilter | None:
         """What is about the table's own columns; the same object for the same filter, by which planners know it."""
-        known = self._own
-        if known is None or known[0] is not row_filter:
-            known = self._own = row_filter, self._handle.own_filter(row_filter)
-        return known[1]
+        cached = self._own
+        if cached is None or cached[0] is not row_filter:
+            cached = self._own = row_filter, self._handle.own_filter(row_filter)
+        return cached[1]

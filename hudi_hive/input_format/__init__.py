@@ -8,7 +8,7 @@ from __future__ import annotations
 from hudi_hive.input_format.job import InputPath, JobConf, PathGroups, TableInputs, classify
 from hudi_hive.input_format.job_report import report
 from hudi_hive.input_format.parquet_input_format import HoodieParquetInputFormat
-from hudi_hive.input_format.plan import STATUS_SCHEMA, FileStatus, InputPlan, TablePlan
+from hudi_hive.input_format.plan import STATUS_SCHEMA, FileStatus, InputPlan, JobTablePlan
 from hudi_hive.input_format.realtime import HoodieParquetRealtimeInputFormat, RealtimeSplit
 from hudi_hive.input_format.splits import FileSplit
 
@@ -21,10 +21,10 @@ __all__ = [
     "InputPath",
     "InputPlan",
     "JobConf",
+    "JobTablePlan",
     "PathGroups",
     "RealtimeSplit",
     "TableInputs",
-    "TablePlan",
     "classify",
     "report",
 ]

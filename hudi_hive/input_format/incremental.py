@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.input_format.job import MAX_COMMITS_ALL, TableInputs
-from hudi_hive.input_format.snapshot import FOUND_SCHEMA, base_files
+from hudi_hive.input_format.snapshot import LISTED_FILE_SCHEMA, base_files
 from hudi_hive.plan.core import (
     CommitRange,
     cleaned_error,
@@ -45,7 +45,7 @@ class IncrementalFiles:
 
     Attributes:
         files: the newest base file of each file group that the range wrote, below the input paths
-            (:data:`~hudi_hive.input_format.snapshot.FOUND_SCHEMA`).
+            (:data:`~hudi_hive.input_format.snapshot.LISTED_FILE_SCHEMA`).
         partitions: the partitions that the range wrote to and the input paths cover, sorted.
         partitions_written: how many partitions the range wrote to.
         commit_times: the requested times of the range's commits: the commit times of the rows it wrote.
@@ -89,7 +89,7 @@ def incremental_files(table: TableInputs) -> IncrementalFiles:
         files = base_files(table, None)
         touched = set(pc.unique(files.column("partition")).to_pylist())
     else:
-        files = files.append_column(FOUND_SCHEMA.field("mtime_ms"), pa.nulls(files.num_rows, pa.int64()))
+        files = files.append_column(LISTED_FILE_SCHEMA.field("mtime_ms"), pa.nulls(files.num_rows, pa.int64()))
     assert options.start is not None
     return IncrementalFiles(
         files=files,
@@ -146,13 +146,13 @@ def commit_range(table: TableInputs) -> CommitRange:
         chosen = chosen[: options.max_commits]
     if len(chosen) == len(commits.instants):
         return commits
-    kept = {instant.requested for instant in chosen}
+    retained = {instant.requested for instant in chosen}
     return replace(
         commits,
-        instants=tuple(i for i in commits.instants if i.requested in kept),
+        instants=tuple(i for i in commits.instants if i.requested in retained),
         others=tuple(
             sorted(
-                [*commits.others, *(i for i in commits.instants if i.requested not in kept)],
+                [*commits.others, *(i for i in commits.instants if i.requested not in retained)],
                 key=lambda i: i.requested,
             )
         ),

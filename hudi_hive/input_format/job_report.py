@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hudi_hive.input_format.job import listed_by
 from hudi_hive.input_format.parquet_input_format import HoodieParquetInputFormat
-from hudi_hive.input_format.plan import INCREMENTAL, PLAIN, TablePlan
+from hudi_hive.input_format.plan import INCREMENTAL, PLAIN, JobTablePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +80,24 @@ def report(input_format: HoodieParquetInputFormat, splits: int = 1) -> InputForm
     )
 
 
-def _table_row(table: TablePlan) -> dict[str, object]:
+def _table_row(table: JobTablePlan) -> dict[str, object]:
     lengths: list[int] = table.statuses.column("length").to_pylist()
     partitions = len(set(table.statuses.column("partition").to_pylist()))
-    found = table.incremental
+    incremental = table.incremental
     return {
         "group": table.group,
         "table": table.inputs.name,
         "base_path": str(table.inputs.base),
         "paths": len(table.inputs.paths),
-        "partitions": len(found.partitions) if found is not None else partitions,
-        "commits": len(found.commit_times) if found is not None else None,
+        "partitions": len(incremental.partitions) if incremental is not None else partitions,
+        "commits": len(incremental.commit_times) if incremental is not None else None,
         "files": len(lengths),
         "bytes": sum(lengths),
         "note": _note(table),
     }
 
 
-def _note(table: TablePlan) -> str:
+def _note(table: JobTablePlan) -> str:
     """What is worth knowing of how the table is read."""
     if table.group == INCREMENTAL and table.incremental is not None:
         text = f"full scan by {listed_by(table.inputs)}" if table.incremental.full_scan else "from commit metadata"

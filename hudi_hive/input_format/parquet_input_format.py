@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hudi_hive.caching import cached_property
 from hudi_hive.input_format.job import JobConf, PathGroups, TableInputs, classify
-from hudi_hive.input_format.plan import FileStatus, InputPlan, TablePlan, plan_inputs, plan_table
+from hudi_hive.input_format.plan import FileStatus, InputPlan, JobTablePlan, plan_inputs, plan_table
 from hudi_hive.input_format.record_reader import read_split
 from hudi_hive.input_format.splits import FileSplit, cut, file_splits
 from hudi_hive.metrics import IoCounters
@@ -40,24 +40,24 @@ class HoodieParquetInputFormat:
         counters: IoCounters | None = None,
     ) -> None:
         self.conf = conf if isinstance(conf, JobConf) else JobConf(conf)
-        self._stores = Stores(storage_options, counters)
+        self.stores = Stores(storage_options, counters)
 
     @property
     def counters(self) -> IoCounters:
         """Counts of all storage calls of this object."""
-        return self._stores.counters
+        return self.stores.counters
 
     @cached_property
     def groups(self) -> PathGroups:
         """The job's paths in RFC-04's three groups; nothing is listed but for globs."""
-        return classify(self.conf.input_paths, self.conf, stores=self._stores)
+        return classify(self.conf.input_paths, self.conf, stores=self.stores)
 
     @cached_property
     def plan(self) -> InputPlan:
         """What the job reads."""
-        return plan_inputs(self.groups, self.conf, self._stores, self._table)
+        return plan_inputs(self.groups, self.conf, self.stores, self._table)
 
-    def _table(self, inputs: TableInputs) -> TablePlan:
+    def _table(self, inputs: TableInputs) -> JobTablePlan:
         return plan_table(inputs, self.conf)
 
     def classify(self) -> PathGroups:
@@ -119,4 +119,4 @@ class HoodieParquetInputFormat:
             CorruptFileError, SchemaError: the file is broken or does not fit the table.
             UnknownColumnError: a column of the projection does not exist.
         """
-        return read_split(self.plan, self.conf, self._stores, split)
+        return read_split(self.plan, self.conf, self.stores, split)

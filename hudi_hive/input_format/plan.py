@@ -56,7 +56,7 @@ class FileStatus:
 
 
 @dataclass(frozen=True)
-class TablePlan:
+class JobTablePlan:
     """What is read of one table.
 
     Attributes:
@@ -101,14 +101,14 @@ class TablePlan:
         names = ["partition", "file_id", "instant", "name", "size"]
         files = self.statuses.select(columns).rename_columns(names)
         files = files.set_column(3, "name", pc.replace_substring_regex(files.column("name"), r"(?s)^.*/", ""))
-        found = self.incremental
-        if found is None:
+        incremental = self.incremental
+        if incremental is None:
             query = Query(QueryType.READ_OPTIMIZED, as_of=self.as_of, options=self.read_options)
             return plan_of_files(self.inputs.client, query, files)
         options = self.inputs.options
         query = Query(QueryType.INCREMENTAL, begin=options.start, end=options.end, options=self.read_options)
         return plan_of_files(
-            self.inputs.client, query, files, commit_times=self.commit_times, checkpoint=found.checkpoint
+            self.inputs.client, query, files, commit_times=self.commit_times, checkpoint=incremental.checkpoint
         )
 
 
@@ -127,7 +127,7 @@ class InputPlan:
     groups: PathGroups = field(repr=False)
     statuses: pa.Table = field(repr=False)
     input_paths: tuple[str, ...]
-    tables: Mapping[str, TablePlan] = field(repr=False)
+    tables: Mapping[str, JobTablePlan] = field(repr=False)
     counters: Mapping[str, int]
 
     def file_statuses(self) -> Iterator[FileStatus]:
@@ -151,7 +151,7 @@ def read_options(conf: JobConf) -> ReadOptions:
     )
 
 
-def plan_table(inputs: TableInputs, conf: JobConf) -> TablePlan:
+def plan_table(inputs: TableInputs, conf: JobConf) -> JobTablePlan:
     """What is read of a table's base files.
 
     Raises:
@@ -162,7 +162,7 @@ def plan_table(inputs: TableInputs, conf: JobConf) -> TablePlan:
 
 
 def plan_inputs(
-    groups: PathGroups, conf: JobConf, stores: Stores, plan_one: Callable[[TableInputs], TablePlan]
+    groups: PathGroups, conf: JobConf, stores: Stores, plan_one: Callable[[TableInputs], JobTablePlan]
 ) -> InputPlan:
     """List what a job's classified paths come to.
 
@@ -176,7 +176,7 @@ def plan_inputs(
         QueryError, TableError, TimelineError, StorageError: as the modules of the three groups say.
     """
     with stores.counters.measure() as cost:
-        tables: dict[str, TablePlan] = {}
+        tables: dict[str, JobTablePlan] = {}
         for base, inputs in groups.incremental.items():
             tables[base] = plan_one(inputs)
         plain = list_plain(groups.plain, stores, conf.value(jobs.INPUT_RECURSIVE)) if groups.plain else None
@@ -199,25 +199,25 @@ def plan_inputs(
     )
 
 
-def _plan_incremental(inputs: TableInputs, read_options: ReadOptions) -> TablePlan:
+def _plan_incremental(inputs: TableInputs, read_options: ReadOptions) -> JobTablePlan:
     refuse_bootstrap(inputs)
-    found = incremental_files(inputs)
-    return TablePlan(
+    incremental = incremental_files(inputs)
+    return JobTablePlan(
         inputs=inputs,
         group=INCREMENTAL,
-        statuses=_statuses(inputs, found.files, INCREMENTAL),
+        statuses=_statuses(inputs, incremental.files, INCREMENTAL),
         read_options=read_options,
         as_of=None,
-        incremental=found,
-        input_paths=rewritten_paths(inputs, found),
+        incremental=incremental,
+        input_paths=rewritten_paths(inputs, incremental),
     )
 
 
-def rewritten_paths(inputs: TableInputs, found: IncrementalFiles) -> tuple[str, ...]:
+def rewritten_paths(inputs: TableInputs, incremental: IncrementalFiles) -> tuple[str, ...]:
     """The affected partitions; single files that were asked for stay single files."""
     coverage = inputs.coverage
     paths: list[str] = []
-    for partition in found.partitions:
+    for partition in incremental.partitions:
         if coverage.wholly(partition):
             paths.append(str(inputs.base.child(partition)))
         else:
@@ -225,10 +225,10 @@ def rewritten_paths(inputs: TableInputs, found: IncrementalFiles) -> tuple[str, 
     return tuple(paths)
 
 
-def _plan_snapshot(inputs: TableInputs, read_options: ReadOptions) -> TablePlan:
+def _plan_snapshot(inputs: TableInputs, read_options: ReadOptions) -> JobTablePlan:
     refuse_bootstrap(inputs)
     files, as_of = snapshot_files(inputs)
-    return TablePlan(
+    return JobTablePlan(
         inputs=inputs,
         group=SNAPSHOT,
         statuses=_statuses(inputs, files, SNAPSHOT),

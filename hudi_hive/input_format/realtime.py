@@ -25,13 +25,13 @@ from hudi_hive.input_format.plan import (
     SNAPSHOT,
     STATUS_SCHEMA,
     InputPlan,
-    TablePlan,
+    JobTablePlan,
     read_options,
     refuse_bootstrap,
     rewritten_paths,
 )
 from hudi_hive.input_format.record_reader import own_columns, projection, read_split
-from hudi_hive.input_format.snapshot import FOUND_SCHEMA, query_instant, timeline_of
+from hudi_hive.input_format.snapshot import LISTED_FILE_SCHEMA, query_instant, timeline_of
 from hudi_hive.input_format.splits import FileSplit
 from hudi_hive.options import jobs, read
 from hudi_hive.plan import Query, QueryType, ReadOptions, ScanPlan
@@ -83,7 +83,7 @@ class RealtimeSplit(FileSplit):
 
 
 @dataclass(frozen=True)
-class RealtimeTable(TablePlan):
+class RealtimeTable(JobTablePlan):
     """What is read of one table, with its log files.
 
     Attributes:
@@ -102,8 +102,8 @@ class RealtimeTable(TablePlan):
             SchemaError: the table's schema is not known.
             UnsupportedTableError: it is not known how the table merges records.
         """
-        client, options, found = self.inputs.client, self.inputs.options, self.incremental
-        if found is None:
+        client, options, incremental = self.inputs.client, self.inputs.options, self.incremental
+        if incremental is None:
             query = Query(QueryType.SNAPSHOT, as_of=self.as_of, options=self.read_options)
             return plan_of_slices(client, query, self.slices, max_instant=self.max_instant)
         query = Query(QueryType.INCREMENTAL, begin=options.start, end=options.end, options=self.read_options)
@@ -112,9 +112,9 @@ class RealtimeTable(TablePlan):
             query,
             self.slices,
             commit_times=self.commit_times,
-            checkpoint=found.checkpoint,
+            checkpoint=incremental.checkpoint,
             max_instant=self.max_instant,
-            range_first=client.config.version >= 8 and not found.full_scan and self.commit_times is not None,
+            range_first=client.config.version >= 8 and not incremental.full_scan and self.commit_times is not None,
         )
 
 
@@ -126,7 +126,7 @@ class HoodieParquetRealtimeInputFormat(HoodieParquetInputFormat):
     read as there.
     """
 
-    def _table(self, inputs: TableInputs) -> TablePlan:
+    def _table(self, inputs: TableInputs) -> JobTablePlan:
         options = _read_options(self.conf)
         if inputs.options.incremental:
             return _incremental_table(inputs, options)
@@ -187,7 +187,7 @@ class HoodieParquetRealtimeInputFormat(HoodieParquetInputFormat):
             )
         table = None if split.base_path is None else self.plan.tables.get(split.base_path)
         if not split.log_files or table is None:
-            return read_split(self.plan, self.conf, self._stores, split)
+            return read_split(self.plan, self.conf, self.stores, split)
         return self._merged(split, table)
 
     def required_columns(self, split: RealtimeSplit) -> list[str] | None:
@@ -202,12 +202,12 @@ class HoodieParquetRealtimeInputFormat(HoodieParquetInputFormat):
             return columns
         return list(self._reader(table, columns).needed.names)
 
-    def _reader(self, table: TablePlan, columns: list[str] | None) -> SliceReader:
+    def _reader(self, table: JobTablePlan, columns: list[str] | None) -> SliceReader:
         scan = table.scan
         columns = own_columns(self.conf, scan, columns)
         return SliceReader.of(table.inputs.client.storage, scan, columns, BATCH_ROWS, schema=scan.schema)
 
-    def _merged(self, split: RealtimeSplit, table: TablePlan) -> Iterator[pa.RecordBatch]:
+    def _merged(self, split: RealtimeSplit, table: JobTablePlan) -> Iterator[pa.RecordBatch]:
         reader = self._reader(table, projection(self.conf))
         reader = replace(reader, merge=replace(reader.merge, max_instant=split.max_commit_time or None))
         row = {
@@ -292,8 +292,8 @@ def _incremental_table(inputs: TableInputs, options: ReadOptions) -> RealtimeTab
             raise cleaned_error(client, missing)
         slices, max_instant = _current_slices(inputs, None), None
     assert inputs.options.start is not None
-    found = IncrementalFiles(
-        files=FOUND_SCHEMA.empty_table(),
+    incremental = IncrementalFiles(
+        files=LISTED_FILE_SCHEMA.empty_table(),
         partitions=tuple(sorted(p for p in touched if inputs.coverage.covers(p))),
         partitions_written=len(touched),
         commit_times=commits.requested_times(),
@@ -306,8 +306,8 @@ def _incremental_table(inputs: TableInputs, options: ReadOptions) -> RealtimeTab
         group=INCREMENTAL,
         read_options=options,
         as_of=None,
-        incremental=found,
-        input_paths=rewritten_paths(inputs, found),
+        incremental=incremental,
+        input_paths=rewritten_paths(inputs, incremental),
         max_instant=max_instant,
         **_listed(inputs, slices, INCREMENTAL),
     )

@@ -13,7 +13,7 @@ from hudi_hive.table import MetaClient
 from hudi_hive.table.view import BASE_FILE_SCHEMA, FileSystemView, ViewTimeline
 from hudi_hive.timeline import Instant, Timeline, normalise_instant
 
-FOUND_SCHEMA = BASE_FILE_SCHEMA.append(pa.field("mtime_ms", pa.int64()))
+LISTED_FILE_SCHEMA = BASE_FILE_SCHEMA.append(pa.field("mtime_ms", pa.int64()))
 """Base files of a table: partition, file id, instant, name, bytes, time of last change (null when not listed)."""
 
 
@@ -30,21 +30,21 @@ def snapshot_files(table: TableInputs) -> tuple[pa.Table, str | None]:
     timeline = client.timeline  # read before any listing: see FileSystemView
     as_of = query_instant(table)
     if not timeline.write_instants() and not options.pending_commits:
-        return FOUND_SCHEMA.empty_table(), as_of
+        return LISTED_FILE_SCHEMA.empty_table(), as_of
     return base_files(table, as_of), as_of
 
 
 def base_files(table: TableInputs, as_of: str | None) -> pa.Table:
-    """Newest visible base files at or before an instant, as :data:`FOUND_SCHEMA`.
+    """Newest visible base files at or before an instant, as :data:`LISTED_FILE_SCHEMA`.
 
     Raises:
         FileVanishedError: files that the moment of the client's timeline shows were cleaned since.
     """
     client = table.client
-    seen_by = timeline_of(table)
+    timeline = timeline_of(table)
     coverage = table.coverage
     listed = list_partitions(table)
-    view = FileSystemView(listed, seen_by)
+    view = FileSystemView(listed, timeline)
     client.refuse_earlier_table(view)
     if view.has_hidden_files or as_of is not None:
         client.refuse_removed_files()
@@ -52,8 +52,8 @@ def base_files(table: TableInputs, as_of: str | None) -> pa.Table:
         refuse_cleaned_files(client, as_of, listed, coverage.covers)
     files = view.latest_base_files(as_of)
     files = files.filter(coverage.mask(files.column("partition"), files.column("name")))
-    where = pc.index_in(_keys(files), value_set=_keys(listed))
-    return files.append_column(FOUND_SCHEMA.field("mtime_ms"), listed.column("mtime_ms").take(where))
+    rows = pc.index_in(_keys(files), value_set=_keys(listed))
+    return files.append_column(LISTED_FILE_SCHEMA.field("mtime_ms"), listed.column("mtime_ms").take(rows))
 
 
 def timeline_of(table: TableInputs) -> ViewTimeline:
@@ -90,14 +90,14 @@ def query_instant(table: TableInputs) -> str | None:
 
 
 def _check_on_timeline(client: MetaClient, commit: str, with_pending: bool) -> None:
-    known = [
+    commits = [
         instant.requested
         for instant in client.timeline.instants
         if instant.is_write and (instant.is_completed or instant.action == "compaction" or with_pending)
     ]
-    if commit in known:
+    if commit in commits:
         return
-    earlier = max((time for time in known if time < commit), default=None)
+    earlier = max((time for time in commits if time < commit), default=None)
     raise InstantNotFoundError(
         f"{jobs.CONSUME_COMMIT.of_table(client.config.name)} is no instant of the active timeline",
         path=client.base_path,

@@ -220,22 +220,22 @@ def classify(
     )
 
 
-def _find_bases(found: list[Found], stores: Stores) -> list[str | None]:
+def _find_bases(paths: list[Found], stores: Stores) -> list[str | None]:
     """The key of each path's table: the nearest folder with ``.hoodie`` in it, or None.
 
     Goes up level by level with all paths at once, so that a remote store sees one batch per level and no folder twice.
     """
     holds: dict[tuple[str, str], bool] = {}
-    current = [item.path.key if item.is_dir else _parent(item.path.key) for item in found]
-    bases: list[str | None] = [None] * len(found)
-    open_indexes = list(range(len(found)))
+    current = [item.path.key if item.is_dir else _parent(item.path.key) for item in paths]
+    bases: list[str | None] = [None] * len(paths)
+    open_indexes = list(range(len(paths)))
     while open_indexes:
-        wanted: dict[str, dict[str, HadoopPath]] = {}
+        missing: dict[str, dict[str, HadoopPath]] = {}
         for index in open_indexes:
-            path, key = found[index].path, current[index]
+            path, key = paths[index].path, current[index]
             if key is not None and (path.store, key) not in holds:
-                wanted.setdefault(path.store, {})[key] = path
-        for store, folders in wanted.items():
+                missing.setdefault(path.store, {})[key] = path
+        for store, folders in missing.items():
             storage = stores.of(next(iter(folders.values())))
             infos = stat_many(storage, [f"{key}/{_HOODIE}".lstrip("/") for key in folders])
             for key, info in zip(folders, infos, strict=True):
@@ -245,7 +245,7 @@ def _find_bases(found: list[Found], stores: Stores) -> list[str | None]:
             key = current[index]
             if key is None:
                 continue
-            if holds[found[index].path.store, key]:
+            if holds[paths[index].path.store, key]:
                 bases[index] = key
                 continue
             current[index] = _parent(key)

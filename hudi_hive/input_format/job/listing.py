@@ -34,9 +34,9 @@ def list_partitions(table: TableInputs) -> pa.Table:
         A table of :data:`~hudi_hive.table.view.listing.LISTED_SCHEMA`.
     """
     client, coverage = table.client, table.coverage
-    known = _known_partitions(table)
-    if known is not None:
-        files = client.lister.files([path for path in known if coverage.covers(path)])
+    partitions = _listed_partitions(table)
+    if partitions is not None:
+        files = client.lister.files([path for path in partitions if coverage.covers(path)])
         return files.append_column(LISTED_SCHEMA.field("mtime_ms"), pa.nulls(files.num_rows, pa.int64()))
     roots = coverage.roots
     if not client.config.is_partitioned:
@@ -52,16 +52,16 @@ def listed_by(table: TableInputs) -> str:
     return table.client.lister.source
 
 
-def _known_partitions(table: TableInputs) -> list[str] | None:
+def _listed_partitions(table: TableInputs) -> list[str] | None:
     """All partitions, where the table's lister answers; None for a walk through the folders below the input paths."""
     client = table.client
     if table.options.pending_commits:
         return None
     lister = client.lister
-    known = lister.listed_partitions() if isinstance(lister, MetadataLister) else None
-    if known is None and not isinstance(lister, ValidatingLister):
+    listed = lister.listed_partitions() if isinstance(lister, MetadataLister) else None
+    if listed is None and not isinstance(lister, ValidatingLister):
         return None
-    return known if known is not None and client.config.is_partitioned else client.partition_paths()
+    return listed if listed is not None and client.config.is_partitioned else client.partition_paths()
 
 
 def list_plain(paths: Sequence[InputPath], stores: Stores, recursive: bool) -> pa.Table:
