@@ -289,7 +289,7 @@ def _time_nanos(value: object) -> int | None:
 # -- column against literal -------------------------------------------------------------------------------------------
 
 
-def _compare_literal(operator: Operator, column: ColumnRef, literal: syntax.Value) -> Node:  # noqa: C901
+def _compare_literal(operator: Operator, column: ColumnRef, literal: syntax.Value) -> Node:
     arrow, value = column.type, literal.value
     if pa.types.is_boolean(arrow):
         truth = value if isinstance(value, bool) else _parse_bool(value)
@@ -309,25 +309,30 @@ def _compare_literal(operator: Operator, column: ColumnRef, literal: syntax.Valu
         if isinstance(data, bytes):
             cast = pa.binary() if pa.types.is_fixed_size_binary(arrow) else None
             return nodes.Comparison(operator, ColumnRef(column.path, arrow, cast), pa.scalar(data, cast or arrow))
-    elif pa.types.is_date(arrow) and isinstance(value, str):
-        # A text becomes a date before it is compared, and loses its time of day; a TIMESTAMP literal keeps it.
-        day = literals.date_of_text(value)
-        return literals.compare_on_grid(operator, column, Fraction(literals.date_days(day) * literals.DAY_NANOS))
-    elif pa.types.is_date(arrow) or pa.types.is_timestamp(arrow):
-        nanos = literals.parse_timestamp(value).nanos if isinstance(value, str) else _time_nanos(value)
+    elif pa.types.is_date(arrow) or pa.types.is_timestamp(arrow) or pa.types.is_time(arrow):
+        nanos = _nanos_for(arrow, value)
         if nanos is not None:
             return literals.compare_on_grid(operator, column, Fraction(nanos))
-    elif pa.types.is_time(arrow):
-        clock = literals.time_nanos(value) if isinstance(value, time) else None
-        clock = literals.parse_time(value) if isinstance(value, str) else clock
-        if clock is not None:
-            return literals.compare_on_grid(operator, column, Fraction(clock))
     else:
         raise PredicateError(
             f"row filter: column {column.name!r} of type {_short(arrow)} cannot be compared",
             remedy="compare its fields, or test it with IS NULL",
         )
     raise _mismatch(column, literal)
+
+
+def _nanos_for(arrow: pa.DataType, value: object) -> int | None:
+    """The nanoseconds that a literal stands for beside a date, timestamp or time of day; None if for none."""
+    if pa.types.is_time(arrow):
+        if isinstance(value, str):
+            return literals.parse_time(value)
+        return literals.time_nanos(value) if isinstance(value, time) else None
+    if not isinstance(value, str):
+        return _time_nanos(value)
+    if pa.types.is_date(arrow):
+        # A text becomes a date before it is compared, and loses its time of day; a TIMESTAMP literal keeps it.
+        return literals.date_days(literals.date_of_text(value)) * literals.DAY_NANOS
+    return literals.parse_timestamp(value).nanos
 
 
 def _mismatch(column: ColumnRef, literal: syntax.Value) -> PredicateError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +60,28 @@ class SkipContext:
         return self.evolved is None and not self.renamed
 
 
-def prune(  # noqa: C901
+class _Prunable(NamedTuple):
+    """What of a filter the metadata table can judge."""
+
+    columns: list[str]
+    """Columns under the names that all files have."""
+    moved: dict[str, pa.DataType]
+    """Columns that changed their name or type."""
+    keys: tuple[str, ...] | None
+    """Record keys of the rows that can pass; None if the filter does not limit them."""
+
+
+def _prunable(client: MetaClient, row_filter: RowFilter, context: SkipContext) -> _Prunable:
+    evolved = context.evolved
+    if not context.by_name and evolved is None:
+        return _Prunable([], {}, None)
+    columns = prunable_columns(client, row_filter, context.path_columns, by_name=evolved is None)
+    moved = {} if evolved is None else {name: kind for name, kind in columns.items() if not stays(evolved, name)}
+    keys = wanted_keys(client, row_filter, by_fields=evolved is None or _keys_stay(client, evolved))
+    return _Prunable([name for name in columns if name not in moved], moved, keys)
+
+
+def prune(
     client: MetaClient, slices: pa.Table, row_filter: RowFilter | None, context: SkipContext
 ) -> tuple[pa.Table, list[PlanStep]]:
     """The slices that can hold a row passing a filter, in their order, and a step for each index that was used.
@@ -79,15 +101,8 @@ def prune(  # noqa: C901
     evolved = context.evolved
     if evolved is not None:
         slices, steps = _by_versions(client, evolved, slices, row_filter, context)
-    columns: dict[str, pa.DataType] = {}
-    if context.by_name or evolved is not None:
-        columns = prunable_columns(client, row_filter, context.path_columns, by_name=evolved is None)
-    moved = {} if evolved is None else {name: kind for name, kind in columns.items() if not stays(evolved, name)}
-    named = [name for name in columns if name not in moved]
-    keys = None
-    if context.by_name or evolved is not None:
-        keys = wanted_keys(client, row_filter, by_fields=evolved is None or _keys_stay(client, evolved))
-    if not slices.num_rows or (not columns and keys is None):
+    named, moved, keys = _prunable(client, row_filter, context)
+    if not slices.num_rows or (not named and not moved and keys is None):
         return slices, steps
     try:
         metadata = MetadataTable.open(client)
@@ -109,7 +124,7 @@ def prune(  # noqa: C901
 
     if named and context.newest:  # older rows may lie outside of the bounds of a partition
         step("partition statistics", PARTITION_STATS, lambda s: by_partition_stats(metadata, s, row_filter, named))
-    if columns:
+    if named or moved:
         others = None if evolved is None else MovedColumns(evolved, moved)
         step(
             "column statistics",

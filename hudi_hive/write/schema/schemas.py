@@ -166,7 +166,7 @@ def _check_names(fields: list[pa.Field], column: str) -> None:
         seen.add(item.name.lower())
 
 
-def normal_type(arrow: pa.DataType, column: str) -> pa.DataType:  # noqa: C901
+def normal_type(arrow: pa.DataType, column: str) -> pa.DataType:
     """The type of a table for values of an Arrow type.
 
     Raises:
@@ -183,18 +183,35 @@ def normal_type(arrow: pa.DataType, column: str) -> pa.DataType:  # noqa: C901
         return pa.int32() if arrow.bit_width < 32 or arrow == pa.int32() else pa.int64()
     if is_type.is_float16(arrow):
         return pa.float32()
-    if is_type.is_date64(arrow):
-        return pa.date32()
-    if is_type.is_timestamp(arrow):
-        return pa.timestamp("us", None if arrow.tz is None else "UTC")
-    if is_type.is_time32(arrow):
-        return pa.time32("ms")
-    if is_type.is_time64(arrow):
-        return pa.time64("us")
+    if is_type.is_temporal(arrow):
+        return _temporal_type(arrow, column)
     if is_type.is_decimal32(arrow) or is_type.is_decimal64(arrow):
         return pa.decimal128(arrow.precision, arrow.scale)
     if is_type.is_decimal256(arrow):
         return _decimal(arrow, column)
+    if is_type.is_nested(arrow):
+        return _nested_type(arrow, column)
+    if arrow == pa.uint64() or is_type.is_interval(arrow):
+        raise _no_type(arrow, column)
+    return arrow
+
+
+def _temporal_type(arrow: pa.DataType, column: str) -> pa.DataType:
+    """The type of a table for dates, times of day and timestamps."""
+    if pa.types.is_date(arrow):
+        return pa.date32()
+    if pa.types.is_timestamp(arrow):
+        return pa.timestamp("us", None if arrow.tz is None else "UTC")
+    if pa.types.is_time32(arrow):
+        return pa.time32("ms")
+    if pa.types.is_time64(arrow):
+        return pa.time64("us")
+    raise _no_type(arrow, column)
+
+
+def _nested_type(arrow: pa.DataType, column: str) -> pa.DataType:
+    """The type of a table for structs, maps and lists, whose parts are of types of a table."""
+    is_type = pa.types
     if is_type.is_struct(arrow):
         _check_struct(arrow, column)
         return pa.struct([pa.field(f.name, normal_type(f.type, f"{column}.{f.name}")) for f in arrow])
@@ -202,11 +219,15 @@ def normal_type(arrow: pa.DataType, column: str) -> pa.DataType:  # noqa: C901
         return pa.map_(normal_type(arrow.key_type, f"{column}.key"), normal_type(arrow.item_type, f"{column}.value"))
     if is_type.is_list(arrow) or is_type.is_large_list(arrow) or is_type.is_fixed_size_list(arrow):
         return pa.list_(pa.field("element", normal_type(arrow.value_type, f"{column}.element")))
-    if arrow == pa.uint64() or is_type.is_duration(arrow) or is_type.is_interval(arrow) or is_type.is_union(arrow):
-        raise SchemaError(
-            f"column {column!r} is of type {arrow}, which tables do not hold", remedy="cast it before it is written"
-        )
+    if is_type.is_union(arrow):
+        raise _no_type(arrow, column)
     return arrow
+
+
+def _no_type(arrow: pa.DataType, column: str) -> SchemaError:
+    return SchemaError(
+        f"column {column!r} is of type {arrow}, which tables do not hold", remedy="cast it before it is written"
+    )
 
 
 def _decimal(arrow: pa.Decimal256Type, column: str) -> pa.DataType:
