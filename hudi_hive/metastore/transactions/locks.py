@@ -67,6 +67,11 @@ class MetastoreLock:
         lock._uris = uris
         return lock
 
+    @property
+    def heartbeat_ms(self) -> int:
+        """Milliseconds between two heartbeats."""
+        return round(self._heartbeat_s * 1000)
+
     def try_acquire(self) -> bool:
         """Take the lock if it is free; otherwise stay in the metastore's queue until the next try or release.
 

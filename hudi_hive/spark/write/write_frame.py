@@ -49,7 +49,7 @@ from hudi_hive.spark.write.tasks import (
 )
 from hudi_hive.sync.run import SyncAfterWrite
 from hudi_hive.table import MetaClient, is_hudi_table
-from hudi_hive.table.core import DEFAULT_TABLE_VERSION, TableDefinition, create_table
+from hudi_hive.table.core import create_table
 from hudi_hive.timeline.instants import REPLACE_COMMIT
 from hudi_hive.write.commit import WriteTransaction, discarded_on_failure, in_place_of
 from hudi_hive.write.coordination import SYNC, followed, table_lock
@@ -148,32 +148,9 @@ def _first_write(frame: DataFrame, base: str, options: Mapping[str, Any]) -> Wri
 def _created(base: str, options: Mapping[str, Any]) -> MetaClient:
     """The table that the options describe, new."""
     config = WriteConfig.of(options)
-    table = config.table
-    if table.name is None:
-        raise InvalidOptionError("a new table needs a name", remedy="give hoodie.table.name")
     if config.operation in (Operation.DELETE, Operation.DELETE_PARTITION):
         raise TableNotFoundError("there is no table to delete from", path=base, remedy="give the table's base path")
-    return create_table(
-        base,
-        TableDefinition(
-            name=table.name,
-            database=table.database,
-            table_type=table.table_type,
-            version=table.version or DEFAULT_TABLE_VERSION,
-            record_keys=table.record_keys,
-            partition_fields=table.partition_fields,
-            ordering_fields=table.ordering_fields,
-            key_generator=table.key_generator,
-            hive_style_partitioning=table.hive_style_partitioning,
-            url_encode_partitioning=table.url_encode_partitioning,
-            cdc=table.cdc_logging_mode if table.cdc_enabled else False,
-            populate_meta_fields=table.populate_meta_fields,
-            merge_mode=table.merge_mode,
-            payload_class=table.payload_class,
-            timezone=table.timezone,
-            properties=config.table_properties,
-        ),
-    )
+    return create_table(base, config.table_definition())
 
 
 class SparkWriter(Writer[DataFrame]):

@@ -13,7 +13,7 @@ from typing import Any, Final
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.options import Face, OptionSet, as_texts, fill, locks, metastore, services, sync, write
 from hudi_hive.options import table as table_options
-from hudi_hive.table.properties import TableConfig
+from hudi_hive.table import DEFAULT_TABLE_VERSION, TableConfig, TableDefinition
 from hudi_hive.write.options.settings import (
     ArchiveSettings,
     CleanSettings,
@@ -104,6 +104,34 @@ class WriteConfig:
             properties[table_options.DROP_PARTITION_COLUMNS.name] = "true"
         return properties
 
+    def table_definition(self) -> TableDefinition:
+        """What a new table is, by the options.
+
+        Raises:
+            InvalidOptionError: the table has no name.
+        """
+        table = self.table
+        if table.name is None:
+            raise InvalidOptionError("a new table needs a name", remedy=f"give {table_options.NAME}")
+        return TableDefinition(
+            name=table.name,
+            database=table.database,
+            table_type=table.table_type,
+            version=table.version or DEFAULT_TABLE_VERSION,
+            record_keys=table.record_keys,
+            partition_fields=table.partition_fields,
+            ordering_fields=table.ordering_fields,
+            key_generator=table.key_generator,
+            hive_style_partitioning=table.hive_style_partitioning,
+            url_encode_partitioning=table.url_encode_partitioning,
+            cdc=table.cdc_logging_mode if table.cdc_enabled else False,
+            populate_meta_fields=table.populate_meta_fields,
+            merge_mode=table.merge_mode,
+            payload_class=table.payload_class,
+            timezone=table.timezone,
+            properties=self.table_properties,
+        )
+
     def with_operation(self, operation: Operation | str) -> WriteConfig:
         """The same configuration for another operation."""
         return replace(self, rows=replace(self.rows, operation=Operation(operation)))
@@ -126,6 +154,7 @@ class WriteConfig:
         WRITE_OPTIONS.check({name: text for name, text in texts.items() if name not in noted or name in WRITE_OPTIONS})
         if table is not None:
             _check_merge(texts, table)
+            _check_time_formats(texts, table)
         made = TableSettings.of(texts, table)
         if not made.record_keys and write.OPERATION.name not in texts:
             rows = replace(rows, operation=Operation.BULK_INSERT)  # as Hudi; rows with keys of before are upserted
@@ -192,6 +221,18 @@ def _check_merge(texts: Mapping[str, str], table: TableConfig) -> None:
             if texts[name] != there.strip():
                 raise InvalidOptionError(
                     f"option {name}={texts[name]} contradicts the table, which has {there.strip() or 'none'}",
+                    remedy="leave the option out, or write another table",
+                )
+
+
+def _check_time_formats(texts: Mapping[str, str], table: TableConfig) -> None:
+    """Partition paths are made as the table's properties say: options that say something else would not be followed."""
+    for option in table_options.TIME_FORMATS:
+        there = next((table.properties[name] for name in option.names if name in table.properties), None)
+        for name in option.present_in(texts) if there is not None else []:
+            if texts[name] != there:
+                raise InvalidOptionError(
+                    f"option {name}={texts[name]} contradicts the table, which has {there}",
                     remedy="leave the option out, or write another table",
                 )
 

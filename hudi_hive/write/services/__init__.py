@@ -7,7 +7,7 @@ apart, and an execution that died is taken up again from its plan.
 from __future__ import annotations
 
 from hudi_hive.write.services.archival import archive_instants
-from hudi_hive.write.services.cleaning import clean
+from hudi_hive.write.services.cleaning import CleanPolicy, clean, plan_clean
 from hudi_hive.write.services.clustering import (
     SORT_COLUMNS,
     cluster,
@@ -15,13 +15,14 @@ from hudi_hive.write.services.clustering import (
     pending_clusterings,
     schedule_clustering,
 )
-from hudi_hive.write.services.compaction import compact, execute_compaction, schedule_compaction
+from hudi_hive.write.services.compaction import compact, compaction_is_due, execute_compaction, schedule_compaction
 from hudi_hive.write.services.inline import InlineReport, run_inline_services
 from hudi_hive.write.services.metadata_services import MetadataServices, MetadataTableChange
 from hudi_hive.write.services.table_services import TableServices
 
 __all__ = [
     "SORT_COLUMNS",
+    "CleanPolicy",
     "InlineReport",
     "MetadataServices",
     "MetadataTableChange",
@@ -30,9 +31,11 @@ __all__ = [
     "clean",
     "cluster",
     "compact",
+    "compaction_is_due",
     "execute_clustering",
     "execute_compaction",
     "pending_clusterings",
+    "plan_clean",
     "run_inline_services",
     "schedule_clustering",
     "schedule_compaction",

@@ -1,0 +1,238 @@
+"""Cases of the options of table services, of several writers and of locks."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hudi_hive import HudiTable
+from hudi_hive.errors import HudiHiveError
+from hudi_hive.metastore.transactions import MetastoreLock
+from hudi_hive.options import Face, Option, locks, services, write
+from hudi_hive.storage import Storage
+from hudi_hive.testing import FakeMetastore
+from hudi_hive.timeline import TimelineWriter
+from hudi_hive.timeline.instants import instant_to_millis
+from hudi_hive.write.coordination import LocalExecutor, table_lock
+from hudi_hive.write.options import WriteConfig
+from hudi_hive.write.rollback import create_savepoint
+from hudi_hive.write.service_base import ServiceContext
+from hudi_hive.write.services import CleanPolicy, compaction_is_due, plan_clean
+from hudi_hive.write.writers import LocalWriter
+from tests.support.options.cases import Case, Scenario
+from tests.support.options.observed import observed
+from tests.support.options.write_cases import make, put, rows
+
+FILE_LOCK = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+METASTORE_LOCK = "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider"
+_UPDATES = [rows(0, 40, ts=[number] * 40) for number in range(1, 5)]
+
+
+def compacted(path: Path, options: Mapping[str, str]) -> Any:
+    """Updates of a merge-on-read table, one partition more often than the other."""
+    make(path, table_type="MERGE_ON_READ")
+    put(path, options, rows(), _UPDATES[0])
+    put(path, options, rows(0, 20, p=["a"] * 20, ts=[9] * 20))
+    return observed(path)
+
+
+def updated(path: Path, options: Mapping[str, str]) -> Any:
+    """Several updates of a copy-on-write table."""
+    make(path)
+    put(path, options, rows(), *_UPDATES)
+    return observed(path)
+
+
+def saved(path: Path, options: Mapping[str, str]) -> Any:
+    """Updates behind a savepoint, with an archival of all but few instants."""
+    make(path)
+    put(path, {}, rows())
+    create_savepoint(ServiceContext(HudiTable.open(path).client))
+    put(path, options, *_UPDATES)
+    return observed(path)
+
+
+def late(path: Path, options: Mapping[str, str]) -> Any:
+    """Whether a compaction is due half an hour after the first delta commit."""
+    make(path, table_type="MERGE_ON_READ")
+    put(path, {}, rows(), _UPDATES[0])
+    client = HudiTable.open(path).client
+    now = instant_to_millis(client.timeline.write_instants()[0].requested, client.config.timezone) + 1_800_000
+    return compaction_is_due(client, WriteConfig.of(options, client.config).compaction, now_ms=now)
+
+
+def aged(path: Path, options: Mapping[str, str]) -> Any:
+    """What a clean would delete an hour after the last of some updates."""
+    make(path)
+    put(path, {}, rows(), *_UPDATES)
+    client = HudiTable.open(path).client
+    now = instant_to_millis(client.timeline.write_instants()[-1].requested, client.config.timezone) + 3_600_000
+    plan = plan_clean(client, CleanPolicy.of(options), now_ms=now)
+    return plan.files.num_rows
+
+
+def inserted(path: Path, options: Mapping[str, str]) -> Any:
+    """Inserts into new files."""
+    make(path)
+    small = {write.SMALL_FILE_LIMIT.name: "0", **options}
+    put(path, small, *(rows(first, 40) for first in range(0, 160, 40)), operation="insert")
+    return observed(path)
+
+
+def left_behind(path: Path, options: Mapping[str, str]) -> Any:
+    """A write to a table where a writer of another machine has had no heartbeat for 90 seconds."""
+    make(path)
+    put(path, {}, rows())
+    client = HudiTable.open(path).client
+    instant = "20200101000000000"
+    writer = TimelineWriter(client.storage, client.config)
+    writer.create_requested("commit", instant)
+    writer.transition_inflight("commit", instant)
+    beat = path / ".hoodie" / ".heartbeat" / instant
+    beat.parent.mkdir(exist_ok=True)
+    beat.write_bytes(b"")
+    then = time.time() - 90
+    os.utime(beat, (then, then))
+    put(path, options, rows(20))
+    return observed(path)
+
+
+class _Interleaved(LocalExecutor):
+    """An executor during whose first tasks another writer commits to another partition."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(1)
+        self._path: Path | None = path
+
+    def map(self, function: Any, tasks: Any) -> Any:
+        path, self._path = self._path, None
+        if path is not None:
+            put(path, {}, rows(100, 5, p=["c"] * 5))
+        return super().map(function, tasks)
+
+
+def interleaved(path: Path, options: Mapping[str, str]) -> Any:
+    """A write during which another writer commits to another partition."""
+    make(path)
+    put(path, {}, rows(0, 10, p=["a"] * 10))
+    client = HudiTable.open(path).client
+    LocalWriter(client, options, executor=_Interleaved(path)).write(rows(0, 10, p=["a"] * 10, ts=[2] * 10))
+    return observed(path)
+
+
+# -- locks -------------------------------------------------------------------------------------------------------------
+
+
+def held(path: Path, options: Mapping[str, str]) -> Any:
+    """Where a lock is while it is held."""
+    make(path / "table")
+    given = {name: text.replace("{path}", str(path)) for name, text in options.items()}
+    with table_lock(given, Storage(path / "table")):
+        return sorted(str(one.relative_to(path)) for one in path.rglob("lock*"))
+
+
+def waited(path: Path, options: Mapping[str, str]) -> Any:
+    """How long a lock that another one holds is waited for."""
+    make(path)
+    storage, waits = Storage(path), []
+    table_lock({locks.LOCK_PROVIDER.name: FILE_LOCK}, storage).provider.try_acquire()
+    try:
+        table_lock(options, storage, sleep=waits.append).acquire()
+    except HudiHiveError:
+        return sum(waits)
+    return "taken"
+
+
+def expired(path: Path, options: Mapping[str, str]) -> Any:
+    """Whether the lock of another machine that is ten minutes old is taken over."""
+    make(path)
+    file = path / ".hoodie" / "lock"
+    file.write_text("{}")
+    then = time.time() - 600
+    os.utime(file, (then, then))
+    with table_lock(options, Storage(path), sleep=lambda seconds: None):
+        return "taken"
+
+
+def in_metastore(path: Path, options: Mapping[str, str]) -> Any:
+    """The lock that a metastore holds."""
+    make(path / "table")
+    with FakeMetastore(path / "metastore") as server:
+        given = {name: text.replace("{uri}", server.uri) for name, text in options.items()}
+        lock = table_lock(given, Storage(path / "table"), metastore=MetastoreLock.of)
+        with lock:
+            provider = lock.provider
+            return provider.holder(), getattr(provider, "heartbeat_ms", None)
+
+
+def _case(option: Option[Any], value: str, scenario: Scenario, **beside: str) -> Case:
+    constants = {**vars(services), **vars(locks), **vars(write)}
+    face = Face.LOCK if Face.LOCK in option.faces else Face.WRITE
+    return Case(option, face, scenario, value, {constants[name].name: text for name, text in beside.items()})
+
+
+_NOW = {"COMPACT_INLINE": "true", "COMPACT_AFTER_COMMITS": "3"}
+_KEEP = {"CLEAN_COMMITS": "1", "ARCHIVE_AUTOMATIC": "false"}
+_FEW = {"KEEP_MIN_COMMITS": "2", "KEEP_MAX_COMMITS": "3", "CLEAN_COMMITS": "1"}
+_CLUSTER = {"CLUSTERING_INLINE": "true", "CLUSTERING_AFTER_COMMITS": "4"}
+_OCC = "OPTIMISTIC_CONCURRENCY_CONTROL"
+_HELD = {"LOCK_PROVIDER": FILE_LOCK, "LOCK_CLIENT_RETRIES": "1", "LOCK_CLIENT_RETRY_WAIT": "100"}
+_IN_METASTORE = {"LOCK_PROVIDER": METASTORE_LOCK, "LOCK_DATABASE": "d", "LOCK_TABLE": "t", "LOCK_URIS": "{uri}"}
+
+
+def _metastore_case(option: Option[Any], value: str) -> Case:
+    case = _case(option, value, in_metastore, **_IN_METASTORE)
+    return Case(option, case.face, in_metastore, value, {k: v for k, v in case.beside.items() if k != option.name})
+
+
+SERVICE_CASES = (
+    _case(services.COMPACT_INLINE, "true", compacted, COMPACT_AFTER_COMMITS="3"),
+    _case(services.COMPACT_SCHEDULE_INLINE, "true", compacted, COMPACT_AFTER_COMMITS="3"),
+    _case(services.COMPACT_AFTER_COMMITS, "2", compacted, COMPACT_INLINE="true"),
+    _case(services.COMPACT_AFTER_SECONDS, "1", late, COMPACT_INLINE="true", COMPACT_TRIGGER="TIME_ELAPSED"),
+    _case(services.COMPACT_TRIGGER, "NUM_AND_TIME", compacted, **_NOW),
+    _case(services.COMPACTION_STRATEGY, "UnBoundedCompactionStrategy", compacted, **_NOW, COMPACTION_TARGET_IO="1"),
+    _case(services.COMPACTION_TARGET_IO, "1", compacted, **_NOW),
+    _case(services.COMPACTION_LOG_SIZE, "1000000", compacted, **_NOW),
+    _case(services.COMPACTION_LOG_COUNT, "2", compacted, **_NOW),
+    _case(services.CLEAN_AUTOMATIC, "false", updated, **_KEEP),
+    _case(services.CLEAN_POLICY, "KEEP_LATEST_FILE_VERSIONS", updated, CLEAN_VERSIONS="1"),
+    _case(services.CLEAN_COMMITS, "1", updated),
+    _case(services.CLEAN_HOURS, "1", aged, CLEAN_POLICY="KEEP_LATEST_BY_HOURS"),
+    _case(services.CLEAN_VERSIONS, "1", updated, CLEAN_POLICY="KEEP_LATEST_FILE_VERSIONS"),
+    _case(services.CLEAN_TRIGGER_COMMITS, "9", updated, **_KEEP),
+    _case(services.FAILED_WRITES_POLICY, "NEVER", left_behind, HEARTBEAT_INTERVAL="1000"),
+    _case(services.ARCHIVE_AUTOMATIC, "false", updated, **_FEW),
+    _case(services.KEEP_MIN_COMMITS, "3", updated, **{**_FEW, "KEEP_MAX_COMMITS": "4"}),
+    _case(services.KEEP_MAX_COMMITS, "3", updated, CLEAN_COMMITS="1", KEEP_MIN_COMMITS="2"),
+    _case(services.ARCHIVE_BEYOND_SAVEPOINT, "true", saved, **_FEW, METADATA_ENABLE="false"),
+    _case(services.CLUSTERING_INLINE, "true", inserted, CLUSTERING_AFTER_COMMITS="4"),
+    _case(services.CLUSTERING_SCHEDULE_INLINE, "true", inserted, CLUSTERING_AFTER_COMMITS="4"),
+    _case(services.CLUSTERING_AFTER_COMMITS, "2", inserted, CLUSTERING_INLINE="true"),
+    _case(services.CLUSTERING_SORT_COLUMNS, "name", inserted, **_CLUSTER),
+    _case(services.CLUSTERING_SMALL_FILE_LIMIT, "100", inserted, **_CLUSTER),
+    _case(services.CLUSTERING_TARGET_SIZE, "1000", inserted, **_CLUSTER),
+    _case(services.CLUSTERING_MAX_GROUP_SIZE, "1000", inserted, **_CLUSTER),
+    _case(services.CLUSTERING_MAX_GROUPS, "1", inserted, **_CLUSTER),
+    _case(services.CLUSTERING_PARTITION_REGEX, "a", inserted, **_CLUSTER),
+    _case(services.CLUSTERING_PARTITIONS, "a", inserted, **_CLUSTER),
+)
+
+LOCK_CASES = (
+    _case(locks.CONCURRENCY_MODE, _OCC, interleaved, LOCK_PROVIDER=FILE_LOCK),
+    _case(locks.HEARTBEAT_INTERVAL, "1000", left_behind),
+    _case(locks.HEARTBEAT_MISSES, "1", left_behind),
+    _case(locks.LOCK_PROVIDER, FILE_LOCK, held),
+    _case(locks.LOCK_PATH, "{path}/elsewhere", held, LOCK_PROVIDER=FILE_LOCK),
+    _case(locks.LOCK_EXPIRE, "5", expired, **_HELD),
+    _case(locks.LOCK_CLIENT_RETRIES, "3", waited, LOCK_PROVIDER=FILE_LOCK, LOCK_CLIENT_RETRY_WAIT="100"),
+    _case(locks.LOCK_CLIENT_RETRY_WAIT, "70", waited, LOCK_PROVIDER=FILE_LOCK, LOCK_CLIENT_RETRIES="2"),
+    _case(locks.LOCK_WAIT, "500", waited, **_HELD),
+    _metastore_case(locks.LOCK_DATABASE, "other"),
+    _metastore_case(locks.LOCK_TABLE, "other"),
+    _metastore_case(locks.LOCK_URIS, "{uri}"),
+    _metastore_case(locks.LOCK_HEARTBEAT, "5000"),
+)

@@ -1,0 +1,315 @@
+"""Cases of the options of a write: rows, files, index, metadata table, and what a new table is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_hive import HudiTable
+from hudi_hive.metrics import IoCounters
+from hudi_hive.options import Face, Option, services, sync, table, write
+from hudi_hive.table import TableDefinition
+from hudi_hive.table.core import create_table
+from hudi_hive.write.options import WriteConfig
+from hudi_hive.write.writers import LocalWriter
+from tests.support.options.cases import Case, Scenario
+from tests.support.options.observed import observed
+
+KEY = {write.OPERATION.name: "upsert"}
+
+
+def rows(first: int = 0, count: int = 40, **columns: Any) -> pa.Table:
+    """Rows of the keys from the first on; the last of them come first."""
+    ids = list(range(first + count - 1, first - 1, -1))
+    made = {"id": ids, "name": [f"n{one % 7}" for one in ids], "p": ["ab"[one % 2] for one in ids], "ts": [1] * count}
+    return pa.table({**made, **columns})
+
+
+def make(path: Path, **settings: Any) -> None:
+    """An empty table ``t`` with the key ``id`` and the partition ``p``."""
+    definition = {"name": "t", "record_keys": ("id",), "partition_fields": ("p",), "ordering_fields": ("ts",)}
+    create_table(path, TableDefinition(**{**definition, **settings}))
+
+
+def put(path: Path, options: Mapping[str, str], *batches: pa.Table, operation: str | None = None) -> None:
+    """One write of each batch."""
+    given = dict(options) if operation is None else {**options, write.OPERATION.name: operation}
+    for batch in batches:
+        LocalWriter(HudiTable.open(path).client, given).write(batch)
+
+
+def two_batches(path: Path, options: Mapping[str, str]) -> Any:
+    """Two batches with half of their keys in both, into a copy-on-write table."""
+    make(path)
+    put(path, options, rows(), rows(20))
+    return observed(path)
+
+
+def index_added(path: Path, options: Mapping[str, str]) -> Any:
+    """A write that adds what the metadata table did not have to a table with rows."""
+    make(path)
+    put(path, {}, rows())
+    put(path, options, rows(20))
+    return observed(path)
+
+
+def merge_on_read(path: Path, options: Mapping[str, str]) -> Any:
+    """The same into a merge-on-read table."""
+    make(path, table_type="MERGE_ON_READ")
+    put(path, options, rows(), rows(0, 40, ts=[2] * 40))
+    return observed(path)
+
+
+def one_batch(path: Path, options: Mapping[str, str]) -> Any:
+    """A few rows in one write."""
+    make(path, partition_fields=())
+    put(path, options, rows(0, 6))
+    return observed(path)
+
+
+def many_rows(path: Path, options: Mapping[str, str]) -> Any:
+    """One larger batch, and one that small files may take in."""
+    make(path)
+    put(path, options, rows(0, 3000), rows(3000, 600))
+    return observed(path)
+
+
+def twice_in_a_batch(path: Path, options: Mapping[str, str]) -> Any:
+    """A batch that has each key twice."""
+    make(path)
+    put(path, options, pa.concat_tables([rows(), rows(0, 40, ts=[2] * 40)]))
+    return observed(path)
+
+
+def deleted_twice(path: Path, options: Mapping[str, str]) -> Any:
+    """A delete that names each key twice."""
+    make(path)
+    put(path, {}, rows())
+    put(path, options, pa.concat_tables([rows(0, 10), rows(0, 10)]), operation="delete")
+    return observed(path)
+
+
+def without_a_column(path: Path, options: Mapping[str, str]) -> Any:
+    """A second batch that lacks a column."""
+    make(path)
+    put(path, {}, rows())
+    put(path, options, rows().drop_columns(["name"]))
+    return observed(path)
+
+
+def partitions_deleted(path: Path, options: Mapping[str, str]) -> Any:
+    """The deletion of the partitions that the options name."""
+    make(path)
+    put(path, {}, rows())
+    writer = LocalWriter(HudiTable.open(path).client, {**options, write.OPERATION.name: "delete_partition"})
+    writer.delete_partitions(writer.config.rows.partitions_to_delete)
+    return observed(path)
+
+
+def overwritten(path: Path, options: Mapping[str, str]) -> Any:
+    """A second batch of one partition that overwrites."""
+    make(path)
+    put(path, {}, rows())
+    put(path, options, rows(0, 3, p=["a"] * 3), operation="insert_overwrite")
+    return observed(path)
+
+
+def moved(path: Path, options: Mapping[str, str]) -> Any:
+    """Rows that name another partition than before."""
+    make(path)
+    put(path, options, rows(), rows(0, 40, p=["c"] * 40))
+    return observed(path)
+
+
+def evolved(path: Path, options: Mapping[str, str]) -> Any:
+    """A write to a table whose columns have ids."""
+    make(path)
+    put(path, {}, rows())
+    HudiTable.open(path).update_schema().rename("name", "title").commit()
+    put(path, options, rows(0, 5).rename_columns(["id", "title", "p", "ts"]))
+    return observed(path)
+
+
+def searched(path: Path, options: Mapping[str, str]) -> Any:
+    """How often files are opened by an upsert of a few keys into files of disjoint ranges."""
+    make(path)
+    put(path, options, *(rows(first, 20) for first in range(0, 80, 20)), operation="bulk_insert")
+    counters = IoCounters()
+    client = HudiTable.open(path, counters=counters).client
+    LocalWriter(client, options).write(rows(0, 4))
+    return {name: count for name, count in counters.snapshot().items() if "read" in name or "open" in name}
+
+
+def new_table(path: Path, options: Mapping[str, str]) -> Any:
+    """A table that the options describe, two writes into it, and change data if it has any."""
+    config = WriteConfig.of({table.NAME.name: "t", **options})
+    create_table(path / "made", config.table_definition())
+    days = pa.array([86_400_000 * (one % 3) + 3_600_000 for one in range(40)])
+    extra = {"day": days, "word": [f"2024-01-0{one % 3 + 1}T05:00:00" for one in range(40)], "gone": ["no"] * 40}
+    extra["at"] = pa.array([one * 1000 for one in range(40)], pa.timestamp("us", "UTC"))
+    older = {**extra, "ts": [0] * 40, "gone": ["D"] * 20 + ["no"] * 20}
+    put(path / "made", options, rows(0, 40, **extra), rows(0, 40, **older))
+    return observed(path / "made")
+
+
+def sync_follows(path: Path, options: Mapping[str, str]) -> Any:
+    """Whether a write is followed by a sync."""
+    return WriteConfig.of({table.NAME.name: "t", **options}).sync_enabled
+
+
+def _case(option: Option[Any], value: str, scenario: Scenario = two_batches, **beside: str) -> Case:
+    return Case(option, Face.WRITE, scenario, value, _named(beside))
+
+
+def _named(beside: Mapping[str, str]) -> dict[str, str]:
+    """Options by the names of their constants."""
+    constants = {**vars(services), **vars(table), **vars(write)}
+    return {constants[name].name: text for name, text in beside.items()}
+
+
+_KEYS = {"RECORD_KEY_FIELDS": "id"}
+_PARTED = {**_KEYS, "PARTITION_FIELDS": "p", "ORDERING_FIELDS": "ts"}
+_TIMED = {**_KEYS, "PARTITION_FIELDS": "day", "KEY_GENERATOR": "TIMESTAMP"}
+_EPOCH = {table.TIME_FORMATS[0].name: "EPOCHMILLISECONDS", table.TIME_FORMATS[5].name: "yyyy-MM-dd HH"}
+_TEXTS = {table.TIME_FORMATS[0].name: "DATE_STRING", table.TIME_FORMATS[5].name: "yyyy-MM-dd HH"}
+_TEXT_FORMAT = {table.TIME_FORMATS[2].name: "yyyy-MM-dd'T'HH:mm:ss"}
+_INSERT = {"OPERATION": "insert"}
+_SPLIT = {"INSERT_AUTO_SPLIT": "false", **_INSERT}
+_BIG = {"OPERATION": "bulk_insert"}
+_PLAIN = {"COMPRESSION": "uncompressed", "DICTIONARY": "false"}
+_BLOOM = {"INDEX_TYPE": "BLOOM"}
+_RECORDS = {"RECORD_INDEX": "true"}
+_PARTIAL = "org.apache.hudi.common.model.PartialUpdateAvroPayload"
+
+
+def _timed(place: int, value: str, beside: Mapping[str, str], field: str = "day") -> Case:
+    named = _named({**_TIMED, "PARTITION_FIELDS": field})
+    return Case(table.TIME_FORMATS[place], Face.WRITE, new_table, value, {**named, **beside})
+
+
+TABLE_CASES = (
+    _case(table.NAME, "another", new_table, **_KEYS),
+    _case(table.DATABASE, "d", new_table, **_KEYS),
+    _case(table.TYPE, "MERGE_ON_READ", new_table, **_KEYS),
+    _case(table.VERSION, "6", new_table, **_KEYS),
+    _case(table.RECORD_KEY_FIELDS, "id", new_table),
+    _case(table.PARTITION_FIELDS, "p", new_table, **_KEYS),
+    _case(table.ORDERING_FIELDS, "ts", new_table, **_KEYS),
+    _case(table.KEY_GENERATOR, "COMPLEX", new_table, **_PARTED),
+    _case(table.HIVE_STYLE_PARTITIONING, "true", new_table, **_PARTED),
+    _case(table.URL_ENCODE_PARTITIONING, "true", new_table, **{**_PARTED, "PARTITION_FIELDS": "word"}),
+    _case(table.DROP_PARTITION_COLUMNS, "true", new_table, **_PARTED, HIVE_STYLE_PARTITIONING="true"),
+    _case(table.POPULATE_META_FIELDS, "false", new_table, **_PARTED),
+    _case(table.BASE_FILE_FORMAT, "ORC", new_table, **_KEYS),
+    _case(table.MERGE_MODE, "COMMIT_TIME_ORDERING", new_table, **_PARTED),
+    _case(table.MERGE_STRATEGY_ID, "ce9acb64-bde0-424c-9b91-f6ebba25356d", new_table, **_PARTED),
+    _case(
+        table.PAYLOAD_CLASS,
+        "org.apache.hudi.common.model.DefaultHoodieRecordPayload",
+        new_table,
+        **_PARTED,
+        VERSION="6",
+    ),
+    _case(table.CDC_ENABLED, "true", new_table, **_PARTED),
+    _case(table.CDC_LOGGING_MODE, "OP_KEY_ONLY", new_table, **_PARTED, CDC_ENABLED="true"),
+    _case(table.TIMEZONE, "UTC", new_table, **_KEYS),
+    _timed(0, "EPOCHMILLISECONDS", {table.TIME_FORMATS[5].name: "yyyy"}),
+    _timed(1, "HOURS", {**_EPOCH, table.TIME_FORMATS[0].name: "SCALAR"}),
+    _timed(2, "yyyy-MM-dd'T'HH:mm:ss", _TEXTS, "word"),
+    _timed(3, ";", {**_TEXTS, table.TIME_FORMATS[2].name: "yyyy,MM;yyyy-MM-dd'T'HH:mm:ss"}, "word"),
+    _timed(4, "Asia/Tokyo", {**_TEXTS, **_TEXT_FORMAT}, "word"),
+    _timed(5, "yyyy", {table.TIME_FORMATS[0].name: "EPOCHMILLISECONDS"}),
+    _timed(6, "Asia/Tokyo", _EPOCH),
+    _timed(7, "Asia/Tokyo", _EPOCH),
+    *(
+        Case(option, Face.WRITE, new_table, value, _named(_PARTED) | {other.name: text})
+        for option, value, other, text in (
+            (table.DELETE_FIELD, "gone", table.DELETE_MARKER, "D"),
+            (table.DELETE_MARKER, "D", table.DELETE_FIELD, "gone"),
+            (table.UNAVAILABLE_VALUE, "n1", table.PAYLOAD_CLASS, _PARTIAL),
+        )
+    ),
+    _case(table.CONSISTENT_TIMESTAMPS, "true", new_table, RECORD_KEY_FIELDS="id,at"),
+    _case(table.NEW_COMPLEX_ENCODING, "false", new_table, **_PARTED, KEY_GENERATOR="COMPLEX"),
+)
+
+ROW_CASES = (
+    _case(write.OPERATION, "insert", SMALL_FILE_LIMIT="0"),
+    _case(write.COMBINE_BEFORE_INSERT, "true", twice_in_a_batch, **_INSERT),
+    _case(write.COMBINE_BEFORE_UPSERT, "false", twice_in_a_batch),
+    _case(write.COMBINE_BEFORE_DELETE, "false", deleted_twice),
+    _case(write.INSERT_DROP_DUPLICATES, "true", **_INSERT),
+    _case(write.DUPLICATE_POLICY, "fail", **_INSERT),
+    _case(write.MERGE_ALLOW_DUPLICATES, "false", **_INSERT),
+    _case(write.PARTITIONS_TO_DELETE, "a", partitions_deleted),
+    _case(write.OVERWRITE_MODE, "STATIC", overwritten),
+    _case(write.NULL_FOR_MISSING_COLUMNS, "false", without_a_column),
+    _case(write.RECONCILE_SCHEMA, "true", without_a_column, NULL_FOR_MISSING_COLUMNS="false"),
+    _case(write.SCHEMA_ON_READ, "false", evolved),
+    Case(write.COMMIT_METADATA_PREFIX, Face.WRITE, two_batches, "note.", {"note.a": "b"}),
+    Case(sync.ENABLE, Face.WRITE, sync_follows, "true"),
+    Case(sync.META_SYNC_ENABLE, Face.WRITE, sync_follows, "true"),
+)
+
+FILE_CASES = (
+    _case(write.MAX_FILE_SIZE, "1000000", many_rows, **_BIG),
+    _case(write.SMALL_FILE_LIMIT, "0"),
+    _case(write.RECORD_SIZE_ESTIMATE, "100000", many_rows, **_BIG),
+    _case(write.INSERT_SPLIT_SIZE, "500", many_rows, **_SPLIT),
+    _case(write.INSERT_AUTO_SPLIT, "false", many_rows, **_INSERT, INSERT_SPLIT_SIZE="500"),
+    _case(write.RECORD_SIZE_THRESHOLD, "0", many_rows, **_INSERT, MAX_FILE_SIZE="600000", SMALL_FILE_LIMIT="500000"),
+    _case(write.BLOCK_SIZE, "20000", many_rows),
+    _case(write.PAGE_SIZE, "1000", many_rows, **_PLAIN),
+    _case(write.DICTIONARY, "false"),
+    _case(write.COMPRESSION, "snappy"),
+    _case(write.BLOOM_ENABLED, "false"),
+    _case(write.LOG_BLOCK_SIZE, "500", merge_on_read),
+    _case(write.LOG_BLOCK_FORMAT, "parquet", merge_on_read),
+    _case(write.BULK_INSERT_SORT, "GLOBAL_SORT", **_BIG),
+    _case(write.BULK_INSERT_SORT_COLUMNS, "name", **_BIG),
+)
+
+INDEX_CASES = (
+    _case(write.INDEX_TYPE, "GLOBAL_SIMPLE", moved),
+    _case(write.BLOOM_ENTRIES, "50"),
+    _case(write.BLOOM_FPP, "0.1"),
+    _case(write.BLOOM_FILTER_TYPE, "SIMPLE"),
+    _case(write.BLOOM_MAX_ENTRIES, "20", many_rows, BLOOM_ENTRIES="10"),
+    _case(write.BLOOM_PRUNE_BY_RANGES, "false", searched, **_BLOOM),
+    _case(write.BLOOM_USE_METADATA, "true", searched, **_BLOOM, METADATA_BLOOM_FILTERS="true"),
+    _case(write.BLOOM_UPDATE_PARTITION, "false", moved, INDEX_TYPE="GLOBAL_BLOOM"),
+    _case(write.SIMPLE_UPDATE_PARTITION, "false", moved, INDEX_TYPE="GLOBAL_SIMPLE"),
+    _case(write.RECORD_INDEX_UPDATE_PARTITION, "true", moved, INDEX_TYPE="RECORD_INDEX", **_RECORDS),
+    _case(write.BUCKET_COUNT, "2", INDEX_TYPE="BUCKET"),
+    _case(
+        write.BUCKET_FIELDS,
+        "id",
+        new_table,
+        **{**_PARTED, "RECORD_KEY_FIELDS": "id,name"},
+        INDEX_TYPE="BUCKET",
+        BUCKET_COUNT="4",
+    ),
+)
+
+_FEW = {**_RECORDS, "RECORD_INDEX_MIN_GROUPS": "1", "RECORD_INDEX_MAX_GROUP_SIZE": "10000"}
+
+METADATA_CASES = (
+    _case(write.METADATA_ENABLE, "false"),
+    _case(write.COLUMN_STATS, "false"),
+    _case(write.COLUMN_STATS_COLUMNS, "ts"),
+    _case(write.COLUMN_STATS_MAX_COLUMNS, "1"),
+    _case(write.PARTITION_STATS, "false"),
+    _case(write.METADATA_BLOOM_FILTERS, "true"),
+    _case(write.METADATA_BLOOM_GROUPS, "2", METADATA_BLOOM_FILTERS="true"),
+    _case(write.RECORD_INDEX, "true"),
+    _case(write.RECORD_INDEX_MIN_GROUPS, "3", index_added, **_RECORDS),
+    _case(write.RECORD_INDEX_MAX_GROUPS, "1", index_added, **_FEW, RECORD_INDEX_GROWTH="10"),
+    _case(write.RECORD_INDEX_GROWTH, "10", index_added, **_FEW),
+    _case(write.RECORD_INDEX_MAX_GROUP_SIZE, "1000", index_added, **_RECORDS, RECORD_INDEX_MIN_GROUPS="1"),
+    _case(write.METADATA_COMPACT_AFTER, "1"),
+)
+
+WRITE_CASES = (*TABLE_CASES, *ROW_CASES, *FILE_CASES, *INDEX_CASES, *METADATA_CASES)
