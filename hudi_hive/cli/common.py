@@ -63,7 +63,7 @@ def open_client(path: str, storage_option: tuple[str, ...]) -> MetaClient:
     return MetaClient.load(path, pairs(storage_option, "--storage-option"), listing=MetadataListing())
 
 
-def known_partitions(client: MetaClient, asked: tuple[str, ...]) -> list[str] | None:
+def existing_partitions(client: MetaClient, arguments: tuple[str, ...]) -> list[str] | None:
     """The distinct partition paths of a command's arguments; None when all partitions are meant.
 
     Raises:
@@ -71,8 +71,8 @@ def known_partitions(client: MetaClient, asked: tuple[str, ...]) -> list[str] | 
     """
     from hudi_hive.table.keys import PARTITION_METAFILES
 
-    found = list(dict.fromkeys(path.strip("/") for path in asked))
-    for path in found:
+    partitions = list(dict.fromkeys(path.strip("/") for path in arguments))
+    for path in partitions:
         try:
             paths = client.storage.list(path, missing_ok=True)["path"].to_pylist()
         except UnsafePathError:
@@ -81,7 +81,7 @@ def known_partitions(client: MetaClient, asked: tuple[str, ...]) -> list[str] | 
             continue
         if not {entry.rpartition("/")[2] for entry in paths} & set(PARTITION_METAFILES):
             raise unknown_partition(client, path)
-    return found or None
+    return partitions or None
 
 
 def unknown_partition(client: MetaClient, path: str) -> PathNotFoundError:

@@ -163,12 +163,12 @@ class Demo:
                 f"hoodie.{incremental.name}.consume.max.commits": "-1",
             }
         )
-        found = report(HoodieParquetInputFormat(conf))
-        for row in found.groups:
+        job_report = report(HoodieParquetInputFormat(conf))
+        for row in job_report.groups:
             partitions = "" if row["partitions"] is None else f" in {row['partitions']} partitions"
             name = row["table"] or "plain folder"
             self.say(f"{row['group']:<11} {name}: {row['files']} files{partitions}, {row['note']}")
-        inside = [path for path in found.listed if incremental.name in path and ".hoodie" not in path]
+        inside = [path for path in job_report.listed if incremental.name in path and ".hoodie" not in path]
         self.say(f"the incremental table has 250 partitions; {len(inside)} of its partition folders were listed")
 
     def start_metastore(self) -> HiveMetastore:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 
-class _NotYet:
+class _PandasBlocker:
     """An import finder that hides pandas from pyarrow."""
 
     @staticmethod
@@ -16,7 +16,7 @@ class _NotYet:
             raise ModuleNotFoundError(name, name=name)
 
 
-def leave_pandas_out() -> None:
+def block_pandas() -> None:
     """Keep pyarrow from importing pandas until someone calls ``to_pandas``.
 
     Where pandas is installed, pyarrow imports it when it makes its first array, to know data frames when it sees them.
@@ -26,7 +26,7 @@ def leave_pandas_out() -> None:
         return
     import pyarrow as pa
 
-    finder = _NotYet()
+    finder = _PandasBlocker()
     sys.meta_path.insert(0, finder)
     try:
         pa.array([0])

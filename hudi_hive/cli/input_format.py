@@ -43,11 +43,11 @@ def input_format(
         job = job.with_input_paths(list(paths))
     kind = HoodieParquetRealtimeInputFormat if realtime else HoodieParquetInputFormat
     format_ = kind(job, storage_options=pairs(storage_option, "--storage-option"))
-    found = report(format_, splits)
-    output.section("path groups", _shown(found.groups))
-    output.section("rewritten input paths", _shown(found.rewritten))
+    job_report = report(format_, splits)
+    output.section("path groups", _without_credentials(job_report.groups))
+    output.section("rewritten input paths", _without_credentials(job_report.rewritten))
     columns = ["group", "table", "partition", "instant", "length", "path"]
-    output.section("file statuses", _shown(found.statuses), columns)
+    output.section("file statuses", _without_credentials(job_report.statuses), columns)
     if realtime:
         merged = [
             {
@@ -62,12 +62,14 @@ def input_format(
             if isinstance(split, RealtimeSplit)
         ]
         output.section(
-            "realtime splits", _shown(merged), ["path", "start", "length", "log_files", "log_bytes", "max_commit_time"]
+            "realtime splits",
+            _without_credentials(merged),
+            ["path", "start", "length", "log_files", "log_bytes", "max_commit_time"],
         )
-    output.pairs("storage calls", {**found.io, "splits": found.splits})
+    output.pairs("storage calls", {**job_report.io, "splits": job_report.splits})
 
 
-def _shown(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
+def _without_credentials(rows: Iterable[Mapping[str, object]]) -> list[dict[str, object]]:
     """The rows with the passwords removed from URIs."""
     return [
         {name: without_credentials(value) if isinstance(value, str) else value for name, value in row.items()}

@@ -63,8 +63,8 @@ def status(directory: Path, output: Output) -> None:
     with HiveMetastore(running.uri) as client:
         databases = client.databases()
         tables = sum(len(client.tables(database)) for database in databases)
-    found = {"state": "running", "uri": running.uri, "pid": running.starter, "server pid": running.server}
-    output.pairs("metastore", {**found, "databases": len(databases), "tables": tables})
+    state = {"state": "running", "uri": running.uri, "pid": running.starter, "server pid": running.server}
+    output.pairs("metastore", {**state, "databases": len(databases), "tables": tables})
 
 
 @metastore.command()

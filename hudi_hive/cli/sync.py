@@ -5,78 +5,191 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 from hudi_hive.cli.common import pairs, storage_options, with_output
-from hudi_hive.cli.import_blocker import leave_pandas_out
+from hudi_hive.cli.import_blocker import block_pandas
+from hudi_hive.cli.option_groups import option_group
 from hudi_hive.cli.output import Output
+from hudi_hive.options import sync as declared
 
 if TYPE_CHECKING:
     from hudi_hive.sync import HiveSyncConfig
     from hudi_hive.sync.run import SyncWatcher
 
-_PREFIX = "hoodie.datasource.hive_sync."
-_BASE_PATH = "hoodie.datasource.meta.sync.base.path"
+_PREFIX = declared.HIVE_SYNC
+_BASE_PATH = declared.BASE_PATH.name
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """Which tables are synced."""
+
+    base_path: tuple[str, ...]
+    discover: str | None
+    tables: str | None
+    storage_option: tuple[str, ...]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether just one table is named, by its path."""
+        return (
+            len(self.base_path) == 1
+            and not self.discover
+            and not self.tables
+            and not set("*?[") & set(self.base_path[0])
+        )
+
+    def configs(self, options: dict[str, str]) -> list[HiveSyncConfig]:
+        """One configuration per table.
+
+        Args:
+            options: options of hive-sync for all tables.
+
+        Raises:
+            InvalidOptionError: an option is wrong or missing, or there is no table.
+        """
+        from hudi_hive.errors import InvalidOptionError
+        from hudi_hive.sync import HiveSyncConfig
+
+        storage = pairs(self.storage_option, "--storage-option") or None
+        if self.is_single:
+            return [HiveSyncConfig.from_options({_BASE_PATH: self.base_path[0], **options}, storage_options=storage)]
+        own_options = self._own_options(storage)
+        if not own_options:
+            raise InvalidOptionError("the list names no table", path=self.tables)
+        if len(own_options) > 1 and _PREFIX + "table" in options:
+            raise InvalidOptionError(
+                "one table name for several tables", remedy="leave --table out, or use --tables with `PATH table=NAME`"
+            )
+        configs = [
+            HiveSyncConfig.from_options({_BASE_PATH: path, **options, **own}, storage_options=storage)
+            for path, own in own_options.items()
+        ]
+        for config in configs:
+            if not config.metastore_uris:
+                raise InvalidOptionError(f"{_PREFIX}metastore.uris is missing", remedy="give thrift://host:port")
+        return configs
+
+    def _own_options(self, storage: dict[str, str] | None) -> dict[str, dict[str, str]]:
+        """The tables' base paths, with the options that are each table's own."""
+        from hudi_hive.sync.run import discover_tables, expand_pattern, read_table_list
+
+        options: dict[str, dict[str, str]] = {}
+        for text in self.base_path:
+            options |= {path: {} for path in expand_pattern(text, storage)}
+        if self.discover:
+            options |= {path: {} for path in discover_tables(self.discover, storage) if path not in options}
+        if self.tables:
+            options |= {item.base_path: dict(item.options) for item in read_table_list(self.tables)}
+        return options
+
+
+@dataclass(frozen=True)
+class _Catalog:
+    """Where tables go in the metastore, and how."""
+
+    database: str | None
+    table: str | None
+    metastore_uris: str | None
+    hive_site: str | None
+    sync_mode: str
+    partitioned_by: str | None
+    partition_value_extractor: str | None
+    conf: tuple[str, ...]
+
+    def options(self) -> dict[str, str]:
+        """The same as options of hive-sync, on top of those of a hive-site.xml.
+
+        Raises:
+            InvalidOptionError: a word of --conf has no value, or the file cannot be read.
+        """
+        named = {
+            _PREFIX + "database": self.database,
+            _PREFIX + "table": self.table,
+            _PREFIX + "metastore.uris": self.metastore_uris,
+            _PREFIX + "mode": self.sync_mode,
+            _PREFIX + "partition_fields": self.partitioned_by,
+            _PREFIX + "partition_extractor_class": self.partition_value_extractor,
+        }
+        options = {key: value for key, value in named.items() if value is not None} | pairs(self.conf, "--conf")
+        if self.hive_site is None:
+            return options
+        from hudi_hive.metastore.connection import read_hive_site
+
+        return read_hive_site(self.hive_site) | options
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """Whether the sync goes on, and how often it looks."""
+
+    watch: bool
+    poll_interval: float
+    once_per: float
 
 
 @click.command()
-@click.option("--base-path", multiple=True, help="A table's base path, or a pattern like '/lake/*/trips' (repeatable).")
-@click.option("--discover", metavar="FOLDER", help="Sync every table below this folder.")
-@click.option(
-    "--tables", metavar="FILE", help="Sync the tables of a file: a base path a line, then options as key=value."
+@option_group(
+    "tables",
+    _Tables,
+    click.option(
+        "--base-path", multiple=True, help="A table's base path, or a pattern like '/lake/*/trips' (repeatable)."
+    ),
+    click.option("--discover", metavar="FOLDER", help="Sync every table below this folder."),
+    click.option(
+        "--tables", metavar="FILE", help="Sync the tables of a file: a base path a line, then options as key=value."
+    ),
+    storage_options,
 )
-@click.option("--database", help="Database in the metastore; the table's own, or `default`.")
-@click.option("--table", help="Table name in the metastore; the table's own.")
-@click.option(
-    "--metastore-uris",
-    envvar="HUDI_HIVE_METASTORE_URIS",
-    help="thrift://host:port, several separated by commas [env HUDI_HIVE_METASTORE_URIS].",
-)
-@click.option("--hive-site", metavar="FILE", help="A hive-site.xml: the metastore's address, TLS and login.")
-@click.option("--sync-mode", default="hms", show_default=True, help="How DDL is done: hms, hiveql or jdbc.")
-@click.option("--partitioned-by", help="Partition fields, separated by commas; by default the table's.")
-@click.option("--partition-value-extractor", help="Java class name of an extractor; by default inferred.")
-@click.option(
-    "--conf",
-    multiple=True,
-    metavar="K=V",
-    help="Any option of hive-sync, or of Hive for TLS and login (repeatable).",
+@option_group(
+    "catalog",
+    _Catalog,
+    click.option("--database", help="Database in the metastore; the table's own, or `default`."),
+    click.option("--table", help="Table name in the metastore; the table's own."),
+    click.option(
+        "--metastore-uris",
+        envvar="HUDI_HIVE_METASTORE_URIS",
+        help="thrift://host:port, several separated by commas [env HUDI_HIVE_METASTORE_URIS].",
+    ),
+    click.option("--hive-site", metavar="FILE", help="A hive-site.xml: the metastore's address, TLS and login."),
+    click.option("--sync-mode", default="hms", show_default=True, help="How DDL is done: hms, hiveql or jdbc."),
+    click.option("--partitioned-by", help="Partition fields, separated by commas; by default the table's."),
+    click.option("--partition-value-extractor", help="Java class name of an extractor; by default inferred."),
+    click.option(
+        "--conf",
+        multiple=True,
+        metavar="K=V",
+        help="Any option of hive-sync, or of Hive for TLS and login (repeatable).",
+    ),
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be done, as a diff, and change nothing.")
 @click.option("--all-steps", is_flag=True, help="With --dry-run: show every partition.")
 @click.option("--parallel", default=4, show_default=True, type=click.IntRange(1), help="Tables at work at once.")
-@click.option("--watch", is_flag=True, help="Go on: sync again after each new completed instant, until Ctrl-C.")
-@click.option(
-    "--poll-interval", default=10.0, show_default=True, type=float, help="With --watch: seconds between two looks."
+@option_group(
+    "watch",
+    _Watch,
+    click.option("--watch", is_flag=True, help="Go on: sync again after each new completed instant, until Ctrl-C."),
+    click.option(
+        "--poll-interval", default=10.0, show_default=True, type=float, help="With --watch: seconds between two looks."
+    ),
+    click.option(
+        "--once-per", default=0.0, type=float, help="With --watch: seconds at least between two syncs of a table."
+    ),
 )
-@click.option(
-    "--once-per", default=0.0, type=float, help="With --watch: seconds at least between two syncs of a table."
-)
-@storage_options
 @with_output
 @click.pass_context
-def sync(  # noqa: PLR0913
+def sync(
     ctx: click.Context,
-    base_path: tuple[str, ...],
-    discover: str | None,
-    tables: str | None,
-    database: str | None,
-    table: str | None,
-    metastore_uris: str | None,
-    hive_site: str | None,
-    sync_mode: str,
-    partitioned_by: str | None,
-    partition_value_extractor: str | None,
-    conf: tuple[str, ...],
+    tables: _Tables,
+    catalog: _Catalog,
     dry_run: bool,
     all_steps: bool,
     parallel: int,
-    watch: bool,
-    poll_interval: float,
-    once_per: float,
-    storage_option: tuple[str, ...],
+    watch: _Watch,
     output: Output,
 ) -> None:
     """Sync tables to a Hive metastore as Hudi's hive-sync does.
@@ -84,28 +197,16 @@ def sync(  # noqa: PLR0913
     One table is given by --base-path. With several, by patterns, --discover or --tables, one that fails does not stop
     the others: the exit code is then 1.
     """
-    leave_pandas_out()
-    named = {
-        _PREFIX + "database": database,
-        _PREFIX + "table": table,
-        _PREFIX + "metastore.uris": metastore_uris,
-        _PREFIX + "mode": sync_mode,
-        _PREFIX + "partition_fields": partitioned_by,
-        _PREFIX + "partition_extractor_class": partition_value_extractor,
-    }
-    options = {key: value for key, value in named.items() if value is not None} | pairs(conf, "--conf")
-    if hive_site is not None:
-        from hudi_hive.metastore.connection import read_hive_site
-
-        options = read_hive_site(hive_site) | options
-    if not (base_path or discover or tables):
+    block_pandas()
+    options = catalog.options()
+    if not (tables.base_path or tables.discover or tables.tables):
         raise click.UsageError("Missing option '--base-path' (or '--discover' or '--tables').")
-    if watch and dry_run:
+    if watch.watch and dry_run:
         raise click.UsageError("'--watch' and '--dry-run' do not go together.")
-    configs, single = _configs(base_path, discover, tables, options, storage_option)
-    if watch:
-        _watch(configs, poll_interval, once_per, output)
-    elif single:
+    configs = tables.configs(options)
+    if watch.watch:
+        _watch(configs, watch, output)
+    elif tables.is_single:
         from hudi_hive.cli.sync_output import show_report
         from hudi_hive.sync import HiveSyncTool
 
@@ -113,46 +214,6 @@ def sync(  # noqa: PLR0913
     elif not _sync_many(configs, parallel, dry_run, all_steps, output):
         output.close()
         ctx.exit(1)
-
-
-def _configs(
-    base_paths: tuple[str, ...],
-    folder: str | None,
-    list_file: str | None,
-    options: dict[str, str],
-    storage_option: tuple[str, ...],
-) -> tuple[list[HiveSyncConfig], bool]:
-    """One configuration for each table, and whether the command named just one table by its path."""
-    from hudi_hive.errors import InvalidOptionError
-    from hudi_hive.sync import HiveSyncConfig
-
-    storage = pairs(storage_option, "--storage-option") or None
-    wanted: dict[str, dict[str, str]] = {}
-    if len(base_paths) == 1 and not folder and not list_file and not set("*?[") & set(base_paths[0]):
-        return [HiveSyncConfig.from_options({_BASE_PATH: base_paths[0], **options}, storage_options=storage)], True
-
-    from hudi_hive.sync.run import discover_tables, expand_pattern, read_table_list
-
-    for text in base_paths:
-        wanted |= {path: {} for path in expand_pattern(text, storage)}
-    if folder:
-        wanted |= {path: {} for path in discover_tables(folder, storage) if path not in wanted}
-    if list_file:
-        wanted |= {item.base_path: dict(item.options) for item in read_table_list(list_file)}
-    if not wanted:
-        raise InvalidOptionError("the list names no table", path=list_file)
-    if len(wanted) > 1 and _PREFIX + "table" in options:
-        raise InvalidOptionError(
-            "one table name for several tables", remedy="leave --table out, or use --tables with `PATH table=NAME`"
-        )
-    made = [
-        HiveSyncConfig.from_options({_BASE_PATH: path, **options, **own}, storage_options=storage)
-        for path, own in wanted.items()
-    ]
-    for config in made:
-        if not config.metastore_uris:
-            raise InvalidOptionError(f"{_PREFIX}metastore.uris is missing", remedy="give thrift://host:port")
-    return made, False
 
 
 def _sync_many(configs: list[HiveSyncConfig], parallel: int, dry_run: bool, all_steps: bool, output: Output) -> bool:
@@ -169,13 +230,13 @@ def _sync_many(configs: list[HiveSyncConfig], parallel: int, dry_run: bool, all_
     return not report.failed
 
 
-def _watch(configs: list[HiveSyncConfig], poll_interval: float, once_per: float, output: Output) -> None:
+def _watch(configs: list[HiveSyncConfig], watch: _Watch, output: Output) -> None:
     from hudi_hive.cli.sync_output import EventLines
     from hudi_hive.sync.run import SyncWatcher, WatchSettings
 
-    settings = WatchSettings(interval=poll_interval, once_per=once_per)
+    settings = WatchSettings(interval=watch.poll_interval, once_per=watch.once_per)
     watcher = SyncWatcher(configs, settings, on_event=EventLines(output).show)
-    click.echo(f"watching {len(configs)} table(s) every {poll_interval:g} s; Ctrl-C ends it", err=True)
+    click.echo(f"watching {len(configs)} table(s) every {watch.poll_interval:g} s; Ctrl-C ends it", err=True)
     with _stopped_by_signals(watcher):
         watcher.run()
     output.discard()

@@ -39,8 +39,8 @@ def diff_lines(plan: SyncPlan, *, everything: bool = False) -> Iterator[tuple[st
         steps = list(table.rows())
         if not steps:
             yield "", "  nothing to do"
-        for kind, found in groupby(steps, key=lambda row: row["step"]):
-            rows = list(found)
+        for kind, group in groupby(steps, key=lambda row: row["step"]):
+            rows = list(group)
             sign = _SIGNS.get(kind.partition(" ")[0], "~")
             shown = rows if everything or len(rows) <= SHOWN else rows[: SHOWN - 1]
             for row in shown:

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from hudi_hive.cli.common import pairs, storage_options
+from hudi_hive.cli.option_groups import option_group
 
 
 @click.group()
 def thriftserver() -> None:
     """Start a Spark Thrift Server (the protocol of HiveServer2) that reads synced Hudi tables."""
+
+
+@dataclass(frozen=True)
+class _Java:
+    """How the server's Java process runs."""
+
+    jars: tuple[Path, ...]
+    heap: str
+    threads: int
+    settings: Path | None
 
 
 @thriftserver.command()
@@ -26,39 +38,41 @@ def thriftserver() -> None:
     help="Whom it lets in: SASL with any user, or no SASL.",
 )
 @click.option("--directory", type=click.Path(path_type=Path), help="Folder for its log; a temporary one without it.")
-@click.option("--jar", "jars", multiple=True, type=click.Path(path_type=Path, exists=True), help="More jars.")
-@click.option("--heap", default="1g", show_default=True, help="Largest heap of Java.")
-@click.option("--threads", default=2, show_default=True, type=click.IntRange(min=1), help="Tasks that run at once.")
-@click.option(
-    "--settings",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Properties file with Spark's settings (spark.…), on top of its own.",
+@option_group(
+    "java",
+    _Java,
+    click.option("--jar", "jars", multiple=True, type=click.Path(path_type=Path, exists=True), help="More jars."),
+    click.option("--heap", default="1g", show_default=True, help="Largest heap of Java."),
+    click.option("--threads", default=2, show_default=True, type=click.IntRange(min=1), help="Tasks that run at once."),
+    click.option(
+        "--settings",
+        type=click.Path(path_type=Path, exists=True, dir_okay=False),
+        help="Properties file with Spark's settings (spark.…), on top of its own.",
+    ),
 )
 @storage_options
-def start(  # noqa: PLR0913
+def start(
     metastore_uris: str,
     port: int,
     auth: str,
     directory: Path | None,
-    jars: tuple[Path, ...],
-    heap: str,
-    threads: int,
-    settings: Path | None,
+    java: _Java,
     storage_option: tuple[str, ...],
 ) -> None:
     """Start it and keep it running until Ctrl-C."""
     from hudi_hive.formats import parse_properties
     from hudi_hive.spark import ThriftServer
 
+    path = java.settings
     server = ThriftServer(
         metastore_uris,
         port=port,
         authentication=auth,
         directory=directory,
-        jars=jars,
-        heap=heap,
-        threads=threads,
-        settings=None if settings is None else parse_properties(settings.read_bytes(), path=str(settings)),
+        jars=java.jars,
+        heap=java.heap,
+        threads=java.threads,
+        settings=None if path is None else parse_properties(path.read_bytes(), path=str(path)),
         storage_options=pairs(storage_option, "--storage-option"),
     )
     with server as running:

@@ -169,12 +169,12 @@ class SqlEngine:
             for catalog in self._catalogs:
                 names.update(catalog.schemas())
         else:
-            schema, found = show.schema or self._default_schema, False
+            schema, exists = show.schema or self._default_schema, False
             for catalog in self._catalogs:
                 with suppress(NoSuchObjectError):
                     names.update(catalog.tables(schema))
-                    found = True
-            if not found:
+                    exists = True
+            if not exists:
                 raise NoSuchObjectError(f"no schema {schema}", remedy="SHOW SCHEMAS lists them")
         return pa.table({"name": pa.array(sorted(names), pa.string())}).to_reader()
 

@@ -156,7 +156,7 @@ def _read_tree(connection: DuckDBPyConnection, text: str) -> Statement:
     if show is not None:
         return Statement(text, (), show=show)
     expressions = {name.lower() for name in _common_table_expressions(tree)}
-    found: dict[tuple[str, str], TableName] = {}
+    tables: dict[tuple[str, str], TableName] = {}
     changed = False
     for node in _nodes(tree, "BASE_TABLE"):
         table = _table_of(node, expressions)
@@ -165,10 +165,10 @@ def _read_tree(connection: DuckDBPyConnection, text: str) -> Statement:
         if table.as_of is not None:
             _read_as_of(node, table)
             changed = True
-        found[(table.schema.lower(), table.view.lower())] = table
+        tables[(table.schema.lower(), table.view.lower())] = table
     if changed:
         text = connection.execute("SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)]).fetchall()[0][0]
-    return Statement(text, tuple(found.values()))
+    return Statement(text, tuple(tables.values()))
 
 
 def _tree_of(connection: DuckDBPyConnection, text: str) -> dict[str, Any]:

@@ -37,8 +37,8 @@ def test_public_names_resolve():
 def test_pandas_is_left_out_until_it_is_asked_for():
     code = """
 import sys
-from hudi_hive.cli.import_blocker import leave_pandas_out
-leave_pandas_out()
+from hudi_hive.cli.import_blocker import block_pandas
+block_pandas()
 import pyarrow as pa
 from hudi_hive.sync import HiveSyncTool
 table = pa.table({"a": pa.array([1, None])})

@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _SHOW: Final = "show"
 
 
-class _ShowUnlessTold(click.Group):
+class _ShowByDefault(click.Group):
     """A command group that prints the columns when no subcommand is named: ``schema PATH``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -28,7 +28,7 @@ class _ShowUnlessTold(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_ShowUnlessTold)
+@click.group(cls=_ShowByDefault)
 def schema() -> None:
     """The columns of a table with their Arrow types, and changes of them.
 
@@ -83,8 +83,7 @@ def _altered(
     change(builder)
     report = builder.commit(dry_run=dry_run)
     rows = [
-        {"column": found.column, "change": found.change, "before": found.before, "after": found.after}
-        for found in report.changes
+        {"column": row.column, "change": row.change, "before": row.before, "after": row.after} for row in report.changes
     ]
     output.section("changes", rows, ["column", "change", "before", "after"])
     output.note("nothing was written" if report.instant is None else f"committed as {report.instant.requested}")

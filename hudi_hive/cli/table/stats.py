@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.cli.common import known_partitions, open_client, storage_options, with_output
+from hudi_hive.cli.common import existing_partitions, open_client, storage_options, with_output
 from hudi_hive.cli.output import Output
 from hudi_hive.table import MetaClient
 from hudi_hive.table.view import FileKind, parse_file_names
@@ -36,9 +36,9 @@ def stats(
     where the active timeline still holds them, else from file footers.
     """
     client = open_client(path, storage_option)
-    wanted = known_partitions(client, partitions)
+    selected = existing_partitions(client, partitions)
     timeline = client.timeline  # before the listing: a file of a later commit then counts as nobody's yet
-    files = client.list_files(wanted)
+    files = client.list_files(selected)
     slices = client.file_system_view(files=files).latest_merged_file_slices()
     written = _written_files(client)
     rows, from_footers = _base_rows(client, slices, written)
@@ -56,8 +56,8 @@ def _written_files(client: MetaClient) -> pa.Table:
     timeline = client.timeline
     tables = []
     for instant in timeline.write_instants():
-        found = timeline.commit_metadata(instant).write_stats.select(_COMMIT_COLUMNS)
-        tables.append(found.add_column(0, "instant", pa.repeat(instant.requested, found.num_rows)))
+        stats = timeline.commit_metadata(instant).write_stats.select(_COMMIT_COLUMNS)
+        tables.append(stats.add_column(0, "instant", pa.repeat(instant.requested, stats.num_rows)))
     empty = pa.schema(
         [("instant", pa.string()), ("path", pa.string())] + [(n, pa.int64()) for n in _COMMIT_COLUMNS[1:]]
     )
@@ -71,13 +71,13 @@ def _base_rows(client: MetaClient, slices: pa.Table, written: pa.Table) -> tuple
         pc.equal(slices["partition"], ""), "", pc.binary_join_element_wise(slices["partition"], "", "/")
     )
     paths = pc.binary_join_element_wise(folders, names, "")
-    known = written["num_writes"].take(pc.index_in(paths, value_set=written["path"].combine_chunks()))
-    missing = np.flatnonzero(pc.and_(pc.is_null(known), pc.is_valid(paths)).to_numpy(zero_copy_only=False))
-    rows = pc.fill_null(known, 0).to_numpy().astype(np.int64)
+    counts = written["num_writes"].take(pc.index_in(paths, value_set=written["path"].combine_chunks()))
+    missing = np.flatnonzero(pc.and_(pc.is_null(counts), pc.is_valid(paths)).to_numpy(zero_copy_only=False))
+    rows = pc.fill_null(counts, 0).to_numpy().astype(np.int64)
     if len(missing):
         with ThreadPoolExecutor(_FOOTER_THREADS) as pool:
-            wanted = paths.take(pa.array(missing)).to_pylist()
-            rows[missing] = list(pool.map(lambda name: _footer_rows(client, name), wanted))
+            unread = paths.take(pa.array(missing)).to_pylist()
+            rows[missing] = list(pool.map(lambda name: _footer_rows(client, name), unread))
     return pa.array(rows), len(missing)
 
 

@@ -6,7 +6,7 @@ import click
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_hive.cli.common import known_partitions, open_client, storage_options, with_output
+from hudi_hive.cli.common import existing_partitions, open_client, storage_options, with_output
 from hudi_hive.cli.output import Output
 from hudi_hive.redaction import printable
 from hudi_hive.table import MetaClient
@@ -68,10 +68,10 @@ def timeline(
     if page is not None:
         _write_page(client, page, archived, max_groups, output)
         return
-    found = client.timeline
-    for instant in found.write_instants():
-        found.commit_metadata(instant)  # so that the operation is known
-    output.arrow("timeline", found.to_arrow(archived=archived))
+    timeline_ = client.timeline
+    for instant in timeline_.write_instants():
+        timeline_.commit_metadata(instant)  # so that the operation is known
+    output.arrow("timeline", timeline_.to_arrow(archived=archived))
 
 
 def _write_page(client: MetaClient, page: str, archived: bool, max_groups: int, output: Output) -> None:
@@ -144,7 +144,7 @@ def files(
     moment = normalise_instant(as_of, client.config.timezone) if as_of else None
     if moment is not None:
         check_time_travel(client, moment)
-    view = client.file_system_view(known_partitions(client, partitions))
+    view = client.file_system_view(existing_partitions(client, partitions))
     slices = view.latest_merged_file_slices(moment)
     output.arrow("file slices", slices.select(["partition", "file_id", "base_instant", "base_size", "log_files"]))
     total = pc.sum(pa.chunked_array(slices["base_size"])).as_py() or 0

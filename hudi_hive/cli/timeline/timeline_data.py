@@ -82,7 +82,7 @@ def collect(client: MetaClient, *, archived: bool = False, max_groups: int = 200
         instants = sorted({*timeline.archived().instants, *active}, key=lambda instant: instant.sort_key)
     groups = _groups(client)
     total = len(groups)
-    kept = sorted(groups, key=lambda row: row.newest, reverse=True)[:max_groups]
+    drawn = sorted(groups, key=lambda row: row.newest, reverse=True)[:max_groups]
     config = client.config
     facts = {
         "path": client.base_path,
@@ -100,7 +100,7 @@ def collect(client: MetaClient, *, archived: bool = False, max_groups: int = 200
         title=config.name,
         facts=tuple(facts.items()),
         instants=tuple(_mark(client, instant) for instant in instants),
-        groups=tuple(sorted(kept, key=lambda row: (row.partition, row.files[0].instant, row.file_id))),
+        groups=tuple(sorted(drawn, key=lambda row: (row.partition, row.files[0].instant, row.file_id))),
         groups_total=total,
     )
 

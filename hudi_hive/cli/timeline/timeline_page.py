@@ -95,11 +95,11 @@ class _Axis:
         return self.at.get(self.done.get(requested, requested), float(_LEFT))
 
     def ticks(self) -> list[tuple[float, str]]:
-        found: list[tuple[float, str]] = []
+        ticks: list[tuple[float, str]] = []
         for moment, place in self.at.items():
-            if not found or place - found[-1][0] >= _TICK:
-                found.append((place, moment))
-        return found
+            if not ticks or place - ticks[-1][0] >= _TICK:
+                ticks.append((place, moment))
+        return ticks
 
 
 def _clock(moment: str) -> tuple[str, str]:
@@ -141,15 +141,15 @@ class _Figure:
 
     def html(self) -> str:
         height = self.y + 8
-        grid, ticks, day, told = [], [], "", 0.0
+        grid, ticks, day, labelled = [], [], "", 0.0
         for place, moment in self.axis.ticks():
             date, clock = _clock(moment)
             grid.append(f'<line class="grid" x1="{place:.1f}" x2="{place:.1f}" y1="{_AXIS - 6}" y2="{height:.0f}"/>')
             ticks.append(f'<text x="{place:.1f}" y="{_AXIS - 16}">{clock[:8]}</text>')
-            if date != day or place - told >= _DAY:
+            if date != day or place - labelled >= _DAY:
                 inside = min(place, self.axis.width - _DATE)
                 ticks.append(f'<text class="day" x="{inside:.1f}" y="{_AXIS - 31}">{date}</text>')
-                day, told = date, place
+                day, labelled = date, place
         if self.axis.earlier:
             ticks.insert(0, f'<text class="day" x="{_LEFT - 8}" y="{_AXIS - 16}">older</text>')
         left = f'<svg class="labels" width="{_LABELS}" height="{height:.0f}">{"".join(self.labels)}</svg>'
