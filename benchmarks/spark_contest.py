@@ -92,7 +92,8 @@ class Sessions:
         environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
         bundle = ""
         if kind != "ours":
-            from real_hudi import class_path
+            sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+            from tools.real_hudi import class_path
 
             bundle, _, jars = class_path(release=kind).partition(os.pathsep)
             home = Path(jars).parents[1]

@@ -3,7 +3,7 @@
 ``python benchmarks/spark_merge.py [--rows 1600000] [--groups 8] [--updates 0.1] [--cores 2] [--rounds 5]
 [--hudi 1.0.2,1.1.1]``: every slice of the table has a log file. The read-optimised scan does not merge: what it takes
 less is the price of merging. With ``--cores 1,2`` each number of cores has its own processes. Real Hudi is fetched on
-first use (``real_hudi.py``); ``--hudi ''`` leaves it out. How times are told: ``spark_contest.py``.
+first use (``tools/real_hudi.py``); ``--hudi ''`` leaves it out. How times are told: ``spark_contest.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Copy-on-write tables in Spark SQL: against Spark's own Parquet reader on the same files, and against real Hudi.
 
 ``python benchmarks/spark_scan.py [--rows 4000000] [--groups 16] [--cores 2] [--rounds 7] [--hudi 1.0.2,1.1.1]``: real
-Hudi is fetched on first use (``real_hudi.py``); ``--hudi ''`` leaves it out. How times are told: ``spark_contest.py``.
+Hudi is fetched on first use (``tools/real_hudi.py``); ``--hudi ''`` leaves it out. Times: ``spark_contest.py``.
 """
 
 from __future__ import annotations

@@ -137,7 +137,8 @@ def run(name: str, folder: Path, options: argparse.Namespace) -> dict[tuple[str,
     """A side's measurements by table type and operation."""
     environment = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     if name != "ours":
-        from real_hudi import class_path
+        sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+        from tools.real_hudi import class_path
 
         bundle, _, jars = class_path(release=name).partition(os.pathsep)
         home = Path(jars).parents[1]

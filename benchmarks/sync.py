@@ -9,7 +9,7 @@ all of a first sync is the metastore's own work. A commit of ten partitions, fiv
 "10 changed". In the end what both tools left in the metastore is compared. Exit status 1: the end states differ, or a
 no-op sync costs us more than 3 calls (copy-on-write) or 5 (merge-on-read, three names), or calls alter_table.
 
-The real tool is Hudi 1.0.2 on PySpark 3.5's jars; see ``real_hudi.py``.
+The real tool is Hudi 1.0.2 on PySpark 3.5's jars; see ``tools/real_hudi.py``.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from counting_proxy import CountingProxy
-from real_hudi import RealSync, class_path
 from wide_tables import WideTable
 
 from hudi_hive.metastore import EmbeddedMetastore, HiveMetastore
 from hudi_hive.sync import HiveSyncConfig, HiveSyncTool
+from tools.real_hudi import RealSync, class_path
 
 OURS, REAL = "ours", "real"
 WARM, PROCESS = "warm", "process"

@@ -13,6 +13,7 @@ RUNS = (
     "tests.support.faults.write_sweep",
     "tests.support.faults.write_sweep --failures",
     "tests.support.faults.table_races --runs 200",
+    "tests.support.faults.write_soak",
     "tests.support.faults.damage_sweep",
     "tests.support.faults.table_damage --cases 60",
     "tests.support.faults.hostile_inputs",
@@ -25,6 +26,8 @@ RUNS = (
     "integration.long.schema_faces",
     "integration.long.mutation_oracle",
     "integration.long.mutation_hudi",
+    "integration.long.bank_runs",
+    "integration.long.spark_statements",
     "integration.long.spark_mutations",
     "integration.long.thrift_load --minutes 15",
 )

@@ -6,14 +6,23 @@ import json
 
 import pytest
 
-from benchmarks.spark_statements import RELEASES, answer, differences, first_line, in_order, recorded, same, statements
-from benchmarks.spark_statements import tables as tables_of
 from integration.conftest import DATABASE
+from integration.long.spark_statements import (
+    RELEASES,
+    answer,
+    differences,
+    first_line,
+    in_order,
+    recorded,
+    same,
+    statements,
+)
+from integration.long.spark_statements import tables as tables_of
 
 pytestmark = pytest.mark.jvm
 
 VERSIONS = sorted(RELEASES)
-# Each statement for one version; `python benchmarks/spark_statements.py --recorded` runs them all for every version.
+# Each statement for one version; `python -m integration.long.spark_statements --recorded` runs all for all versions.
 CASES = [(VERSIONS[index % 3], name) for index, name in enumerate(statements("v9"))]
 
 

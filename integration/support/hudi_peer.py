@@ -1,6 +1,6 @@
 """Real Hudi beside ours: writes and reads tables in a process of its own, of the release that a table version asks for.
 
-The bundles and PySpark 3.5 are fetched once into ``$HUDI_HIVE_CACHE`` (see ``benchmarks/real_hudi.py``).
+The bundles and PySpark 3.5 are fetched once into ``$HUDI_HIVE_CACHE`` (see ``tools/real_hudi.py``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from benchmarks.real_hudi import class_path, is_fetched
+from tools.real_hudi import class_path, is_fetched
 
 RELEASES: Mapping[int, str] = {6: "0.15.0", 8: "1.0.2", 9: "1.1.1"}
 """Table version -> the release that makes tables of it."""

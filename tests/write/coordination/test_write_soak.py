@@ -1,4 +1,4 @@
-"""Two writers, services and a reader on one table for a short while; ``benchmarks/write_soak.py`` does it for long."""
+"""Two writers, services and a reader on one table for a while; ``tests.support.faults.write_soak`` does it for long."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.write_soak import Commit, Read, Soak, expected, replay, run
+from tests.support.faults.write_soak import Commit, Read, Soak, expected, replay, run
 
 
 @pytest.mark.parametrize(("version", "kind"), [(6, "COPY_ON_WRITE"), (8, "MERGE_ON_READ")])

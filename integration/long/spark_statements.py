@@ -1,6 +1,6 @@
 """One SQL script on the same synced tables, run by real Hudi on Spark 3.5 and by us on Spark 4: the same rows?
 
-``python benchmarks/spark_statements.py [--only PATTERN] [--version v9] [--record | --recorded]``
+``python -m integration.long.spark_statements [--only PATTERN] [--version v9] [--record | --recorded]``
 
 The script is ``integration/data/spark_statements/statements.sql``; its tables are the fixtures, synced by us to one
 embedded metastore. Each table version is read by the release that wrote it: 6 by 0.15.0, 8 by 1.0.2, 9 by 1.1.1. With
@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "integration" / "data" / "spark_statements"
 FIXTURES = ROOT / "tests" / "data" / "fixtures"
 DATABASE = "statements"
@@ -158,7 +158,7 @@ def differences(version: str) -> dict[str, str]:
 
 def ask_real_hudi(uri: str, release: str, todo: dict[str, str], folder: Path) -> dict[str, dict[str, Any]]:
     """Real Hudi's answer to each statement. It runs in a process of its own on Spark 3.5."""
-    from real_hudi import class_path
+    from tools.real_hudi import class_path
 
     bundle, jars = class_path(release=release).split(os.pathsep)
     package = Path(jars).parents[1]

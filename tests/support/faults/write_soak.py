@@ -1,6 +1,6 @@
 """Writers, table services and readers in processes of their own on one table, held to a model of plain dictionaries.
 
-    python benchmarks/write_soak.py [--commits 200] [--version 8] [--type MERGE_ON_READ] [--writers 2] [--seed 1]
+    python -m tests.support.faults.write_soak [--commits 200] [--version 8] [--type MERGE_ON_READ] [--writers 2]
 
 Writers commit rows of every operation under optimistic concurrency control and try again after conflicts; each cleans
 and archives behind its commits. One process plans and runs compaction and clustering. Readers take snapshots and
@@ -364,7 +364,7 @@ def run(soak: Soak, *, timeout: float = 3600) -> tuple[list[Log], list[str]]:
     first = Log("first")
     Writer(soak, soak.writers, first).write("upsert", {"z-0": ("c0", 0)})
     spawn = multiprocessing.get_context("forkserver")
-    spawn.set_forkserver_preload(["benchmarks.write_soak"])
+    spawn.set_forkserver_preload(["tests.support.faults.write_soak"])
     ended = spawn.Event()
     out = Path(f"{soak.path}.logs")
     out.mkdir()

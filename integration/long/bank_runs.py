@@ -1,6 +1,6 @@
 """Bank transfers in a Hive ACID table for as long as wanted: reads, and how many of them missed or doubled money.
 
-    python benchmarks/mutation_bank.py [--metastore 3.1.3] [--commits 200] [--rounds 4] [--writers 3] [--readers 2]
+    python -m integration.long.bank_runs [--metastore 3.1.3] [--commits 200] [--rounds 4] [--writers 3] [--readers 2]
 
 Each round is a table of its own: nothing compacts it, and reads take longer with every commit. Writers and their
 workers are killed with SIGKILL at any moment; every second writer takes a lock that keeps nobody out. The metastore is
@@ -16,8 +16,6 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from hudi_hive.testing import FakeMetastore
 from integration.long.mutation_bank import SERVER_PROPERTIES, Settings, found_bank, run
