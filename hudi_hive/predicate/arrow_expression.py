@@ -92,7 +92,7 @@ _MATCH_NULLS: Final = 0
 """Arrow's default for ``is_in``: a null in the list matches a null in the column, anything else is true or false."""
 
 
-class _NotKnownError(Exception):
+class _UnsupportedExpressionError(Exception):
     """A part of the expression that the outline has no node for."""
 
 
@@ -117,21 +117,21 @@ class _Outline:
             reader = pa.ipc.open_file(buffer)
             constants = reader.get_batch(0)
             root = _parse(_metadata(reader.schema), constants)
-        except (pa.ArrowException, LookupError, ValueError, TypeError, AttributeError, _NotKnownError):
+        except (pa.ArrowException, LookupError, ValueError, TypeError, AttributeError, _UnsupportedExpressionError):
             return None  # another form than the one we know
         return self._node(root)
 
     def _node(self, part: object) -> Node:
         try:
-            return self._known(part)
-        except (_NotKnownError, HudiHiveError):
+            return self._converted(part)
+        except (_UnsupportedExpressionError, HudiHiveError):
             return nodes.Unknown()
 
-    def _known(self, part: object) -> Node:
+    def _converted(self, part: object) -> Node:
         if isinstance(part, syntax.Name):
             return bind(part, self._schema)
         if not isinstance(part, _Call):
-            raise _NotKnownError
+            raise _UnsupportedExpressionError
         arguments = part.arguments
         if part.function == "and_kleene":
             return nodes.conjunction([self._node(argument) for argument in arguments])
@@ -153,7 +153,7 @@ class _Outline:
             return self._bound(
                 syntax.Compare(_COMPARISONS[part.function], _operand(arguments[0]), _operand(arguments[1]))
             )
-        raise _NotKnownError
+        raise _UnsupportedExpressionError
 
     def _is_in(self, name: syntax.Name, values: list[Any]) -> Node:
         null = self._bound(syntax.NullTest(name))
@@ -165,19 +165,19 @@ class _Outline:
             return nodes.disjunction([null, found])
         return nodes.conjunction([nodes.Not(null), found])
 
-    def _if_valid(self, condition: object, then: object, otherwise: object) -> Node:
+    def _if_valid(self, condition: object, then: object, when_null: object) -> Node:
         """``if_else(is_valid(x), is_in(x, …), null)``: how DuckDB writes ``x IN (…)``."""
-        if not (isinstance(condition, _Call) and isinstance(then, _Call) and isinstance(otherwise, syntax.Value)):
-            raise _NotKnownError
+        if not (isinstance(condition, _Call) and isinstance(then, _Call) and isinstance(when_null, syntax.Value)):
+            raise _UnsupportedExpressionError
         name, values = _name(then.arguments[0]), then.options.get("value_set")
         if (
             (condition.function, then.function) != ("is_valid", "is_in")
             or _name(condition.arguments[0]).parts != name.parts
-            or otherwise.value is not None
+            or when_null.value is not None
             or not values
             or None in values
         ):
-            raise _NotKnownError
+            raise _UnsupportedExpressionError
         return self._bound(syntax.InList(name, tuple(syntax.Value(value, repr(value)) for value in values)))
 
     def _bound(self, tree: syntax.Syntax) -> Node:
@@ -192,20 +192,20 @@ class _Outline:
             if not isinstance(current, nodes.IsNull) and any(
                 pa.types.is_floating(column.operand_type) for column in nodes.own_columns(current)
             ):
-                raise _NotKnownError
+                raise _UnsupportedExpressionError
         return node
 
 
 def _name(argument: object) -> syntax.Name:
     if isinstance(argument, syntax.Name):
         return argument
-    raise _NotKnownError
+    raise _UnsupportedExpressionError
 
 
 def _operand(argument: object) -> syntax.Operand:
     if isinstance(argument, (syntax.Name, syntax.Value)):
         return argument
-    raise _NotKnownError
+    raise _UnsupportedExpressionError
 
 
 def _parse(pieces: list[tuple[str, str]], constants: pa.RecordBatch) -> object:
@@ -232,7 +232,7 @@ def _parse(pieces: list[tuple[str, str]], constants: pa.RecordBatch) -> object:
             index += length
             open_calls[-1].arguments.append(syntax.Name(tuple(parts), ".".join(parts)))
         else:
-            raise _NotKnownError
+            raise _UnsupportedExpressionError
     (root,) = open_calls[0].arguments
     return root
 
@@ -253,7 +253,7 @@ def _metadata(schema: pa.Schema) -> list[tuple[str, str]]:
     get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     address = ctypes.cast(get_pointer(capsule, b"arrow_schema"), ctypes.POINTER(_CSchema)).contents.metadata
     if not address:
-        raise _NotKnownError
+        raise _UnsupportedExpressionError
     position = address
 
     def take_int() -> int:

@@ -123,14 +123,14 @@ def outcomes_of_ranges(node: Node, count: int, ranges: Mapping[tuple[str, ...], 
 class _Leaf:
     """Outcomes of the leaves that read one column."""
 
-    def __init__(self, column: ColumnRef, known: ColumnRange, count: int) -> None:
+    def __init__(self, column: ColumnRef, column_range: ColumnRange, count: int) -> None:
         self._column = column
-        self._known = known
+        self._column_range = column_range
         self._count = count
-        rows = known.row_count.cast(pa.int64())
-        self._has_null = ~_mask(pc.equal(known.null_count, 0), False)
-        self._has_value = ~_mask(pc.equal(known.null_count, rows), False)
-        self._nan = known.nan_possible and bool(pa.types.is_floating(column.type))
+        rows = column_range.row_count.cast(pa.int64())
+        self._has_null = ~_mask(pc.equal(column_range.null_count, 0), False)
+        self._has_value = ~_mask(pc.equal(column_range.null_count, rows), False)
+        self._nan = column_range.nan_possible and bool(pa.types.is_floating(column.type))
 
     def outcomes(self, node: Node) -> Outcomes:
         if isinstance(node, nodes.IsNull):
@@ -158,7 +158,7 @@ class _Leaf:
         """Bounds in the operand type; None if they do not have it."""
         target = self._column.operand_type
         try:
-            return _cast(self._known.minimum, target), _cast(self._known.maximum, target)
+            return _cast(self._column_range.minimum, target), _cast(self._column_range.maximum, target)
         except pa.ArrowException:
             return None
 
@@ -175,7 +175,7 @@ class _Leaf:
         if operator == "=":
             true = _mask(pc.less_equal(minimum, literal), True) & _mask(pc.greater_equal(maximum, literal), True)
             only = _mask(pc.equal(minimum, literal), False) & _mask(pc.equal(maximum, literal), False)
-            return true, ~only | self._nan if self._known.exact else self._all(True)
+            return true, ~only | self._nan if self._column_range.exact else self._all(True)
         strict = operator == "<"
         true = _mask((pc.less if strict else pc.less_equal)(minimum, literal), True)
         false = _mask((pc.greater_equal if strict else pc.greater)(maximum, literal), True)

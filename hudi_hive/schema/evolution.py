@@ -177,19 +177,19 @@ class SchemaUpdate:
         Raises:
             SchemaError: there is no such column, the table needs it, or its type cannot become the new one.
         """
-        name, item = self._found(name, "changed in type")
-        wanted = _internal(type, item.name)
-        if type_name(item.type) == type_name(wanted):
+        name, item = self._path_and_field(name, "changed in type")
+        target = _internal(type, item.name)
+        if type_name(item.type) == type_name(target):
             return self
         self._guard(name, "changed in type", below=False)
-        if not may_become(item.type, wanted):
+        if not may_become(item.type, target):
             raise SchemaError(
-                f"column {name!r} is of type {type_name(item.type)}, which cannot become {type_name(wanted)}",
+                f"column {name!r} is of type {type_name(item.type)}, which cannot become {type_name(target)}",
                 remedy="add a column of the new type; structs, lists and maps change by their fields"
-                if not isinstance(item.type, str) or not isinstance(wanted, str)
+                if not isinstance(item.type, str) or not isinstance(target, str)
                 else "add a column of the new type",
             )
-        return self._edited(name, lambda found: replace(found, type=wanted))
+        return self._edited(name, lambda found: replace(found, type=target))
 
     def optional(self, name: str) -> Self:
         """Make a column nullable.
@@ -197,7 +197,7 @@ class SchemaUpdate:
         Raises:
             SchemaError: there is no such column, or it is a meta column or the key of a map.
         """
-        name, _ = self._found(name, "made optional")
+        name, _ = self._path_and_field(name, "made optional")
         return self._edited(name, lambda found: replace(found, optional=True))
 
     def required(self, name: str) -> Self:
@@ -206,7 +206,7 @@ class SchemaUpdate:
         Raises:
             SchemaError: there is no such column, or it takes null.
         """
-        name, item = self._found(name, "made required")
+        name, item = self._path_and_field(name, "made required")
         if item.optional:
             raise SchemaError(
                 f"column {name!r} takes null and cannot be made required: rows that are there may have null in it"
@@ -225,7 +225,7 @@ class SchemaUpdate:
 
     # -- names -----------------------------------------------------------------------------------------------------
 
-    def _found(self, name: str, what: str) -> tuple[str, InternalField]:
+    def _path_and_field(self, name: str, what: str) -> tuple[str, InternalField]:
         """Find a column; returns it with its name as the table spells it."""
         exact, fields, item = "", self._now.fields, None
         for part in name.split("."):
@@ -244,9 +244,9 @@ class SchemaUpdate:
 
     def _member(self, name: str, what: str) -> tuple[str, Fields, int]:
         """Find a column in a record: the record's name, its fields, the column's index among them."""
-        exact, _ = self._found(name, what)
+        exact, _ = self._path_and_field(name, what)
         parent, leaf = self._split(exact)
-        if parent and not isinstance(self._found(parent, what)[1].type, RecordType):
+        if parent and not isinstance(self._path_and_field(parent, what)[1].type, RecordType):
             raise SchemaError(f"{name!r} cannot be {what}: it has its name from the list or map that it is in")
         siblings = self._siblings(parent)
         at = _position(siblings, leaf)
@@ -256,12 +256,12 @@ class SchemaUpdate:
     def _split(self, name: str) -> tuple[str, str]:
         """Split a column's name to that of its struct, as the table spells it, and its own."""
         parent, _, leaf = name.rpartition(".")
-        return (self._found(parent, "changed")[0] if parent else ""), leaf
+        return (self._path_and_field(parent, "changed")[0] if parent else ""), leaf
 
     def _siblings(self, parent: str) -> Fields:
         if not parent:
             return self._now.fields
-        kind = self._found(parent, "changed")[1].type
+        kind = self._path_and_field(parent, "changed")[1].type
         if not isinstance(kind, RecordType):
             hint = ".element" if isinstance(kind, ArrayType) else ".value" if isinstance(kind, MapType) else ""
             raise SchemaError(

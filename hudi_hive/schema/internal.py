@@ -165,14 +165,14 @@ class EvolvedSchema:
         Args:
             instant: requested time of the commit, as in a file's name.
         """
-        known = self.commits.get(instant)
-        if known is None and self.newest_known < self.query.version_id <= int(instant):
+        version = self.commits.get(instant)
+        if version is None and self.newest_version_id < self.query.version_id <= int(instant):
             return self.query
-        known = known or schema_at(self.history, instant)
-        return self.history[0] if known is None and self.history else known
+        version = version or schema_at(self.history, instant)
+        return self.history[0] if version is None and self.history else version
 
     @property
-    def newest_known(self) -> int:
+    def newest_version_id(self) -> int:
         """Id of the newest version of the history; it is less than the query's where history was lost."""
         return self.history[-1].version_id if self.history else 0
 
@@ -186,7 +186,7 @@ class EvolvedSchema:
             return False
         if not self.history:
             return self.written(instant) is None
-        return self.newest_known < int(instant) < self.query.version_id
+        return self.newest_version_id < int(instant) < self.query.version_id
 
     def sources(self, instant: str) -> dict[str, FieldSource] | None:
         """The file columns that hold the query's columns in files of a commit; None where their names are the same.

@@ -52,25 +52,25 @@ def _differences(
     moved = _moved([item.id for item in before if item.id in new], [item.id for item in after if item.id in old])
     for at, item in enumerate(after):
         name = new_path + item.name
-        known = old.get(item.id)
-        if known is None:
+        earlier = old.get(item.id)
+        if earlier is None:
             yield Difference(name, "add", None, type_name(item.type))
             continue
-        yield from _of_field(known, item, name, old_path)
+        yield from _of_field(earlier, item, name, old_path)
         if item.id in moved:
             yield Difference(name, "move", None, f"after {after[at - 1].name}" if at else "first")
-        yield from _differences(known.children, item.children, f"{old_path}{known.name}.", f"{name}.")
+        yield from _differences(earlier.children, item.children, f"{old_path}{earlier.name}.", f"{name}.")
 
 
-def _of_field(known: InternalField, item: InternalField, name: str, old_path: str) -> Iterator[Difference]:
-    if known.name != item.name:
-        yield Difference(name, "rename", old_path + known.name, name)
-    if not isinstance(known.type, RecordType) and not item.children and known.type != item.type:
-        yield Difference(name, "type", type_name(known.type), type_name(item.type))
-    if known.optional != item.optional:
-        yield Difference(name, "nullable", str(known.optional).lower(), str(item.optional).lower())
-    if known.doc != item.doc:
-        yield Difference(name, "comment", known.doc, item.doc)
+def _of_field(earlier: InternalField, item: InternalField, name: str, old_path: str) -> Iterator[Difference]:
+    if earlier.name != item.name:
+        yield Difference(name, "rename", old_path + earlier.name, name)
+    if not isinstance(earlier.type, RecordType) and not item.children and earlier.type != item.type:
+        yield Difference(name, "type", type_name(earlier.type), type_name(item.type))
+    if earlier.optional != item.optional:
+        yield Difference(name, "nullable", str(earlier.optional).lower(), str(item.optional).lower())
+    if earlier.doc != item.doc:
+        yield Difference(name, "comment", earlier.doc, item.doc)
 
 
 def _moved(before: Sequence[int], after: Sequence[int]) -> set[int]:

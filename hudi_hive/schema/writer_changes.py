@@ -93,16 +93,16 @@ class _Merger:
         if isinstance(table, MapType) and isinstance(rows, MapType):
             value = self._type(table.value, rows.value, f"{path}.value")
             return table if value is table.value else replace(table, value=value)
-        found = wider(table, rows) if isinstance(table, str) and isinstance(rows, str) else None
-        if found is None:
+        wider_type = wider(table, rows) if isinstance(table, str) and isinstance(rows, str) else None
+        if wider_type is None:
             raise SchemaError(
                 f"column {path!r} is of type {type_name(table)} and cannot take {type_name(rows)}",
                 remedy="cast it to the table's type before it is written",
             )
-        return table if found == table or type_name(found) == type_name(table) else found
+        return table if wider_type == table or type_name(wider_type) == type_name(table) else wider_type
 
 
 def _position(fields: Sequence[InternalField], name: str) -> int | None:
     exact = [at for at, item in enumerate(fields) if item.name == name]
-    found = exact or [at for at, item in enumerate(fields) if item.name.lower() == name.lower()]
-    return found[0] if len(found) == 1 else None
+    positions = exact or [at for at, item in enumerate(fields) if item.name.lower() == name.lower()]
+    return positions[0] if len(positions) == 1 else None

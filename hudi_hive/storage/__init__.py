@@ -4,7 +4,7 @@ One small class over ``pyarrow.fs`` (local, s3, gs, abfs, hdfs) and fsspec; it k
 """
 
 from hudi_hive.storage.hadoop_paths import (
-    Found,
+    ExpandedPath,
     HadoopPath,
     Stores,
     compile_glob,
@@ -20,7 +20,7 @@ from hudi_hive.storage.storage import LISTING_SCHEMA, Storage
 
 __all__ = [
     "LISTING_SCHEMA",
-    "Found",
+    "ExpandedPath",
     "HadoopPath",
     "Storage",
     "Stores",

@@ -182,7 +182,7 @@ def stat_many(storage: Storage, keys: Sequence[str]) -> list[pafs.FileInfo]:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ExpandedPath:
     """An existing file or folder that an input path named.
 
     Attributes:
@@ -213,7 +213,7 @@ def is_hidden(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name and name != _DEFAULT_PARTITION)
 
 
-def expand(texts: Iterable[str], stores: Stores) -> list[Found]:
+def expand(texts: Iterable[str], stores: Stores) -> list[ExpandedPath]:
     """Expand input paths to the existing files and folders, in the given order, each once.
 
     Wildcards work in every part of a path and never match names with a leading dot.
@@ -221,7 +221,7 @@ def expand(texts: Iterable[str], stores: Stores) -> list[Found]:
     Raises:
         PathNotFoundError: a path does not exist, or a glob matches nothing.
     """
-    results: list[list[Found] | None] = []
+    results: list[list[ExpandedPath] | None] = []
     plain: dict[str, list[tuple[int, HadoopPath, str]]] = {}
     for text in texts:
         if is_glob(text):
@@ -240,40 +240,40 @@ def expand(texts: Iterable[str], stores: Stores) -> list[Found]:
         for (index, path, text), info in zip(group, infos, strict=True):
             if info.type == pafs.FileType.NotFound:
                 raise PathNotFoundError("input path does not exist", path=text)
-            results[index] = [_found(path, info)]
-    unique: dict[tuple[str, str], Found] = {}
+            results[index] = [_expanded_path(path, info)]
+    unique: dict[tuple[str, str], ExpandedPath] = {}
     for group_matches in results:
         for match in group_matches or ():
             unique.setdefault((match.path.store, match.path.key), match)
     return list(unique.values())
 
 
-def _found(path: HadoopPath, info: pafs.FileInfo, hidden: bool = False) -> Found:
+def _expanded_path(path: HadoopPath, info: pafs.FileInfo, hidden: bool = False) -> ExpandedPath:
     if info.type == pafs.FileType.Directory:
-        return Found(path, True, hidden)
-    return Found(path, False, hidden, info.size or 0, (info.mtime_ns or 0) // 1_000_000)
+        return ExpandedPath(path, True, hidden)
+    return ExpandedPath(path, False, hidden, info.size or 0, (info.mtime_ns or 0) // 1_000_000)
 
 
-def _expand_glob(text: str, stores: Stores) -> list[Found]:
-    unique: dict[str, Found] = {}
+def _expand_glob(text: str, stores: Stores) -> list[ExpandedPath]:
+    unique: dict[str, ExpandedPath] = {}
     for pattern in expand_braces(text):
         for match in _expand_pattern(pattern, stores):
             unique.setdefault(match.path.key, match)
     return list(unique.values())
 
 
-def _expand_pattern(pattern: str, stores: Stores) -> list[Found]:
+def _expand_pattern(pattern: str, stores: Stores) -> list[ExpandedPath]:
     """Matches of one pattern without braces, sorted; one listing per folder whose names a wildcard is matched with."""
     parsed = HadoopPath.parse(pattern)
     storage = stores.of(parsed)
-    level = [Found(parsed.at(""), True)]
+    level = [ExpandedPath(parsed.at(""), True)]
     trailing = ""
     for part in parsed.path.strip("/").split("/"):
         if not any(char in _GLOB_CHARACTERS for char in re.sub(r"\\.", "", part)):
             trailing = f"{trailing}/{_literal(part)}".strip("/")
             continue
         matcher = compile_glob(part, pattern)
-        following: list[Found] = []
+        following: list[ExpandedPath] = []
         for folder in level:
             if folder.is_dir:
                 base = folder.path.child(trailing)
@@ -286,25 +286,29 @@ def _expand_pattern(pattern: str, stores: Stores) -> list[Found]:
     paths = [folder.path.child(trailing) for folder in folders]
     infos = stat_many(storage, [path.key for path in paths])
     return [
-        _found(path, info, folder.hidden)
+        _expanded_path(path, info, folder.hidden)
         for folder, path, info in zip(folders, paths, infos, strict=True)
         if info.type != pafs.FileType.NotFound
     ]
 
 
-def _matching(storage: Storage, like: HadoopPath, key: str, matcher: re.Pattern[str], hidden: bool) -> list[Found]:
+def _matching(
+    storage: Storage, like: HadoopPath, key: str, matcher: re.Pattern[str], hidden: bool
+) -> list[ExpandedPath]:
     try:
         listing = storage.list(key, missing_ok=True)
     except PathNotFoundError:
         return []  # a file where the pattern wants a folder
-    found: list[Found] = []
+    matches: list[ExpandedPath] = []
     rows = zip(*(listing.column(name).to_pylist() for name in listing.column_names), strict=True)
     for path, size, mtime_ms, is_dir in sorted(rows):
         name = path.rpartition("/")[2]
         if not name.startswith(".") and matcher.fullmatch(name):
             mine = hidden or is_hidden(name)
-            found.append(Found(like.at(path), is_dir, mine, 0 if is_dir else size, None if is_dir else mtime_ms))
-    return found
+            matches.append(
+                ExpandedPath(like.at(path), is_dir, mine, 0 if is_dir else size, None if is_dir else mtime_ms)
+            )
+    return matches
 
 
 def expand_braces(pattern: str) -> list[str]:

@@ -62,16 +62,16 @@ def test_rows_with_the_time_of_a_compaction(version: int, keys: list[str], tmp_p
     assert third.requested == compaction.requested
     marks = [i.requested if version == 6 else i.completed for i in (first, second, third, fourth)]
 
-    def found(begin: str) -> dict[str, str]:
+    def commit_times_since(begin: str) -> dict[str, str]:
         seen = HudiTable.open(path).scan(begin=begin).to_arrow()
         return dict(zip(seen["id"].to_pylist(), seen["_hoodie_commit_time"].to_pylist(), strict=True))
 
     of_all = {key: third.requested if key in keys else first.requested for key in "abcd"} | {"b": fourth.requested}
     of_compaction = {key: time for key, time in of_all.items() if time >= third.requested}
-    assert found("earliest") == of_all
-    assert found(marks[0]) == found(marks[1]) == of_compaction
-    assert found(marks[2]) == {"b": fourth.requested}
-    assert found(marks[3]) == {}
+    assert commit_times_since("earliest") == of_all
+    assert commit_times_since(marks[0]) == commit_times_since(marks[1]) == of_compaction
+    assert commit_times_since(marks[2]) == {"b": fourth.requested}
+    assert commit_times_since(marks[3]) == {}
 
 
 @pytest.mark.parametrize("version", VERSIONS)

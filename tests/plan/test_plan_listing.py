@@ -60,12 +60,12 @@ class Watched(str):
 
     def __new__(cls, text, between):
         made = super().__new__(cls, text)
-        made.asked, made.between = 0, between
+        made.calls, made.between = 0, between
         return made
 
     def __hash__(self):
-        self.asked += 1
-        if self.asked == 3:
+        self.calls += 1
+        if self.calls == 3:
             self.between()
         return super().__hash__()
 
@@ -79,7 +79,7 @@ def thirty_partitions(folder):
     return DirectoryLister(Storage(folder))
 
 
-def found(table):
+def paths_of(table):
     return sorted(table.filter(pc.equal(table.column("name"), "data")).column("partition").to_pylist())
 
 
@@ -90,5 +90,5 @@ def test_files_that_are_walked_to_while_they_are_asked_for_are_there(tmp_path):
     first = next(walk)
     later = sorted({f"p{number:02d}" for number in range(30)} - set(first))[0]
     last = Watched(later, lambda: list(walk))
-    assert found(lister.files([first[0], last])) == sorted([first[0], later])
+    assert paths_of(lister.files([first[0], last])) == sorted([first[0], later])
     assert lister.lists_at_once

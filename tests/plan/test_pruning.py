@@ -24,7 +24,7 @@ from hudi_hive.errors import CorruptFileError, HudiHiveError
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.plan.model.scan_plan import PLAN_SCHEMA
 from hudi_hive.plan.pruning import SkipContext, prune, statistics
-from hudi_hive.plan.pruning.keys import by_bloom_filters, wanted_keys
+from hudi_hive.plan.pruning.keys import by_bloom_filters, required_record_keys
 from hudi_hive.plan.pruning.statistics import by_column_stats, by_partition_stats, prunable_columns
 from hudi_hive.predicate import parse_filter
 from hudi_hive.table import BlockRange, scan_logs
@@ -259,20 +259,20 @@ def test_statistics_do_rule_out_files():
     )
     metadata = MadeStatistics(files)
 
-    def kept(text):
+    def stays(text):
         return by_column_stats(CLIENT, metadata, slices, parse_filter(text, SCHEMA), ["i", "s"]).tolist()
 
-    assert kept("i = 3") == [True, False, True, True]
-    assert kept("i = 22") == [False, True, True, True]
-    assert kept("i = 17") == [False, True, True, True]  # within the slice's range, in neither file
-    assert kept("i IS NULL") == [False, False, True, True]
-    assert kept("s > 'c'") == [False, False, False, False]
+    assert stays("i = 3") == [True, False, True, True]
+    assert stays("i = 22") == [False, True, True, True]
+    assert stays("i = 17") == [False, True, True, True]  # within the slice's range, in neither file
+    assert stays("i IS NULL") == [False, False, True, True]
+    assert stays("s > 'c'") == [False, False, False, False]
     by_partitions = by_partition_stats(metadata, slices, parse_filter("i > 100", SCHEMA), ["i"])
     assert by_partitions.tolist() == [False, False, True, True]  # not all files of q are counted in
 
 
 def test_bounds_in_other_orders_are_not_used():
-    def kept(text, members):
+    def stays(text, members):
         slices, files = made([("p", members)])
         columns = parse_filter(text, SCHEMA).columns
         return by_column_stats(CLIENT, MadeStatistics(files), slices, parse_filter(text, SCHEMA), columns).tolist()
@@ -281,16 +281,16 @@ def test_bounds_in_other_orders_are_not_used():
         return {"rows": [{column: value} for value in values], "without": set(), "is_log": is_log}
 
     # By UTF-16 units the emoji comes before U+FFFF, by code points behind it.
-    assert kept("s = '\U0001f600'", [file("s", ["\U0001f600", "\uffff"])]) == [True]
-    assert kept("s = '\uffff'", [file("s", ["\U0001f600", "\uffff"])]) == [True]
-    assert kept("s = 'b'", [file("s", ["a", "a"])]) == [False]
+    assert stays("s = '\U0001f600'", [file("s", ["\U0001f600", "\uffff"])]) == [True]
+    assert stays("s = '\uffff'", [file("s", ["\U0001f600", "\uffff"])]) == [True]
+    assert stays("s = 'b'", [file("s", ["a", "a"])]) == [False]
     # Decimals of log files are ordered by their bytes, in which negative ones come last.
     one = decimal.Decimal("1.00")
-    assert kept("d = 0", [file("d", [-one, one], is_log=True)]) == [True]
-    assert kept("d = 5", [file("d", [one, one]), file("d", [one, one], is_log=True)]) == [True]
-    assert kept("d = 5", [file("d", [-one, one])]) == [False]
-    assert kept("f = 5", [file("f", [1.0, float("nan")], is_log=True)]) == [True]
-    assert kept("f = 5", [file("f", [1.0, 2.0], is_log=True)]) == [False]
+    assert stays("d = 0", [file("d", [-one, one], is_log=True)]) == [True]
+    assert stays("d = 5", [file("d", [one, one]), file("d", [one, one], is_log=True)]) == [True]
+    assert stays("d = 5", [file("d", [-one, one])]) == [False]
+    assert stays("f = 5", [file("f", [1.0, float("nan")], is_log=True)]) == [True]
+    assert stays("f = 5", [file("f", [1.0, 2.0], is_log=True)]) == [False]
 
 
 def test_files_of_one_name_in_two_partitions_are_not_told_apart():
@@ -340,18 +340,18 @@ def test_columns_whose_statistics_are_not_trusted():
         ("i = 5.5", None),
     ],
 )
-def test_wanted_keys(text, expected):
+def test_required_record_keys(text, expected):
     client = SimpleNamespace(
         config=SimpleNamespace(populate_meta_fields=True, record_keys=("i",), key_generator="SIMPLE")
     )
-    keys = wanted_keys(client, parse_filter(text, SCHEMA))
+    keys = required_record_keys(client, parse_filter(text, SCHEMA))
     assert keys == expected or (expected is None and not keys)
 
 
-def test_wanted_keys_of_other_tables():
+def test_required_record_keys_of_other_tables():
     def keys(text, **config):
         config = {"populate_meta_fields": True, "record_keys": ("s",), "key_generator": None, **config}
-        return wanted_keys(SimpleNamespace(config=SimpleNamespace(**config)), parse_filter(text, SCHEMA))
+        return required_record_keys(SimpleNamespace(config=SimpleNamespace(**config)), parse_filter(text, SCHEMA))
 
     assert keys("s = ''") == ("", "__empty__", "s:", "s:__empty__")
     assert keys("s = 'a'", record_keys=("s", "i")) is None

@@ -72,7 +72,7 @@ class CountingLister:
         }
         self._size = size
         self.lock = threading.Lock()
-        self.asked = Counter()
+        self.requests = Counter()
         self.calls = 0
         self.most = 0  # partitions that may be listed before `gate` opens
         self.gate = threading.Event()
@@ -87,8 +87,8 @@ class CountingLister:
     def files(self, partitions):
         with self.lock:
             self.calls += 1
-            self.asked.update(partitions)
-            count = sum(self.asked.values())
+            self.requests.update(partitions)
+            count = sum(self.requests.values())
         if count > self.most:
             assert self.gate.wait(PATIENCE)
         rows = [(path, name, self._size) for path in partitions for name in self._files.get(path, ())]
@@ -97,7 +97,7 @@ class CountingLister:
     @property
     def listed(self):
         with self.lock:
-            return sum(self.asked.values())
+            return sum(self.requests.values())
 
 
 @pytest.fixture
@@ -130,10 +130,10 @@ def test_all_splits_come_once(planner, lister):
         splits = drain(loader)
     assert splits.num_rows == 3 * PARTITIONS
     assert sorted(splits.column("path").to_pylist()) == plan_scan(planner.client, Query()).slices["path"].to_pylist()
-    assert set(lister.asked.values()) == {2}  # by the loader and by the whole plan
+    assert set(lister.requests.values()) == {2}  # by the loader and by the whole plan
     progress = loader.progress()
-    assert progress.finished and progress.all_partitions_found
-    assert (progress.partitions_found, progress.partitions_listed, progress.partitions_pruned) == (1000, 1000, 0)
+    assert progress.finished and progress.all_partitions_received
+    assert (progress.partitions_received, progress.partitions_listed, progress.partitions_pruned) == (1000, 1000, 0)
     assert (progress.splits_made, progress.splits_taken, progress.splits_pruned) == (3000, 3000, 0)
     assert progress.weight_made == progress.weight_taken == 3000 * 8
 
@@ -238,8 +238,8 @@ def test_stages_wait_for_the_consumer(planner, lister):
         progress = loader.progress()
         assert progress.splits_made <= 30
         # Queue, threads and queue of plans hold one batch each; makers of splits hold one plan each.
-        assert progress.partitions_found <= 10 + 2 + 3 + 3 + 2 + 2 + 1
-        assert lister.listed <= progress.partitions_found
+        assert progress.partitions_received <= 10 + 2 + 3 + 3 + 2 + 2 + 1
+        assert lister.listed <= progress.partitions_received
         assert drain(loader).num_rows == 3 * 150
         assert loader.progress().partitions_listed == 150
 
@@ -514,7 +514,7 @@ def test_a_dynamic_filter_rules_out_what_is_not_listed_and_what_was_not_taken(li
     wanted = {path for path in lister.paths if "month=03" in path}
     assert set(first.column("partition").to_pylist()) | set(rest.column("partition").to_pylist()) >= wanted
     assert progress.partitions_pruned >= 500 and progress.splits_pruned > 0  # four batches were under way
-    assert progress.partitions_pruned + progress.partitions_listed == progress.partitions_found == PARTITIONS
+    assert progress.partitions_pruned + progress.partitions_listed == progress.partitions_received == PARTITIONS
     assert progress.splits_made == progress.splits_taken + progress.splits_pruned
     assert lister.listed == progress.partitions_listed
 

@@ -243,11 +243,11 @@ def test_filters_mean_what_sql_says(case, rows):
 
 @settings(max_examples=300, deadline=None)
 @given(FILTERS, st.lists(ROWS, min_size=1, max_size=6), st.sets(NAMES.filter(lambda name: name != "st.x")))
-def test_partitions_are_left_out_only_when_no_row_can_pass(case, rows, known):
+def test_partitions_are_left_out_only_when_no_row_can_pass(case, rows, partition_columns):
     """Rows that agree on the known columns are one partition; its verdict must fit each of them."""
     row_filter = parse_filter(case.text, SCHEMA)
-    values = pa.Table.from_pylist(rows, SCHEMA).select(sorted(known))
-    if not known:
+    values = pa.Table.from_pylist(rows, SCHEMA).select(sorted(partition_columns))
+    if not partition_columns:
         values = pa.table({"nothing": [None] * len(rows)})
     others = parse_filter(f"({case.text}) IS NOT TRUE", SCHEMA)
     may_match = row_filter.partitions_that_may_match(values).to_pylist()
@@ -255,7 +255,7 @@ def test_partitions_are_left_out_only_when_no_row_can_pass(case, rows, known):
     for row, possible, other in zip(rows, may_match, may_fail, strict=True):
         truth = case.test(row)
         assert possible if truth is True else other
-    if known.issuperset(row_filter.columns):
+    if partition_columns.issuperset(row_filter.columns):
         assert [not possible for possible in may_match] == may_fail
 
 

@@ -10,19 +10,19 @@ import pytest
 from tests.support.fixture_tables import VERSIONS, expected, query_id
 from tests.support.tables.schema_faces import CASES, FACES, difference
 
-ASKED = [(face, name, query) for face in FACES for name, query in CASES if query["kind"] in face.kinds]
+QUERIES = [(face, name, query) for face in FACES for name, query in CASES if query["kind"] in face.kinds]
 
 
 @pytest.mark.parametrize(
-    ("face", "name", "query"), ASKED, ids=[f"{face.name}-{name}-{query_id(query)}" for face, name, query in ASKED]
+    ("face", "name", "query"), QUERIES, ids=[f"{face.name}-{name}-{query_id(query)}" for face, name, query in QUERIES]
 )
 def test_rows_are_those_of_hudi(face, name, query):
     assert difference(face, name, query) is None
 
 
 def test_all_versions_types_and_kinds_are_asked():
-    tables = {(expected(name)["table_version"], expected(name)["table_type"]) for _, name, _ in ASKED}
+    tables = {(expected(name)["table_version"], expected(name)["table_type"]) for _, name, _ in QUERIES}
     assert tables == {(version, kind) for version in VERSIONS for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")}
-    kinds = {query["kind"] for _, _, query in ASKED}
+    kinds = {query["kind"] for _, _, query in QUERIES}
     assert kinds == {"snapshot", "read_optimized", "time_travel", "incremental"}
-    assert len(CASES) == 33 and len(ASKED) == 33 * 4 + 6 + 18 + 9
+    assert len(CASES) == 33 and len(QUERIES) == 33 * 4 + 6 + 18 + 9

@@ -27,7 +27,7 @@ from hudi_hive.input_format.job.job_conf import check_job, job_value
 from hudi_hive.metadata import MetadataListing
 from hudi_hive.metrics import IoCounters
 from hudi_hive.options import jobs, read, write
-from hudi_hive.storage import Found, HadoopPath, Stores, expand, stat_many
+from hudi_hive.storage import ExpandedPath, HadoopPath, Stores, expand, stat_many
 from hudi_hive.table import MetaClient
 
 _HOODIE = ".hoodie"
@@ -220,7 +220,7 @@ def classify(
     )
 
 
-def _find_bases(paths: list[Found], stores: Stores) -> list[str | None]:
+def _find_bases(paths: list[ExpandedPath], stores: Stores) -> list[str | None]:
     """The key of each path's table: the nearest folder with ``.hoodie`` in it, or None.
 
     Goes up level by level with all paths at once, so that a remote store sees one batch per level and no folder twice.

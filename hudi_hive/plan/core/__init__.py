@@ -14,7 +14,7 @@ from hudi_hive.plan.core.incremental import (
     slices_of_range,
     without_hollow,
 )
-from hudi_hive.plan.core.listing import listed_as_asked
+from hudi_hive.plan.core.listing import with_configured_listing
 from hudi_hive.plan.core.partition_planner import PartitionPlanner, both
 from hudi_hive.plan.core.planner import (
     Filter,
@@ -44,7 +44,6 @@ __all__ = [
     "cleaned_error",
     "earliest_retained",
     "files_of_range",
-    "listed_as_asked",
     "merges_logs",
     "missing_files",
     "narrowed_plan",
@@ -57,5 +56,6 @@ __all__ = [
     "refuse_cleaned_files",
     "select_commits",
     "slices_of_range",
+    "with_configured_listing",
     "without_hollow",
 ]

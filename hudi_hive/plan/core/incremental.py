@@ -95,9 +95,9 @@ def select_commits(
     left_out = client.config.is_merge_on_read and not compactions
 
     def is_compaction(instant: Instant) -> bool:
-        return instant.action == "commit" and merges_logs(known.metadata(timeline, instant))
+        return instant.action == "commit" and merges_logs(commit_range.metadata(timeline, instant))
 
-    known = CommitRange((), (), frozenset(), None)
+    commit_range = CommitRange((), (), frozenset(), None)
     active = list(timeline.write_instants())
     if timeline.layout == 1:
         if left_out and timeline.pending({"commit", "deltacommit", "replacecommit"}):
@@ -110,7 +110,7 @@ def select_commits(
             i for i in timeline.archived().instants if i.is_completed and i.is_write and i.requested not in here
         ]
     by_transition = timeline.layout == 1 and policy is HollowCommitPolicy.USE_TRANSITION_TIME
-    known = replace(known, archived=frozenset(i.requested for i in archived))
+    commit_range = replace(commit_range, archived=frozenset(i.requested for i in archived))
     chosen: list[Instant] = []
     others: list[Instant] = []
     last: str | None = None
@@ -123,7 +123,7 @@ def select_commits(
             last = time if last is None else max(last, time)
         elif not left_out or instant.action != "commit":
             others.append(instant)
-    return replace(known, instants=tuple(chosen), others=tuple(others), checkpoint=last)
+    return replace(commit_range, instants=tuple(chosen), others=tuple(others), checkpoint=last)
 
 
 def merges_logs(metadata: CommitMetadata) -> bool:
@@ -249,7 +249,7 @@ def slices_of_range(client: MetaClient, commits: CommitRange) -> tuple[pa.Table,
     _refuse_copies(client, numbered.append_column("size", written.column("size")), written)
     written = written.take(numbered.group_by("path").aggregate([("row", "max")]).column("row_max"))
     slices = with_paths(newest_states(FileSystemView(written, client.timeline).file_slices()))
-    kept = pa.concat_tables(
+    slice_files = pa.concat_tables(
         [
             pa.table({"partition": slices.column("partition"), "name": slices.column("base_file")}),
             pa.table(
@@ -260,7 +260,7 @@ def slices_of_range(client: MetaClient, commits: CommitRange) -> tuple[pa.Table,
             ),
         ]
     )
-    return slices, written.filter(pc.is_in(_paths(written), value_set=_paths(kept)))
+    return slices, written.filter(pc.is_in(_paths(written), value_set=_paths(slice_files)))
 
 
 def _refuse_copies(client: MetaClient, numbered: pa.Table, written: pa.Table) -> None:

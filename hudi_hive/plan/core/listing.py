@@ -7,7 +7,7 @@ from hudi_hive.plan.model import ReadOptions
 from hudi_hive.table import MetaClient
 
 
-def listed_as_asked(client: MetaClient, options: ReadOptions) -> MetaClient:
+def with_configured_listing(client: MetaClient, options: ReadOptions) -> MetaClient:
     """A client of the same moment with the lister that the options configure.
 
     ``hoodie.metadata.enable`` and ``hoodie.metadata.validate`` decide; without them the client's own way stays, which

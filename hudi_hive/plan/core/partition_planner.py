@@ -172,7 +172,7 @@ class PartitionPlanner:
         """The plan for some partitions, from a listing of theirs."""
         builder = self._fresh()
         with self._client.counters.measure() as cost:
-            builder.given_partitions = partitions
+            builder.requested_partitions = partitions
             if self._client.timeline.write_instants():
                 kept = list(partitions) if pruned else builder.snapshot_partitions()
                 if kept:
@@ -209,17 +209,17 @@ class _Whole:
     def part(self, partitions: Sequence[str]) -> ScanPlan:
         """The part of the plan that lies in some partitions."""
         plan = self.plan
-        found = [self._rows[path] for path in sorted(set(partitions)) if path in self._rows]
+        ranges = [self._rows[path] for path in sorted(set(partitions)) if path in self._rows]
 
         def rows(table: pa.Table) -> pa.Table:
-            return pa.concat_tables([table.slice(0, 0), *(table.slice(start, count) for start, count in found)])
+            return pa.concat_tables([table.slice(0, 0), *(table.slice(start, count) for start, count in ranges)])
 
         return replace(
             plan,
             slices=rows(plan.slices).combine_chunks(),
             changes=None if plan.changes is None else rows(plan.changes).combine_chunks(),
             partitions_total=len(partitions),
-            partitions_planned=len(found),
+            partitions_planned=len(ranges),
         )
 
 

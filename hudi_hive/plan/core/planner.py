@@ -21,7 +21,7 @@ from hudi_hive.plan.core.incremental import (
     select_commits,
     slices_of_range,
 )
-from hudi_hive.plan.core.listing import listed_as_asked
+from hudi_hive.plan.core.listing import with_configured_listing
 from hudi_hive.plan.core.snapshot import check_time_travel, partitions_cleaned, snapshot_slices
 from hudi_hive.plan.model import (
     PLAN_SCHEMA,
@@ -36,7 +36,7 @@ from hudi_hive.plan.model import (
     prune_partitions,
     with_commit_versions,
 )
-from hudi_hive.plan.pruning import SkipContext, prune, prune_changes, stays, wanted_keys
+from hudi_hive.plan.pruning import SkipContext, prune, prune_changes, required_record_keys, stays
 from hudi_hive.predicate import Dnf, RowFilter, parse_filter
 from hudi_hive.schema import EvolvedSchema
 from hudi_hive.table import MetaClient
@@ -147,7 +147,7 @@ def narrowed_plan(client: MetaClient, plan: ScanPlan, row_filter: RowFilter) -> 
     builder = PlanBuilder(client, plan.query, None)
     builder.schema, builder.row_filter, builder.evolved_schema = plan.schema, row_filter, plan.evolved_schema
     slices = builder.skip_files(plan.slices, in_part=plan.query.query_type is QueryType.INCREMENTAL)
-    merge = None if plan.merge is None else replace(plan.merge, keys=builder.wanted_keys())
+    merge = None if plan.merge is None else replace(plan.merge, keys=builder.required_keys())
     return replace(plan, slices=slices, row_filter=row_filter, merge=merge, steps=(*plan.steps, *builder.steps))
 
 
@@ -165,10 +165,10 @@ class PlanBuilder:
     def __init__(
         self, client: MetaClient, query: Query, row_filter: Filter, partitions: Sequence[str] | None = None
     ) -> None:
-        self.client = listed_as_asked(client, query.options)
+        self.client = with_configured_listing(client, query.options)
         self.query = query
-        self.given_partitions = partitions
-        self.given_filter = row_filter
+        self.requested_partitions = partitions
+        self.requested_filter = row_filter
         self.row_filter: RowFilter | None = None
         self.steps: list[PlanStep] = []
         self.slices: pa.Table | None = None
@@ -189,7 +189,7 @@ class PlanBuilder:
         self.begin_snapshot()
         self.slices = PLAN_SCHEMA.empty_table()
         if self.client.timeline.write_instants():
-            if self.given_partitions is not None:
+            if self.requested_partitions is not None:
                 self.refuse_lost_partitions()
             self.slices_of(self.snapshot_partitions())
 
@@ -205,8 +205,8 @@ class PlanBuilder:
     def snapshot_partitions(self) -> list[str]:
         """The partitions of the query after pruning."""
         client = self.client
-        if self.given_partitions is not None:
-            return self._prune(sorted(set(self.given_partitions)))
+        if self.requested_partitions is not None:
+            return self._prune(sorted(set(self.requested_partitions)))
         known = self._partitions()
         if self.query.as_of is not None and client.config.is_partitioned:
             known = sorted({*known, *partitions_cleaned(client)})
@@ -360,7 +360,7 @@ class PlanBuilder:
             self.table_schema, self.schema = self.schema, shown
         if self.query.options.schema_evolution is not False:
             self.evolved_schema = self.client.evolved_schema(as_of)
-        row_filter = parse_filter(self.given_filter, self.schema)
+        row_filter = parse_filter(self.requested_filter, self.schema)
         self.row_filter = None if row_filter.is_trivial else row_filter
 
     def _with_path_columns(self, schema: pa.Schema) -> pa.Schema:
@@ -401,13 +401,13 @@ class PlanBuilder:
         """Columns may have had other names in older files, whether or not the query follows them."""
         return self.client.evolved_schema(self.query.as_of) is not None
 
-    def wanted_keys(self) -> pa.Array | None:
+    def required_keys(self) -> pa.Array | None:
         """The record keys that rows passing the filter must have; None if the filter does not limit them."""
         if self.row_filter is None or self.changes is not None:
             return None
         evolved = self.evolved_schema
         keys_stay = evolved is not None and all(stays(evolved, name) for name in self.client.config.record_keys)
-        keys = wanted_keys(self.client, self.row_filter, by_fields=keys_stay or not self._renamed())
+        keys = required_record_keys(self.client, self.row_filter, by_fields=keys_stay or not self._renamed())
         return None if keys is None else pa.array(keys, pa.string())
 
     def finish(self, cost: dict[str, int], *, with_merge: bool = False) -> ScanPlan:
@@ -425,7 +425,7 @@ class PlanBuilder:
                 max_instant=self.max_instant,
                 skip=query.options.merge_type is MergeType.SKIP_MERGE,
                 range_first=self.range_first,
-                keys=self.wanted_keys(),
+                keys=self.required_keys(),
             )
         return ScanPlan(
             base_path=client.base_path,

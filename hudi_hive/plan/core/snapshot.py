@@ -173,13 +173,13 @@ def earliest_retained(timeline: Timeline) -> str | None:
     running = [clean for clean in timeline.pending({"clean"}) if clean.state is State.INFLIGHT]
     if not cleans and not running:
         return None
-    found = [timeline.cleaner_plan(clean).earliest_retained for clean in running]
+    retained_instants = [timeline.cleaner_plan(clean).earliest_retained for clean in running]
     if cleans:
         # A clean by file versions tells none: those before it have taken files all the same.
-        told = (timeline.clean_metadata(clean).earliest_retained for clean in reversed(cleans))
-        found.append(next((time for time in told if time), None))
+        recorded = (timeline.clean_metadata(clean).earliest_retained for clean in reversed(cleans))
+        retained_instants.append(next((time for time in recorded if time), None))
     first = min((instant.requested for instant in timeline.write_instants()), default=None)
-    return max((time for time in (retained or first for retained in found) if time), default=None)
+    return max((time for time in (retained or first for retained in retained_instants) if time), default=None)
 
 
 def _first_pending_write(timeline: Timeline) -> Instant | None:

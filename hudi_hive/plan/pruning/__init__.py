@@ -4,7 +4,7 @@ Asked are the metadata table's partition statistics, column statistics, bloom fi
 tell for sure is kept; an index that cannot be read prunes nothing.
 """
 
-from hudi_hive.plan.pruning.keys import wanted_keys
+from hudi_hive.plan.pruning.keys import required_record_keys
 from hudi_hive.plan.pruning.skipping import SkipContext, prune, prune_changes
 from hudi_hive.plan.pruning.statistics import by_column_stats
 from hudi_hive.plan.pruning.versions import MovedColumns, stays
@@ -15,6 +15,6 @@ __all__ = [
     "by_column_stats",
     "prune",
     "prune_changes",
+    "required_record_keys",
     "stays",
-    "wanted_keys",
 ]

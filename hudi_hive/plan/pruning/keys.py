@@ -24,7 +24,9 @@ _OWN_KEYS: Final = ("USER_PROVIDED", "SPARK_SQL_UUID", "AUTO_RECORD")
 _Mask = npt.NDArray[np.bool_]
 
 
-def wanted_keys(client: MetaClient, row_filter: RowFilter, *, by_fields: bool = True) -> tuple[str, ...] | None:
+def required_record_keys(
+    client: MetaClient, row_filter: RowFilter, *, by_fields: bool = True
+) -> tuple[str, ...] | None:
     """The record keys that a passing row can have; None if the filter does not limit them, or to too many.
 
     Told by equality or ``IN`` on the record key's meta column, or on the field of a key of one field, whose text is the

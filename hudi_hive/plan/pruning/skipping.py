@@ -16,7 +16,7 @@ from hudi_hive.errors import HudiHiveError, MetadataTableError
 from hudi_hive.metadata import MetadataTable
 from hudi_hive.metadata.reader import BLOOM_FILTERS, COLUMN_STATS, PARTITION_STATS, RECORD_INDEX
 from hudi_hive.plan.model import PlanStep
-from hudi_hive.plan.pruning.keys import by_bloom_filters, by_record_index, wanted_keys
+from hudi_hive.plan.pruning.keys import by_bloom_filters, by_record_index, required_record_keys
 from hudi_hive.plan.pruning.statistics import by_column_stats, by_partition_stats, prunable_columns
 from hudi_hive.plan.pruning.versions import MovedColumns, may_match_by_version, stays
 from hudi_hive.predicate import RowFilter
@@ -77,7 +77,7 @@ def _prunable(client: MetaClient, row_filter: RowFilter, context: SkipContext) -
         return _Prunable([], {}, None)
     columns = prunable_columns(client, row_filter, context.path_columns, by_name=evolved is None)
     moved = {} if evolved is None else {name: kind for name, kind in columns.items() if not stays(evolved, name)}
-    keys = wanted_keys(client, row_filter, by_fields=evolved is None or _keys_stay(client, evolved))
+    keys = required_record_keys(client, row_filter, by_fields=evolved is None or _keys_stay(client, evolved))
     return _Prunable([name for name in columns if name not in moved], moved, keys)
 
 

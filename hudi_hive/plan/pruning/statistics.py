@@ -51,7 +51,7 @@ def prunable_columns(
         by_name: files call the columns as the table's newest schema does, which types their bounds.
     """
     schema = client.schema()
-    found: dict[str, pa.DataType] = {}
+    prunable: dict[str, pa.DataType] = {}
     for node in walk_outlines(row_filter.root):
         for column in own_columns(node):
             name = column.name
@@ -62,8 +62,8 @@ def prunable_columns(
                 continue
             # The filter may be bound to an older schema than the one that the bounds are typed by.
             if not by_name or (name in schema.names and schema.field(name).type == column.type):
-                found[name] = column.type
-    return found
+                prunable[name] = column.type
+    return prunable
 
 
 def _is_ordered(kind: pa.DataType, version: int) -> bool:
@@ -183,19 +183,19 @@ def _of_slices(
             "no_counts": pc.or_(pc.is_null(nulls), pc.is_null(rows)),
         }
     )
-    wanted = [("low", "min"), ("high", "max"), ("nulls", "sum"), ("rows", "sum")]
-    wanted += [(name, "any") for name in ("no_low", "no_high", "no_counts")]
-    grouped = files.group_by("slice", use_threads=False).aggregate(wanted)
+    aggregates = [("low", "min"), ("high", "max"), ("nulls", "sum"), ("rows", "sum")]
+    aggregates += [(name, "any") for name in ("no_low", "no_high", "no_counts")]
+    grouped = files.group_by("slice", use_threads=False).aggregate(aggregates)
     at = pc.index_in(pa.array(np.arange(count)), value_set=grouped.column("slice").combine_chunks())
 
-    def known(name: str, unknown: str) -> pa.Array:
+    def complete_or_null(name: str, unknown: str) -> pa.Array:
         return _where(pc.invert(_taken(grouped.column(unknown), at)), _taken(grouped.column(name), at))
 
     return ColumnRange(
-        known("low_min", "no_low_any"),
-        known("high_max", "no_high_any"),
-        known("nulls_sum", "no_counts_any"),
-        known("rows_sum", "no_counts_any"),
+        complete_or_null("low_min", "no_low_any"),
+        complete_or_null("high_max", "no_high_any"),
+        complete_or_null("nulls_sum", "no_counts_any"),
+        complete_or_null("rows_sum", "no_counts_any"),
     )
 
 
@@ -246,9 +246,9 @@ def _trusted(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
     return _where(ordered, low), _where(ordered, high)
 
 
-def _places(names: pa.Array, known: pa.ChunkedArray) -> pa.Array:
+def _places(names: pa.Array, listed: pa.ChunkedArray) -> pa.Array:
     """Row of each name among the known ones, null if it is not there."""
-    return pc.index_in(names, value_set=known.combine_chunks())
+    return pc.index_in(names, value_set=listed.combine_chunks())
 
 
 def _taken(column: pa.ChunkedArray, place: pa.Array) -> pa.Array:

@@ -60,8 +60,10 @@ def may_match_by_version(
     """Whether each slice can pass with null for the columns that its base file lacks; slices with log files can."""
     paths = {column.path for node in walk_outlines(row_filter.root) for column in own_columns(node)}
     from_path = {*path_columns, *client.config.partition_fields}
-    wanted = {path: evolved.query.find(".".join(path)) for path in paths if path[0] not in from_path}
-    ids = {path: field.id for path, field in wanted.items() if field is not None and not any("." in p for p in path)}
+    file_names = {path: evolved.query.find(".".join(path)) for path in paths if path[0] not in from_path}
+    ids = {
+        path: field.id for path, field in file_names.items() if field is not None and not any("." in p for p in path)
+    }
     alone = pc.and_(
         pc.is_valid(slices.column("base_file")), pc.equal(pc.list_value_length(slices.column("log_files")), 0)
     )
@@ -116,15 +118,15 @@ def ranges_by_version(
             then = next((field for field in version.fields if field.id == now.id), None)
             if then is None:
                 absent.append(file)
-            elif _tells(then, now):
+            elif _is_comparable(then, now):
                 by_name.setdefault(then.name, []).append(file)
     tables = [typed_ranges(STATS_SCHEMA.empty_table(), kind, "file_name")]
     if by_name:
         kinds = dict.fromkeys(by_name, kind)
-        wanted = [file for group in by_name.values() for file in group]
-        found = metadata.column_ranges(kinds, wanted, partitions)
+        file_names = [file for group in by_name.values() for file in group]
+        ranges_by_name = metadata.column_ranges(kinds, file_names, partitions)
         for then_named, group in by_name.items():
-            table = found[then_named]
+            table = ranges_by_name[then_named]
             tables.append(table.filter(pc.is_in(table.column("file_name"), value_set=pa.array(group, pa.string()))))
     tables.append(_nulls_alone(absent, tables[0].schema))
     return pa.concat_tables(tables).combine_chunks()
@@ -151,7 +153,7 @@ def _instants(client: MetaClient, files: pa.Table) -> list[str | None]:
     return instants
 
 
-def _tells(then: InternalField, now: InternalField) -> bool:
+def _is_comparable(then: InternalField, now: InternalField) -> bool:
     """Whether statistics of the older type can be taken for those of the newer."""
     if then.type == now.type:
         return True

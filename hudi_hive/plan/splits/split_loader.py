@@ -46,16 +46,16 @@ class LoadProgress:
     """Progress of a loader.
 
     Attributes:
-        partitions_found: partitions that came in.
+        partitions_received: partitions that came in.
         partitions_pruned: those that the dynamic filter ruled out before they were listed.
         partitions_listed: those whose slices are known.
         splits_made, splits_pruned, splits_taken: splits made, ruled out by the dynamic filter after, handed out.
         weight_made, weight_taken: the same as weight.
-        all_partitions_found: no more partitions come in.
+        all_partitions_received: no more partitions come in.
         finished: all splits were made and taken.
     """
 
-    partitions_found: int
+    partitions_received: int
     partitions_pruned: int
     partitions_listed: int
     splits_made: int
@@ -63,7 +63,7 @@ class LoadProgress:
     splits_taken: int
     weight_made: int
     weight_taken: int
-    all_partitions_found: bool
+    all_partitions_received: bool
     finished: bool
 
 
@@ -215,7 +215,7 @@ class _State:
         self._low_mark = max_splits // 2
         self._outstanding = 0
         self._sources = self._listers = self._splitters = 0
-        self._found_all = self._stopped = self._cut_short = False
+        self._received_all = self._stopped = self._cut_short = False
         self._error: BaseException | None = None
         self._counts = dict.fromkeys(
             ("found", "pruned", "listed", "made", "dropped", "taken", "weight_made", "weight_taken"), 0
@@ -255,7 +255,7 @@ class _State:
             while not self._stopped:
                 batch = next(batches, None)
                 if batch is None:
-                    self._found_all = True
+                    self._received_all = True
                     return
                 with self._changed:
                     self._changed.wait_for(lambda: self._stopped or len(self._batches) < self._max_batches)
@@ -422,7 +422,7 @@ class _State:
         with self._changed:
             counts = self._counts
             return LoadProgress(
-                partitions_found=counts["found"],
+                partitions_received=counts["found"],
                 partitions_pruned=counts["pruned"],
                 partitions_listed=counts["listed"],
                 splits_made=counts["made"],
@@ -430,7 +430,7 @@ class _State:
                 splits_taken=counts["taken"],
                 weight_made=counts["weight_made"],
                 weight_taken=counts["weight_taken"],
-                all_partitions_found=self._found_all,
+                all_partitions_received=self._received_all,
                 finished=self.finished,
             )
 

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from hudi_hive.errors import UnsupportedTableError
 from hudi_hive.plan import Query, QueryType, ScanPlan, narrowed_plan, plan_scan
-from hudi_hive.plan.core import check_time_travel, listed_as_asked
+from hudi_hive.plan.core import check_time_travel, with_configured_listing
 from hudi_hive.predicate import RowFilter
 from hudi_hive.spark.bridge import DIRECTORY_SCHEMA
 from hudi_hive.spark.scan.evolution import unlike
@@ -82,7 +82,7 @@ class TableSnapshot:
         self.location = location.rstrip("/")
         self.query = query
         # All that a statement asks of partitions and files has one answer, from the metadata table where there is one.
-        self.client = listed_as_asked(
+        self.client = with_configured_listing(
             _LISTINGS.take_over(MetaClient.load(self.location, storage_options)), query.options
         )
         if self.client.config.base_file_format == "hfile":
