@@ -10,7 +10,7 @@ from hudi_hive.input_format.job_report import report
 from hudi_hive.input_format.parquet_input_format import HoodieParquetInputFormat
 from hudi_hive.input_format.plan import STATUS_SCHEMA, FileStatus, InputPlan, JobTablePlan
 from hudi_hive.input_format.realtime import HoodieParquetRealtimeInputFormat, RealtimeSplit
-from hudi_hive.input_format.splits import FileSplit
+from hudi_hive.input_format.splits import FileSplit, cut_files
 
 __all__ = [
     "STATUS_SCHEMA",
@@ -26,5 +26,6 @@ __all__ = [
     "RealtimeSplit",
     "TableInputs",
     "classify",
+    "cut_files",
     "report",
 ]

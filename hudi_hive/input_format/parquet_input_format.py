@@ -11,7 +11,7 @@ from hudi_hive.caching import cached_property
 from hudi_hive.input_format.job import JobConf, PathGroups, TableInputs, classify
 from hudi_hive.input_format.plan import FileStatus, InputPlan, JobTablePlan, plan_inputs, plan_table
 from hudi_hive.input_format.record_reader import read_split
-from hudi_hive.input_format.splits import FileSplit, cut, file_splits
+from hudi_hive.input_format.splits import FileSplit, cut_files, file_splits
 from hudi_hive.metrics import IoCounters
 from hudi_hive.storage import Stores
 
@@ -90,7 +90,7 @@ class HoodieParquetInputFormat:
         Args:
             number: how many splits the engine would like.
         """
-        return cut(self.plan.statuses, self.conf, number)
+        return cut_files(self.plan.statuses, self.conf, number)
 
     def get_splits(self, number: int = 1) -> list[FileSplit]:
         """All splits, as objects: byte ranges of files, cut by Hadoop's size rule.

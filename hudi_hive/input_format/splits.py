@@ -62,7 +62,7 @@ def block_size(conf: JobConf, path: str) -> int:
     return conf.value(_BLOCK_SIZES.get(scheme, jobs.DFS_BLOCK_SIZE))
 
 
-def cut(statuses: pa.Table, conf: JobConf, number: int) -> pa.Table:
+def cut_files(statuses: pa.Table, conf: JobConf, number: int) -> pa.Table:
     """Splits of files: columns ``file`` (row of ``statuses``), ``start``, ``length``, in the order of the files.
 
     The goal is the sum of all lengths over ``number``; a split has max(minimum, min(goal, block size)) bytes and the

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hudi_hive.errors import InvalidOptionError
 from hudi_hive.input_format.job.job_conf import SPLIT_MIN_SIZE, JobConf
-from hudi_hive.input_format.splits import block_size, cut
+from hudi_hive.input_format.splits import block_size, cut_files
 
 
 def statuses(lengths, splittable=None, path="/t/f"):
@@ -56,22 +56,27 @@ def test_same_as_the_loop(files, number, minimum, block):
     if sum(lengths) // max(number, 1) == 0 and minimum == 0:
         return
     conf = JobConf({SPLIT_MIN_SIZE: minimum, "fs.local.block.size": block})
-    assert rows(cut(statuses(lengths, splittable), conf, number)) == hadoop(lengths, number, minimum, block, splittable)
+    assert rows(cut_files(statuses(lengths, splittable), conf, number)) == hadoop(
+        lengths, number, minimum, block, splittable
+    )
 
 
 def test_sizes_seen_in_real_hive():
     table = statuses([434925])
-    assert [r[1:] for r in rows(cut(table, JobConf(), 4))] == [
+    assert [r[1:] for r in rows(cut_files(table, JobConf(), 4))] == [
         (0, 108731),
         (108731, 108731),
         (217462, 108731),
         (326193, 108732),
     ]
-    assert [r[1:] for r in rows(cut(table, JobConf({SPLIT_MIN_SIZE: 300000}), 4))] == [(0, 300000), (300000, 134925)]
+    assert [r[1:] for r in rows(cut_files(table, JobConf({SPLIT_MIN_SIZE: 300000}), 4))] == [
+        (0, 300000),
+        (300000, 134925),
+    ]
 
 
 def test_no_files_no_splits():
-    assert cut(statuses([]), JobConf(), 3).num_rows == 0
+    assert cut_files(statuses([]), JobConf(), 3).num_rows == 0
 
 
 @pytest.mark.parametrize(
@@ -91,10 +96,10 @@ def test_block_sizes(path, size):
 def test_block_size_set_by_the_job_cuts_a_big_file():
     conf = JobConf({"dfs.blocksize": "1m"})
     table = statuses([3 << 20], path="hdfs://n/f")
-    assert cut(table, conf, 1).num_rows == 3
+    assert cut_files(table, conf, 1).num_rows == 3
 
 
 @pytest.mark.parametrize("conf", [{"fs.local.block.size": "0"}, {SPLIT_MIN_SIZE: "big"}])
 def test_bad_sizes_are_refused(conf):
     with pytest.raises(InvalidOptionError):
-        cut(statuses([1]), JobConf(conf), 1)
+        cut_files(statuses([1]), JobConf(conf), 1)

@@ -44,7 +44,13 @@ _UNKNOWN_DOCUMENT: Final = re.compile(
     re.IGNORECASE,
 )
 _EXAMPLES: Final = frozenset(
-    {"tools/checks/allowed.txt", "tools/checks/anchors.py", "tests/tools/test_anchors.py", "tests/tools/test_checks.py"}
+    {
+        "tools/checks/allowed.txt",
+        "tools/checks/anchors.py",
+        "tests/tools/test_anchors.py",
+        "tests/tools/test_checks.py",
+        "tests/tools/test_measure_house.py",
+    }
 )
 """Files that hold such references as examples, or list findings of a moment."""
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from hudi_hive.spark.source.source import install_source
+from hudi_hive.spark.source.stream_commits import Commits, StreamOptions
 
 __all__ = [
+    "Commits",
+    "StreamOptions",
     "install_source",
 ]

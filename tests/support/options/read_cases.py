@@ -11,11 +11,10 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_hive import HudiTable
-from hudi_hive.input_format import HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat, JobConf
-from hudi_hive.input_format.splits import cut
+from hudi_hive.input_format import HoodieParquetInputFormat, HoodieParquetRealtimeInputFormat, JobConf, cut_files
 from hudi_hive.options import Face, Option, jobs, locks, options_of, read, table, write
 from hudi_hive.plan import Query, ReadOptions
-from hudi_hive.spark.source.stream_commits import Commits, StreamOptions
+from hudi_hive.spark.source import Commits, StreamOptions
 from hudi_hive.timeline import TimelineWriter
 from tests.support.options.cases import Case, Scenario
 from tests.support.options.write_cases import make, put, rows
@@ -194,7 +193,7 @@ def cut_in(store: str) -> Scenario:
 
     def scenario(folder: Path, options: Mapping[str, str]) -> Any:
         files = pa.table({"path": [f"{store}/a.parquet"], "length": [10_000], "splittable": [True]})
-        return cut(files, JobConf(options), 1).to_pylist()
+        return cut_files(files, JobConf(options), 1).to_pylist()
 
     return scenario
 
