@@ -11,8 +11,11 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tests.support.running.long import long_case
-from tests.support.running.schedule import UnitScheduling, longest_first, unit_of
+# Before anything of these is imported, so that what their assertions compared is shown.
+pytest.register_assert_rewrite("tests.support", "integration.support")
+
+from tests.support.running.long import long_case  # noqa: E402
+from tests.support.running.schedule import UnitScheduling, longest_first, unit_of  # noqa: E402
 
 settings.register_profile("same", derandomize=True, deadline=None, database=None)
 settings.register_profile("random", deadline=None, print_blob=True)

@@ -6,8 +6,73 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hudi_hive.connector import HudiConnector
 from tests.connector.test_connector import check_synced
-from tests.connector.test_connector_partitions import *  # noqa: F403
+from tests.support.connector.partition_tests import (
+    LAYOUTS,
+    check_layout,
+    client,
+    fresh,
+    layouts,
+    many_days,
+    renamed,
+    test_a_dynamic_filter_leaves_partitions_out,
+    test_a_dynamic_filter_may_be_about_them,
+    test_a_failing_metastore_ends_the_reading_with_its_error,
+    test_a_filter_on_keys_is_pushed_down,
+    test_a_filter_that_fits_very_many_partitions_takes_them_in_batches,
+    test_a_filter_that_hive_cannot_decide_prunes_names,
+    test_a_location_outside_of_the_table_is_refused,
+    test_a_metadata_table_that_breaks_midway,
+    test_a_null_key_is_none_whoever_tells,
+    test_a_server_that_refuses_filters_is_asked_by_name,
+    test_a_split_carries_all_of_the_filter,
+    test_a_table_that_was_synced_without_keys_shows_all_partitions,
+    test_a_table_without_metadata_table_has_none_to_ask,
+    test_calls_by_layout,
+    test_keys_that_only_the_metastore_knows_are_columns,
+    test_names_first_then_batches,
+    test_nothing_that_fits_costs_no_partition_but_one,
+    test_recorded_locations_are_taken_as_they_are,
+    test_the_first_partitions_come_few_at_a_time,
+    test_the_first_splits_are_there_before_the_last_partitions,
+    test_the_metadata_table_names_partitions,
+    test_their_values_are_not_told_by_folders,
+    test_two_partitions_of_one_folder_are_refused,
+    test_what_was_not_synced_is_not_seen_and_what_is_gone_is_empty,
+)
+
+__all__ = [
+    "client",
+    "fresh",
+    "layouts",
+    "many_days",
+    "renamed",
+    "test_a_dynamic_filter_leaves_partitions_out",
+    "test_a_dynamic_filter_may_be_about_them",
+    "test_a_failing_metastore_ends_the_reading_with_its_error",
+    "test_a_filter_on_keys_is_pushed_down",
+    "test_a_filter_that_fits_very_many_partitions_takes_them_in_batches",
+    "test_a_filter_that_hive_cannot_decide_prunes_names",
+    "test_a_location_outside_of_the_table_is_refused",
+    "test_a_metadata_table_that_breaks_midway",
+    "test_a_null_key_is_none_whoever_tells",
+    "test_a_server_that_refuses_filters_is_asked_by_name",
+    "test_a_split_carries_all_of_the_filter",
+    "test_a_table_that_was_synced_without_keys_shows_all_partitions",
+    "test_a_table_without_metadata_table_has_none_to_ask",
+    "test_calls_by_layout",
+    "test_keys_that_only_the_metastore_knows_are_columns",
+    "test_names_first_then_batches",
+    "test_nothing_that_fits_costs_no_partition_but_one",
+    "test_recorded_locations_are_taken_as_they_are",
+    "test_the_first_partitions_come_few_at_a_time",
+    "test_the_first_splits_are_there_before_the_last_partitions",
+    "test_the_metadata_table_names_partitions",
+    "test_their_values_are_not_told_by_folders",
+    "test_two_partitions_of_one_folder_are_refused",
+    "test_what_was_not_synced_is_not_seen_and_what_is_gone_is_empty",
+]
 
 pytestmark = pytest.mark.jvm
 
@@ -29,14 +94,14 @@ def server(metastore_server):
 
 @pytest.fixture
 def connector(fresh):
-    return HudiConnector(fresh)  # noqa: F405
+    return HudiConnector(fresh)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)  # noqa: F405
+@pytest.mark.parametrize("layout", LAYOUTS)
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_no_row_is_lost_or_won(client, layouts, layout, data):  # fewer filters than on the fake
-    check_layout(client, layouts, layout, data)  # noqa: F405
+    check_layout(client, layouts, layout, data)
 
 
 @pytest.mark.parametrize("name", SOME)

@@ -13,8 +13,29 @@ from integration.support.hive_server import HiveServer2
 from integration.support.metastores import QUICK_RETRIES
 from tests.support.metastore.sync_behaviour import DATABASE
 from tests.support.running.long import long_case
-from tests.sync.test_sync_evolution import *  # noqa: F403
-from tests.sync.test_sync_evolution import check_each_commit, check_jumps
+from tests.support.sync.evolution_tests import (
+    check_each_commit,
+    check_jumps,
+    client,
+    test_a_change_of_the_schema_is_synced_as_writes_are,
+    test_a_comment_of_the_metastore_follows_its_column,
+    test_a_sync_that_dies_between_two_steps_is_made_good,
+    test_an_incompatible_type_is_refused_by_name,
+    test_old_columns_are_no_way_to_have_none,
+    test_the_whole_schema_of_spark_goes_when_its_pieces_come,
+    test_what_a_rename_and_a_drop_cost,
+)
+
+__all__ = [
+    "client",
+    "test_a_change_of_the_schema_is_synced_as_writes_are",
+    "test_a_comment_of_the_metastore_follows_its_column",
+    "test_a_sync_that_dies_between_two_steps_is_made_good",
+    "test_an_incompatible_type_is_refused_by_name",
+    "test_old_columns_are_no_way_to_have_none",
+    "test_the_whole_schema_of_spark_goes_when_its_pieces_come",
+    "test_what_a_rename_and_a_drop_cost",
+]
 
 pytestmark = pytest.mark.jvm
 
