@@ -25,7 +25,7 @@ from hudi_hive.schema import META_FIELDS
 from hudi_hive.table.merge import MergeSpec
 from hudi_hive.write.files import RECORD_KEY
 from hudi_hive.write.index import one_array
-from hudi_hive.write.records import DELETE, INSERT, KEYS_SCHEMA, OPERATION, UPDATE, check_required, conformed
+from hudi_hive.write.records import DELETE, INSERT, OPERATION, RECORD_KEY_SCHEMA, UPDATE, check_required, conformed
 from hudi_hive.write.schema import merged_schema
 
 Flags = npt.NDArray[np.bool_]
@@ -48,7 +48,7 @@ class RecordStager:
         self._columns = self._writer.arrow.remove_metadata()
         self._spec = MergeSpec.from_config(table.config)
         self._names = {name.lower(): name for name in self._columns.names}
-        self.schema = pa.schema([pa.field(OPERATION, pa.int8()), *KEYS_SCHEMA, *self._columns])
+        self.schema = pa.schema([pa.field(OPERATION, pa.int8()), *RECORD_KEY_SCHEMA, *self._columns])
         keys = [*self._generator.record_fields, *(item.name for item in self._generator.path_fields)]
         self._key_columns = [name for name in self._columns.names if name in {key.partition(".")[0] for key in keys}]
         # Of formatted times the path does not tell the value.

@@ -25,7 +25,7 @@ from hudi_hive.write.index import IndexOptions
 from hudi_hive.write.options import WriteConfig
 from hudi_hive.write.records import (
     FILE_NAME,
-    KEYS_SCHEMA,
+    RECORD_KEY_SCHEMA,
     KeyedRecords,
     carried_files,
     names_records,
@@ -57,7 +57,7 @@ class IncomingRows:
         self._incoming = to_arrow_schema(frame.schema)
         self.schema: WriterSchema = writer_schema(self._incoming, client, config)
         self.spec = MergeSpec.from_config(client.config)
-        self.columns = pa.schema([*KEYS_SCHEMA, *(item.remove_metadata() for item in self.schema.arrow)])
+        self.columns = pa.schema([*RECORD_KEY_SCHEMA, *(item.remove_metadata() for item in self.schema.arrow)])
         dropped = client.config.partition_fields if client.config.drop_partition_columns else ()
         physical = physical_schema(self.schema.avro, dropped)
         self.records = KeyedRecords(self.columns.empty_table(), physical, self.spec)
@@ -113,7 +113,7 @@ class IncomingKeys:
 
     def prepared(self) -> DataFrame:
         """Key and partition path of each record, once; the path is null where nothing tells it."""
-        keys = self._frame.mapInArrow(self._step, from_arrow_schema(KEYS_SCHEMA))
+        keys = self._frame.mapInArrow(self._step, from_arrow_schema(RECORD_KEY_SCHEMA))
         return keys.dropDuplicates([RECORD_KEY] if self._is_global else [RECORD_KEY, PARTITION_PATH])
 
     def named_files(self) -> pa.Table | None:

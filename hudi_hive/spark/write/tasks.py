@@ -41,7 +41,7 @@ from hudi_hive.write.files import (
 )
 from hudi_hive.write.index import HITS_SCHEMA, Index, LookupPlan, one_array
 from hudi_hive.write.options import WriteConfig
-from hudi_hive.write.records import KEYS_SCHEMA, KeyedRecords, combine, prepare, prepare_keys
+from hudi_hive.write.records import RECORD_KEY_SCHEMA, KeyedRecords, combine, prepare, prepare_keys
 from hudi_hive.write.schema import WriterSchema
 
 FILE_ID: Final = "_hudi_hive_file_id"
@@ -305,7 +305,7 @@ class TagKeys:
         """Records to delete."""
         self.index.client = self.index.client.at(self.timeline)
         for table in gathered_tables(batches, _TAGGED_BYTES):
-            rows = as_schema(table, KEYS_SCHEMA).combine_chunks()
+            rows = as_schema(table, RECORD_KEY_SCHEMA).combine_chunks()
             keys = KeyedRecords(rows, {}, self.spec).index_keys(deleted=True)
             tags = self.index.locate(keys.combine_chunks(), _flat_hits(rows, one_array(table.column(HITS))))
             yield from _leaving(rows, tags.filter(pc.is_valid(tags.column("current_file_id"))))

@@ -63,7 +63,7 @@ from hudi_hive.write.files import (
 )
 from hudi_hive.write.index import HITS_SCHEMA, Index, open_index
 from hudi_hive.write.options import DuplicatePolicy, Operation, WriteConfig
-from hudi_hive.write.records import KEYS_SCHEMA, refuse_gone_groups, refuse_nested_partitions
+from hudi_hive.write.records import RECORD_KEY_SCHEMA, refuse_gone_groups, refuse_nested_partitions
 from hudi_hive.write.writers import (
     FileGroupPlan,
     Writer,
@@ -249,10 +249,10 @@ class SparkWriter(Writer[DataFrame]):
             prepared = persist(keys.prepared())
             hits = self._hits(prepared, index, _partitions(prepared))
             step = TagKeys(index, client.timeline, keys.spec)
-            tagged = persist(_tagged(prepared, hits, index, step, KEYS_SCHEMA))
+            tagged = persist(_tagged(prepared, hits, index, step, RECORD_KEY_SCHEMA))
             destinations = self._destinations(client, tagged, [], index, fills_groups=False)
             context = self.write_context(transaction, keys.records, destinations.merged())
-            statuses = self._to_groups(tagged, destinations, context, KEYS_SCHEMA)
+            statuses = self._to_groups(tagged, destinations, context, RECORD_KEY_SCHEMA)
             return self.commit_files(transaction, statuses, keys.records.schema_text)
 
     def _hits(self, prepared: DataFrame, index: Index, partitions: list[str]) -> DataFrame | None:

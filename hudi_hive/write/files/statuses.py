@@ -51,7 +51,7 @@ change files to their sizes in bytes. ``ranges``, ``index_added`` and ``index_re
 ranges of the file, record keys new in its group, record keys no longer in it; null where nobody needs them.
 """
 
-KEYS_SCHEMA: Final = pa.schema([("key", pa.string())])
+_KEY_SCHEMA: Final = pa.schema([("key", pa.string())])
 """What ``index_added`` and ``index_removed`` hold."""
 
 
@@ -123,7 +123,7 @@ def status(
 def _keys(keys: pa.Array | None) -> bytes | None:
     if keys is None or not len(keys):
         return None
-    return to_ipc(pa.table({"key": keys}, schema=KEYS_SCHEMA))
+    return to_ipc(pa.table({"key": keys}, schema=_KEY_SCHEMA))
 
 
 def joined(statuses: Iterable[pa.Table]) -> pa.Table:

@@ -25,9 +25,9 @@ from hudi_hive.write.records import (
     OPERATION,
     KeyedRecords,
     TaggedChanges,
-    flagged,
     physical_schema,
     refuse_nested_partitions,
+    with_is_gone,
 )
 from hudi_hive.write.writers import (
     FileGroupPlan,
@@ -144,10 +144,10 @@ class MutationWriter(TableCommitter):
         partitions = _distinct(changes, PARTITION_PATH)
         refuse_nested_partitions(client, partitions, lists_all=True)
         slices = newest_slices(client, partitions)
-        new = tagged.free()
+        new = tagged.unassigned_inserts()
         paths = changes.column(PARTITION_PATH).take(pa.array(new)).combine_chunks()
         inserted = locate_in_file_groups(client, self.config, paths, new, slices)
-        lines = [flagged(tagged.places(), False), flagged(inserted.locations, False), tagged.deletes()]
+        lines = [with_is_gone(tagged.locations(), False), with_is_gone(inserted.locations, False), tagged.deletes()]
         changed = pa.concat_tables(lines)
         refuse_clustered_groups(client, changed)
         groups = FileGroupPlan.of(client, slices, inserted.small_groups, can_index_log_files=index.assigns_inserts)

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from hudi_hive.write.records.carried_keys import FILE_NAME, carried_files, config_for, names_records, refuse_gone_groups
-from hudi_hive.write.records.incoming import KEYS_SCHEMA, check_required, combine, conformed, prepare, prepare_keys
+from hudi_hive.write.records.incoming import (
+    RECORD_KEY_SCHEMA,
+    check_required,
+    combine,
+    conformed,
+    prepare,
+    prepare_keys,
+)
 from hudi_hive.write.records.key_style import longest_partition_path, table_generator
 from hudi_hive.write.records.keyed_records import (
     KeyedRecords,
@@ -15,14 +22,14 @@ from hudi_hive.write.records.keyed_records import (
 )
 from hudi_hive.write.records.nested_partitions import refuse_nested_partitions
 from hudi_hive.write.records.operations import DELETE, INSERT, OPERATION, UPDATE
-from hudi_hive.write.records.tagged_changes import TaggedChanges, flagged
+from hudi_hive.write.records.tagged_changes import TaggedChanges, with_is_gone
 
 __all__ = [
     "DELETE",
     "FILE_NAME",
     "INSERT",
-    "KEYS_SCHEMA",
     "OPERATION",
+    "RECORD_KEY_SCHEMA",
     "UPDATE",
     "KeyedRecords",
     "TaggedChanges",
@@ -31,7 +38,6 @@ __all__ = [
     "combine",
     "config_for",
     "conformed",
-    "flagged",
     "longest_partition_path",
     "names_records",
     "physical_schema",
@@ -43,5 +49,6 @@ __all__ = [
     "refuse_nested_partitions",
     "row_generator",
     "table_generator",
+    "with_is_gone",
     "write_context_of",
 ]

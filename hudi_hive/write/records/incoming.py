@@ -26,7 +26,7 @@ from hudi_hive.write.schema import WriterSchema, normal_schema
 
 RECORD_KEY: Final = "_hoodie_record_key"
 PARTITION_PATH: Final = "_hoodie_partition_path"
-KEYS_SCHEMA: Final = pa.schema([(RECORD_KEY, pa.string()), (PARTITION_PATH, pa.string())])
+RECORD_KEY_SCHEMA: Final = pa.schema([(RECORD_KEY, pa.string()), (PARTITION_PATH, pa.string())])
 
 
 def prepare(
@@ -68,7 +68,7 @@ def prepare(
     if names_records(config, rows.column_names):
         carried, paths = carried_keys(rows, paths)
         keys = pc.coalesce(carried, keys)
-    return pa.table([keys, paths, *data.columns], schema=pa.schema([*KEYS_SCHEMA, *data.schema]))
+    return pa.table([keys, paths, *data.columns], schema=pa.schema([*RECORD_KEY_SCHEMA, *data.schema]))
 
 
 def prepare_keys(
@@ -83,7 +83,7 @@ def prepare_keys(
         across_partitions: the index finds keys in all partitions: the partition's columns may be missing.
 
     Returns:
-        :data:`KEYS_SCHEMA`; the path is null where nothing tells it.
+        :data:`RECORD_KEY_SCHEMA`; the path is null where nothing tells it.
 
     Raises:
         SchemaError: a value that does not fit the table's type.
@@ -111,7 +111,7 @@ def prepare_keys(
         paths = pa.nulls(len(keys), pa.string())
     else:
         paths = generator.partition_paths(data)
-    found = pa.table([keys, paths], schema=KEYS_SCHEMA)
+    found = pa.table([keys, paths], schema=RECORD_KEY_SCHEMA)
     chosen = _first_rows(found, across_partitions and paths.null_count != 0)
     return found if chosen is None else found.take(pa.array(chosen))
 

@@ -56,7 +56,7 @@ class TaggedChanges:
             stands in several groups.
         tombstoned: records that log files have deleted, above a file that still has their keys, in the partition that
             they are inserted into; likewise.
-        bound: of each record the file group that it must go to if it is new, or null.
+        assigned_groups: of each record the file group that it must go to if it is new, or null.
     """
 
     client: MetaClient
@@ -66,7 +66,7 @@ class TaggedChanges:
     record_ids: Ints
     existing: pa.Table
     tombstoned: pa.Table
-    bound: pa.Array
+    assigned_groups: pa.Array
 
     @classmethod
     def of(cls, client: MetaClient, look_up: LookUp, changes: pa.Table, *, is_global: bool) -> TaggedChanges:
@@ -92,7 +92,7 @@ class TaggedChanges:
             [keys.take(records.first), paths.take(records.first), pa.array(np.arange(len(records.first)))],
             names=["key", "partition", "row"],
         )
-        hits, bound = look_up(sought)
+        hits, assigned = look_up(sought)
         hits = records.numbered(hits)
         spec = MergeSpec.from_config(client.config)
         by_event = _by_event(client, spec)
@@ -104,10 +104,10 @@ class TaggedChanges:
             pc.invert(pc.is_in(hits.column("record_id"), value_set=one_array(existing.column("record_id"))))
         )
         tombstoned = _where_inserted(tombstoned, operations, records.record_ids, paths)
-        free = np.full(len(records.first), None, object)
-        free[bound.column("row").to_numpy()] = bound.column("new_file_id").to_numpy()
-        bound_to = pa.array(free, pa.string())
-        tagged = cls(client, operations, keys, paths, records.record_ids, existing, tombstoned, bound_to)
+        groups = np.full(len(records.first), None, object)
+        groups[assigned.column("row").to_numpy()] = assigned.column("new_file_id").to_numpy()
+        assigned_groups = pa.array(groups, pa.string())
+        tagged = cls(client, operations, keys, paths, records.record_ids, existing, tombstoned, assigned_groups)
         tagged._check(is_global=is_global)
         if client.config.is_merge_on_read:
             tagged._refuse_repeated()
@@ -122,14 +122,14 @@ class TaggedChanges:
 
     def _check(self, *, is_global: bool) -> None:
         """Updates and deletes find their record, inserts find none."""
-        there = np.zeros(len(self.bound), np.bool_)
+        there = np.zeros(len(self.assigned_groups), np.bool_)
         there[self.existing.column("record_id").to_numpy()] = True
         exists, inserts = there[self.record_ids], self.operations == INSERT
         self._refuse(
             UnknownRecordError, ~inserts & ~exists, "is not in the table", "read the table again: it may be deleted"
         )
         if is_global:
-            first = np.zeros(len(self.bound), np.int64)
+            first = np.zeros(len(self.assigned_groups), np.int64)
             first[self.existing.column("record_id").to_numpy()] = np.arange(self.existing.num_rows)
             home = one_array(self.existing.column("partition")).take(pa.array(first[self.record_ids], mask=~exists))
             elsewhere = pc.fill_null(pc.not_equal(home, self.paths), False).to_numpy(zero_copy_only=False)
@@ -139,7 +139,7 @@ class TaggedChanges:
                 "is in another partition",
                 "give the partition that it is in; to move it delete it there and insert it here",
             )
-            leaving = np.zeros(len(self.bound), np.bool_)
+            leaving = np.zeros(len(self.assigned_groups), np.bool_)
             leaving[self.record_ids[self.operations == DELETE]] = True
             exists &= ~leaving[self.record_ids]
         self._refuse(DuplicateRecordError, inserts & exists, "is in the table already", "update it")
@@ -159,7 +159,7 @@ class TaggedChanges:
     def _refuse_repeated(self) -> None:
         """Of a key that a base file holds several times log files change the first row alone, as all releases read."""
         groups = self.existing.group_by(_LINE, use_threads=False).aggregate([([], "count_all")])
-        repeated = np.zeros(len(self.bound), np.bool_)
+        repeated = np.zeros(len(self.assigned_groups), np.bool_)
         repeated[groups.filter(pc.greater(groups["count_all"], 1))["record_id"].to_numpy()] = True
         self._refuse(
             MutationError,
@@ -200,49 +200,50 @@ class TaggedChanges:
             remedy=remedy,
         )
 
-    # -- places -----------------------------------------------------------------------------------------------------
+    # -- locations --------------------------------------------------------------------------------------------------
 
     @property
     def inserts(self) -> int:
         """Number of inserts."""
         return int((self.operations == INSERT).sum())
 
-    def places(self) -> pa.Table:
-        """Where rows go that may not go anywhere (``RECORD_LOCATIONS``)."""
-        updated = _places(self.existing, self._lines(self.existing, UPDATE), new=False)
+    def locations(self) -> pa.Table:
+        """Locate the rows that cannot go to any file group (``RECORD_LOCATIONS``)."""
+        updated = _locations(self.existing, self._lines(self.existing, UPDATE), new=False)
         tombstoned = self._lines(self.tombstoned, INSERT)
         first = np.unique(tombstoned.column("row").to_numpy(), return_index=True)[1]
-        again = _places(self.tombstoned, tombstoned.take(pa.array(first)), new=True)
-        bound = np.flatnonzero(self._is_bound())
-        groups = self.bound.take(pa.array(self.record_ids[bound]))
-        columns = [pa.array(bound), self.paths.take(pa.array(bound)), groups, pa.repeat(True, len(bound))]
+        again = _locations(self.tombstoned, tombstoned.take(pa.array(first)), new=True)
+        assigned = np.flatnonzero(self._is_assigned())
+        groups = self.assigned_groups.take(pa.array(self.record_ids[assigned]))
+        columns = [pa.array(assigned), self.paths.take(pa.array(assigned)), groups, pa.repeat(True, len(assigned))]
         return pa.concat_tables([updated, again, pa.table(columns, schema=RECORD_LOCATIONS)])
 
-    def free(self) -> Ints:
+    def unassigned_inserts(self) -> Ints:
         """Changes that insert records which any group may take."""
-        return np.flatnonzero((self.operations == INSERT) & ~self._is_bound() & ~self._is_tombstoned()).astype(np.int64)
+        anywhere = (self.operations == INSERT) & ~self._is_assigned() & ~self._is_tombstoned()
+        return np.flatnonzero(anywhere).astype(np.int64)
 
     def deletes(self) -> pa.Table:
         """Where records go from (``LINES_SCHEMA``)."""
-        return flagged(_places(self.existing, self._lines(self.existing, DELETE), new=False), True)
+        return with_is_gone(_locations(self.existing, self._lines(self.existing, DELETE), new=False), True)
 
-    def _is_bound(self) -> Flags:
-        bound = self.bound.is_valid().to_numpy(zero_copy_only=False)[self.record_ids]
-        result: Flags = bound & (self.operations == INSERT) & ~self._is_tombstoned()
+    def _is_assigned(self) -> Flags:
+        has_group = self.assigned_groups.is_valid().to_numpy(zero_copy_only=False)[self.record_ids]
+        result: Flags = has_group & (self.operations == INSERT) & ~self._is_tombstoned()
         return result
 
     def _is_tombstoned(self) -> Flags:
-        tombstoned = np.zeros(len(self.bound), np.bool_)
+        tombstoned = np.zeros(len(self.assigned_groups), np.bool_)
         tombstoned[self.tombstoned.column("record_id").to_numpy()] = True
         result: Flags = tombstoned[self.record_ids]
         return result
 
-    def _lines(self, places: pa.Table, operation: int) -> pa.Table:
+    def _lines(self, locations: pa.Table, operation: int) -> pa.Table:
         """Changes of one kind and the lines of their records: ``row`` and ``line``."""
         rows = np.flatnonzero(self.operations == operation)
-        row_of = np.full(len(self.bound), -1, np.int64)
+        row_of = np.full(len(self.assigned_groups), -1, np.int64)
         row_of[self.record_ids[rows]] = rows
-        row = row_of[places.column("record_id").to_numpy()]
+        row = row_of[locations.column("record_id").to_numpy()]
         return pa.table({"row": pa.array(row[row >= 0]), "line": pa.array(np.flatnonzero(row >= 0))})
 
 
@@ -339,14 +340,16 @@ def _where_inserted(
     return tombstoned.filter(pc.fill_null(pc.equal(inserted_into, one_array(tombstoned.column("partition"))), False))
 
 
-def _places(there: pa.Table, lines: pa.Table, *, new: bool) -> pa.Table:
+def _locations(there: pa.Table, lines: pa.Table, *, new: bool) -> pa.Table:
     """Places of changes, one for each group: a file may hold a record several times, which its merge sees to."""
     chosen = there.take(lines.column("line"))
-    places = pa.table([lines.column("row"), chosen["partition"], chosen["file_id"]], names=RECORD_LOCATIONS.names[:3])
-    places = places.group_by(RECORD_LOCATIONS.names[:3], use_threads=False).aggregate([])
-    return places.append_column("is_new", pa.repeat(new, places.num_rows)).cast(RECORD_LOCATIONS)
+    locations = pa.table(
+        [lines.column("row"), chosen["partition"], chosen["file_id"]], names=RECORD_LOCATIONS.names[:3]
+    )
+    locations = locations.group_by(RECORD_LOCATIONS.names[:3], use_threads=False).aggregate([])
+    return locations.append_column("is_new", pa.repeat(new, locations.num_rows)).cast(RECORD_LOCATIONS)
 
 
-def flagged(places: pa.Table, gone: bool) -> pa.Table:
+def with_is_gone(locations: pa.Table, gone: bool) -> pa.Table:
     """Places (``RECORD_LOCATIONS``) as :data:`LINES_SCHEMA`."""
-    return places.append_column("is_gone", pa.repeat(gone, places.num_rows)).cast(LINES_SCHEMA)
+    return locations.append_column("is_gone", pa.repeat(gone, locations.num_rows)).cast(LINES_SCHEMA)
