@@ -16,13 +16,14 @@ from hudi_hive.mutation.acid_write import (
     Transaction,
     merge,
 )
-from hudi_hive.mutation.core import LockFailure, TransactionState
+from hudi_hive.mutation.core import LockFailure, LockSettings, TransactionState
 
 __all__ = [
     "AcidPartition",
     "AcidReader",
     "AcidTable",
     "LockFailure",
+    "LockSettings",
     "MergeRecords",
     "MutationManifest",
     "MutatorClient",

@@ -31,7 +31,7 @@ from hudi_hive.predicate.nodes import (
     walk_outlines,
 )
 from hudi_hive.predicate.outcomes import ColumnRange
-from hudi_hive.predicate.row_filter import Dnf, RowFilter, parse_filter
+from hudi_hive.predicate.row_filter import Dnf, FilterTerm, RowFilter, parse_filter
 from hudi_hive.predicate.sql import parse_sql
 from hudi_hive.predicate.syntax import (
     AllOf,
@@ -59,6 +59,7 @@ __all__ = [
     "ComparisonOperator",
     "Constant",
     "Dnf",
+    "FilterTerm",
     "In",
     "InList",
     "IsNaN",

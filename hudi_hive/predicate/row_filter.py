@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,15 @@ from hudi_hive.predicate.outcomes import (
     unknown,
 )
 from hudi_hive.predicate.sql import parse_sql
+
+
+class FilterTerm(NamedTuple):
+    """A comparison of a column with a value, or with a list of values (``in``)."""
+
+    column: str
+    operator: str
+    value: Any
+
 
 Dnf: TypeAlias = Sequence[tuple[str, str, Any]] | Sequence[Sequence[tuple[str, str, Any]]]
 """``[(column, operator, value), …]`` all of which hold, or a list of such lists of which one holds."""

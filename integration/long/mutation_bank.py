@@ -40,6 +40,7 @@ from hudi_hive.mutation.acid_write import (
     Transaction,
     merge,
 )
+from hudi_hive.mutation.core import LockSettings
 from integration.support.metastores import dying
 from tests.support.mutation.acid_definitions import acid_table
 
@@ -205,7 +206,8 @@ class Writer:
         settings = self._settings
         sink = f"{DATABASE}.{settings.table}"
         user = f"writer-{os.getpid()}"
-        client = MutatorClient(settings.uri, sinks=[sink], create_partitions=True, user=user, lock_wait_s=60)
+        locks = LockSettings(wait_s=60)
+        client = MutatorClient(settings.uri, sinks=[sink], create_partitions=True, user=user, locks=locks)
         with client:
             if self._open:
                 client._client = Open(client._client.metastore, user=user)

@@ -25,6 +25,7 @@ from hudi_hive.mutation.acid_write import (
     groups,
     merge,
 )
+from hudi_hive.mutation.core import LockSettings
 from integration.long.mutation_histories import SHAPES, History
 from integration.support.hive_acid import MODES, HiveAcid, Row, Snapshot, plain
 from integration.support.hive_sql import VERSION
@@ -193,8 +194,8 @@ def test_the_next_client_goes_on_after_one_that_was_killed(judge: Judge) -> None
     """It dies with all its files in place, before its commit: they are aborted after the time-out, and stay there."""
     name = judge.make(keys=[("country", "string")], buckets=-1)
     sink = f"default.{name}"
-    wait_s = 20 * TIMEOUT_SECONDS
-    with MutatorClient(judge.server.uri, sinks=[sink], create_partitions=True, lock_wait_s=wait_s) as client:
+    locks = LockSettings(wait_s=20 * TIMEOUT_SECONDS)
+    with MutatorClient(judge.server.uri, sinks=[sink], create_partitions=True, locks=locks) as client:
         with client.new_transaction() as first:
             first.accept(_inserted(first, name, {1: "before"}, ["DE"]))
         ((_, row_id),) = judge.see(name)
@@ -217,7 +218,7 @@ def test_of_two_clients_one_waits_or_is_told(judge: Judge) -> None:
     sink = f"default.{name}"
     with (
         MutatorClient(judge.server.uri, sinks=[sink], create_partitions=True) as one,
-        MutatorClient(judge.server.uri, sinks=[sink], lock_wait_s=0.3) as other,
+        MutatorClient(judge.server.uri, sinks=[sink], locks=LockSettings(wait_s=0.3)) as other,
     ):
         with one.new_transaction() as first:
             first.accept(_inserted(first, name, {1: "first"}, ["DE"]))

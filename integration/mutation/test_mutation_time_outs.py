@@ -11,6 +11,7 @@ import pytest
 
 from hudi_hive.metastore import TransactionClient
 from hudi_hive.mutation.acid_write import MutatorClient
+from hudi_hive.mutation.core import LockSettings
 from integration.support.metastores import ReleasedMetastore
 from integration.support.mutation_judge import PROPERTIES, TIMEOUT_SECONDS
 from integration.support.released import OnNewestRelease
@@ -55,7 +56,8 @@ class TestReleasedMetastore(OnNewestRelease, MutationTables):
         assert killed.returncode == -9, killed.stderr
         staging = warehouse / name / "_hudi_hive_mutation"
         assert len(list(staging.iterdir())) == 1
-        client = MutatorClient(metastore.uri, sinks=[f"default.{name}"], lock_wait_s=20 * TIMEOUT_SECONDS)
+        locks = LockSettings(wait_s=20 * TIMEOUT_SECONDS)
+        client = MutatorClient(metastore.uri, sinks=[f"default.{name}"], locks=locks)
         with client, client.new_transaction() as txn:
             assert int(killed.stdout) in txn.snapshot.aborted
             txn.accept(*write(txn.table("default", name), [2]))

@@ -19,7 +19,7 @@ from hudi_hive.mutation.acid_write.client import MutatorClient
 from hudi_hive.mutation.acid_write.coordinator import MutatorCoordinator
 from hudi_hive.mutation.acid_write.publish import Publisher
 from hudi_hive.mutation.acid_write.transaction import TransactionState
-from hudi_hive.mutation.core.heartbeat import TransactionHeartbeat
+from hudi_hive.mutation.core.heartbeat import LockSettings, TransactionHeartbeat
 from hudi_hive.testing import FakeMetastore
 from tests.support.mutation.acid_definitions import acid_table
 from tests.support.mutation.mutation_behaviour import MutationBehaviour, write
@@ -120,7 +120,7 @@ def test_who_always_comes_too_late_is_told(
             return TRUE_LOCK(client, number, parts)
 
         monkeypatch.setattr(TransactionClient, "lock", lock)
-        with MutatorClient(fake.uri, sinks=["default.t"], lock_wait_s=0) as client:
+        with MutatorClient(fake.uri, sinks=["default.t"], locks=LockSettings(wait_s=0)) as client:
             late = client.new_transaction()
             with pytest.raises(TransactionConflictError, match="each of 3 locks"):
                 late.begin()

@@ -17,7 +17,7 @@ from hudi_hive.mutation.acid_table.acid_names import (
 )
 from hudi_hive.mutation.acid_table.directories import AcidDirectory, AcidFile, PartitionState
 from hudi_hive.mutation.acid_table.reader import AcidPartition, AcidReader
-from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE, Keys, key_order, row_id_keys
+from hudi_hive.mutation.acid_table.row_ids import ROW_ID, ROW_ID_TYPE, RowIdColumns, key_order, row_id_keys
 from hudi_hive.mutation.acid_table.table import ORC_INPUT, TABLE_TAG, AcidColumn, AcidTable
 
 __all__ = [
@@ -36,9 +36,9 @@ __all__ = [
     "AcidPartition",
     "AcidReader",
     "AcidTable",
-    "Keys",
     "OpenAcidFile",
     "PartitionState",
+    "RowIdColumns",
     "bucket_file",
     "delta_folder",
     "key_order",

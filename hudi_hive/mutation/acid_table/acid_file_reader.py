@@ -40,7 +40,7 @@ from hudi_hive.formats.orc import (
     stripe_ranges,
 )
 from hudi_hive.mutation.acid_table.directories import AcidFile
-from hudi_hive.mutation.acid_table.row_ids import Keys, Longs
+from hudi_hive.mutation.acid_table.row_ids import Longs, RowIdColumns
 from hudi_hive.predicate import RowFilter
 from hudi_hive.storage import Storage
 
@@ -59,7 +59,7 @@ _OUT_OF_RANGE: Final = "out of range for nanosecond resolution"
 class AcidEvents:
     """Events of a stripe: identifiers, the write ids of the events, and the selected columns."""
 
-    keys: Keys
+    keys: RowIdColumns
     written: Longs
     columns: list[pa.Array]
 
@@ -207,7 +207,7 @@ class OpenAcidFile:
         write, bucket, row, written = (batch.column(name).to_numpy().astype(np.int64) for name in _META.names[1:])
         if len(row) and row.min() < 0:
             raise CorruptFileError("negative row id", path=self.uri)
-        return AcidEvents((write, bucket, row), written, columns)
+        return AcidEvents(RowIdColumns(write, bucket, row), written, columns)
 
     def _places(self, columns: Sequence[pa.Field]) -> list[int | None]:
         """Where in the file's rows each column is."""

@@ -20,7 +20,7 @@ from hudi_hive.formats.orc import HiveType
 from hudi_hive.metastore.transactions import ValidWriteIds
 from hudi_hive.mutation.acid_table.acid_file_reader import AcidEvents, OpenAcidFile
 from hudi_hive.mutation.acid_table.directories import AcidFile, PartitionState
-from hudi_hive.mutation.acid_table.row_ids import ROW_ID, DeletedRows, Keys, row_id_array
+from hudi_hive.mutation.acid_table.row_ids import ROW_ID, DeletedRows, RowIdColumns, row_id_array
 from hudi_hive.predicate import RowFilter
 from hudi_hive.read.scan import in_order
 from hudi_hive.storage import Storage
@@ -105,12 +105,12 @@ class PartitionReader:
                 self._deleted = DeletedRows.of(list(in_order(files, self._scan.threads)))
             return self._deleted
 
-    def _delete_events(self, file: AcidFile) -> Iterator[Keys]:
+    def _delete_events(self, file: AcidFile) -> Iterator[RowIdColumns]:
         with OpenAcidFile(self._storage, file) as opened:
             for events in opened.deletes():
                 seen = self._scan.write_ids.valid_mask(events.written)
                 write, bucket, row = events.keys
-                yield write[seen], bucket[seen], row[seen]
+                yield RowIdColumns(write[seen], bucket[seen], row[seen])
 
 
 def _batch(

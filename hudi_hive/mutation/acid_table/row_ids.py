@@ -9,7 +9,7 @@ Source: docs/format/hive.md#hive-acid-events.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,19 +24,26 @@ ROW_ID_TYPE: Final = pa.struct([("writeid", pa.int64()), ("bucketid", pa.int32()
 """Hive's type of that column: the write id that inserted the row, the bucket property, the number of the row from 0."""
 
 Longs = npt.NDArray[np.int64]
-Keys = tuple[Longs, Longs, Longs]
-"""Write ids, bucket properties and row ids, equally many of each."""
+
+
+class RowIdColumns(NamedTuple):
+    """Row identifiers by part, equally many of each."""
+
+    write_ids: Longs
+    bucket_properties: Longs
+    row_ids: Longs
+
 
 _BITS: Final = 63
 
 
-def row_id_array(keys: Keys) -> pa.StructArray:
+def row_id_array(keys: RowIdColumns) -> pa.StructArray:
     """Make a column of row identifiers."""
     parts = [pa.array(part.astype(field.type.to_pandas_dtype())) for part, field in zip(keys, ROW_ID_TYPE, strict=True)]
     return pa.StructArray.from_arrays(parts, fields=list(ROW_ID_TYPE))
 
 
-def row_id_keys(column: pa.Array | pa.ChunkedArray) -> Keys:
+def row_id_keys(column: pa.Array | pa.ChunkedArray) -> RowIdColumns:
     """Split a column of row identifiers into its three parts.
 
     Raises:
@@ -50,10 +57,10 @@ def row_id_keys(column: pa.Array | pa.ChunkedArray) -> Keys:
     if any(part.null_count for part in parts):
         raise RecordIdentifierError("a row has no identifier", remedy="read the table with its row identifiers")
     first, second, third = (part.to_numpy(zero_copy_only=False).astype(np.int64, copy=False) for part in parts)
-    return first, second, third
+    return RowIdColumns(first, second, third)
 
 
-def key_order(keys: Keys) -> Longs:
+def key_order(keys: RowIdColumns) -> Longs:
     """The sort order of identifiers in ACID files: by write id, bucket property, row id."""
     return np.lexsort((keys[2], keys[1], keys[0]))
 
@@ -71,7 +78,7 @@ class DeletedRows:
         UnsupportedAcidTableError: so many pairs and row ids that they do not fit 63 bits.
     """
 
-    def __init__(self, keys: Keys) -> None:
+    def __init__(self, keys: RowIdColumns) -> None:
         writes, properties, rows = keys
         self._writes, self._properties = np.unique(writes), np.unique(properties)
         self._last = int(rows.max()) if len(rows) else -1
@@ -83,16 +90,16 @@ class DeletedRows:
         self._keys = np.unique(np.searchsorted(self._pairs, pairs).astype(np.int64) << self._shift | rows)
 
     @classmethod
-    def of(cls, parts: Iterable[Keys]) -> DeletedRows:
+    def of(cls, parts: Iterable[RowIdColumns]) -> DeletedRows:
         """Make the set of the identifiers of several files."""
-        empty: Keys = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
+        empty = RowIdColumns(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64))
         columns = list(zip(*[empty, *parts], strict=True))
-        return cls((np.concatenate(columns[0]), np.concatenate(columns[1]), np.concatenate(columns[2])))
+        return cls(RowIdColumns(*(np.concatenate(column) for column in columns)))
 
     def __len__(self) -> int:
         return len(self._keys)
 
-    def mask(self, keys: Keys) -> npt.NDArray[np.bool_]:
+    def mask(self, keys: RowIdColumns) -> npt.NDArray[np.bool_]:
         """Whether each identifier is in the set."""
         writes, properties, rows = keys
         result: npt.NDArray[np.bool_] = np.zeros(len(rows), np.bool_)

@@ -13,8 +13,8 @@ from hudi_hive.errors import InvalidOptionError, MutationStateError
 from hudi_hive.metastore.client import HiveMetastore
 from hudi_hive.metastore.transactions import TransactionClient
 from hudi_hive.mutation.acid_table import AcidTable
-from hudi_hive.mutation.acid_write.transaction import Settings, Transaction
-from hudi_hive.mutation.core import LockFailureListener, TransactionState
+from hudi_hive.mutation.acid_write.transaction import Transaction
+from hudi_hive.mutation.core import LockSettings, TransactionState
 
 
 class MutatorClient:
@@ -34,16 +34,14 @@ class MutatorClient:
         sources: tables to read under the same lock and snapshot; more with ``add_source``.
         create_partitions: of ``sinks``: register unknown partitions in the metastore when a transaction commits.
         user: who transactions belong to; None for the user of this process.
-        on_lock_failure: told once, in another thread, when the lock of a transaction is lost; ``commit`` raises then.
-        lock_wait_s: seconds to wait for locks that others hold.
-        heartbeat_s: seconds from beat to beat; None for a third of the metastore's own time-out.
+        locks: how long to wait for locks, and how to keep them; :class:`LockSettings` has the defaults.
         storage_options: of the warehouse's file system.
 
     Raises:
-        InvalidOptionError: a table's name is not ``database.table``, or times that are not positive.
+        InvalidOptionError: a table's name is not ``database.table``.
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         metastore: str | Iterable[str] | HiveMetastore,
         *,
@@ -51,13 +49,9 @@ class MutatorClient:
         sources: Sequence[str] = (),
         create_partitions: bool = False,
         user: str | None = None,
-        on_lock_failure: LockFailureListener | None = None,
-        lock_wait_s: float = 150.0,
-        heartbeat_s: float | None = None,
+        locks: LockSettings | None = None,
         storage_options: Mapping[str, Any] | None = None,
     ) -> None:
-        if lock_wait_s < 0 or (heartbeat_s is not None and heartbeat_s <= 0):
-            raise InvalidOptionError(f"waiting {lock_wait_s} s for locks, beating every {heartbeat_s} s")
         own = not isinstance(metastore, HiveMetastore)
         first = HiveMetastore(metastore) if not isinstance(metastore, HiveMetastore) else metastore
         # Beats have a connection that no batch of partitions keeps busy.
@@ -65,7 +59,8 @@ class MutatorClient:
         self._own = [first, beats] if own else []
         self._client = TransactionClient(first, user=user)
         self._beats = TransactionClient(beats, user=user)
-        self._settings = Settings(lock_wait_s, heartbeat_s, on_lock_failure, dict(storage_options or {}))
+        self._locks = locks or LockSettings()
+        self._storage_options = dict(storage_options or {})
         self._requested_tables: dict[tuple[str, str], tuple[bool, bool]] = {}
         self._tables: tuple[AcidTable, ...] | None = None
         self._transaction: Transaction | None = None
@@ -161,7 +156,7 @@ class MutatorClient:
             )
         if self._transaction is not None:
             self._transaction.retire()
-        self._transaction = Transaction(self._client, self._beats, tables, self._settings)
+        self._transaction = Transaction(self._client, self._beats, tables, self._locks, self._storage_options)
         return self._transaction
 
     def close(self) -> None:

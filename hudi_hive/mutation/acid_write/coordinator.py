@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hudi_hive.errors import MutationStateError
 from hudi_hive.mutation.acid_table import MAX_BUCKETS, MAX_STATEMENT, AcidTable, staging_folder
-from hudi_hive.mutation.acid_write.groups import GroupValidator, OpenGroup, changed, runs
+from hudi_hive.mutation.acid_write.groups import GroupValidator, OpenGroup, changed_row_ids, runs
 from hudi_hive.mutation.acid_write.incoming import Incoming, check_values, read_incoming
 from hudi_hive.mutation.acid_write.manifest import BucketFiles, MutationManifest
 from hudi_hive.mutation.acid_write.records import to_table
@@ -107,9 +107,9 @@ class MutatorCoordinator(CoordinatorBase[MutationManifest]):
         Raises:
             MutationWorkerError, SchemaError, MutationStateError: as ``insert_batch``.
         """
-        self._check_open()
-        with self._failing():
-            self._send_pending()
+        self.check_open()
+        with self.failing():
+            self.send_pending()
             self._write(read_incoming(self.table, batch, operations, None, writers))
 
     def _write(self, incoming: Incoming) -> None:
@@ -117,7 +117,7 @@ class MutatorCoordinator(CoordinatorBase[MutationManifest]):
             if self._validator.enter(group):
                 self._leave_group()
                 self._group = OpenGroup(group, self.table, self._storage, self._staging, self._statement)
-            keys = changed(incoming, part)
+            keys = changed_row_ids(incoming, part)
             self._validator.follow(*keys)
             assert self._group is not None
             self._group.add(incoming, part, keys)

@@ -16,8 +16,8 @@ from hudi_hive.mutation.acid_table import (
     AcidDirectory,
     AcidFile,
     AcidTable,
-    Keys,
     OpenAcidFile,
+    RowIdColumns,
     key_order,
     staging_folder,
 )
@@ -46,7 +46,7 @@ def check_disjoint(storage: Storage, table: AcidTable, files: Iterable[tuple[str
             continue
         keys = [_keys(storage, table, attempt, group) for attempt, group in written]
         stacked = np.array([np.concatenate([one[place] for one in keys]) for place in range(3)])
-        ordered = stacked[:, key_order((stacked[0], stacked[1], stacked[2]))]
+        ordered = stacked[:, key_order(RowIdColumns(stacked[0], stacked[1], stacked[2]))]
         twice = (ordered[:, 1:] == ordered[:, :-1]).all(axis=0)
         if twice.any():
             row = tuple(ordered[:, int(np.argmax(twice))].tolist())
@@ -57,11 +57,11 @@ def check_disjoint(storage: Storage, table: AcidTable, files: Iterable[tuple[str
             )
 
 
-def _keys(storage: Storage, table: AcidTable, attempt: str, group: BucketFiles) -> Keys:
+def _keys(storage: Storage, table: AcidTable, attempt: str, group: BucketFiles) -> RowIdColumns:
     path = posixpath.join(staging_folder(table.write_id, attempt), group.delete_delta)
     name = posixpath.basename(posixpath.dirname(path))
     directory = AcidDirectory(name, "delete_delta", table.write_id, table.write_id, group.statement)
     with OpenAcidFile(storage, AcidFile(path, group.bucket, directory)) as opened:
         parts = [events.keys for events in opened.deletes()]
     write_ids, properties, row_ids = (np.concatenate([keys[place] for keys in parts]) for place in range(3))
-    return write_ids, properties, row_ids
+    return RowIdColumns(write_ids, properties, row_ids)

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from hudi_hive.errors import GroupRevisitedError, RecordSequenceError, StorageError
 from hudi_hive.formats.orc import DELETE, INSERT, UPDATE, DeleteDeltaWriter, DeltaWriter, Key, first_descent
-from hudi_hive.mutation.acid_table import AcidTable, bucket_file, delta_folder, partition_path
+from hudi_hive.mutation.acid_table import AcidTable, RowIdColumns, bucket_file, delta_folder, partition_path
 from hudi_hive.mutation.acid_write.incoming import Incoming, Ints
 from hudi_hive.mutation.acid_write.manifest import BucketFiles
 from hudi_hive.storage import Storage
@@ -130,7 +130,7 @@ class OpenGroup:
         Args:
             incoming: all records.
             part: which of them.
-            keys: identifiers of the updates and deletes among them, see ``changed``.
+            keys: identifiers of the updates and deletes among them, see ``changed_row_ids``.
 
         Raises:
             UnsupportedAcidValueError: a value that Hive would read as another.
@@ -211,10 +211,10 @@ class OpenGroup:
                 stream.close()
 
 
-def changed(incoming: Incoming, part: slice) -> tuple[Ints, Ints, Ints]:
+def changed_row_ids(incoming: Incoming, part: slice) -> RowIdColumns:
     """Identifiers of the updates and deletes in a run of records."""
     gone = incoming.operations[part] != INSERT
     write_ids, properties, row_ids = incoming.write_ids[part], incoming.properties[part], incoming.row_ids[part]
     if gone.all():
-        return write_ids, properties, row_ids
-    return write_ids[gone], properties[gone], row_ids[gone]
+        return RowIdColumns(write_ids, properties, row_ids)
+    return RowIdColumns(write_ids[gone], properties[gone], row_ids[gone])

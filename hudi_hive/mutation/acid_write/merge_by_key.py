@@ -18,7 +18,7 @@ from hudi_hive.metastore.client import DEFAULT_PARTITION
 from hudi_hive.mutation.acid_table import AcidReader, partition_path
 from hudi_hive.mutation.acid_write.incoming import padded
 from hudi_hive.mutation.acid_write.merge_rules import Longs, MergeRecords, MergeRules, WhenMatched, WhenNotMatched
-from hudi_hive.predicate import Dnf, RowFilter
+from hudi_hive.predicate import Dnf, FilterTerm, RowFilter
 
 __all__ = [
     "MergeRecords",
@@ -153,7 +153,7 @@ def _gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table
         yield pa.Table.from_batches(gathered)
 
 
-def key_tests(key: str, values: pa.Array, complete: bool = True) -> list[tuple[str, str, object]]:
+def key_tests(key: str, values: pa.Array, complete: bool = True) -> list[FilterTerm]:
     """A row filter that rows with one of the values of a key pass: a list of values, or their range.
 
     Args:
@@ -162,10 +162,10 @@ def key_tests(key: str, values: pa.Array, complete: bool = True) -> list[tuple[s
         complete: whether they are all of them; otherwise, the least and the greatest are among them.
     """
     if complete and len(values) <= _FEW_VALUES:
-        return [(key, "in", values.to_pylist())]
+        return [FilterTerm(key, "in", values.to_pylist())]
     if pa.types.is_integer(values.type) or pa.types.is_date(values.type) or pa.types.is_string(values.type):
         ends = pc.min_max(values)
-        return [(key, ">=", ends["min"].as_py()), (key, "<=", ends["max"].as_py())]
+        return [FilterTerm(key, ">=", ends["min"].as_py()), FilterTerm(key, "<=", ends["max"].as_py())]
     return []
 
 

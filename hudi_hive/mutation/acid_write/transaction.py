@@ -11,7 +11,6 @@ import itertools
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Self
 
@@ -41,13 +40,13 @@ from hudi_hive.mutation.acid_write.publish import Publisher
 from hudi_hive.mutation.acid_write.registration import Registration, TouchedPartition, touched_partitions
 from hudi_hive.mutation.core import (
     LockFailure,
-    LockFailureListener,
+    LockSettings,
     TransactionBase,
     TransactionHeartbeat,
     TransactionState,
 )
 
-__all__ = ["Settings", "Transaction", "TransactionState"]
+__all__ = ["Transaction", "TransactionState"]
 
 _FIRST_WAIT_S: Final = 0.05
 _LONGEST_WAIT_S: Final = 1.0
@@ -59,16 +58,6 @@ _BEATS: Final = 3
 """Beats in the time that the metastore gives."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Settings of transactions; see ``MutatorClient``."""
-
-    lock_wait_s: float = 150.0
-    heartbeat_s: float | None = None
-    on_lock_failure: LockFailureListener | None = None
-    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
-
-
 class Transaction(TransactionBase):
     """A transaction: ``begin``, workers write, ``accept`` their manifests, ``commit`` or ``abort``.
 
@@ -77,12 +66,18 @@ class Transaction(TransactionBase):
     """
 
     def __init__(
-        self, client: TransactionClient, beats: TransactionClient, tables: Sequence[AcidTable], settings: Settings
+        self,
+        client: TransactionClient,
+        beats: TransactionClient,
+        tables: Sequence[AcidTable],
+        locks: LockSettings,
+        storage_options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
         self._client = client
         self._beats = beats
-        self._settings = settings
+        self._locks = locks
+        self._storage_options = dict(storage_options or {})
         self._tables = {table.qualified_name: table for table in tables}
         self._id = 0
         self._heartbeat: TransactionHeartbeat | None = None
@@ -153,9 +148,7 @@ class Transaction(TransactionBase):
         if table.partition_keys:
             found = self._client.metastore.partitions(table.database, table.name)
             partitions = [AcidPartition.of(partition) for partition in found]
-        return AcidReader(
-            table, valid, self.snapshot, partitions=partitions, storage_options=self._settings.storage_options
-        )
+        return AcidReader(table, valid, self.snapshot, partitions=partitions, storage_options=self._storage_options)
 
     # -- begin ------------------------------------------------------------------------------------------------------
 
@@ -176,7 +169,7 @@ class Transaction(TransactionBase):
                 all attempts to open a transaction and lock them.
             MetastoreError: the metastore refuses or cannot be reached.
         """
-        self._check_new()
+        self.check_new()
         timeout_s = self._client.timeout_seconds()
         try:
             self._open_and_lock(timeout_s)
@@ -189,7 +182,7 @@ class Transaction(TransactionBase):
 
     def _open_and_lock(self, timeout_s: float) -> None:
         """Until a transaction has the lock whose commit can succeed."""
-        until = time.monotonic() + self._settings.lock_wait_s
+        until = time.monotonic() + self._locks.wait_s
         tries = 0
         while True:
             before = self._client.valid_transactions()
@@ -230,15 +223,15 @@ class Transaction(TransactionBase):
 
     def _start_heartbeat(self, timeout_s: float) -> None:
         self._lock_id = None
-        interval_s = self._settings.heartbeat_s or timeout_s / _BEATS
+        interval_s = self._locks.heartbeat_s or timeout_s / _BEATS
         self._heartbeat = TransactionHeartbeat(
             self._beats, self._id, interval_s=interval_s, timeout_s=timeout_s, on_loss=self._tell_loss
         )
         self._heartbeat.start()
 
     def _tell_loss(self, cause: HudiHiveError) -> None:
-        if self._settings.on_lock_failure is not None:
-            self._settings.on_lock_failure(LockFailure(self._id, self._lock_id, tuple(self._tables), cause))
+        if self._locks.on_failure is not None:
+            self._locks.on_failure(LockFailure(self._id, self._lock_id, tuple(self._tables), cause))
 
     def _acquire(self, until: float) -> None:
         """Ask for all locks in one request, and poll that one until it is granted."""
@@ -247,7 +240,7 @@ class Transaction(TransactionBase):
         while status.state is LockState.WAITING:
             left = until - time.monotonic()
             if left <= 0:
-                raise self._not_granted(status, f"was not granted within {self._settings.lock_wait_s:g} s")
+                raise self._not_granted(status, f"was not granted within {self._locks.wait_s:g} s")
             time.sleep(min(pause, left))
             pause = min(2 * pause, _LONGEST_WAIT_S)
             status = self._client.check_lock(self._id, status.id)
@@ -274,7 +267,7 @@ class Transaction(TransactionBase):
                 write_id = self._client.allocate_write_id(self._id, table.database, table.name)
             self._tables[name] = table.in_transaction(self._id, write_id)
             if table.sink:
-                self._publishers[name] = Publisher(self._tables[name], self._settings.storage_options)
+                self._publishers[name] = Publisher(self._tables[name], self._storage_options)
                 # Asked anew: what the snapshot does not know may have begun later and have a lower write id.
                 self._publishers[name].clean_others(partial(self._open_write_ids, table))
         for earlier in read_under:
@@ -294,9 +287,9 @@ class Transaction(TransactionBase):
         Raises:
             MutationStateError: the transaction is not open, or the table is no sink of it.
         """
-        self._check_open()
+        self.check_open()
         table = self.table(database, name)
-        options = self._settings.storage_options
+        options = self._storage_options
         made = MutatorCoordinator(table, statement=next(self._statements), storage_options=options)
         self._coordinators.append(made)
         return made
@@ -311,7 +304,7 @@ class Transaction(TransactionBase):
             MutationError: a manifest of another table or transaction.
             GroupRevisitedError: two of them hold the same partition and bucket.
         """
-        self._check_open()
+        self.check_open()
         self._check([*self._manifests, *manifests])
         self._manifests.extend(manifests)
 
@@ -328,7 +321,7 @@ class Transaction(TransactionBase):
             TransactionError: the metastore could not be reached to say whether it is committed (``state`` is UNKNOWN).
             MutationError, StorageError, MetastoreError: something before the commit failed; it is aborted.
         """
-        self._check_open()
+        self.check_open()
         try:
             self.accept(*manifests)
             self.accept(*self._own_manifests())
@@ -454,7 +447,7 @@ class Transaction(TransactionBase):
             MutationStateError: the transaction is not open.
             MetastoreTransportError: the metastore cannot be told; it aborts the transaction after its time-out.
         """
-        self._check_open()
+        self.check_open()
         self._stop_heartbeat()
         self._state = TransactionState.ABORTED
         try:

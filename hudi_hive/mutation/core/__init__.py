@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hudi_hive.mutation.core.base import CoordinatorBase, operation_numbers
 from hudi_hive.mutation.core.column_types import holds
-from hudi_hive.mutation.core.heartbeat import LockFailure, LockFailureListener, TransactionHeartbeat
+from hudi_hive.mutation.core.heartbeat import LockFailure, LockFailureListener, LockSettings, TransactionHeartbeat
 from hudi_hive.mutation.core.serialization import check_fields, decode_text, encode_text
 from hudi_hive.mutation.core.transaction_base import TransactionBase, TransactionState
 
@@ -12,6 +12,7 @@ __all__ = [
     "CoordinatorBase",
     "LockFailure",
     "LockFailureListener",
+    "LockSettings",
     "TransactionBase",
     "TransactionHeartbeat",
     "TransactionState",

@@ -109,7 +109,7 @@ class CoordinatorBase(ABC, Generic[_M]):
         self.attempt = name
         self._state = _State.OPEN
         self._pending: list[tuple[int, Mapping[str, Any]]] = []
-        self._pending_values: tuple[str | None, ...] = ()
+        self.pending_values: tuple[str | None, ...] = ()
         self._manifest: _M | None = None
 
     # -- what those that derive do ----------------------------------------------------------------------------------
@@ -172,22 +172,23 @@ class CoordinatorBase(ABC, Generic[_M]):
         self._take(DELETE, partition_values, record)
 
     def _take(self, operation: int, values: Sequence[str | None], record: Mapping[str, Any]) -> None:
-        self._check_open()
-        with self._failing():
+        self.check_open()
+        with self.failing():
             checked = _as_values(values)
-            if self._pending and (checked != self._pending_values or len(self._pending) >= _PENDING):
-                self._send_pending()
+            if self._pending and (checked != self.pending_values or len(self._pending) >= _PENDING):
+                self.send_pending()
             if not self._pending:
                 self._check_values(checked)
-                self._pending_values = checked
+                self.pending_values = checked
             self._pending.append((operation, record))
 
-    def _send_pending(self) -> None:
+    def send_pending(self) -> None:
+        """Write the single records that are held back."""
         records, self._pending = self._pending, []
         if not records:
             return
         operations = np.array([operation for operation, _ in records], np.int8)
-        self._mutate(self._to_table(records), operations, self._pending_values)
+        self._mutate(self._to_table(records), operations, self.pending_values)
 
     # -- batches ----------------------------------------------------------------------------------------------------
 
@@ -235,9 +236,9 @@ class CoordinatorBase(ABC, Generic[_M]):
         Raises:
             MutationWorkerError, SchemaError, MutationStateError: as ``insert_batch``.
         """
-        self._check_open()
-        with self._failing():
-            self._send_pending()
+        self.check_open()
+        with self.failing():
+            self.send_pending()
             if not isinstance(batch, pa.RecordBatch | pa.Table):
                 raise SchemaError(f"a batch of records is an Arrow batch or table, not a {type(batch).__name__}")
             values = None if partition_values is None else _as_values(partition_values)
@@ -251,9 +252,9 @@ class CoordinatorBase(ABC, Generic[_M]):
         Raises:
             MutationWorkerError, SchemaError, MutationStateError: as ``insert``.
         """
-        self._check_open()
-        with self._failing():
-            self._send_pending()
+        self.check_open()
+        with self.failing():
+            self.send_pending()
 
     def close(self) -> _M:
         """Write the remaining records and return the manifest.
@@ -266,9 +267,9 @@ class CoordinatorBase(ABC, Generic[_M]):
             MutationStateError: an earlier record failed.
         """
         if self._state is not _State.CLOSED:
-            self._check_open()
-            with self._failing():
-                self._send_pending()
+            self.check_open()
+            with self.failing():
+                self.send_pending()
                 self._manifest = self._finish()
             self._state = _State.CLOSED
         assert self._manifest is not None
@@ -295,7 +296,12 @@ class CoordinatorBase(ABC, Generic[_M]):
         elif kind is not None:
             self.discard()
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Refuse to go on with a coordinator that is closed or has failed.
+
+        Raises:
+            MutationStateError: it is.
+        """
         if self._state is _State.OPEN:
             return
         closed = self._state is _State.CLOSED
@@ -306,8 +312,8 @@ class CoordinatorBase(ABC, Generic[_M]):
         )
 
     @contextmanager
-    def _failing(self) -> Iterator[None]:
-        """An error within makes the coordinator useless, and passes."""
+    def failing(self) -> Iterator[None]:
+        """Mark the coordinator as failed when an error leaves the block."""
         try:
             yield
         except BaseException:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hudi_hive.errors import HudiHiveError, TransactionLockError, TransactionLostError
+from hudi_hive.errors import HudiHiveError, InvalidOptionError, TransactionLockError, TransactionLostError
 from hudi_hive.metastore.transactions import TransactionClient
 
 
@@ -33,6 +33,28 @@ class LockFailure:
 
 LockFailureListener = Callable[[LockFailure], None]
 """Called once, in the thread of the beats."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockSettings:
+    """Settings of the locks that transactions hold.
+
+    Args:
+        wait_s: seconds to wait for locks that others hold.
+        heartbeat_s: seconds between two heartbeats; None for a third of the metastore's own time-out.
+        on_failure: called once, in another thread, when the lock of a transaction is lost; ``commit`` raises then.
+
+    Raises:
+        InvalidOptionError: times that are not positive.
+    """
+
+    wait_s: float = 150.0
+    heartbeat_s: float | None = None
+    on_failure: LockFailureListener | None = None
+
+    def __post_init__(self) -> None:
+        if self.wait_s < 0 or (self.heartbeat_s is not None and self.heartbeat_s <= 0):
+            raise InvalidOptionError(f"waiting {self.wait_s} s for locks, beating every {self.heartbeat_s} s")
 
 
 class TransactionHeartbeat:

@@ -68,13 +68,23 @@ class TransactionBase(ABC):
         if self._state is TransactionState.INACTIVE:
             self._state = TransactionState.ABORTED
 
-    def _check_new(self) -> None:
+    def check_new(self) -> None:
+        """Refuse to begin a transaction that began before.
+
+        Raises:
+            MutationStateError: it did.
+        """
         if self._state is not TransactionState.INACTIVE:
             raise MutationStateError(
                 f"the transaction is {self._state.value} and cannot begin", remedy="take a new one from its client"
             )
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Refuse to go on with a transaction that is not open.
+
+        Raises:
+            MutationStateError: it is not.
+        """
         if self._state is not TransactionState.OPEN:
             raise MutationStateError(f"the transaction is {self._state.value}, not open")
 

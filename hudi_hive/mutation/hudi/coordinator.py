@@ -72,7 +72,7 @@ class HudiMutatorCoordinator(CoordinatorBase[HudiManifest]):
         self._stager.path_of(values)
 
     def _to_table(self, records: Sequence[tuple[int, Mapping[str, Any]]]) -> pa.Table:
-        return self._stager.to_table(records, self._pending_values)
+        return self._stager.to_table(records, self.pending_values)
 
     def _mutate(
         self,

@@ -120,7 +120,7 @@ class HudiTransaction(TransactionBase):
             SchemaError: the table has no schema yet.
             TimelineError: the timeline cannot be read or written.
         """
-        self._check_new()
+        self.check_new()
         self._writer = self._make_writer()
         self._write = self._writer.transaction()
         with _errors_of_transactions():
@@ -142,7 +142,7 @@ class HudiTransaction(TransactionBase):
         Raises:
             MutationStateError: the transaction is not open.
         """
-        self._check_open()
+        self.check_open()
         made = HudiMutatorCoordinator(self.table(), storage_options=self._storage.storage_options)
         self._coordinators.append(made)
         return made
@@ -157,7 +157,7 @@ class HudiTransaction(TransactionBase):
             MutationError: a manifest of another table or transaction.
             GroupRevisitedError: one that was accepted before.
         """
-        self._check_open()
+        self.check_open()
         table = self.table()
         check_manifests(self._manifests, manifests, table.location, table.instant)
         self._manifests.extend(manifests)
@@ -177,7 +177,7 @@ class HudiTransaction(TransactionBase):
             MutationError, WriteError, StorageError: something before the commit failed; it is aborted. What fails
                 behind it (table services, ``on_commit``) raises nothing: it is in ``failed`` of :attr:`report`.
         """
-        self._check_open()
+        self.check_open()
         assert self._writer is not None and self._write is not None
         try:
             self.accept(*manifests)
@@ -197,7 +197,7 @@ class HudiTransaction(TransactionBase):
         Args:
             write: takes the writer and the write that has begun, and completes its instant.
         """
-        self._check_open()
+        self.check_open()
         assert self._writer is not None and self._write is not None
         if self._manifests or self._coordinators:
             raise MutationStateError("there are manifests or coordinators: commit them")
@@ -241,7 +241,7 @@ class HudiTransaction(TransactionBase):
         Raises:
             MutationStateError: the transaction is not open.
         """
-        self._check_open()
+        self.check_open()
         assert self._write is not None
         self._state = TransactionState.ABORTED
         self._write.abort()

@@ -32,8 +32,15 @@ from hudi_hive.errors import (
 )
 from hudi_hive.metastore import HiveMetastore, Partition, TransactionClient, ValidWriteIds
 from hudi_hive.mutation.acid_table import AcidTable
-from hudi_hive.mutation.acid_write import MutationManifest, MutatorClient, MutatorCoordinator, RowId, Transaction, merge
-from hudi_hive.mutation.core import TransactionState
+from hudi_hive.mutation.acid_write import (
+    MutationManifest,
+    MutatorClient,
+    MutatorCoordinator,
+    RowId,
+    Transaction,
+    merge,
+)
+from hudi_hive.mutation.core import LockSettings, TransactionState
 from tests.support.mutation.acid_definitions import acid_table
 from tests.support.running.waiting import wait_until
 
@@ -274,7 +281,7 @@ class MutationBehaviour(MutationTables):
         sink = f"default.{name}"
         with (
             MutatorClient(metastore.uri, sinks=[sink]) as client,
-            MutatorClient(metastore.uri, sinks=[sink], lock_wait_s=0.3) as other,
+            MutatorClient(metastore.uri, sinks=[sink], locks=LockSettings(wait_s=0.3)) as other,
         ):
             holder = client.new_transaction().begin()
             waiting = other.new_transaction()
@@ -329,8 +336,7 @@ class MutationBehaviour(MutationTables):
         with MutatorClient(
             metastore.uri,
             sinks=[f"default.{name}"],
-            heartbeat_s=0.05,
-            on_lock_failure=lambda failure: told.append(failure.transaction_id),
+            locks=LockSettings(heartbeat_s=0.05, on_failure=lambda failure: told.append(failure.transaction_id)),
         ) as client:
             txn = client.new_transaction().begin()
             txn.accept(*write(txn.table("default", name), [1]))
